@@ -1,0 +1,59 @@
+"""What holds for every test: no credentials, no network beyond this machine."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+#: Variables that could hand a test somebody's account, or steer it away from its own settings.
+_PREFIXES = ("ANTHROPIC_", "CLAUDE", "PIPELINE_")
+
+_connect = socket.socket.connect
+_connect_ex = socket.socket.connect_ex
+
+
+class NetworkForbidden(AssertionError):
+    """A test tried to reach beyond this machine."""
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _refuse_remote(sock: socket.socket, address: Any) -> None:
+    if sock.family in (socket.AF_INET, socket.AF_INET6) and not _is_loopback(str(address[0])):
+        raise NetworkForbidden(f"a test may not connect to {address!r}")
+
+
+def _guarded_connect(sock: socket.socket, address: Any) -> None:
+    _refuse_remote(sock, address)
+    _connect(sock, address)
+
+
+def _guarded_connect_ex(sock: socket.socket, address: Any) -> int:
+    _refuse_remote(sock, address)
+    return _connect_ex(sock, address)
+
+
+@pytest.fixture(autouse=True)
+def _no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.upper().startswith(_PREFIXES):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(socket.socket, "connect", _guarded_connect)
+    monkeypatch.setattr(socket.socket, "connect_ex", _guarded_connect_ex)
+    yield
