@@ -1,0 +1,199 @@
+"""What a person may set for a run: names, defaults, environment variables; checked here, acted on elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from pipeline.errors import ConfigError
+
+DEFAULT_MODEL = "claude-sonnet-5-5"
+#: `--model offline`: no model, $0.00.
+OFFLINE = "offline"
+EFFORTS = ("low", "medium", "high", "xhigh", "max")
+#: Steps `--until` may name; after publish a run is complete anyway.
+UNTIL = ("seed", "sow", "lessons")
+MAX_LESSONS = 120
+DEFAULT_CEILING_USD = Decimal(50)
+#: An expected cost above this is asked about on a terminal.
+ASK_ABOVE_USD = Decimal(1)
+
+#: Option → environment variable. None: it permits one act, so it is given each time.
+VARIABLES: Mapping[str, str | None] = {
+    "subject": "PIPELINE_SUBJECT",
+    "level": "PIPELINE_LEVEL",
+    "model": "PIPELINE_MODEL",
+    "effort": "PIPELINE_EFFORT",
+    "lessons": "PIPELINE_LESSONS",
+    "catalogue": "PIPELINE_CATALOGUE",
+    "store": "PIPELINE_STORE",
+    "out": "PIPELINE_OUT",
+    "max_cost_usd": "PIPELINE_MAX_COST_USD",
+    "concurrency": "PIPELINE_CONCURRENCY",
+    "until": "PIPELINE_UNTIL",
+    "sample": "PIPELINE_SAMPLE",
+    "prices": "PIPELINE_PRICES",
+    "dry_run": "PIPELINE_DRY_RUN",
+    "quiet": "PIPELINE_QUIET",
+    "json": "PIPELINE_JSON",
+    "resume": None,
+    "force": None,
+    "yes": None,
+    "accept_changes": None,
+    "skip_failed": None,
+    "overwrite": None,
+}
+#: What decides what the work is: pinned in the run.
+IDENTITY = frozenset({"model", "effort", "lessons", "catalogue"})
+
+
+def home() -> Path:
+    """The folder of pipeline.sh: defaults and `.env` lie here; the caller's folder where there is no such file."""
+    folder = Path(__file__).resolve().parent.parent
+    return folder if (folder / "pipeline.sh").is_file() else Path.cwd()
+
+
+def default_store() -> str:
+    """The store's URL where none is given."""
+    return f"files:{home() / 'devops' / 'checkpoints'}"
+
+
+def default_out() -> Path:
+    """The folder published courses go to where none is given."""
+    return home() / "devops" / "published"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LessonsOptions:
+    """One start of the lessons pipeline, as asked for.
+
+    Raises:
+        ConfigError: A value is outside its range; names the option.
+    """
+
+    subject: str = ""
+    level: str = ""
+    #: None: Claude where a credential is set, else the offline author.
+    model: str | None = None
+    effort: str | None = None
+    lessons: int = 18
+    #: Folder with the user's own course files; None: the shipped ones.
+    catalogue: Path | None = None
+    #: "files:DIR"; "": beside pipeline.sh.
+    store: str = ""
+    #: None: beside pipeline.sh.
+    out: Path | None = None
+    #: Ceiling of the run's spend, all resumes included; None: none.
+    max_cost_usd: Decimal | None = DEFAULT_CEILING_USD
+    #: Paid calls in flight; 1: everything inline.
+    concurrency: int = 4
+    #: Stop after this step.
+    until: str | None = None
+    #: Make only the first N lessons, then stop.
+    sample: int | None = None
+    #: A file with unit prices that win over the shipped ones.
+    prices: Path | None = None
+    dry_run: bool = False
+    quiet: bool = False
+    json: bool = False
+    #: Run id, unique prefix or "latest".
+    resume: str | None = None
+    force: bool = False
+    yes: bool = False
+    accept_changes: bool = False
+    skip_failed: bool = False
+    overwrite: bool = False
+    #: Fields the user gave (option, environment or .env); the others are defaults.
+    given: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        _within("lessons", self.lessons, 1, MAX_LESSONS)
+        _within("concurrency", self.concurrency, 1, 1000)
+        if self.sample is not None:
+            _within("sample", self.sample, 1, MAX_LESSONS)
+        _one_of("effort", self.effort, EFFORTS)
+        _one_of("until", self.until, UNTIL)
+        if self.max_cost_usd is not None and not (self.max_cost_usd.is_finite() and self.max_cost_usd >= 0):
+            raise ConfigError(f"--max-cost-usd is {self.max_cost_usd}; it is an amount of dollars, or none.")
+        if self.force and self.resume:
+            raise ConfigError("--force starts a new run and --resume continues one; give one of them.")
+
+    @property
+    def store_url(self) -> str:
+        """The store asked for, or the default one."""
+        return self.store or default_store()
+
+    @property
+    def out_folder(self) -> Path:
+        """The output folder, absolute; a relative one is the caller's."""
+        return (self.out or default_out()).expanduser().absolute()
+
+
+def option_name(field: str) -> str:
+    """How a field is written on the command line."""
+    return "--" + field.replace("_", "-")
+
+
+def option_fields() -> tuple[str, ...]:
+    """The fields that are options, in the order of the dataclass."""
+    return tuple(item.name for item in fields(LessonsOptions) if item.name != "given")
+
+
+def parse_usd(text: str, name: str = "--max-cost-usd") -> Decimal | None:
+    """An amount of dollars ("50", "$2.50"), or None for "none".
+
+    Raises:
+        ConfigError: It is neither.
+    """
+    if text.strip().lower() == "none":
+        return None
+    try:
+        amount = Decimal(text.strip().removeprefix("$"))
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite() or amount < 0:
+        raise ConfigError(f"{name} is {text!r}; it is an amount of dollars such as 2.50, or none.")
+    return amount
+
+
+def read_env_file(path: Path) -> tuple[dict[str, str], list[int]]:
+    """The NAME=value pairs of a `.env` file and the numbers of lines that are none; a missing file is empty.
+
+    `export` before a name, matching quotes around a value, and `#` comments are understood;
+    nothing is expanded.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+    except OSError:
+        return {}, []
+    pairs: dict[str, str] = {}
+    bad: list[int] = []
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if not line or line.startswith("#"):
+            continue
+        name, equals, value = line.removeprefix("export ").partition("=")
+        if equals and name.strip().isidentifier():
+            pairs[name.strip()] = _unquoted(value.strip())
+        else:
+            bad.append(number)
+    return pairs, bad
+
+
+def _unquoted(value: str) -> str:
+    quote = value[:1]
+    if quote in ("'", '"') and (end := value.find(quote, 1)) > 0:
+        return value[1:end]
+    return value.split(" #", 1)[0].rstrip()
+
+
+def _within(field: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise ConfigError(f"{option_name(field)} is {value}; it can be {low} to {high}.")
+
+
+def _one_of(field: str, value: str | None, allowed: tuple[str, ...]) -> None:
+    if value is not None and value not in allowed:
+        raise ConfigError(f"{option_name(field)} is {value!r}; it can be {', '.join(allowed)}.")
