@@ -1,0 +1,269 @@
+"""Decides whether an answer is in the form that was asked for: simplified, factorised, in lowest terms.
+
+Equality alone cannot tell: the unfactorised answer equals the factorised one. Each predicate returns the reason why
+not, in words for the author, or None.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Collection, Mapping
+from fractions import Fraction
+
+from pipeline.lessons.evaluator import FUNCTIONS, parse, value_of
+from pipeline.lessons.exact import EvaluationError, approximate, square_factor
+from pipeline.lessons.polynomials import coefficients, common_factor, degree, polynomial
+
+Tree = ast.expr
+
+
+def form_fault(form: str, text: str, names: Collection[str] = ()) -> str | None:
+    """Return why the expression is not in the named form; None where it is.
+
+    Args:
+        form: A key of FORMS.
+        names: Letters of the expression.
+
+    Raises:
+        EvaluationError: The text is no expression, or there is no such form.
+    """
+    if form not in FORMS:
+        raise EvaluationError(f"unknown form {form!r}")
+    return FORMS[form](parse(text, names))
+
+
+def _letters(node: Tree) -> set[str]:
+    return {p.id for p in ast.walk(node) if isinstance(p, ast.Name) and p.id not in FUNCTIONS and p.id != "pi"}
+
+
+def _unsigned(node: Tree) -> Tree:
+    while isinstance(node, ast.UnaryOp):
+        node = node.operand
+    return node
+
+
+def _is_root(node: Tree) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "sqrt"
+
+
+def lowest_terms(node: Tree) -> str | None:
+    """A whole number, or one fraction of whole numbers without a common factor."""
+    plain = _unsigned(node)
+    if isinstance(plain, ast.Constant):
+        return None if Fraction(plain.value).denominator == 1 else "write a fraction, not a decimal"  # type: ignore[arg-type]
+    if not isinstance(plain, ast.BinOp) or not isinstance(plain.op, ast.Div):
+        return "not one fraction"
+    parts = [_unsigned(plain.left), _unsigned(plain.right)]
+    if not all(isinstance(part, ast.Constant) for part in parts):
+        return "not a whole number over a whole number"
+    top, bottom = (Fraction(part.value) for part in parts)  # type: ignore[attr-defined]
+    if top.denominator != 1 or bottom.denominator != 1 or bottom == 0:
+        return "not a whole number over a whole number"
+    shared = math.gcd(top.numerator, bottom.numerator)
+    return None if shared == 1 and bottom != 1 else f"{shared if shared > 1 else 1} divides both parts"
+
+
+def simplified_surd(node: Tree) -> str | None:
+    """No square factor under a root, no two roots multiplied, no like roots left to add, no root below the line."""
+    roots: list[int] = []
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call) and _is_root(part):
+            inside = None if _letters(part) else value_of(part.args[0], {})
+            if not isinstance(inside, Fraction) or inside.denominator != 1:
+                return "a root of something that is no whole number"
+            split = square_factor(inside.numerator)
+            if split is None or split[0] != 1 or split[1] == 1:
+                return f"the root of {inside} can be simplified"
+            roots.append(inside.numerator)
+    if len(roots) != len(set(roots)):
+        return "like roots can be collected"
+    return _root_product(node) or rational_denominator(node)
+
+
+def _root_product(node: Tree) -> str | None:
+    for part in ast.walk(node):
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult):
+            if _holds_root(part.left) and _holds_root(part.right):
+                return "two roots can be multiplied"
+            if any(_holds_root(side) and _holds_sum(side) for side in (part.left, part.right)):
+                return "a bracket can be multiplied out"
+    return None
+
+
+def _holds_root(node: Tree) -> bool:
+    return any(isinstance(part, ast.expr) and _is_root(part) for part in ast.walk(node))
+
+
+def rational_denominator(node: Tree) -> str | None:
+    """No root below a line."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) and _holds_root(part.right):
+            return "a root stands below the line"
+    return None
+
+
+def expanded(node: Tree) -> str | None:
+    """A sum of terms: no bracket left, like terms collected."""
+    terms = _summands(node)
+    if any(_holds_sum(term) for term in terms):
+        return "a bracket is left"
+    whole = polynomial(node)
+    if whole is None:
+        return "not a polynomial"
+    return None if len(terms) == max(len(whole), 1) else "like terms can be collected"
+
+
+def _summands(node: Tree) -> list[Tree]:
+    plain = _unsigned(node)
+    if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Add | ast.Sub):
+        return _summands(plain.left) + _summands(plain.right)
+    return [plain]
+
+
+def _holds_sum(node: Tree) -> bool:
+    return any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub) for part in ast.walk(node))
+
+
+def factorised(node: Tree) -> str | None:
+    """A product whose factors cannot be factorised again over the whole numbers."""
+    parts = _factors(node)
+    if len(parts) < 2:
+        return "not a product"
+    for part in parts:
+        terms = polynomial(part)
+        if terms is None:
+            return "a factor is not a polynomial"
+        number, shared = common_factor(terms)
+        if len(terms) > 1 and (number > 1 or shared):
+            return "a factor has a common factor left"
+        if _splits(part):
+            return "a factor can be factorised again"
+    return None
+
+
+def _factors(node: Tree) -> list[Tree]:
+    plain = _unsigned(node)
+    if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Mult):
+        return _factors(plain.left) + _factors(plain.right)
+    if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Pow) and isinstance(plain.right, ast.Constant):
+        return [plain.left, plain.left]
+    return [plain]
+
+
+def _splits(node: Tree) -> bool:
+    terms, letters = polynomial(node), sorted(_letters(node))
+    if terms is None or len(letters) != 1 or len(terms) < 2 or degree(terms) != 2:
+        return False
+    factors = coefficients(terms, letters[0])
+    if factors is None:
+        return False
+    discriminant = factors[1] ** 2 - 4 * factors[2] * factors[0]
+    if discriminant < 0 or discriminant.denominator != 1:
+        return False
+    return math.isqrt(discriminant.numerator) ** 2 == discriminant.numerator
+
+
+def single_fraction(node: Tree) -> str | None:
+    """One line: nothing is added outside it and no fraction stands inside a fraction."""
+    lines = [part for part in ast.walk(node) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div)]
+    if len(lines) > 1:
+        return "more than one fraction"
+    if lines and _unsigned(node) is not lines[0]:
+        return "a term stands beside the fraction"
+    return None
+
+
+def completed_square(node: Tree) -> str | None:
+    """(x + p)^2 + q, perhaps with a factor before the bracket."""
+    squares = [term for term in _summands(node) if _letters(term)]
+    if len(squares) != 1:
+        return "the letter stands outside the square"
+    factors = _powered(squares[0])
+    if len(factors) != 1:
+        return "not one squared bracket"
+    inside = polynomial(factors[0])
+    return None if inside is not None and degree(inside) == 1 else "the bracket is not linear"
+
+
+def _powered(node: Tree) -> list[Tree]:
+    plain = _unsigned(node)
+    if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Mult):
+        return _powered(plain.left) + _powered(plain.right)
+    if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Pow) and isinstance(plain.right, ast.Constant):
+        return [plain.left] if plain.right.value == 2 else []
+    return []
+
+
+def scientific(node: Tree) -> str | None:
+    """Ask for a × 10^n with 1 ≤ a < 10 and a whole n."""
+    wrong = "not a number from 1 up to 10 times a power of ten"
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return wrong
+    head, tail = _unsigned(node.left), node.right
+    if not isinstance(head, ast.Constant) or not 1 <= Fraction(head.value) < 10:  # type: ignore[arg-type]
+        return wrong
+    if not isinstance(tail, ast.BinOp) or not isinstance(tail.op, ast.Pow):
+        return wrong
+    base, exponent = tail.left, _unsigned(tail.right)
+    tens = isinstance(base, ast.Constant) and base.value == 10
+    whole = isinstance(exponent, ast.Constant) and Fraction(exponent.value).denominator == 1  # type: ignore[arg-type]
+    return None if tens and whole else wrong
+
+
+def positive_powers(node: Tree) -> str | None:
+    """Each letter once, to positive powers only."""
+    names = [p.id for p in ast.walk(node) if isinstance(p, ast.Name) and p.id not in FUNCTIONS]
+    if len(names) != len(set(names)):
+        return "powers of one letter can be collected"
+    powers = [part for part in ast.walk(node) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Pow)]
+    return "a negative power is left" if any(_negative(part.right) for part in powers) else None
+
+
+def _negative(node: Tree) -> bool:
+    return not _letters(node) and approximate(value_of(node, {})) < 0
+
+
+def mixed_number(node: Tree) -> str | None:
+    """A whole number, a proper fraction in lowest terms, or one plus the other."""
+    plain = _unsigned(node)
+    if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Add):
+        if not isinstance(plain.left, ast.Constant) or isinstance(plain.right, ast.Constant):
+            return "not a whole number plus a fraction"
+        return lowest_terms(plain.left) or mixed_number(plain.right)
+    if reason := lowest_terms(plain):
+        return reason
+    proper = isinstance(plain, ast.Constant) or abs(approximate(value_of(plain, {}))) < 1
+    return None if proper else "the fraction is top-heavy"
+
+
+def single_power(node: Tree) -> str | None:
+    """One number or letter, perhaps to a power."""
+    plain = _unsigned(node)
+    if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Pow):
+        plain = _unsigned(plain.left)
+    return None if isinstance(plain, ast.Constant | ast.Name) else "not one base with one power"
+
+
+def any_form(node: Tree) -> str | None:
+    """Every form will do."""
+    return None
+
+
+#: Form names as answers carry them.
+FORMS: Mapping[str, Callable[[Tree], str | None]] = {
+    "lowest_terms": lowest_terms,
+    "any": any_form,
+    "mixed_number": mixed_number,
+    "simplest": simplified_surd,
+    "single_power": single_power,
+    "rational_denominator": rational_denominator,
+    "expanded": expanded,
+    "factorised": factorised,
+    "single_fraction": single_fraction,
+    "completed_square": completed_square,
+    "scientific": scientific,
+    "positive_powers": positive_powers,
+    # That the subject's own letter is not in it is seen from the names it may use.
+    "subject": any_form,
+}
