@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change lands; works from nothing but a Python 3.11.
+set -u
+
+folder=$(dirname "${BASH_SOURCE[0]}")
+PIPELINE_ROOT=$(CDPATH='' cd -P -- "$folder/.." && pwd -P) || exit 2
+# shellcheck source=devops/venv.sh
+. "$PIPELINE_ROOT/devops/venv.sh"
+cd "$PIPELINE_ROOT" || exit 2
+
+failed=""
+number=0
+
+# Runs one check, named $1, to its end, whatever those before it found.
+check() {
+    local name=$1
+    shift
+    number=$((number + 1))
+    printf '\n==> [%d/4] %s\n' "$number" "$name"
+    "$@" || failed="$failed${failed:+, }$name"
+}
+
+ensure_venv
+ensure_tests
+unset PYTHONHOME PYTHONPATH
+
+check "ruff check" "$VENV/bin/python" -m ruff check .
+check "ruff format" "$VENV/bin/python" -m ruff format --check .
+check "mypy" "$VENV/bin/python" -m mypy
+check "pytest" "$VENV/bin/python" -m pytest -n 2 --cov=pipeline --cov-report=term "$@"
+
+if [ -n "$failed" ]; then
+    printf '\nFAILED: %s\n' "$failed"
+    exit 1
+fi
+printf '\nAll checks passed.\n'

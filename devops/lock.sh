@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Pins what pyproject.toml allows, with the hashes of every platform's files, for Python 3.11 and
+# later. Needs uv. Pass `--upgrade` to take newer releases; without it only what changed moves.
+set -eu
+cd "$(dirname "$0")/.."
+
+lock() {
+    output=$1
+    shift
+    uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+        --no-annotate --no-emit-index-url --no-emit-find-links \
+        --custom-compile-command "devops/lock.sh" --quiet --output-file "$output" "$@"
+}
+
+lock devops/requirements/core.txt "$@"
+# The tests must run on exactly what users run on: the core pins bind the test lock.
+lock devops/requirements/test.txt --group test --constraint devops/requirements/core.txt "$@"

@@ -1,0 +1,238 @@
+# shellcheck shell=bash
+# Decides which Python runs the project and makes its virtual environment. Sourced by pipeline.sh
+# and devops/check.sh, so that there is one way. Needs PIPELINE_ROOT (absolute), sets VENV.
+#
+# For bash 3.2 and the tools that both macOS and Linux have: no readlink -f, flock, timeout, sed -i.
+#
+# An environment is built aside and renamed into place with its stamp already in it: what carries a
+# current stamp is whole, everything else is made again. The stamp is one line:
+#     1 CHECKSUM SIZE PYTHON REQUESTED
+# (format, cksum of the lock file, X.Y, the PIPELINE_PYTHON it was asked for or "-").
+
+CORE_LOCK=$PIPELINE_ROOT/devops/requirements/core.txt
+TEST_LOCK=$PIPELINE_ROOT/devops/requirements/test.txt
+VENV=${PIPELINE_VENV:-$PIPELINE_ROOT/.venv}
+case $VENV in
+    /*) ;;
+    *) VENV=$PWD/$VENV ;;
+esac
+# Without a slash at the end the names beside it (VENV.lock, VENV.log) are beside it.
+VENV=${VENV%/}
+
+say() {
+    printf '%s\n' "$1" >&2
+}
+
+die() {
+    say "$1"
+    exit "${2:-2}"
+}
+
+# --- the stamp: what every start pays; no Python is started for it --------------------------------
+
+# True where the environment is whole and made from today's lock file.
+venv_is_current() {
+    local format sum size version requested
+    [ -x "$VENV/bin/python" ] || return 1
+    { read -r format sum size version requested <"$VENV/.stamp"; } 2>/dev/null || return 1
+    [ "$format $sum $size" = "1 $(cksum <"$CORE_LOCK")" ] || return 1
+    [ -d "$VENV/lib/python$version/site-packages" ] || return 1
+    [ -z "${PIPELINE_PYTHON:-}" ] || [ "$PIPELINE_PYTHON" = "$requested" ]
+}
+
+# True where the tests' packages stand in it too.
+tests_are_current() {
+    local stamp
+    { read -r stamp <"$VENV/.stamp-test"; } 2>/dev/null || return 1
+    [ "$stamp" = "1 $(cksum <"$TEST_LOCK")" ]
+}
+
+# --- which Python ---------------------------------------------------------------------------------
+
+# Prints "X.Y.Z path" of a Python: its own executable, not a venv's, a shim or a moving symlink, so
+# that the environment breaks visibly (and is made again) when that Python goes away.
+probe_python() {
+    (
+        unset PYTHONHOME PYTHONPATH
+        "$1" -c 'import os, sys
+base = getattr(sys, "_base_executable", None) or sys.executable
+print("%d.%d.%d" % sys.version_info[:3] + " " + os.path.realpath(base))'
+    ) 2>/dev/null
+}
+
+is_new_enough() {
+    local major=${1%%.*} rest=${1#*.}
+    [ "$major" -gt 3 ] || { [ "$major" -eq 3 ] && [ "${rest%%.*}" -ge 11 ]; }
+}
+
+# Sets PYTHON and PYTHON_VERSION, or ends with the one line that says what to install.
+choose_python() {
+    local name names found too_old=""
+    names="python3.14 python3.13 python3.12 python3.11 python3 python"
+    if [ -n "${PIPELINE_PYTHON:-}" ]; then
+        found=$(probe_python "$PIPELINE_PYTHON") || die "PIPELINE_PYTHON=$PIPELINE_PYTHON cannot be run. $(what_to_install)"
+        is_new_enough "${found%% *}" || die "PIPELINE_PYTHON=$PIPELINE_PYTHON is Python ${found%% *}. $(what_to_install)"
+        PYTHON_VERSION=${found%% *} PYTHON=${found#* }
+        return
+    fi
+    for name in $names; do
+        command -v "$name" >/dev/null 2>&1 || continue
+        # A shim may stand on PATH with nothing behind it: only what runs counts.
+        found=$(probe_python "$name") || continue
+        if is_new_enough "${found%% *}"; then
+            PYTHON_VERSION=${found%% *} PYTHON=${found#* }
+            return
+        fi
+        too_old=${too_old:-${found%% *}}
+    done
+    if [ -n "$too_old" ]; then
+        die "This needs Python 3.11 or newer, but the newest here is Python $too_old. $(what_to_install)"
+    fi
+    die "This needs Python 3.11 or newer, and none was found. $(what_to_install)"
+}
+
+what_to_install() {
+    local how="python3.11 or newer with its venv module (Debian, Ubuntu: apt install python3 python3-venv; Fedora: dnf install python3)"
+    [ "$(uname -s)" = Darwin ] && how="a newer Python (brew install python@3.13)"
+    printf '%s' "Install $how and start again, or name one with PIPELINE_PYTHON=/path/to/python3."
+}
+
+# --- one at a time --------------------------------------------------------------------------------
+
+# Takes the lock, a folder beside the environment; waits while a living process holds it.
+take_lock() {
+    local lock=$VENV.lock holder told="" unnamed=0
+    while ! mkdir "$lock" 2>/dev/null; do
+        [ -d "$lock" ] || die "Cannot write in $(dirname "$VENV"). Set PIPELINE_VENV=DIR to a folder of yours for the environment and start again." 3
+        holder=""
+        { read -r holder <"$lock/holder"; } 2>/dev/null
+        if [ -z "$holder" ]; then
+            # Just made, its name not yet written; or its maker died in between.
+            unnamed=$((unnamed + 1))
+        else
+            unnamed=0
+        fi
+        if [ "$unnamed" -gt 10 ] || holder_is_dead "$holder"; then
+            break_lock "$holder"
+            continue
+        fi
+        [ -n "$told" ] || say "Another start is making $VENV; waiting for it (if none is, remove $lock)."
+        told=yes
+        sleep 1
+    done
+    # From here to release_lock, leaving in any way leaves neither a lock nor a half-made folder.
+    trap release_lock EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+    printf '%s\n' "$$ $(uname -n)" >"$lock/holder"
+}
+
+# "PID HOST": a process of another machine or container cannot be asked, so it counts as alive.
+holder_is_dead() {
+    local pid=${1%% *} host=${1#* }
+    [ -n "$1" ] && [ "$host" = "$(uname -n)" ] && ! kill -0 "$pid" 2>/dev/null
+}
+
+# Removes the lock of a dead holder. Whoever makes the folder inside it is the only one to do so,
+# and looks again: by then the lock may be a new one, of a living process.
+break_lock() {
+    local lock=$VENV.lock now=""
+    mkdir "$lock/breaking" 2>/dev/null || { sleep 1; return 0; }
+    { read -r now <"$lock/holder"; } 2>/dev/null
+    if [ "$now" = "$1" ]; then
+        mv "$lock" "$lock.dead-$$" && rm -rf "$lock.dead-$$"
+    else
+        rmdir "$lock/breaking"
+    fi
+}
+
+release_lock() {
+    rm -rf "$VENV.new-$$" "$VENV.lock"
+    trap - EXIT INT TERM HUP
+}
+
+# --- making it ------------------------------------------------------------------------------------
+
+# Returns with $VENV whole; one line on stderr where something had to be made.
+ensure_venv() {
+    venv_is_current && return
+    refuse_foreign_folder
+    take_lock
+    if ! venv_is_current; then
+        choose_python
+        say "First start: making ${VENV##*/} with Python $PYTHON_VERSION (about half a minute) ..."
+        rm -rf "$VENV".new-* "$VENV".old-*
+        make_venv "$VENV.new-$$"
+        if [ -e "$VENV" ] || [ -h "$VENV" ]; then
+            mv "$VENV" "$VENV.old-$$" || die "Cannot replace $VENV; remove it and start again." 3
+        fi
+        mv "$VENV.new-$$" "$VENV" || die "Cannot make $VENV." 3
+        rm -rf "$VENV.old-$$" "$VENV.log"
+    fi
+    release_lock
+}
+
+# Only a folder that this script made may be replaced where the user chose the place.
+refuse_foreign_folder() {
+    [ -n "${PIPELINE_VENV:-}" ] && [ -e "$VENV" ] && [ ! -f "$VENV/.stamp" ] || return 0
+    rmdir "$VENV" 2>/dev/null || die "PIPELINE_VENV=$PIPELINE_VENV is a folder with something else in it; name a new one."
+}
+
+# Builds a whole environment in the folder $1: the stamp is the last thing written.
+make_venv() {
+    (
+        unset PYTHONHOME PYTHONPATH
+        : >"$VENV.log"
+        if command -v uv >/dev/null 2>&1; then
+            uv venv --quiet --relocatable --python "$PYTHON" "$1" && install_lock "$1" "$CORE_LOCK" && exit
+            # uv may lack what pip knows here (a proxy, an index of the house).
+            rm -rf "$1"
+        fi
+        "$PYTHON" -m venv "$1" && install_lock "$1" "$CORE_LOCK"
+    ) >>"$VENV.log" 2>&1 || explain_failure
+    printf '%s\n' "1 $(cksum <"$CORE_LOCK") ${PYTHON_VERSION%.*} ${PIPELINE_PYTHON:--}" >"$1/.stamp" || explain_failure
+}
+
+# Installs exactly what the lock file $2 pins, every file checked against its hash, into $1.
+install_lock() {
+    if [ -x "$1/bin/pip" ]; then
+        PIP_USER=0 PIP_REQUIRE_VIRTUALENV=0 "$1/bin/python" -m pip install --disable-pip-version-check \
+            --no-input --require-hashes --no-deps -r "$2"
+    else
+        uv pip install --python "$1/bin/python" --require-hashes --no-deps -r "$2"
+    fi
+}
+
+# Adds the tests' packages to the environment.
+ensure_tests() {
+    tests_are_current && return
+    take_lock
+    if ! tests_are_current; then
+        say "Installing what the tests need (about a minute) ..."
+        (
+            unset PYTHONHOME PYTHONPATH
+            install_lock "$VENV" "$TEST_LOCK"
+        ) >"$VENV.log" 2>&1 || explain_failure
+        printf '%s\n' "1 $(cksum <"$TEST_LOCK")" >"$VENV/.stamp-test"
+        rm -f "$VENV.log"
+    fi
+    release_lock
+}
+
+# Ends with what went wrong in the words of a person; the whole story stays in the log.
+explain_failure() {
+    local why="the packages could not be installed"
+    local log=$VENV.log
+    if grep -qi 'no space left' "$log"; then
+        why="the disk is full"
+    elif grep -qi 'do not match the hashes\|hash mismatch' "$log"; then
+        why="a downloaded package is not the pinned one (its hash differs)"
+    elif grep -qi 'ensurepip is not available\|No module named .*\(venv\|ensurepip\)' "$log"; then
+        why="this Python lacks its venv module (Debian, Ubuntu: apt install python3-venv)"
+    elif grep -qi 'resolve host\|name resolution\|dns error\|connection \(refused\|error\|timed\)\|NewConnection\|network is unreachable\|timed out\|proxy' "$log"; then
+        why="the package index cannot be reached; check the network or the proxy"
+    elif grep -qi 'no matching distribution\|not found in the .*registry\|no solution found' "$log"; then
+        why="the package index does not have a pinned package for this Python and machine"
+    fi
+    die "Making ${VENV##*/} failed: $why. All that was said is in $log." 3
+}
