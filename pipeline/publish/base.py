@@ -1,0 +1,57 @@
+"""Seam 3: where results go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """All that is published, as plain JSON; nothing in it depends on time, run, host or money."""
+
+    #: Folder name below the output folder ("course_c84775", "course_c84775-draft").
+    name: str
+    #: The course: catalogue facts (title, code, groups, …), as the catalogue's to_json.
+    course: Mapping[str, Any]
+    #: The scheme of work (lessons.schemas.Scheme as JSON).
+    scheme: Mapping[str, Any]
+    #: The lessons in order (lessons.schemas.Lesson as JSON, with checks and scores).
+    lessons: Sequence[Mapping[str, Any]]
+    #: Lessons that failed: {"order", "label", "reason"} (only with --skip-failed).
+    failed: Sequence[Mapping[str, Any]] = ()
+    #: Who wrote it: {"author": "offline"|"model", "model", "prompts": {name: hash}, "catalogue": hash, …}.
+    about: Mapping[str, Any] = field(default_factory=dict)
+    #: True: "offline draft" on every page.
+    draft: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Where it is."""
+
+    #: Absolute path of the published folder (what a person opens index.html in).
+    path: str
+    content_hash: str
+    #: Number of files below it (receipt.json not counted).
+    files: int
+    #: False where the same hash was already published.
+    new: bool = True
+
+
+class Publisher(Protocol):
+    """A target for a bundle."""
+
+    def publish(self, bundle: Bundle, *, overwrite: bool = False) -> Receipt:
+        """Build a version aside under its content hash, manifest last; then one atomic switch.
+
+        The same bundle twice gives the same receipt. The previous version is kept.
+
+        Raises:
+            PublishedFilesEdited: Published files differ from their manifest; names them.
+            PublishError: The folder cannot be written.
+        """
+
+    def receipt(self, bundle_name: str, facts: Mapping[str, Any]) -> None:
+        """Write cost, run id and times beside the published version, outside its hash."""
