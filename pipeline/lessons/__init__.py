@@ -1,0 +1,1 @@
+"""The application: from a catalogue to a published course. The engine works without it."""
