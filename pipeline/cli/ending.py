@@ -1,0 +1,136 @@
+"""How a start ends on screen: the course, time, tokens and dollars; or three lines and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pipeline.cli.errors import EXIT_CODES, exit_code_of, hush_stdout, three_lines
+from pipeline.cli.progress.watch import asker, display
+from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, warn
+from pipeline.engine.events import Listener
+from pipeline.errors import PipelineError
+from pipeline.settings import LessonsOptions
+
+if TYPE_CHECKING:
+    from pipeline.app import Plan, RunResult
+
+Ask = Callable[[str], bool]
+#: Ends of an unfinished run that were asked for.
+_AS_ASKED = "stopped_as_asked"
+
+
+def watched(options: LessonsOptions, start: Callable[[Listener, Ask | None], RunResult]) -> int:
+    """Start something under a display; print how it ended; the exit code."""
+    shown = display(quiet=options.quiet, json=options.json)
+    try:
+        result = start(shown, None if options.yes else asker(shown, json=options.json))
+    except PipelineError as error:
+        shown.close()
+        if options.json:
+            quietly(lambda: say_json({"type": "error", "error": error_json(error), "exit_code": error.exit_code}))
+        raise
+    finally:
+        shown.close()
+    quietly(lambda: show_result(result, as_json=options.json))
+    code = result_code(result)
+    if code:
+        for line in failure_lines(result):
+            warn(line)
+    return code
+
+
+def quietly(write: Callable[[], None]) -> None:
+    """Write to stdout; where nobody reads it any more, the exit code is still the run's."""
+    try:
+        write()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        hush_stdout()
+
+
+def result_code(result: RunResult) -> int:
+    """0 for a run that completed or stopped as asked; else its error's code."""
+    if result.status == "completed" or result.detail == _AS_ASKED:
+        return 0
+    if result.error is not None:
+        return exit_code_of(result.error)
+    return EXIT_CODES["RunInterrupted"] if result.detail == "interrupted" else 1
+
+
+def show_result(result: RunResult, *, as_json: bool) -> None:
+    """The final lines of a run that ended well; as JSON, of every run."""
+    if as_json:
+        say_json(result_json(result))
+        return
+    if result_code(result):
+        return
+    say()
+    for line in success_lines(result):
+        say(line)
+
+
+def success_lines(result: RunResult) -> list[str]:
+    """Where the course is, time, tokens, dollars, the run."""
+    lines = []
+    if result.published:
+        lines.append(f"Published: {result.published}")
+    if result.detail == _AS_ASKED:
+        lines.append("Stopped as asked; all that was made is kept.")
+    spent = money_between(result.spent.low, result.spent.high)
+    lines.append(f"Time: {duration(result.seconds)} · Tokens: {result.tokens:,} · Cost: {spent}")
+    lines.append(f"Run: {result.run_id}")
+    if result.detail == _AS_ASKED and result.resume_command:
+        lines.append(f"Go on: {result.resume_command}")
+    return lines
+
+
+def failure_lines(result: RunResult) -> list[str]:
+    """What happened; what is saved and spent, both ends; the command to go on."""
+    what = error_message(result.error) or (result.detail or result.status).replace("_", " ")
+    saved = f"run {result.run_id}; spent {money_between(result.spent.low, result.spent.high)}"
+    return three_lines(what, saved, result.resume_command)
+
+
+def result_json(result: RunResult) -> dict[str, Any]:
+    """The last object of `--json`."""
+    return {
+        "type": "result",
+        "run": result.run_id,
+        "status": result.status,
+        "status_detail": result.detail,
+        "error": error_json(result.error),
+        "published": result.published or None,
+        "seconds": result.seconds,
+        "tokens": result.tokens,
+        "cost_usd": result.spent.low,
+        "cost_usd_at_most": result.spent.high,
+        "resume_command": result.resume_command or None,
+        "exit_code": result_code(result),
+    }
+
+
+def error_message(error: Any) -> str:
+    """The message of an exception or of a recorded error."""
+    if error is None:
+        return ""
+    return str(error.get("message", "")) if isinstance(error, Mapping) else one_line(error)
+
+
+def error_json(error: Any) -> Any:
+    """{"type", "message", "hint"} of an exception; a recorded error as it is."""
+    if error is None or isinstance(error, Mapping):
+        return error
+    return {"type": type(error).__name__, "message": one_line(error), "hint": getattr(error, "hint", "")}
+
+
+def show_plan(plan: Plan, *, as_json: bool) -> int:
+    """What a start would do and cost."""
+    if as_json:
+        say_json({"type": "plan", **plan.to_json()})
+        return 0
+    for line in plan.lines():
+        say(line)
+    say(f"Worst cost: {money(plan.worst_usd)}")
+    return 0

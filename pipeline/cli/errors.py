@@ -1,0 +1,81 @@
+"""What a person reads when something did not work: three lines and an exit code, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from pipeline import errors
+from pipeline.cli.text import one_line, warn
+from pipeline.errors import PipelineError, RunInterrupted
+
+#: Exit code of each error class by name, as recorded in a run.
+EXIT_CODES: Mapping[str, int] = {
+    name: cls.exit_code
+    for name, cls in vars(errors).items()
+    if isinstance(cls, type) and issubclass(cls, (PipelineError, RunInterrupted))
+}
+
+
+def three_lines(what: str, saved: str = "", command: str = "") -> list[str]:
+    """What happened · what is saved and spent · the command to go on; lines without content are left out."""
+    lines = [f"Error: {one_line(what)}"]
+    if saved:
+        lines.append(f"Saved: {one_line(saved)}")
+    if command:
+        lines.append(f"Go on: {one_line(command)}")
+    return lines
+
+
+def exit_code_of(error: Any) -> int:
+    """The exit code of an error: an exception, or {"type": …} as recorded; 1 if unknown."""
+    if isinstance(error, Mapping):
+        return EXIT_CODES.get(str(error.get("type", "")), 1)
+    return int(getattr(error, "exit_code", 1))
+
+
+def report(error: BaseException) -> int:
+    """Print what stopped a command, on stderr; the exit code."""
+    if isinstance(error, click.ClickException):
+        error.show()
+        return error.exit_code
+    if isinstance(error, click.Abort | KeyboardInterrupt):
+        warn("Stopped; nothing was changed.")
+        return RunInterrupted.exit_code
+    if isinstance(error, PipelineError | RunInterrupted):
+        for line in three_lines(error.message, command=error.hint):
+            warn(line)
+        return error.exit_code
+    if isinstance(error, OSError) and error.filename is not None:
+        warn(f"Error: {error.filename}: {error.strerror or error}")
+        return 1
+    warn(f"Error: unexpected {type(error).__name__}: {one_line(error, 200)}; details: {keep_details(error)}")
+    return 1
+
+
+def keep_details(error: BaseException) -> str:
+    """Write the traceback into a file of the user's own; its path, or why there is none."""
+    try:
+        handle, path = tempfile.mkstemp(prefix="pipeline-error-", suffix=".txt")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write("".join(traceback.format_exception(error)))
+    except OSError as problem:
+        return f"could not be written ({problem.strerror})"
+    return path
+
+
+def hush_stdout() -> None:
+    """Nobody reads stdout any more: what is still buffered goes nowhere, without a complaint at exit."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(devnull, sys.stdout.fileno())
+    except (OSError, ValueError):
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    finally:
+        os.close(devnull)

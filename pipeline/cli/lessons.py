@@ -1,0 +1,107 @@
+"""`lessons`: the options of a course, handed to the application; its progress and its end shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from pipeline import settings
+from pipeline.cli.ending import show_plan, watched
+from pipeline.cli.options import F, RunName
+from pipeline.errors import ConfigError
+from pipeline.settings import LessonsOptions, option_fields, option_name, parse_usd
+
+_GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+
+
+class Usd(click.ParamType):
+    """An amount of dollars, or `none`."""
+
+    name = "usd"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return parse_usd(value) if value.strip().lower() != "none" else "none"
+        except ConfigError as error:
+            self.fail(error.message, param, ctx)
+
+
+def setting(field: str, **details: Any) -> Callable[[F], F]:
+    """The click option of a field of LessonsOptions, with its variable."""
+    variable = settings.VARIABLES[field]
+    return click.option(option_name(field), field, envvar=variable, show_envvar=variable is not None, **details)
+
+
+def options_of(ctx: click.Context) -> LessonsOptions:
+    """The settings of this start; what was not given stays at its default.
+
+    Raises:
+        ConfigError: A value is outside its range.
+    """
+    given = {name for name in option_fields() if ctx.get_parameter_source(name) in _GIVEN}
+    values = {name: ctx.params[name] for name in given}
+    if values.get("max_cost_usd") == "none":
+        values["max_cost_usd"] = None
+    return LessonsOptions(**values, given=frozenset(given))
+
+
+def execution_options(command: F) -> F:
+    """The options that say how work is done; `run` has them too."""
+    decorators = [
+        setting("store", metavar="files:DIR", help="Where runs are kept.  [default: devops/checkpoints]"),
+        setting("max_cost_usd", type=Usd(), metavar="USD|none", help="Ceiling of the run's spend.  [default: 50]"),
+        setting("concurrency", type=int, metavar="N", help="Paid calls in flight; 1: one after the other.  [default: 4]"),
+        setting("prices", type=click.Path(path_type=Path), metavar="FILE", help="Unit prices of your own."),
+        setting("model", metavar="ID", help="A Claude model, or offline.  [default: claude-sonnet-5-5 with a credential, "
+                "else offline]"),
+        setting("resume", type=RunName(), metavar="RUN", help="Go on with a run: its id, a unique prefix, or latest."),
+        setting("yes", is_flag=True, help="Go on without asking."),
+        setting("quiet", is_flag=True, help="Final lines only."),
+        setting("json", is_flag=True, help="One JSON object a line on stdout."),
+    ]  # fmt: skip
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
+@click.command("lessons")
+@setting("subject", metavar="NAME", help="mathematics, physics, … (also maths, phys, …).")
+@setting("level", metavar="NAME", help="national_5, higher, … (also n5, h, …).")
+@setting("lessons", type=int, metavar="N", help="Lessons in the course, 1 to 120.  [default: 18]")
+@setting("effort", type=click.Choice(settings.EFFORTS), help="How hard the model thinks.")
+@setting("catalogue", type=click.Path(path_type=Path), metavar="DIR", help="Course files of your own.")
+@setting("out", type=click.Path(path_type=Path), metavar="DIR", help="Where courses are published.  "
+         "[default: devops/published]")  # fmt: skip
+@setting("until", type=click.Choice(settings.UNTIL), help="Stop after this step; the run can go on later.")
+@setting("sample", type=int, metavar="N", help="Make the first N lessons, then stop.")
+@setting("dry_run", is_flag=True, help="Show the plan, its worst cost and every prompt; no state, no call.")
+@setting("force", is_flag=True, help="Start a new run even where an unfinished one exists.")
+@setting("accept_changes", is_flag=True, help="Go on with changed settings; what they touch is made again.")
+@setting("skip_failed", is_flag=True, help="Publish without lessons that failed.")
+@setting("overwrite", is_flag=True, help="Publish over files that were edited by hand.")
+@execution_options
+@click.pass_context
+def lessons(ctx: click.Context, **_: Any) -> int:
+    """Make a course, or go on with one: seed, sow, lessons, publish.
+
+    The same command again continues an unfinished run of the same course, and does nothing
+    where the course is complete. A run can be stopped at any moment; what was paid for is kept.
+    """
+    options = options_of(ctx)
+    if not options.resume and not (options.subject and options.level):
+        missing = [option_name(name) for name in ("subject", "level") if not getattr(options, name)]
+        raise click.UsageError(f"Missing {' and '.join(missing)} (or --resume RUN). `./pipeline.sh subjects` lists them.")
+    from pipeline import app
+
+    if options.dry_run:
+        return show_plan(app.plan(options), as_json=options.json)
+    if options.resume:
+        text = options.resume
+        return watched(options, lambda listener, ask: app.resume(text, options, listener=listener, confirm=ask))
+    return watched(options, lambda listener, ask: app.lessons(options, listener=listener, confirm=ask))

@@ -1,0 +1,124 @@
+"""The command line's root: a table of commands, each loaded only when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+from click.shell_completion import CompletionItem
+
+from pipeline import settings
+from pipeline.cli import errors
+from pipeline.cli.text import warn
+
+PROGRAM = "./pipeline.sh"
+COMPLETE_VARIABLE = "_PIPELINE_COMPLETE"
+
+#: Command → module, attribute, what it does. `--help` and completion read only this.
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "lessons": ("pipeline.cli.lessons", "lessons", "Make a course, or go on with one: seed, sow, lessons, publish."),
+    "list": ("pipeline.cli.runs", "list_runs", "List runs, newest first."),
+    "status": ("pipeline.cli.status", "status", "Show one run: its steps, cost and how to go on."),
+    "show": ("pipeline.cli.show", "show", "Show what a step or one of its items made."),
+    "cost": ("pipeline.cli.costs", "cost", "Show what was spent, by step, item, call, model or token kind."),
+    "log": ("pipeline.cli.log", "log", "Print a run's records; --follow waits for more."),
+    "history": ("pipeline.cli.log", "history", "List a run's checkpoints."),
+    "run": ("pipeline.cli.run", "run", "Run a pipeline of your own: FILE.py:NAME."),
+    "subjects": ("pipeline.cli.subjects", "subjects", "List the courses of the catalogue; check or start a new one."),
+    "cleanup": ("pipeline.cli.upkeep", "cleanup", "Remove old finished runs."),
+    "recover": ("pipeline.cli.upkeep", "recover", "Append the records of an emergency file to a run."),
+    "completion": ("pipeline.cli.completion", "completion", "Print a shell's completion script."),
+}
+
+EPILOG = """\b
+Examples:
+  ./pipeline.sh lessons --subject mathematics --level national_5
+  ./pipeline.sh lessons --resume latest
+  ./pipeline.sh list --resumable
+  ./pipeline.sh cost latest --by step
+
+\b
+Exit codes:
+  0 done · 1 unexpected · 2 wrong option, setting or file · 3 run store
+  4 model · 5 spending ceiling · 6 a step failed · 7 publishing
+  8 waits for a person · 75 waits for a batch · 130 interrupted
+"""
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names and purposes without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name == "help":
+            return _help
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute, _ = COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, purpose) for name, (_, _, purpose) in COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [(name, purpose) for name, (_, _, purpose) in COMMANDS.items() if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=purpose) for name, purpose in names]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
+
+
+@click.group(cls=LazyGroup, epilog=EPILOG, invoke_without_command=True, context_settings={"max_content_width": 100})
+@click.pass_context
+def root(ctx: click.Context) -> None:
+    """Make lessons with Claude: resumable at any moment, never paid twice, always accounted for."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@click.command("help")
+@click.argument("command", required=False)
+@click.pass_context
+def _help(ctx: click.Context, command: str | None) -> None:
+    """Show this help, or a command's."""
+    parent = ctx.find_root()
+    if command is None:
+        click.echo(parent.get_help())
+        return
+    found = root.get_command(parent, command)
+    if found is None:
+        raise click.UsageError(f"No such command {command!r}.", parent)
+    click.echo(found.get_help(click.Context(found, info_name=command, parent=parent)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line; its exit code."""
+    load_env_file()
+    try:
+        result = root.main(
+            list(sys.argv[1:] if arguments is None else arguments),
+            prog_name=PROGRAM,
+            complete_var=COMPLETE_VARIABLE,
+            standalone_mode=False,
+        )
+        sys.stdout.flush()
+    except BrokenPipeError:
+        errors.hush_stdout()
+        return 0
+    except (Exception, KeyboardInterrupt, errors.RunInterrupted) as error:
+        return errors.report(error)
+    return result if isinstance(result, int) else 0
+
+
+def load_env_file() -> None:
+    """Take variables that are not set from `.env` beside pipeline.sh; nothing of it is printed."""
+    pairs, bad = settings.read_env_file(settings.home() / ".env")
+    for name, value in pairs.items():
+        os.environ.setdefault(name, value)
+    if bad and COMPLETE_VARIABLE not in os.environ:
+        warn(f".env: line {', '.join(map(str, bad))} is not NAME=value and was left out.")

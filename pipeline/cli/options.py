@@ -1,0 +1,79 @@
+"""Options and arguments that several commands share, with their environment variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from pipeline import settings
+from pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from pipeline.store.base import Account, Store
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class RunName(click.ParamType):
+    """A run's id, a unique prefix of it, or `latest`."""
+
+    name = "run"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        try:
+            heads = open_store(ctx.params.get("store")).heads()
+            names = (head.run_id for head in heads)
+            found = [name for name in names if name.startswith(incomplete)]
+        except (PipelineError, OSError):
+            return []
+        return [CompletionItem(name) for name in [*found[:50], "latest"] if name.startswith(incomplete)]
+
+
+def open_store(url: str | None) -> Store:
+    """The store named by `--store`, or the one beside pipeline.sh."""
+    from pipeline import app
+
+    return app.open_store(url or settings.default_store())
+
+
+def open_account(url: str | None) -> Account:
+    """The spending account of the same store."""
+    from pipeline import app
+
+    return app.open_account(url or settings.default_store())
+
+
+def run_argument(command: F) -> F:
+    """The argument RUN."""
+    return click.argument("run", type=RunName(), metavar="RUN")(command)
+
+
+def store_option(command: F) -> F:
+    """--store."""
+    return click.option(
+        "--store",
+        envvar=settings.VARIABLES["store"],
+        metavar="files:DIR",
+        help="Where runs are kept.  [default: files:devops/checkpoints beside pipeline.sh]",
+        show_envvar=True,
+    )(command)
+
+
+def json_option(command: F) -> F:
+    """--json."""
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        envvar=settings.VARIABLES["json"],
+        show_envvar=True,
+        help="One JSON object a line on stdout.",
+    )(command)
+
+
+def own(command: str, name: str) -> str:
+    """The variable of an option that only one command has: PIPELINE_COMMAND_NAME."""
+    return f"PIPELINE_{command}_{name}".upper().replace("-", "_")

@@ -1,0 +1,119 @@
+"""Events as plain lines, such as `Step 3/4: LESSONS`. Pure: event in, lines out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pipeline.cli.progress.tally import Tally
+from pipeline.cli.text import count, duration, heading, money, one_line
+
+Data = Mapping[str, Any]
+
+
+def lines_of(kind: str, data: Data, tally: Tally) -> list[str]:
+    """The lines to print for an event, after `tally` has counted it; most events need none."""
+    maker = _MAKERS.get(kind)
+    return maker(data, tally) if maker else []
+
+
+def banner(data: Data) -> str:
+    """RESUMING PIPELINE, as users of the checkpoint documentation know it."""
+    return heading(
+        f"RESUMING PIPELINE: {data.get('pipeline', '')}",
+        f"Run ID: {data.get('run', '')}",
+        *(f"{label}: {data[name]}" for label, name in (("Subject", "subject"), ("Level", "level")) if data.get(name)),
+        f"Last completed: {data.get('last_completed') or '-'}",
+        f"Resuming from: {data.get('resuming_from') or '-'}",
+    )
+
+
+def outputs_text(outputs: Data) -> str:
+    """Outputs on one line: `course_id course_c84775, outcomes_created 42`."""
+    return one_line(", ".join(f"{name} {_short(value)}" for name, value in outputs.items()), 160)
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text[:12] + "…" if len(text) == 64 and all(letter in "0123456789abcdef" for letter in text) else text
+
+
+def _decided(word: str) -> Callable[[Data, Tally], list[str]]:
+    def make(data: Data, _: Tally) -> list[str]:
+        reason = f" ({data['reason']})" if data.get("reason") else ""
+        return [f"{word} {data.get('run', '')}{reason}"]
+
+    return make
+
+
+def _resumed(data: Data, _: Tally) -> list[str]:
+    return [banner(data), ""]
+
+
+def _plan(data: Data, _: Tally) -> list[str]:
+    ceiling = data.get("ceiling_usd")
+    worst = data.get("worst_usd")
+    lines = [f"Model: {data.get('model', '')}"]
+    expected = money(data.get("expected_usd"))
+    lines.append(f"Expected cost: {expected}, at worst {money(worst)}")
+    lines.append(f"Ceiling: {'none' if ceiling is None else money(ceiling) + ' (--max-cost-usd)'}")
+    return [*lines, ""]
+
+
+def _step_started(data: Data, _: Tally) -> list[str]:
+    return [f"Step {data.get('index')}/{data.get('total')}: {str(data.get('step', '')).upper()}", "  ⏳ In progress..."]
+
+
+def _step_completed(data: Data, _: Tally) -> list[str]:
+    cost = f", {money(data['usd'])}" if data.get("usd") is not None else ""
+    outputs = outputs_text(data.get("outputs") or {})
+    return [f"  ✓ {duration(data.get('seconds'))}{cost}" + (f": {outputs}" if outputs else "")]
+
+
+def _step_failed(data: Data, _: Tally) -> list[str]:
+    return [f"  ✗ {one_line(_message(data.get('error')))}"]
+
+
+def _map_started(data: Data, _: Tally) -> list[str]:
+    restored = data.get("restored", 0)
+    note = f", {restored:,} made before" if restored else ""
+    return [f"  {data.get('name', '')}: {count(data.get('total', 0), 'item')}{note}"]
+
+
+def _task_completed(data: Data, tally: Tally) -> list[str]:
+    if data.get("restored") or data.get("name", tally.map) != tally.map or not tally.items:
+        return []
+    return [f"  {tally.done}/{tally.items}: {data.get('key', '')} · {money(tally.spent)}"]
+
+
+def _task_failed(data: Data, _: Tally) -> list[str]:
+    return [f"  ✗ {data.get('key') or data.get('task') or ''}: {one_line(_message(data.get('error')), 200)}"]
+
+
+def _waiting(_: Data, tally: Tally) -> list[str]:
+    return [f"  waiting: {tally.waiting}"]
+
+
+def _note(data: Data, _: Tally) -> list[str]:
+    return [one_line(data.get("text", ""), 1000)]
+
+
+def _message(error: Any) -> str:
+    return str(error.get("message", "")) if isinstance(error, Mapping) else str(error or "")
+
+
+_MAKERS: Mapping[str, Callable[[Data, Tally], list[str]]] = {
+    "run_new": _decided("new"),
+    "run_continuing": _decided("continuing"),
+    "run_already_completed": _decided("already completed"),
+    "run_resumed": _resumed,
+    "plan": _plan,
+    "step_started": _step_started,
+    "step_completed": _step_completed,
+    "step_failed": _step_failed,
+    "map_started": _map_started,
+    "task_completed": _task_completed,
+    "task_failed": _task_failed,
+    "waiting": _waiting,
+    "note": _note,
+}

@@ -1,0 +1,119 @@
+"""Live progress on a terminal (rich): the step, a bar that tells restored from new, money, tokens, waiting."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live as RichLive
+from rich.spinner import Spinner
+from rich.text import Text
+
+from pipeline.cli.progress.lines import lines_of
+from pipeline.cli.progress.tally import Tally
+from pipeline.cli.text import for_stream, money
+from pipeline.engine.events import Event
+
+BAR = 40
+#: Events whose lines stay above the live part; the others only move it.
+_KEPT = frozenset(
+    {"run_new", "run_continuing", "run_already_completed", "run_resumed", "plan", "step_completed", "step_failed",
+     "task_failed", "note"}
+)  # fmt: skip
+
+
+class Live:
+    """The live part exists from the first step to the end of the run."""
+
+    def __init__(self, *, ascii_only: bool, console: Console | None = None) -> None:
+        self._tally = Tally()
+        self._ascii = ascii_only
+        self._console = console or Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+        self._spinner = Spinner("line" if ascii_only else "dots")
+        self._live: RichLive | None = None
+
+    def __call__(self, event: Event) -> None:
+        self._tally.apply(event.type, event.data)
+        if event.type == "step_started":
+            self._print(lines_of(event.type, event.data, self._tally)[:1])
+            self._start()
+        elif event.type in _KEPT:
+            self._print(lines_of(event.type, event.data, self._tally))
+        elif event.type == "run_ended":
+            self.close()
+        if event.type in ("step_completed", "step_failed"):
+            self.close()
+
+    def close(self) -> None:
+        """Take the live part off the screen; lines above it stay."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        running = self._live is not None
+        self.close()
+        yield
+        if running:
+            self._start()
+
+    def __rich__(self) -> RenderableType:
+        """What stands on the screen now; drawn four times a second."""
+        tally = self._tally
+        parts: list[RenderableType] = []
+        if tally.items:
+            parts.append(self._bar())
+        self._spinner.update(text=self._text(self._figures()))
+        parts.append(self._spinner)
+        return Group(*parts)
+
+    def _start(self) -> None:
+        if self._live is None:
+            self._live = RichLive(
+                get_renderable=self.__rich__,
+                console=self._console,
+                transient=True,
+                refresh_per_second=4,
+                redirect_stderr=False,
+                redirect_stdout=False,
+            )
+            self._live.start()
+
+    def _print(self, lines: list[str]) -> None:
+        for line in lines:
+            self._console.print(self._text(line), soft_wrap=True)
+
+    def _text(self, line: str) -> Text:
+        return Text(for_stream(line, ascii_only=self._ascii))
+
+    def _bar(self) -> Text:
+        """`lessons ━━━━━━━━ 7/18`: restored dim, made bright, failed red, the rest empty."""
+        tally = self._tally
+        cells = [BAR * part // tally.items for part in (tally.restored, tally.restored + tally.made, tally.done)]
+        full, empty = ("#", ".") if self._ascii else ("━", "╌")
+        bar = Text(f"  {tally.map} ")
+        bar.append(("=" if self._ascii else full) * cells[0], style="dim cyan")
+        bar.append(full * (cells[1] - cells[0]), style="green")
+        bar.append(("x" if self._ascii else full) * (cells[2] - cells[1]), style="red")
+        bar.append(empty * (BAR - cells[2]), style="dim")
+        bar.append(f" {tally.done}/{tally.items}")
+        notes = [f"{tally.restored} from before"] * bool(tally.restored) + [f"{tally.failed} failed"] * bool(tally.failed)
+        return bar.append(f" ({', '.join(notes)})" if notes else "")
+
+    def _figures(self) -> str:
+        """`step 3/4 lessons · $1.85 spent, $0.20 since the resume · 12,345 tokens · 4 calls out`."""
+        tally = self._tally
+        spent = f"{money(tally.spent)} spent"
+        if tally.before:
+            spent += f", {money(tally.since)} since the resume"
+        if tally.possibly:
+            spent += f", possibly {money(tally.possibly)} more"
+        parts = [f"step {tally.index}/{tally.total} {tally.step}", spent, f"{tally.tokens:,} tokens"]
+        if tally.in_flight:
+            parts.append(f"{tally.in_flight} in flight")
+        if tally.waiting:
+            parts.append(f"waiting: {tally.waiting}")
+        return " · ".join(parts)

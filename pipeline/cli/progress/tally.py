@@ -1,0 +1,116 @@
+"""What the events of one start add up to; the one place where progress is counted. No output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+
+@dataclass(slots=True)
+class Tally:
+    """Progress so far; `apply` one event after the other."""
+
+    #: Step being made: id, its number and how many there are.
+    step: str = ""
+    index: int = 0
+    total: int = 0
+    #: The map being worked on: name and items by how they ended.
+    map: str = ""
+    items: int = 0
+    restored: int = 0
+    made: int = 0
+    failed: int = 0
+    #: Spent before this start (USD, exact), and since.
+    before: Decimal = Decimal(0)
+    since: Decimal = Decimal(0)
+    #: What open intervals may add to `since`.
+    possibly: Decimal = Decimal(0)
+    tokens: int = 0
+    #: Calls that are out.
+    in_flight: int = 0
+    #: What is waited for ("429, until 14:05"); "" if nothing.
+    waiting: str = ""
+    #: Calls by seq that have begun, so that an unmatched end does not count down.
+    _open: set[Any] = field(default_factory=set)
+
+    @property
+    def spent(self) -> Decimal:
+        """USD of the whole run."""
+        return self.before + self.since
+
+    @property
+    def done(self) -> int:
+        """Items that need no more work in this start."""
+        return self.restored + self.made + self.failed
+
+    def apply(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Count one event; unknown ones change nothing."""
+        handler = _HANDLERS.get(kind)
+        if handler is not None:
+            handler(self, data)
+
+
+def _resumed(tally: Tally, data: Mapping[str, Any]) -> None:
+    tally.before = _usd(data.get("spent_usd"))
+
+
+def _step_started(tally: Tally, data: Mapping[str, Any]) -> None:
+    tally.step, tally.index, tally.total = str(data.get("step", "")), data.get("index", 0), data.get("total", 0)
+    tally.map, tally.items, tally.restored, tally.made, tally.failed = "", 0, 0, 0, 0
+    tally.waiting = ""
+
+
+def _map_started(tally: Tally, data: Mapping[str, Any]) -> None:
+    tally.map, tally.items = str(data.get("name", "")), data.get("total", 0)
+    tally.restored, tally.made, tally.failed = data.get("restored", 0), 0, 0
+
+
+def _task_completed(tally: Tally, data: Mapping[str, Any]) -> None:
+    if data.get("name", tally.map) == tally.map and not data.get("restored"):
+        tally.made += 1
+    tally.waiting = ""
+
+
+def _task_failed(tally: Tally, data: Mapping[str, Any]) -> None:
+    if data.get("name", tally.map) == tally.map:
+        tally.failed += 1
+
+
+def _call_started(tally: Tally, data: Mapping[str, Any]) -> None:
+    tally._open.add(data.get("call"))
+    tally.in_flight = len(tally._open)
+    tally.waiting = ""
+
+
+def _call_ended(tally: Tally, data: Mapping[str, Any]) -> None:
+    tally._open.discard(data.get("call"))
+    tally.in_flight = len(tally._open)
+    low = _usd(data.get("usd"))
+    tally.since += low
+    if data.get("usd_high") is not None:
+        tally.possibly += _usd(data["usd_high"]) - low
+    tally.tokens += sum(data.get("tokens", {}).values())
+
+
+def _waiting(tally: Tally, data: Mapping[str, Any]) -> None:
+    until = str(data.get("until") or "")
+    clock = f", until {until[11:16]} UTC" if len(until) >= 16 else ""
+    tally.waiting = f"{data.get('reason', '')}{clock}"
+
+
+def _usd(value: Any) -> Decimal:
+    return Decimal(str(value)) if value is not None else Decimal(0)
+
+
+_HANDLERS = {
+    "run_resumed": _resumed,
+    "step_started": _step_started,
+    "map_started": _map_started,
+    "task_completed": _task_completed,
+    "task_failed": _task_failed,
+    "call_started": _call_started,
+    "call_ended": _call_ended,
+    "waiting": _waiting,
+}

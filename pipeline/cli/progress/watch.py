@@ -1,0 +1,100 @@
+"""Which display a start gets, and the three that need no terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from pipeline.cli.progress.lines import lines_of
+from pipeline.cli.progress.tally import Tally
+from pipeline.cli.text import plain_ascii, say, say_json, warn
+from pipeline.engine.events import Event
+
+
+class Display(Protocol):
+    """Something that shows events; used as the run's listener."""
+
+    def __call__(self, event: Event) -> None:
+        """Show one event.
+
+        Raises:
+            OSError: Nobody reads any more; the run goes on without this display.
+        """
+
+    def close(self) -> None:
+        """Show nothing more."""
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the screen alone meanwhile, for a question."""
+
+
+class Quiet:
+    """Warnings only; the end is printed by the command."""
+
+    def __call__(self, event: Event) -> None:
+        if event.type == "note":
+            warn(str(event.data.get("text", "")))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        yield
+
+
+class Plain(Quiet):
+    """One line a fact, readable in a log file."""
+
+    def __init__(self) -> None:
+        self._tally = Tally()
+
+    def __call__(self, event: Event) -> None:
+        self._tally.apply(event.type, event.data)
+        for line in lines_of(event.type, event.data, self._tally):
+            say(line)
+        sys.stdout.flush()
+
+
+class JsonLines(Quiet):
+    """Every event as one object a line."""
+
+    def __call__(self, event: Event) -> None:
+        say_json({"type": event.type, "at": event.at, **event.data})
+        sys.stdout.flush()
+
+
+def display(*, quiet: bool, json: bool) -> Display:
+    """The display for this start: what was asked for, else what stdout can show."""
+    if json:
+        return JsonLines()
+    if quiet:
+        return Quiet()
+    if sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown"):
+        from pipeline.cli.progress.live import Live
+
+        return Live(ascii_only=plain_ascii(sys.stdout))
+    return Plain()
+
+
+def asker(shown: Display, *, json: bool) -> Callable[[str], bool] | None:
+    """How to ask a person yes or no; None where nobody sits there."""
+    if json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return None
+
+    def ask(question: str) -> bool:
+        with shown.paused():
+            return ask_yes_no(question)
+
+    return ask
+
+
+def ask_yes_no(question: str) -> bool:
+    """Put a question on the terminal; an empty answer, an end of input or anything but yes is no."""
+    sys.stdout.write(f"{question} [y/N] ")
+    sys.stdout.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

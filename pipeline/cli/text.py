@@ -1,0 +1,149 @@
+"""How things are written on a screen: glyphs, money, times, tables, JSON lines. Knows no command."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, TextIO
+
+#: The version of every object that `--json` writes; raised when a key changes its meaning.
+JSON_VERSION = 1
+#: Widths of the lines in a heading and under a table's head.
+HEADING, RULE = 75, 73
+
+_ASCII = str.maketrans(
+    {
+        "═": "=", "─": "-", "⏳": "...", "✓": "+", "✗": "x", "·": "-", "–": "-", "—": "-", "…": "...",
+        "→": "->", "≤": "<=", "≥": ">=", "×": "x", "“": '"', "”": '"', "‘": "'", "’": "'", "£": "GBP ",
+    }
+)  # fmt: skip
+#: Taken out of everything shown: C0 but tab and newline, DEL, C1.
+_CONTROLS = {code: None for code in (*range(9), *range(11, 32), *range(127, 160))}
+
+
+def plain_ascii(stream: TextIO) -> bool:
+    """The stream, or the locale the user chose, knows no more than ASCII."""
+    if os.environ.get("LC_ALL", "") in ("C", "POSIX"):
+        return True
+    try:
+        "═⏳".encode(stream.encoding or "ascii")
+    except (UnicodeError, LookupError):
+        return True
+    return False
+
+
+def for_stream(text: str, *, ascii_only: bool) -> str:
+    """The text as a terminal may get it: no control characters (model text is no command), ASCII where asked."""
+    text = text.translate(_CONTROLS)
+    if ascii_only:
+        return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def write(stream: TextIO, text: str) -> None:
+    """Write a line; what the stream cannot show becomes ASCII, never an error."""
+    stream.write(for_stream(text, ascii_only=plain_ascii(stream)) + "\n")
+
+
+def say(text: str = "") -> None:
+    """A line on stdout."""
+    write(sys.stdout, text)
+
+
+def warn(text: str) -> None:
+    """A line on stderr; lost without complaint if nobody reads it."""
+    try:
+        write(sys.stderr, text)
+        sys.stderr.flush()
+    except OSError:
+        pass
+
+
+def say_json(data: Mapping[str, Any]) -> None:
+    """One object on one line of stdout, with the format version first."""
+    sys.stdout.write(json_line(data) + "\n")
+
+
+def json_line(data: Mapping[str, Any]) -> str:
+    """An object as one line of ASCII JSON; money becomes a number."""
+    return json.dumps({"v": JSON_VERSION, **data}, default=_plain, separators=(",", ":"), allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return str(value)
+
+
+def heading(*lines: str) -> str:
+    """Lines between two double rules."""
+    rule = "═" * HEADING
+    return "\n".join([rule, *lines, rule])
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> str:
+    """A table with a rule under its head; columns named in `right` are right-aligned."""
+    from tabulate import DataRow, TableFormat, tabulate
+
+    row = DataRow("", "   ", "")
+    look = TableFormat(None, None, None, None, row, row, 0, None)
+    align = ["right" if name in right else "left" for name in head]
+    text = tabulate([head, *rows], tablefmt=look, disable_numparse=True, colalign=align)
+    first, _, rest = text.partition("\n")
+    width = max(RULE, *(len(line) for line in text.splitlines()))
+    lines = [first.rstrip(), "─" * min(width, 120), *(line.rstrip() for line in rest.splitlines())]
+    return "\n".join(lines)
+
+
+def money(usd: Any) -> str:
+    """Dollars as $1.85; amounts below a cent keep four decimals, so that nothing paid reads as nothing."""
+    if usd is None:
+        return "unknown"
+    amount = Decimal(str(usd))
+    return f"${amount:,.4f}" if 0 < amount < Decimal("0.01") else f"${amount:,.2f}"
+
+
+def money_between(low: Any, high: Any) -> str:
+    """What was spent, both ends where they differ; `high` None: no upper bound is known."""
+    if high is None:
+        return f"at least {money(low)}, no upper bound known"
+    return money(low) if Decimal(str(high)) == Decimal(str(low)) else f"{money(low)} to at most {money(high)}"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds for people: 3 s, 4 min 47 s, 1 h 12 min."""
+    if seconds is None:
+        return "-"
+    if seconds < 10:
+        return f"{seconds:.1f} s" if seconds != int(seconds) else f"{int(seconds)} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def when(moment: str | datetime | None) -> str:
+    """A recorded time as `2026-01-09 14:30:22` (UTC)."""
+    if not moment:
+        return "-"
+    text = moment.isoformat() if isinstance(moment, datetime) else moment
+    return text[:19].replace("T", " ")
+
+
+def count(number: int, noun: str) -> str:
+    """`1 lesson`, `2 lessons`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def one_line(text: object, limit: int = 500) -> str:
+    """Text on one line, cut with an ellipsis."""
+    flat = " ".join(str(text).split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
