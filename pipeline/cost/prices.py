@@ -1,0 +1,142 @@
+"""Usage → charge: exact, between two bounds, or unpriced with the reason; never 0 by silence, never the network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pipeline.cost.price_file import PriceFile
+from pipeline.cost.rates import US_FACTOR, Case, NoPrice, PublishedRates, Rates
+from pipeline.cost.usage import WEB_SEARCH, Billed, UsageUnreadable, billed
+from pipeline.records.charge import EXACT, INPUT_KINDS, INTERVAL, TOKEN_KINDS, UNPRICED, Charge
+
+#: Tokens a request may hold beyond the bytes of its text: framing, roles, the schema's instructions.
+FRAMING_TOKENS = 2_000
+#: Prefixes that other tools put before the provider's own model names.
+_PREFIX = re.compile(r"^(?:(?:openrouter|litellm)/)?(?:anthropic[/:.]|models/)", re.IGNORECASE)
+
+
+class PriceBook:
+    """Prices of one day's worth of knowledge: a user's file first, then the published ones."""
+
+    def __init__(self, overrides: Path | None = None) -> None:
+        """Open the book.
+
+        Args:
+            overrides: A JSON or TOML file of negotiated or missing prices (see price_file.py); it wins.
+        Raises:
+            InvalidValue: The file cannot be read; names file and key.
+        """
+        self._published = PublishedRates()
+        self._file = PriceFile(overrides) if overrides is not None else None
+
+    @property
+    def version(self) -> str:
+        """Which price data is used."""
+        own = f"{self._file.source}; " if self._file is not None else ""
+        return own + self._published.source
+
+    def charge(self, usage: Mapping[str, Any], *, model: str, at: datetime, tier: str | None = None) -> Charge:
+        """What a finished try cost: exact; unpriced where no price is known.
+
+        Args:
+            usage: The provider's usage object, raw.
+            model: As asked for or as the reply names it; prefixes of other tools are ignored.
+            at: When the request was sent.
+            tier: "batch" for a batch result; None: as the usage says.
+        """
+        try:
+            seen = billed(usage, tier)
+        except UsageUnreadable as error:
+            return Charge(UNPRICED, note=str(error), source=self.version)
+        try:
+            rates = self._rates(Case(plain_name(model), at, seen.prompt, seen.tier == "batch", seen.fast))
+            return _priced(seen, rates, model)
+        except NoPrice as error:
+            return Charge(UNPRICED, tokens=seen.tokens, tier=seen.tier, note=str(error), source=self.version)
+
+    def partial(self, usage: Mapping[str, Any], *, model: str, at: datetime, worst: Decimal | None) -> Charge:
+        """What a try that broke off may have cost: from what was seen of it to its worst case.
+
+        An empty usage (nothing was seen) gives the interval from 0. `worst` None: no upper bound.
+        """
+        if not usage:
+            return Charge(INTERVAL, high=worst, source=self.version, note="no usage seen")
+        seen = self.charge({"output_tokens": 0, **usage}, model=model, at=at)
+        if seen.state == UNPRICED:
+            return replace(seen, state=INTERVAL, high=worst) if worst is not None else seen
+        high = None if worst is None else max(worst, seen.low)
+        note = "; ".join(filter(None, ("broke off: at least what was seen, at most the worst case", seen.note)))
+        return replace(seen, state=INTERVAL, high=high, note=note)
+
+    def worst(
+        self, size_bytes: int, max_tokens: int, *, model: str, at: datetime, fast: bool = False
+    ) -> Decimal | None:
+        """The most a request can cost, in USD; None if it has no price.
+
+        A token is at least one byte, so the bytes of the text and a margin for framing bound the
+        input. It is priced at the dearest input kind (a one-hour cache write, as a rule), at the
+        long-context price it may reach, with the surcharge for a place of inference, all of which
+        the provider's account settings can bring about.
+
+        Args:
+            size_bytes: Request.size().
+            fast: The request asks for fast mode; nothing but the request can.
+        """
+        tokens = size_bytes + FRAMING_TOKENS
+        try:
+            rates = self._rates(Case(plain_name(model), at, tokens, fast=fast))
+        except NoPrice:
+            return None
+        inputs = [rates.prices[kind] for kind in INPUT_KINDS if kind in rates.prices]
+        if not inputs or "output" not in rates.prices:
+            return None
+        return _million(max(inputs) * tokens + rates.prices["output"] * max_tokens) * US_FACTOR
+
+    def _rates(self, case: Case) -> Rates:
+        if self._file is not None and self._file.has(case.model):
+            return self._file.rates(case)
+        return self._published.rates(case)
+
+
+def plain_name(model: str) -> str:
+    """The provider's own name of a model, in lower case."""
+    return _PREFIX.sub("", model.strip()).lower()
+
+
+def _priced(seen: Billed, rates: Rates, model: str) -> Charge:
+    factor = US_FACTOR if seen.geo == "us" else Decimal(1)
+    applied = {k: p if k == WEB_SEARCH else p * factor for k, p in rates.prices.items() if k in seen.tokens}
+    missing = [kind for kind, count in seen.tokens.items() if count and kind not in applied]
+    if missing:
+        raise NoPrice(f"no price for {', '.join(missing)} of {model!r}")
+    parts = {k: _part(k, seen.tokens[k], applied[k]) for k in (*TOKEN_KINDS, WEB_SEARCH) if k in applied}
+    total = sum(parts.values(), Decimal(0))
+    open_ended = [*(f"{name} has no price" for name in seen.unknown)]
+    if seen.geo not in ("", "us"):
+        open_ended.append(f"inference_geo {seen.geo!r} has no known price")
+    return Charge(
+        INTERVAL if open_ended else EXACT,
+        low=total,
+        high=None if open_ended else total,
+        tokens=seen.tokens,
+        parts=parts,
+        prices=applied,
+        source=rates.source,
+        tier=seen.tier,
+        note="; ".join((*rates.notes, *open_ended)),
+    )
+
+
+def _part(kind: str, count: int, price: Decimal) -> Decimal:
+    return (price * count).scaleb(-3) if kind == WEB_SEARCH else _million(price * count)
+
+
+def _million(value: Decimal) -> Decimal:
+    """Divide by a million, exactly."""
+    return value.scaleb(-6)

@@ -1,0 +1,123 @@
+"""Unit prices for one request: the published ones (genai-prices), or why there are none. Never the network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any, Protocol
+
+from pipeline.cost.usage import WEB_SEARCH
+
+#: Half price in a batch, for every token kind; applied where the data has no batch price of its own.
+BATCH_FACTOR = Decimal("0.5")
+#: Inference kept in the United States costs this much more, for every token kind.
+US_FACTOR = Decimal("1.1")
+_FIELDS = {
+    "input": "input_mtok",
+    "cache_write_5m": "cache_write_mtok",
+    "cache_write_1h": "cache_write_1h_mtok",
+    "cache_read": "cache_read_mtok",
+    "output": "output_mtok",
+}
+
+
+class NoPrice(LookupError):
+    """There is no price for this; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What decides the unit prices of a request."""
+
+    model: str
+    at: datetime
+    #: All input tokens.
+    prompt: int
+    batch: bool = False
+    fast: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Unit prices that hold for one request."""
+
+    #: USD per million tokens by kind; WEB_SEARCH: per thousand searches. A kind without a price is absent.
+    prices: Mapping[str, Decimal]
+    source: str
+    #: A rule that was applied because the data was silent; "" if none.
+    notes: tuple[str, ...] = field(default=())
+
+
+class Rating(Protocol):
+    """A source of unit prices."""
+
+    def rates(self, case: Case) -> Rates:
+        """The unit prices.
+
+        Raises:
+            NoPrice: Why there are none.
+        """
+
+
+class PublishedRates:
+    """Anthropic's published prices as shipped with the installed genai-prices: dated, tiered, offline."""
+
+    @property
+    def source(self) -> str:
+        return f"genai-prices {_version()}"
+
+    def rates(self, case: Case) -> Rates:
+        """The unit prices of the day of the request. See `Rating.rates`."""
+        model = _find(case.model)
+        standard = _resolved(model.get_prices(case.at), case.prompt)
+        notes: tuple[str, ...] = ()
+        prices = standard
+        if case.fast and not case.batch:
+            prices = _resolved(model.get_prices(case.at, {"speed": "fast"}), case.prompt)
+            if prices == standard:
+                raise NoPrice(f"no fast price for {case.model}")
+        if case.batch:
+            prices = _resolved(model.get_prices(case.at, {"processing": "batch"}), case.prompt)
+            if prices == standard:
+                notes = ("batch: half of the standard price",)
+                prices = {k: p if k == WEB_SEARCH else p * BATCH_FACTOR for k, p in standard.items()}
+        return Rates(prices, self.source, notes)
+
+
+@lru_cache(maxsize=1)
+def _version() -> str:
+    return version("genai-prices")
+
+
+def _find(model: str) -> Any:
+    # Lazy: the price data brings pydantic, which a command that shows recorded costs does not need.
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        return get_snapshot().find_provider_model(model, None, "anthropic", None)[1]
+    except LookupError:
+        raise NoPrice(f"no published price for {model!r}") from None
+
+
+def _resolved(prices: Any, prompt: int) -> dict[str, Decimal]:
+    """Prices by our kinds; of tiered ones the tier that this prompt reaches holds for every token."""
+    out: dict[str, Decimal] = {}
+    for kind, name in (*_FIELDS.items(), (WEB_SEARCH, "web_searches_kcount")):
+        price = getattr(prices, name)
+        if price is not None:
+            out[kind] = _at_size(price, prompt)
+    return out
+
+
+def _at_size(price: Any, prompt: int) -> Decimal:
+    if isinstance(price, Decimal):
+        return price
+    found: Decimal = price.base
+    for tier in price.tiers:
+        if prompt > tier.start:
+            found = tier.price
+    return found

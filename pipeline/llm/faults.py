@@ -1,0 +1,188 @@
+"""What a provider's error means for the caller: wait, stop the run, or give up the item; and whether it was billed.
+
+Works on the SDK's and the HTTP library's exceptions; no secret passes through it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from pipeline.clock import SystemClock
+from pipeline.errors import ModelError, ModelRejected, ModelUnavailable, SpendLimit
+from pipeline.llm.base import Reply
+
+#: Longest wait a provider can ask for (seconds); a larger figure is a mistake or an attack, not a plan.
+LONGEST_WAIT = 86_400.0
+#: Longest provider text repeated in a message.
+_TEXT_LIMIT = 400
+
+_RETRY_STATUSES = frozenset({408, 409, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+_RETRY_TYPES = frozenset({"overloaded_error", "api_error", "rate_limit_error", "timeout_error"})
+#: `error_code` of the provider's money limits; stable, unlike its wording.
+_SPEND_CODES = frozenset(
+    {
+        "enforced_spend_limit_reached",
+        "contract_spend_limit_reached",
+        "linked_organization_spend_limit_reached",
+        "linked_organization_billing_unavailable",
+        "user_profile_not_billable",
+        "user_profile_billing_not_authorized",
+        "organization_on_hold",
+    }
+)
+#: The one case without a code: a 400 with this text.
+_CREDIT = re.compile(r"credit balance", re.IGNORECASE)
+#: Connection errors after which the request has certainly not been received whole.
+_NEVER_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
+#: Errors of our own side: the request is wrong, sending it again is too.
+_OUR_FAULT = frozenset({"UnsupportedProtocol", "LocalProtocolError", "InvalidURL"})
+
+_SECRETS = (
+    (re.compile(r"\bsk-[\w\-]{6,}"), "[key]"),
+    (re.compile(r"(?i)\bbearer\s+[^\s\"',;]+"), "Bearer [key]"),
+    (
+        re.compile(r"(?i)((?:x-)?api[-_ ]?key|authorization|(?:auth|access)[-_ ]token)(\W{1,4})[^\s\"',;]{6,}"),
+        r"\1\2[key]",
+    ),
+    (re.compile(r"://[^/@\s]+@"), "://"),
+)
+
+
+def redact(text: str, secrets: Iterable[str | None] = ()) -> str:
+    """The text on one line without anything that looks like a credential, or is one of `secrets`."""
+    for secret in secrets:
+        if secret:
+            text = text.replace(secret, "[key]")
+    for pattern, shown in _SECRETS:
+        text = pattern.sub(shown, text)
+    text = " ".join(text.split())
+    return text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 1] + "…"
+
+
+def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds the provider asks to wait: retry-after-ms, retry-after in seconds, or an HTTP date.
+
+    Never negative, at most LONGEST_WAIT; None where it says nothing usable. A date is measured
+    from the provider's own Date header where it sent one, so that a wrong clock here does no harm.
+    """
+    for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        seconds = _number(headers.get(name))
+        if seconds is not None:
+            return min(max(seconds / scale, 0.0), LONGEST_WAIT)
+    until = _date(headers.get("retry-after"))
+    if until is None:
+        return None
+    start = _date(headers.get("date")) or now or SystemClock().now()
+    return min(max((until - start).total_seconds(), 0.0), LONGEST_WAIT)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _date(text: str | None) -> datetime | None:
+    try:
+        moment = parsedate_to_datetime(text or "")
+    except (TypeError, ValueError):
+        return None
+    return moment if moment.tzinfo is not None else None
+
+
+def from_status(error: Any, *, reply: Reply | None, secrets: Iterable[str | None]) -> ModelError:
+    """The error of an HTTP status, or of an `error` event inside a stream (`reply`: what had come by then).
+
+    `data` holds status, type, error_code, request_id, retry_after and stops_run (no other call of
+    this run can succeed either).
+    """
+    status = int(error.status_code)
+    in_stream = status < 400
+    text = redact(str(error.api_message or f"HTTP {status}"), secrets)
+    data: dict[str, Any] = {
+        "status": status,
+        "type": error.type,
+        "error_code": error.error_code,
+        "request_id": error.request_id,
+        "stops_run": False,
+        "billed": _billed(reply) if in_stream else "no",
+        "reply": reply,
+    }
+    if _is_spend_limit(error, status):
+        data["stops_run"] = True
+        hint = "Raise the limit or add credit in the Anthropic Console, then resume the run."
+        return SpendLimit(f"The provider account cannot pay for more calls: {text}", hint=hint, **data)
+    if (in_stream and error.type in (*_RETRY_TYPES, None)) or status in _RETRY_STATUSES or status > 504:
+        data["retry_after"] = retry_after(error.response.headers)
+        return ModelUnavailable(_unavailable(status, text), **data)
+    data["stops_run"] = status in (401, 403, 404)
+    return ModelRejected(_rejected(status, text), hint=_hint(status), **data)
+
+
+def _is_spend_limit(error: Any, status: int) -> bool:
+    if error.error_code in _SPEND_CODES or status == 402 or error.type == "billing_error":
+        return True
+    return status == 400 and bool(_CREDIT.search(str(error.api_message or "")))
+
+
+def _unavailable(status: int, text: str) -> str:
+    if status == 429:
+        return f"The provider limits the rate (429): {text}"
+    if status == 529:
+        return f"The provider is overloaded (529): {text}"
+    return f"The provider could not answer ({status}): {text}" if status >= 400 else f"The reply broke off: {text}"
+
+
+def _rejected(status: int, text: str) -> str:
+    if status == 401:
+        return f"The provider does not accept the credential (401): {text}"
+    if status == 403:
+        return f"The credential may not do this (403): {text}"
+    if status == 413:
+        return f"The request is too large (413): {text}"
+    return f"The provider rejected the request ({status}): {text}"
+
+
+def _hint(status: int) -> str:
+    if status == 401:
+        return "Check ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN), then resume the run."
+    if status == 403:
+        return "Use a credential that may call this model, then resume the run."
+    return ""
+
+
+def _billed(reply: Reply | None) -> str:
+    """A reply that had begun is billed in part; one that had not may be."""
+    return "partial" if reply is not None and reply.usage else "unknown"
+
+
+def from_connection(error: BaseException, *, reply: Reply | None, secrets: Iterable[str | None]) -> ModelError:
+    """The error of a connection: not made (billed "no"), or lost after sending ("unknown", "partial")."""
+    cause = error.__cause__ or error
+    name = type(cause).__name__
+    text = redact(str(cause) or name, secrets)
+    data: dict[str, Any] = {"type": name, "retry_after": None, "stops_run": False}
+    if name in _OUR_FAULT:
+        return ModelRejected(f"The request could not be sent: {text}", billed="no", **data)
+    if name in _NEVER_SENT and reply is None:
+        return ModelUnavailable(f"The provider cannot be reached: {text}", billed="no", **data)
+    return ModelUnavailable(f"The connection was lost: {text}", billed=_billed(reply), reply=reply, **data)
+
+
+def broken_off(reason: str, *, reply: Reply | None) -> ModelUnavailable:
+    """The error of a reply that ended early without the provider saying so."""
+    return ModelUnavailable(
+        f"The reply broke off: {reason}",
+        billed=_billed(reply),
+        reply=reply,
+        request_id=reply.request_id if reply is not None else None,
+        retry_after=None,
+        stops_run=False,
+    )

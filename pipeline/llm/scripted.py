@@ -1,0 +1,107 @@
+"""A model whose replies are given beforehand: for tests, demonstrations and library users. No network."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pipeline.errors import ModelRejected
+from pipeline.llm.base import ModelInfo, Reply, Request
+
+#: What one scripted answer may be: a whole Reply, its text, JSON to be written as text, or an error to raise.
+Answer = Reply | str | Mapping[str, Any] | BaseException
+Script = Callable[[Request], Answer] | Sequence[Answer]
+
+
+class ScriptedModel:
+    """Answers from a function of the request, or from a list in the order of the calls.
+
+    Any number of threads may call it at once; a function must then be thread-safe itself.
+    """
+
+    def __init__(
+        self,
+        replies: Script = ("ok",),
+        *,
+        model_id: str = "scripted",
+        paid: bool = False,
+        author: str = "model",
+        warnings: Sequence[str] = (),
+    ) -> None:
+        """Take the script.
+
+        Args:
+            replies: A list is used up call by call; one more call is ModelRejected.
+            paid: True: replies carry a usage (one token per four bytes) and need a price.
+            author: "offline" or "model", as in ModelInfo.
+        """
+        self.model_id = model_id
+        #: Every request asked, in order of arrival.
+        self.requests: list[Request] = []
+        #: Calls running now, and the most there were at once.
+        self.in_flight = 0
+        self.most_in_flight = 0
+        self.closed = False
+        self._script = replies if callable(replies) else _in_turn(replies)
+        self._info = ModelInfo(model_id, paid=paid, author=author, warnings=tuple(warnings))
+        self._lock = threading.Lock()
+
+    @property
+    def calls(self) -> int:
+        """How many requests were made."""
+        return len(self.requests)
+
+    def check(self) -> ModelInfo:
+        return self._info
+
+    def complete(self, request: Request) -> Reply:
+        """The next scripted answer; a scripted error is raised."""
+        with self._lock:
+            self.requests.append(request)
+            number = len(self.requests)
+            self.in_flight += 1
+            self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            answer = self._script(request)
+        finally:
+            with self._lock:
+                self.in_flight -= 1
+        if isinstance(answer, BaseException):
+            raise answer
+        if isinstance(answer, Reply):
+            return answer
+        text = answer if isinstance(answer, str) else json.dumps(answer, sort_keys=True)
+        return Reply(
+            text,
+            "end_turn",
+            usage=usage_of(request, text) if self._info.paid else {},
+            model=request.model or self.model_id,
+            request_id=f"req_scripted_{number:06d}",
+        )
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def usage_of(request: Request, text: str) -> dict[str, Any]:
+    """A provider-like usage: one token per four bytes, at least one; nothing cached."""
+    return {
+        "input_tokens": max(1, request.size() // 4),
+        "output_tokens": max(1, len(text.encode("utf-8", "surrogatepass")) // 4),
+        "service_tier": "standard",
+    }
+
+
+def _in_turn(replies: Sequence[Answer]) -> Callable[[Request], Answer]:
+    lock = threading.Lock()
+    rest: Iterator[Answer] = iter(tuple(replies))
+
+    def answer(request: Request) -> Answer:
+        with lock:
+            for reply in rest:
+                return reply
+        return ModelRejected(f"The script holds {len(replies)} replies; a call ({request.label}) asked for one more.")
+
+    return answer
