@@ -1,0 +1,1 @@
+"""What may run: graphs, routing and readiness. Pure."""

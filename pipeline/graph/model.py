@@ -1,0 +1,136 @@
+"""What may run: nodes, edges and the graph of them, as frozen values ↔ JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+ANY, ALL = "any", "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A place in the graph where a step runs."""
+
+    #: Unique; no "#" and no "/", which paths are made of.
+    id: str
+    #: When it fires. any: each token is one visit; all: once every incoming edge is chosen or dead.
+    join: str = ANY
+    #: The step's version; raised by its author when the work changes.
+    version: int = 1
+    #: What it does to the world: read, write, external.
+    effect: str = "read"
+    #: It may run again where its end is unknown.
+    repeatable: bool = True
+    #: What else the node's kind needs; JSON.
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "join": self.join,
+            "version": self.version,
+            "effect": self.effect,
+            "repeatable": self.repeatable,
+            "attributes": dict(self.attributes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A way from one node to another."""
+
+    source: str
+    target: str
+    #: Outcome label that takes it; None: any outcome that no other edge names.
+    when: str | None = None
+    #: "a->b"; parallel ones "a->b#2", "a->b#3".
+    id: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"source": self.source, "target": self.target, "when": self.when, "id": self.id}
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes and edges in order of declaration, and where a run starts."""
+
+    nodes: Mapping[str, Node]
+    edges: tuple[Edge, ...]
+    start: str
+
+    @classmethod
+    def of(cls, nodes: Iterable[Node], edges: Iterable[Edge], start: str) -> Graph:
+        """A graph whose edges get their ids; of two nodes with one id the later stands (validate tells)."""
+        return cls({node.id: node for node in nodes}, tuple(_named(edges)), start)
+
+    def outgoing(self, node: str) -> Sequence[Edge]:
+        """Edges from the node, in order of declaration."""
+        return self._outgoing.get(node, ())
+
+    def incoming(self, node: str) -> Sequence[Edge]:
+        """Edges to the node, in order of declaration."""
+        return self._incoming.get(node, ())
+
+    def edge(self, edge_id: str) -> Edge | None:
+        """The edge of that id; None: the graph has none."""
+        return self._by_id.get(edge_id)
+
+    @cached_property
+    def _outgoing(self) -> dict[str, list[Edge]]:
+        table: dict[str, list[Edge]] = {}
+        for edge in self.edges:
+            table.setdefault(edge.source, []).append(edge)
+        return table
+
+    @cached_property
+    def _incoming(self) -> dict[str, list[Edge]]:
+        table: dict[str, list[Edge]] = {}
+        for edge in self.edges:
+            table.setdefault(edge.target, []).append(edge)
+        return table
+
+    @cached_property
+    def _by_id(self) -> dict[str, Edge]:
+        return {edge.id: edge for edge in self.edges}
+
+    def to_json(self) -> dict[str, Any]:
+        """As a run pins it."""
+        return {
+            "start": self.start,
+            "nodes": [node.to_json() for node in self.nodes.values()],
+            "edges": [edge.to_json() for edge in self.edges],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Graph:
+        """The graph that `to_json` wrote; unknown keys are ignored."""
+        nodes = [Node(**{key: value for key, value in row.items() if key in _NODE}) for row in data["nodes"]]
+        edges = [Edge(**{key: value for key, value in row.items() if key in _EDGE}) for row in data["edges"]]
+        return cls.of(nodes, edges, data["start"])
+
+
+_NODE = frozenset(Node.__slots__)
+_EDGE = frozenset(Edge.__slots__)
+
+
+def _named(edges: Iterable[Edge]) -> Iterable[Edge]:
+    count: dict[str, int] = {}
+    for edge in edges:
+        name = f"{edge.source}->{edge.target}"
+        count[name] = count.get(name, 0) + 1
+        if edge.id:
+            yield edge
+        else:
+            suffix = "" if count[name] == 1 else f"#{count[name]}"
+            yield Edge(edge.source, edge.target, edge.when, name + suffix)
+
+
+def chain(ids: Sequence[str | Node]) -> Graph:
+    """The linear graph: each node leads to the next."""
+    nodes = [entry if isinstance(entry, Node) else Node(entry) for entry in ids]
+    edges = [Edge(before.id, after.id) for before, after in pairwise(nodes)]
+    return Graph.of(nodes, edges, nodes[0].id if nodes else "")

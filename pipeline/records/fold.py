@@ -1,0 +1,248 @@
+"""The fold: records in, RunState out. What each kind of record means stands here and in the two files it calls.
+
+No I/O, clock or randomness; one thread owns a Builder; applying costs O(size of the record).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pipeline.records import positions, snapshots
+from pipeline.records.codec import Record
+from pipeline.records.kinds import (
+    CallEnded,
+    CallStarted,
+    ChargeSettled,
+    Gap,
+    Invalidated,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+    Snapshot,
+    StepCompleted,
+    StepFailed,
+    StepStarted,
+    TaskCompleted,
+    TaskFailed,
+    TaskStarted,
+)
+from pipeline.records.run import COMPLETED, FAILED, IN_PROGRESS, RunState, Spend, TaskRun, Token
+from pipeline.records.spending import Spending
+from pipeline.records.values import encode_value
+
+#: A task value whose JSON text is at most this long (bytes) stays in memory; longer ones are read back.
+KEEP_BYTES = 1024
+
+_NOTHING: Mapping[str, str] = {}
+
+
+class Builder:
+    """A fold in progress: `apply` records in order of seq; `state` is live."""
+
+    def __init__(self, run_id: str) -> None:
+        self.state = RunState(run_id=run_id)
+        self._spending = Spending(self.state)
+        #: Equal `reads` are one object: thousands of tasks read the same.
+        self._reads: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
+        #: After a gap, until the next owner: what the lost lines said of the position is not known.
+        self._adrift = False
+        self._actions: dict[type, Callable[[Record, Any], None]] = {
+            RunStarted: self._run_started,
+            RunResumed: self._run_resumed,
+            StepStarted: self._step_started,
+            StepCompleted: self._step_completed,
+            StepFailed: self._step_failed,
+            TaskStarted: self._task_started,
+            TaskCompleted: self._task_completed,
+            TaskFailed: self._task_failed,
+            CallStarted: self._call_started,
+            CallEnded: self._call_ended,
+            ChargeSettled: self._charge_settled,
+            Invalidated: self._invalidated,
+            Gap: self._gap,
+            Snapshot: self._snapshot,
+            RunEnded: self._run_ended,
+        }
+
+    def apply(self, record: Record) -> None:
+        """Take one record in. Kinds without a meaning for the state only move seq and time."""
+        action = self._actions.get(type(record.fact))
+        if action is not None:
+            action(record, record.fact)
+        state = self.state
+        state.seq = record.seq
+        state.updated_at = record.at
+
+    def freeze(self) -> RunState:
+        """A copy that later records do not change."""
+        state = copy.copy(self.state)
+        for name in _COPIED:
+            setattr(state, name, getattr(state, name).copy())
+        state.tasks = {path: dict(tasks) for path, tasks in state.tasks.items()}
+        state.memo = {slot: {ask: list(tries) for ask, tries in asks.items()} for slot, asks in state.memo.items()}
+        state.spend = {key: spend.copy() for key, spend in state.spend.items()}
+        return state
+
+    def _placed(self, record: Record) -> bool:
+        # A late record of an older owner, or one behind a gap, says nothing of the position.
+        return record.owner >= self.state.owner and not self._adrift
+
+    def _fits(self, record: Record, fact: Any) -> bool:
+        return self._placed(record) and (not self.state.gaps or positions.fits(self.state, fact))
+
+    # The run
+
+    def _run_started(self, record: Record, fact: RunStarted) -> None:
+        state = self.state
+        state.pipeline, state.params, state.product = fact.pipeline, fact.params, fact.product
+        state.identity, state.execution, state.pins = dict(fact.identity), dict(fact.execution), dict(fact.pins)
+        state.claim, state.parent, state.host = fact.claim, fact.parent, fact.host
+        state.status, state.detail = IN_PROGRESS, "running"
+        state.started_at = record.at
+        state.owner = record.seq
+        state.waiting[positions.START] = Token("", "", record.seq)
+
+    def _run_resumed(self, record: Record, fact: RunResumed) -> None:
+        state = self.state
+        positions.count_deaths(state, died=state.detail == "running")
+        state.owner = record.seq
+        state.execution = {**state.execution, **fact.execution}
+        state.identity = {**state.identity, **(fact.identity or {})}
+        state.pins = {**state.pins, **(fact.pins or {})}
+        state.host = fact.host
+        state.product = fact.product or state.product
+        state.status, state.detail = IN_PROGRESS, "running"
+        state.resumes += 1
+        self._adrift = False
+
+    def _run_ended(self, record: Record, fact: RunEnded) -> None:
+        if not self._placed(record):
+            return
+        state = self.state
+        state.status, state.detail = fact.status, fact.detail
+        if fact.error is not None or fact.status == COMPLETED:
+            state.error = fact.error
+
+    def _gap(self, record: Record, fact: Gap) -> None:
+        self.state.gaps.append({"first": fact.first, "last": fact.last, "bytes": fact.bytes, "kept": fact.kept,
+                                "reason": fact.reason})  # fmt: skip
+        self._adrift = True
+
+    def _snapshot(self, record: Record, fact: Snapshot) -> None:
+        if self._placed(record):
+            snapshots.take(self.state, record.seq, fact)
+
+    # Steps
+
+    def _step_started(self, record: Record, fact: StepStarted) -> None:
+        if self._fits(record, fact):
+            positions.start_step(self.state, record.seq, record.at, fact)
+
+    def _step_completed(self, record: Record, fact: StepCompleted) -> None:
+        if self._fits(record, fact):
+            positions.complete_step(self.state, record.seq, record.at, fact)
+            self.state.memo.pop((fact.path, None, fact.attempt), None)
+
+    def _step_failed(self, record: Record, fact: StepFailed) -> None:
+        if self._fits(record, fact):
+            positions.fail_step(self.state, record.seq, record.at, fact)
+            if fact.cause == "content":
+                self._close_attempt(fact.path, None, fact.attempt)
+
+    def _invalidated(self, record: Record, fact: Invalidated) -> None:
+        if not self._placed(record):
+            return
+        state = self.state
+        for step in positions.void_steps(state, fact):
+            self._close_attempt(step.path, None, step.attempt)
+        for path, task in fact.tasks:
+            run = state.tasks.get(path, {}).pop(task, None)
+            self._close_attempt(path, task, run.attempt if run else state.attempts.get((path, task), 1))
+
+    def _close_attempt(self, path: str, task: str | None, attempt: int) -> None:
+        """The next attempt starts with an empty memo; what this one used is wasted."""
+        state = self.state
+        state.attempts[path, task] = max(state.attempts.get((path, task), 1), attempt + 1)
+        state.memo.pop((path, task, attempt), None)
+        self._spending.waste((path, task, attempt))
+
+    # Tasks
+
+    def _task_started(self, record: Record, fact: TaskStarted) -> None:
+        self.state.active[fact.path] = record.seq
+
+    def _task_completed(self, record: Record, fact: TaskCompleted) -> None:
+        state, path, task = self.state, fact.path, fact.task
+        text = encode_value(fact.value)
+        reads = self._reads.setdefault(tuple(fact.reads.items()), fact.reads) if fact.reads else _NOTHING
+        tasks = state.tasks.get(path)
+        if tasks is None:
+            tasks = state.tasks[path] = {}
+        tasks[task] = TaskRun(
+            fact.item,
+            fact.hash,
+            reads,
+            record.seq,
+            text if len(text) <= KEEP_BYTES else None,
+            fact.attempt,
+            fact.version,
+        )
+        state.active[path] = record.seq
+        if state.memo:
+            state.memo.pop((path, task, fact.attempt), None)
+
+    def _task_failed(self, record: Record, fact: TaskFailed) -> None:
+        state = self.state
+        if fact.cause == "content":
+            self._close_attempt(fact.path, fact.task, fact.attempt)
+        state.tasks.setdefault(fact.path, {})[fact.task] = TaskRun(
+            fact.item, "", _NOTHING, record.seq, None, fact.attempt, status=FAILED, error=fact.error, cause=fact.cause
+        )
+        state.active[fact.path] = record.seq
+
+    # Paid calls
+
+    def _call_started(self, record: Record, fact: CallStarted) -> None:
+        call = self._spending.start(record.seq, record.at, fact)
+        state = self.state
+        slot = (fact.path, fact.task, fact.attempt)
+        if state.attempts.get((fact.path, fact.task), 1) <= fact.attempt:
+            state.memo.setdefault(slot, {}).setdefault((fact.key, fact.n), []).append(call)
+        state.active[fact.path] = record.seq
+
+    def _call_ended(self, record: Record, fact: CallEnded) -> None:
+        pair = self._spending.end(record.seq, record.at, fact)
+        if pair is None:
+            return
+        before, after = pair
+        self.state.active[after.path] = record.seq
+        asks = self.state.memo.get((after.path, after.task, after.attempt), {})
+        tries = asks.get((after.key, after.n), [])
+        if tries:
+            asks[after.key, after.n] = [after if call is before else call for call in tries]
+
+    def _charge_settled(self, record: Record, fact: ChargeSettled) -> None:
+        self._spending.settle(fact)
+
+
+#: Containers of RunState whose elements are never changed in place.
+_COPIED = (
+    "identity", "execution", "pins", "waiting", "steps", "visits", "context", "attempts", "open_calls",
+    "checkpoints", "gaps", "open_paths", "failed_paths", "returning", "active", "total",
+)  # fmt: skip
+
+
+def fold(run_id: str, records: Iterable[Record]) -> RunState:
+    """The state that records (in order of seq) lead to."""
+    builder = Builder(run_id)
+    apply = builder.apply
+    for record in records:
+        apply(record)
+    return builder.state
+
+
+def spent(state: RunState) -> Spend:
+    """All charges so far in one sum; imported totals are not in it."""
+    return state.total.copy()

@@ -1,0 +1,163 @@
+"""Where a run stands: how step records, voids and snapshots move it. Called by the fold only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pipeline.records.kinds import Invalidated, StepCompleted, StepFailed, StepStarted
+from pipeline.records.run import COMPLETED, FAILED, CheckpointMark, RunState, StepRun, Token
+
+START = ("", "")
+
+
+def start_step(state: RunState, seq: int, at: str, fact: StepStarted) -> None:
+    """Consume the tokens and open the visit, or open it again."""
+    path = fact.path
+    old = state.steps.get(path)
+    node, visit = split(path)
+    for edge, source in fact.consumed or (START,):
+        state.waiting.pop((edge, source), None)
+        if state.returning:
+            state.returning.pop((edge, source), None)
+    state.failed_paths.pop(path, None)
+    state.open_paths[path] = None
+    if old is None:
+        state.steps[path] = StepRun(
+            path, node, visit, attempt=fact.attempt, version=fact.version, consumed=fact.consumed or (START,),
+            started_at=at, started_seq=seq,
+        )  # fmt: skip
+        key = path.rpartition("#")[0]
+        if visit > state.visits.get(key, 0):
+            state.visits[key] = visit
+        return
+    state.steps[path] = StepRun(
+        path, node, visit, attempt=fact.attempt, version=fact.version, consumed=fact.consumed or old.consumed,
+        started_at=old.started_at, seconds=old.seconds, started_seq=seq, error=old.error,
+        deaths=old.deaths if old.attempt == fact.attempt else 0,
+    )  # fmt: skip
+
+
+def complete_step(state: RunState, seq: int, at: str, fact: StepCompleted) -> None:
+    """Close the visit with success and lay tokens on the edges it chose."""
+    path = fact.path
+    old = _close(state, path)
+    state.steps[path] = StepRun(
+        path, old.node, old.visit, COMPLETED, fact.attempt, old.version, old.consumed, old.started_at, at,
+        old.seconds + fact.seconds, fact.outputs, fact.artifacts, fact.context, fact.reads, fact.outcome,
+        fact.edges, None, fact.checkpoint, old.started_seq, seq,
+    )  # fmt: skip
+    for edge in fact.edges:
+        state.waiting[edge, path] = Token(edge, path, seq)
+    if fact.context:
+        state.context.update(fact.context)
+    if state.error is not None and not state.failed_paths:
+        state.error = None
+    state.checkpoints.append(CheckpointMark(seq, fact.checkpoint, path, at, state.total.usd))
+
+
+def fail_step(state: RunState, seq: int, at: str, fact: StepFailed) -> None:
+    """Close the visit as failed; where an edge accepts the failure the run goes on there."""
+    path = fact.path
+    old = _close(state, path)
+    state.steps[path] = StepRun(
+        path, old.node, old.visit, FAILED, fact.attempt, old.version, old.consumed, old.started_at, at,
+        old.seconds + fact.seconds, outcome="failed", edges=fact.edges, error=fact.error,
+        checkpoint=fact.checkpoint, started_seq=old.started_seq, ended_seq=seq,
+    )  # fmt: skip
+    for edge in fact.edges:
+        state.waiting[edge, path] = Token(edge, path, seq)
+    if not fact.edges:
+        state.failed_paths[path] = None
+        if state.error is None:
+            state.error = fact.error
+    state.checkpoints.append(CheckpointMark(seq, fact.checkpoint, path, at, state.total.usd))
+
+
+def _close(state: RunState, path: str) -> StepRun:
+    state.open_paths.pop(path, None)
+    state.failed_paths.pop(path, None)
+    state.active.pop(path, None)
+    old = state.steps.get(path)
+    return old if old is not None else StepRun(path, *split(path))
+
+
+def fits(state: RunState, fact: StepStarted | StepCompleted | StepFailed) -> bool:
+    """Whether a step record follows from the position; after a gap, those that do not are left out."""
+    if isinstance(fact, StepStarted):
+        if fact.path in state.steps:
+            return fact.path in state.open_paths or fact.path in state.failed_paths
+        return all((edge, source) in state.waiting for edge, source in fact.consumed or (START,))
+    return fact.path in state.open_paths
+
+
+def count_deaths(state: RunState, died: bool) -> None:
+    """A new owner came: each visit the last one left open has died once more, unless it got somewhere."""
+    for path in state.open_paths:
+        step = state.steps[path]
+        if not died or step.started_seq < state.owner:
+            continue
+        stuck = state.active.get(path, 0) < step.started_seq
+        state.steps[path] = replace(step, deaths=step.deaths + 1 if stuck else 0)
+
+
+def void_steps(state: RunState, fact: Invalidated) -> list[StepRun]:
+    """Take the named visits and all that followed from them out of the position; returns them."""
+    void = _downstream(state.steps, fact.paths)
+    gone = [state.steps.pop(path) for path in void]
+    if not gone:
+        return gone
+    for key in [key for key in state.waiting if key[1] in void]:
+        del state.waiting[key]
+    for step in gone:
+        state.open_paths.pop(step.path, None)
+        state.failed_paths.pop(step.path, None)
+        state.active.pop(step.path, None)
+        for edge, source in step.consumed:
+            state.returning[edge, source] = step.path
+            if source not in void:
+                state.waiting[edge, source] = Token(edge, source, _age(state, source))
+    state.waiting = dict(sorted(state.waiting.items(), key=lambda item: item[1].seq))
+    state.context = merged_context(state.steps.values())
+    state.jumps += 1
+    return gone
+
+
+def merged_context(steps: Any) -> dict[str, Any]:
+    """The context that completed steps leave, in order of their ends."""
+    context: dict[str, Any] = {}
+    for step in sorted(steps, key=lambda step: step.ended_seq):
+        if step.status == COMPLETED and step.context:
+            context.update(step.context)
+    return context
+
+
+def _downstream(steps: Mapping[str, StepRun], paths: Sequence[str]) -> dict[str, None]:
+    void = dict.fromkeys(path for path in paths if path in steps)
+    # Sources start before what consumes their tokens, and `steps` is in order of first start.
+    for path, step in steps.items():
+        if path in void:
+            continue
+        if any(source in void for _, source in step.consumed) or _inside(path, void):
+            void[path] = None
+    return void
+
+
+def _inside(path: str, void: Mapping[str, None]) -> bool:
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        if path in void:
+            return True
+    return False
+
+
+def _age(state: RunState, source: str) -> int:
+    step = state.steps.get(source)
+    return 1 if step is None else step.ended_seq
+
+
+def split(path: str) -> tuple[str, int]:
+    """Node and visit of the last frame: "fan#2/left#3" → ("left", 3)."""
+    node, _, visit = path.rpartition("/")[2].rpartition("#")
+    return node, int(visit)

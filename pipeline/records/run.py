@@ -1,0 +1,281 @@
+"""RunState: what a journal says so far. Filled by fold.py; read by the loop, heads, reports and the CLI.
+
+The builder owns it and mutates it in place; everybody else gets `freeze()`d copies or reads it
+under the Recorder's lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+PENDING, IN_PROGRESS, COMPLETED, FAILED = "pending", "in_progress", "completed", "failed"
+#: What in_progress may mean (status_detail).
+DETAILS = (
+    "running",
+    "interrupted",
+    "paused_budget",
+    "paused_rate_limit",
+    "paused_spend_limit",
+    "waiting_for_human",
+    "waiting_for_batch",
+    "stopped_as_asked",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """An edge chosen and not yet consumed."""
+
+    #: Edge id ("a->b", "a->b#2"); "" (with source ""): the start of the run.
+    edge: str
+    #: Path of the step visit that chose it.
+    source: str
+    #: seq of the record that chose it: its age.
+    seq: int
+
+
+@dataclass(slots=True)
+class StepRun:
+    """One visit of a node. The fold replaces it, never changes it, so copies may share it."""
+
+    #: node#visit frames.
+    path: str
+    #: Node id and visit number of the last frame.
+    node: str
+    visit: int
+    status: str = IN_PROGRESS
+    attempt: int = 1
+    version: int = 1
+    #: [edge id, source path] consumed.
+    consumed: Sequence[Sequence[str]] = ()
+    started_at: str = ""
+    completed_at: str | None = None
+    #: Active seconds over all attempts.
+    seconds: float = 0.0
+    #: Inline outputs or {"$blob": …}.
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    artifacts: Mapping[str, str] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict)
+    reads: Mapping[str, str] = field(default_factory=dict)
+    outcome: str = ""
+    edges: Sequence[str] = ()
+    #: {"type", "message", "hint"} of the last failed attempt; None after success.
+    error: Mapping[str, Any] | None = None
+    checkpoint: str = ""
+    #: seq of step_started of the latest attempt, and of its end (0: open).
+    started_seq: int = 0
+    ended_seq: int = 0
+    #: Deaths of this attempt with no call or task recorded between them.
+    deaths: int = 0
+
+
+@dataclass(slots=True)
+class TaskRun:
+    """One task that ended. Its value: inline JSON bytes if short, else read back at `seq`."""
+
+    #: Hash of the item and of the value; what it read.
+    item: str
+    hash: str
+    reads: Mapping[str, str]
+    #: seq of the record that holds the value.
+    seq: int
+    #: JSON text of the value if at most KEEP_BYTES long; None: read it back.
+    value: bytes | None
+    attempt: int = 1
+    version: int = 1
+    status: str = COMPLETED
+    error: Mapping[str, Any] | None = None
+    cause: str = ""
+
+
+@dataclass(slots=True)
+class CallRun:
+    """One try of a paid call, kept while its task attempt is unfinished. Replaced, never changed."""
+
+    #: seq of call_started.
+    seq: int
+    k: int
+    model: str
+    label: str
+    worst: Decimal | None
+    at: str
+    path: str
+    task: str | None
+    attempt: int = 1
+    #: Request hash, and which of equal asks it is.
+    key: str = ""
+    n: int = 1
+    #: None while open (unknown).
+    ended: bool = False
+    usable: bool = False
+    #: Inline reply, {"$blob": …} or None.
+    reply: Mapping[str, Any] | None = None
+    error: Mapping[str, Any] | None = None
+    stop_reason: str | None = None
+    #: seq of call_ended.
+    ended_seq: int = 0
+
+
+@dataclass(slots=True)
+class Spend:
+    """Sums of charges; one a bucket (path's step, model, label, day, outcome)."""
+
+    calls: int = 0
+    tokens: dict[str, int] = field(default_factory=dict)
+    usd_by_kind: dict[str, Decimal] = field(default_factory=dict)
+    #: Exact spend, and the sums of the open intervals' low and high ends.
+    usd: Decimal = Decimal(0)
+    low: Decimal = Decimal(0)
+    high: Decimal = Decimal(0)
+    #: Calls whose charge has no price, or no upper bound.
+    unpriced: int = 0
+    unbounded: int = 0
+
+    def add(self, other: Spend) -> None:
+        self.calls += other.calls
+        self.usd += other.usd
+        self.low += other.low
+        self.high += other.high
+        self.unpriced += other.unpriced
+        self.unbounded += other.unbounded
+        for kind, count in other.tokens.items():
+            self.tokens[kind] = self.tokens.get(kind, 0) + count
+        for kind, usd in other.usd_by_kind.items():
+            self.usd_by_kind[kind] = self.usd_by_kind.get(kind, Decimal(0)) + usd
+
+    def subtract(self, other: Spend) -> None:
+        """Take back what `add(other)` added; kinds that come to nothing leave the tables."""
+        self.calls -= other.calls
+        self.usd -= other.usd
+        self.low -= other.low
+        self.high -= other.high
+        self.unpriced -= other.unpriced
+        self.unbounded -= other.unbounded
+        for kind, count in other.tokens.items():
+            self.tokens[kind] = self.tokens.get(kind, 0) - count
+        for kind, usd in other.usd_by_kind.items():
+            self.usd_by_kind[kind] = self.usd_by_kind.get(kind, Decimal(0)) - usd
+        self.tokens = {kind: count for kind, count in self.tokens.items() if count}
+        self.usd_by_kind = {kind: usd for kind, usd in self.usd_by_kind.items() if usd}
+
+    def copy(self) -> Spend:
+        out = Spend()
+        out.add(self)
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class SpendKey:
+    """What a sum is of."""
+
+    #: Step path with first visits bare: "lessons", "fan#2/left/write#3".
+    step: str
+    model: str
+    label: str
+    #: UTC day of call_started (YYYY-MM-DD).
+    day: str
+    #: used: replies of work that stands or may stand; wasted: failed, refused, truncated, rejected,
+    #: void; open: no end recorded.
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointMark:
+    """A checkpoint boundary, for history."""
+
+    seq: int
+    id: str
+    path: str
+    at: str
+    #: Exact spend so far.
+    usd: Decimal
+
+
+@dataclass(slots=True)
+class RunState:
+    """Everything the records say."""
+
+    run_id: str = ""
+    pipeline: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    identity: dict[str, Any] = field(default_factory=dict)
+    execution: dict[str, Any] = field(default_factory=dict)
+    pins: dict[str, str] = field(default_factory=dict)
+    claim: Sequence[str] | None = None
+    parent: Mapping[str, Any] | None = None
+    host: Mapping[str, Any] = field(default_factory=dict)
+    product: str = ""
+    status: str = PENDING
+    detail: str | None = None
+    error: Mapping[str, Any] | None = None
+    started_at: str = ""
+    updated_at: str = ""
+    #: seq of the last record and owner mark of the present owner.
+    seq: int = 0
+    owner: int = 0
+    #: Position: edges chosen and not consumed, by (edge, source), oldest first.
+    waiting: dict[tuple[str, str], Token] = field(default_factory=dict)
+    #: Visits by path, in order of first start.
+    steps: dict[str, StepRun] = field(default_factory=dict)
+    #: Visits so far by node path prefix + node id.
+    visits: dict[str, int] = field(default_factory=dict)
+    #: Context: key → value, merged from completed steps.
+    context: dict[str, Any] = field(default_factory=dict)
+    #: Ended tasks: step path → task key → TaskRun.
+    tasks: dict[str, dict[str, TaskRun]] = field(default_factory=dict)
+    #: Replies of unfinished attempts: (path, task, attempt) → (request hash, n) → tries.
+    memo: dict[tuple[str, str | None, int], dict[tuple[str, int], list[CallRun]]] = field(default_factory=dict)
+    #: Next attempt number of a task: (path, task) → n (absent: 1).
+    attempts: dict[tuple[str, str | None], int] = field(default_factory=dict)
+    #: Tries without a recorded end, by seq of call_started.
+    open_calls: dict[int, CallRun] = field(default_factory=dict)
+    #: Write/external tasks that were started and have no end: (path, task).
+    unknown_tasks: set[tuple[str, str]] = field(default_factory=set)
+    spend: dict[SpendKey, Spend] = field(default_factory=dict)
+    checkpoints: list[CheckpointMark] = field(default_factory=list)
+    #: Imported totals, not itemised: {"cost_usd", "total_tokens"}.
+    reported: Mapping[str, Any] = field(default_factory=dict)
+    #: Snapshot document the run was imported from; {} otherwise.
+    imported: Mapping[str, Any] = field(default_factory=dict)
+    gaps: list[Mapping[str, Any]] = field(default_factory=list)
+    #: Times the run was taken by a new owner.
+    resumes: int = 0
+    #: Visits started without an end, and those that failed with no edge to go on by (ordered sets).
+    open_paths: dict[str, None] = field(default_factory=dict)
+    failed_paths: dict[str, None] = field(default_factory=dict)
+    #: Which visit consumed a token before it was made void: the same one gets it again.
+    returning: dict[tuple[str, str], str] = field(default_factory=dict)
+    #: seq of the last call or task record of a path; tells a step that got somewhere from one that did not.
+    active: dict[str, int] = field(default_factory=dict)
+    #: Times the position was changed other than by steps (void, snapshot): indexes of it are built again.
+    jumps: int = 0
+    #: All of `spend` in one sum.
+    total: Spend = field(default_factory=Spend)
+
+    @property
+    def tokens(self) -> list[Token]:
+        """Edges chosen and not consumed, oldest first."""
+        return list(self.waiting.values())
+
+
+def bare(path: str) -> str:
+    """A step path as people see it: first visits without their number ("seed#1" → "seed")."""
+    return "/".join(frame.removesuffix("#1") for frame in path.split("/"))
+
+
+def next_attempt(state: RunState, path: str, task: str | None = None) -> int:
+    """The attempt number to run a task (or, task None, a step) under."""
+    return state.attempts.get((path, task), 1)
+
+
+def open_steps(state: RunState) -> list[StepRun]:
+    """Visits started without an end, in order of start."""
+    return [state.steps[path] for path in state.open_paths]
+
+
+def failed_steps(state: RunState) -> list[StepRun]:
+    """Visits that failed with no edge to go on by, in order of failure."""
+    return [state.steps[path] for path in state.failed_paths]
