@@ -1,0 +1,153 @@
+"""`list`: which runs there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import click
+
+from pipeline import settings
+from pipeline.cli.options import json_option, open_store, own, store_option
+from pipeline.cli.summary import CORRUPT, STATUSES, Row, row_json, row_of
+from pipeline.cli.text import heading, one_line, say, say_json, table, when
+from pipeline.errors import CatalogueError
+from pipeline.lessons.names import subject_name
+from pipeline.records.run import COMPLETED, IN_PROGRESS
+from pipeline.store.base import Store
+
+#: Rows shown unless --limit says otherwise.
+DEFAULT_LIMIT = 50
+#: How many runs the closing hint names.
+_HINTS = 5
+
+
+class Statuses(click.ParamType):
+    """One or more statuses, separated by commas."""
+
+    name = "status"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> frozenset[str]:
+        if isinstance(value, frozenset):
+            return value
+        names = frozenset(part.strip().lower().replace("-", "_") for part in str(value).split(","))
+        for name in sorted(names - set(STATUSES)):
+            self.fail(f"{name!r} is no status; there are {', '.join(STATUSES)}.", param, ctx)
+        return names
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        return click.Choice(STATUSES).shell_complete(ctx, param, incomplete)
+
+
+@click.command("list")
+@click.option("--status", type=Statuses(), envvar=own("list", "status"), show_envvar=True, metavar="STATUS[,…]",
+              help="Only runs with one of these; in_progress means all of its details.")  # fmt: skip
+@click.option("--subject", envvar=own("list", "subject"), show_envvar=True, metavar="NAME",
+              help="Only runs of this subject; aliases count.")  # fmt: skip
+@click.option("--resumable", is_flag=True, envvar=own("list", "resumable"), show_envvar=True,
+              help="Only runs that can be gone on with.")  # fmt: skip
+@click.option("--verbose", "-v", is_flag=True, envvar=own("list", "verbose"), show_envvar=True,
+              help="Also times, last and next step, and the error.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(min=0), default=DEFAULT_LIMIT, envvar=own("list", "limit"), metavar="N",
+              show_envvar=True, show_default=True, help="At most N runs; 0: all.")  # fmt: skip
+@json_option
+@store_option
+def list_runs(
+    status: frozenset[str] | None, subject: str | None, resumable: bool, verbose: bool, limit: int, as_json: bool,
+    store: str | None,
+) -> None:  # fmt: skip
+    """List runs, newest first."""
+    wanted = subject_name(subject) if subject else None
+    rows = find(open_store(store), status=status, subject=wanted, resumable=resumable)
+    shown = [row for row, _ in zip(rows, range(limit))] if limit else list(rows)
+    if as_json:
+        for row in shown:
+            say_json(row_json(row))
+        return
+    say(heading("PIPELINE RUNS"))
+    say()
+    if not shown:
+        say(_nothing(status, subject, resumable))
+        return
+    say(render(shown, verbose=verbose))
+    if limit and len(shown) == limit and next(rows, None) is not None:
+        say(f"\nThe newest {limit} are shown; --limit 0 shows all.")
+    for line in hints(shown):
+        say(line)
+
+
+def find(store: Store, *, status: frozenset[str] | None, subject: str | None, resumable: bool) -> Iterator[Row]:
+    """Rows of the runs asked for, newest first, lazily."""
+    for head in store.heads(_match(status, subject)):
+        row = row_of(head)
+        if status is not None and not _has_status(row, status):
+            continue
+        if subject is not None and not _same_subject(row.subject, subject):
+            continue
+        if not resumable or row.resumable:
+            yield row
+
+
+def _match(status: frozenset[str] | None, subject: str | None) -> Callable[[Mapping[str, Any]], bool] | None:
+    """What the document alone can rule out, so that the store need not look further."""
+    if subject is None and (status is None or CORRUPT in status):
+        return None
+
+    def match(document: Mapping[str, Any]) -> bool:
+        if subject is not None and not _same_subject(str(document.get("subject") or ""), subject):
+            return False
+        stored = document.get("status")
+        return status is None or stored in status or stored == IN_PROGRESS
+
+    return match
+
+
+def _has_status(row: Row, wanted: frozenset[str]) -> bool:
+    return row.status in wanted or (row.detail is not None and row.detail in wanted)
+
+
+def _same_subject(found: str, wanted: str) -> bool:
+    if found == wanted:
+        return True
+    try:
+        return subject_name(found) == wanted
+    except CatalogueError:
+        return False
+
+
+def render(rows: list[Row], *, verbose: bool) -> str:
+    """The table."""
+    head = ["Run ID", "Subject", "Level", "Status", "Steps", "Cost"]
+    cells = [[row.run_id, row.subject or row.pipeline or "-", row.level or "-", row.shown_status, _steps(row), row.cost]
+             for row in rows]  # fmt: skip
+    if verbose:
+        head += ["Started", "Updated", "Last step", "Next step", "Error"]
+        for line, row in zip(cells, rows, strict=True):
+            line += [when(row.started_at), when(row.updated_at), row.last_step or "-", row.next_step or "-",
+                     one_line(row.error, 60) or "-"]  # fmt: skip
+    return table(head, cells)
+
+
+def _steps(row: Row) -> str:
+    return "-" if row.status == CORRUPT else f"{row.done}/{row.total}"
+
+
+def hints(rows: list[Row]) -> list[str]:
+    """The newest runs that can be gone on with, and how."""
+    found = [row for row in rows if row.resumable and row.status != COMPLETED][:_HINTS]
+    if not found:
+        return []
+    return ["", "Go on with:", *(f"  {resume_command(row)}" for row in found)]
+
+
+def resume_command(row: Row) -> str:
+    """The command that continues a run."""
+    if row.pipeline in ("", "lessons"):
+        return f"./pipeline.sh lessons --resume {row.run_id}"
+    return f"./pipeline.sh run FILE.py:NAME --resume {row.run_id}"
+
+
+def _nothing(status: frozenset[str] | None, subject: str | None, resumable: bool) -> str:
+    if status or subject or resumable:
+        return "No run matches."
+    return "No runs yet. Start one: ./pipeline.sh lessons --subject mathematics --level national_5"

@@ -1,0 +1,128 @@
+"""A run as one row: what `list` shows of a head document, whoever wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.cli.text import money
+from pipeline.records.run import COMPLETED, DETAILS, FAILED, IN_PROGRESS, PENDING
+from pipeline.store.base import Head
+
+CORRUPT = "corrupt"
+#: What `--status` takes.
+STATUSES = (PENDING, IN_PROGRESS, COMPLETED, FAILED, *DETAILS, CORRUPT)
+#: Steps of a document that does not say how many it has: the original system's.
+_SEED_STEPS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One run."""
+
+    run_id: str
+    pipeline: str
+    subject: str
+    level: str
+    #: pending, in_progress, completed, failed, corrupt.
+    status: str
+    #: running, interrupted, …; None where there is nothing more to say.
+    detail: str | None
+    done: int
+    total: int
+    cost_usd: float
+    #: What open intervals may add; None: no upper bound known.
+    possibly_usd: float | None
+    unpriced: int
+    started_at: str
+    updated_at: str
+    last_step: str
+    next_step: str
+    error: str
+    owned: bool
+
+    @property
+    def shown_status(self) -> str:
+        """The status, or the detail where the run is not running."""
+        return self.status if self.detail in (None, "running") else self.detail
+
+    @property
+    def resumable(self) -> bool:
+        """It can be gone on with now: unfinished, readable, owned by nobody."""
+        return self.status in (PENDING, IN_PROGRESS, FAILED) and not self.owned
+
+    @property
+    def cost(self) -> str:
+        """$1.85; with a + where more may have been spent than that."""
+        more = self.possibly_usd is None or self.possibly_usd > 0 or self.unpriced > 0
+        return money(self.cost_usd) + ("+" if more else "")
+
+
+def row_of(head: Head) -> Row:
+    """The row of a head; a corrupt one has what little is known."""
+    document = head.document
+    status = CORRUPT if head.corrupt else str(document.get("status") or PENDING)
+    detail = document.get("status_detail") if status == IN_PROGRESS else None
+    if detail == "running" and not head.owned:
+        detail = "interrupted"
+    metrics = _mapping(document.get("metrics"))
+    return Row(
+        run_id=head.run_id,
+        pipeline=_text(document, "pipeline"),
+        subject=_text(document, "subject"),
+        level=_text(document, "level"),
+        status=status,
+        detail=detail,
+        done=len(document.get("completed_steps") or ()),
+        total=steps_of(document),
+        cost_usd=document.get("total_cost_usd") or 0,
+        possibly_usd=metrics.get("possibly_usd", 0),
+        unpriced=metrics.get("unpriced_calls") or 0,
+        started_at=_text(document, "started_at"),
+        updated_at=_text(document, "updated_at"),
+        last_step=_text(document, "last_completed_step"),
+        next_step=_text(document, "next_step"),
+        error=head.corrupt or _text(document, "error"),
+        owned=head.owned,
+    )
+
+
+def steps_of(document: Mapping[str, Any]) -> int:
+    """How many steps the run's pipeline has."""
+    steps = document.get("steps_total")
+    if isinstance(steps, int):
+        return steps
+    return max(_SEED_STEPS, len(document.get("completed_steps") or ()))
+
+
+def row_json(row: Row) -> dict[str, Any]:
+    """One object of `list --json`."""
+    return {
+        "run_id": row.run_id,
+        "pipeline": row.pipeline or None,
+        "subject": row.subject or None,
+        "level": row.level or None,
+        "status": row.status,
+        "status_detail": row.detail,
+        "steps_completed": row.done,
+        "steps_total": row.total,
+        "cost_usd": row.cost_usd,
+        "possibly_usd": row.possibly_usd,
+        "unpriced_calls": row.unpriced,
+        "started_at": row.started_at or None,
+        "updated_at": row.updated_at or None,
+        "last_completed_step": row.last_step or None,
+        "next_step": row.next_step or None,
+        "error": row.error or None,
+        "resumable": row.resumable,
+    }
+
+
+def _text(document: Mapping[str, Any], name: str) -> str:
+    value = document.get(name)
+    return "" if value is None else str(value)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
