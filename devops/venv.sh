@@ -25,7 +25,7 @@ say() {
 
 die() {
     say "$1"
-    exit "${2:-2}"
+    exit 2
 }
 
 # --- the stamp: what every start pays; no Python is started for it --------------------------------
@@ -102,8 +102,9 @@ what_to_install() {
 # Takes the lock, a folder beside the environment; waits while a living process holds it.
 take_lock() {
     local lock=$VENV.lock holder told="" unnamed=0
+    mkdir -p "$(dirname "$VENV")" 2>/dev/null
     while ! mkdir "$lock" 2>/dev/null; do
-        [ -d "$lock" ] || die "Cannot write in $(dirname "$VENV"). Set PIPELINE_VENV=DIR to a folder of yours for the environment and start again." 3
+        [ -d "$lock" ] || die "Cannot write in $(dirname "$VENV"). Set PIPELINE_VENV=DIR to a folder of yours for the environment and start again."
         holder=""
         { read -r holder <"$lock/holder"; } 2>/dev/null
         if [ -z "$holder" ]; then
@@ -130,7 +131,9 @@ take_lock() {
 # "PID HOST": a process of another machine or container cannot be asked, so it counts as alive.
 holder_is_dead() {
     local pid=${1%% *} host=${1#* }
-    [ -n "$1" ] && [ "$host" = "$(uname -n)" ] && ! kill -0 "$pid" 2>/dev/null
+    [ -n "$1" ] && [ "$host" = "$(uname -n)" ] || return 1
+    # `kill` says no as well to a process of another user, which `ps` shows.
+    ! kill -0 "$pid" 2>/dev/null && ! ps -p "$pid" >/dev/null 2>&1
 }
 
 # Removes the lock of a dead holder. Whoever makes the folder inside it is the only one to do so,
@@ -160,16 +163,24 @@ ensure_venv() {
     take_lock
     if ! venv_is_current; then
         choose_python
-        say "First start: making ${VENV##*/} with Python $PYTHON_VERSION (about half a minute) ..."
+        say "$(first_or_again) ${VENV##*/} with Python $PYTHON_VERSION (about half a minute) ..."
         rm -rf "$VENV".new-* "$VENV".old-*
         make_venv "$VENV.new-$$"
         if [ -e "$VENV" ] || [ -h "$VENV" ]; then
-            mv "$VENV" "$VENV.old-$$" || die "Cannot replace $VENV; remove it and start again." 3
+            mv "$VENV" "$VENV.old-$$" || die "Cannot replace $VENV; remove it and start again."
         fi
-        mv "$VENV.new-$$" "$VENV" || die "Cannot make $VENV." 3
+        mv "$VENV.new-$$" "$VENV" || die "Cannot make $VENV."
         rm -rf "$VENV.old-$$" "$VENV.log"
     fi
     release_lock
+}
+
+first_or_again() {
+    if [ -e "$VENV" ]; then
+        printf 'Not whole, or not from the packages pinned today: making again'
+    else
+        printf 'First start: making'
+    fi
 }
 
 # Only a folder that this script made may be replaced where the user chose the place.
@@ -181,26 +192,31 @@ refuse_foreign_folder() {
 # Builds a whole environment in the folder $1: the stamp is the last thing written.
 make_venv() {
     (
-        unset PYTHONHOME PYTHONPATH
-        : >"$VENV.log"
+        prepare_shell
         if command -v uv >/dev/null 2>&1; then
-            uv venv --quiet --relocatable --python "$PYTHON" "$1" && install_lock "$1" "$CORE_LOCK" && exit
-            # uv may lack what pip knows here (a proxy, an index of the house).
-            rm -rf "$1"
+            uv venv --relocatable --python "$PYTHON" "$1"
         fi
-        "$PYTHON" -m venv "$1" && install_lock "$1" "$CORE_LOCK"
-    ) >>"$VENV.log" 2>&1 || explain_failure
+        [ -x "$1/bin/python" ] || "$PYTHON" -m venv "$1" || exit
+        install_lock "$1" "$CORE_LOCK"
+    ) >"$VENV.log" 2>&1 || explain_failure
     printf '%s\n' "1 $(cksum <"$CORE_LOCK") ${PYTHON_VERSION%.*} ${PIPELINE_PYTHON:--}" >"$1/.stamp" || explain_failure
+}
+
+# The installers see neither the settings of the folder we were called from nor another Python's.
+prepare_shell() {
+    cd "$PIPELINE_ROOT" || exit
+    unset PYTHONHOME PYTHONPATH
 }
 
 # Installs exactly what the lock file $2 pins, every file checked against its hash, into $1.
 install_lock() {
-    if [ -x "$1/bin/pip" ]; then
-        PIP_USER=0 PIP_REQUIRE_VIRTUALENV=0 "$1/bin/python" -m pip install --disable-pip-version-check \
-            --no-input --require-hashes --no-deps -r "$2"
-    else
-        uv pip install --python "$1/bin/python" --require-hashes --no-deps -r "$2"
+    local python=$1/bin/python
+    if command -v uv >/dev/null 2>&1; then
+        uv pip install --python "$python" --require-hashes --no-deps -r "$2" && return
+        echo "uv could not; pip may know what uv does not (a proxy, an index of the house)."
     fi
+    "$python" -m pip --version || "$python" -m ensurepip || return
+    PIP_USER=0 "$python" -m pip install --disable-pip-version-check --no-input --require-hashes --no-deps -r "$2"
 }
 
 # Adds the tests' packages to the environment.
@@ -210,7 +226,7 @@ ensure_tests() {
     if ! tests_are_current; then
         say "Installing what the tests need (about a minute) ..."
         (
-            unset PYTHONHOME PYTHONPATH
+            prepare_shell
             install_lock "$VENV" "$TEST_LOCK"
         ) >"$VENV.log" 2>&1 || explain_failure
         printf '%s\n' "1 $(cksum <"$TEST_LOCK")" >"$VENV/.stamp-test"
@@ -234,5 +250,5 @@ explain_failure() {
     elif grep -qi 'no matching distribution\|not found in the .*registry\|no solution found' "$log"; then
         why="the package index does not have a pinned package for this Python and machine"
     fi
-    die "Making ${VENV##*/} failed: $why. All that was said is in $log." 3
+    die "Making ${VENV##*/} failed: $why. All that was said is in $log."
 }
