@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pipeline.graph.liveness import components, reachable
 from pipeline.graph.model import ALL, Edge, Graph, Node
-from pipeline.records.run import RunState, StepRun, Token
+from pipeline.records.run import RunState, StepRun, Token, next_attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,16 @@ class Frontier:
     It holds nothing that `RunState` does not say: a fresh one gives the same answers.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, state: RunState) -> None:
         self.graph = graph
+        #: The live state of the fold; read only.
+        self._state = state
         self._cyclic = {name for group in components(graph) for name in group}
-        self._jumps = 0
-        self._reset()
+        self._begin()
 
-    def _reset(self) -> None:
-        #: seq up to which tokens and ends have been looked at.
+    def _begin(self) -> None:
+        self._jumps = self._state.jumps
+        #: seq up to which tokens have been looked at, and the owner whose inheritance has been.
         self._seen = 0
         self._owner = 0
         #: Offered and not yet started, by path.
@@ -51,60 +53,45 @@ class Frontier:
         self._marked = 0
         self._unchosen = False
 
-    def ready(self, state: RunState, *, idle: bool = False) -> list[Activation]:
-        """The visits that may start now, oldest first; those of earlier owners before all.
+    def ready(self, *, idle: bool = False) -> list[Activation]:
+        """The visits that may start now: those an earlier owner left, then by age of their tokens.
 
-        One that is not started is offered again by the next call. `idle` says that nothing runs:
-        then joins that wait for an edge no token can reach are let go.
+        One that is not started yet is offered again by the next call. `idle` says that nothing
+        runs: then also joins that only wait for each other are looked at.
         """
+        state = self._state
         if state.jumps != self._jumps:
-            self._reset()
-            self._jumps = state.jumps
-        self._drop_started(state)
+            self._begin()
+        self._drop_started()
         if state.owner != self._owner:
             self._owner = state.owner
             for step in left_over(state):
-                self._offer(state, step.path, step.node, step.visit, (), again=True)
-        self._take_in(state)
-        if self._gathered and (idle or self._doubtful(state)):
-            self._release(state, idle)
+                self._offer_again(step)
+        for token in _newer(state, self._seen):
+            self._arrive(token)
+        self._seen = state.seq
+        if self._gathered and (idle or self._doubtful()):
+            self._release(idle)
         return list(self._offered.values())
 
-    def _drop_started(self, state: RunState) -> None:
+    def _drop_started(self) -> None:
         for path, activation in list(self._offered.items()):
-            step = state.steps.get(path)
-            if step is not None and (not activation.again or step.started_seq > state.owner):
+            step = self._state.steps.get(path)
+            if step is not None and (not activation.again or step.started_seq > self._state.owner):
                 del self._offered[path]
 
-    def _take_in(self, state: RunState) -> None:
-        for token in _newer(state, self._seen):
-            self._arrive(state, token)
-        self._seen = state.seq
-
-    def _doubtful(self, state: RunState) -> bool:
-        """Whether an edge was left unchosen, so that a waiting join may wait in vain."""
-        if not self._unchosen:
-            for mark in reversed(state.checkpoints):
-                if mark.seq <= self._marked:
-                    break
-                step = state.steps.get(mark.path)
-                if step is not None and len(step.edges) < len(self.graph.outgoing(step.node)):
-                    self._unchosen = True
-        self._marked = state.seq
-        return self._unchosen
-
-    def _arrive(self, state: RunState, token: Token) -> None:
+    def _arrive(self, token: Token) -> None:
         node = self._target(token)
         if node is None:
             return
         incoming = self.graph.incoming(node.id)
         if node.join != ALL or not token.edge or len(incoming) == 1:
-            self._fire(state, node, [token])
+            self._fire(node, [token])
             return
         edges = self._gathered.setdefault(node.id, {})
         edges.setdefault(token.edge, []).append(token)
         if len(edges) == len(incoming):
-            self._fire_join(state, node)
+            self._fire_join(node)
 
     def _target(self, token: Token) -> Node | None:
         if not token.edge:
@@ -112,88 +99,96 @@ class Frontier:
         edge = self.graph.edge(token.edge)
         return None if edge is None else self.graph.nodes.get(edge.target)
 
-    def _fire_join(self, state: RunState, node: Node) -> None:
-        edges = self._gathered[node.id]
+    def _fire_join(self, node: Node) -> None:
+        edges = self._gathered.pop(node.id)
         tokens = [edges[edge.id].pop(0) for edge in self.graph.incoming(node.id) if edge.id in edges]
-        left = {edge: rest for edge, rest in edges.items() if rest}
-        if left:
+        if left := {edge: rest for edge, rest in edges.items() if rest}:
             self._gathered[node.id] = left
-        else:
-            del self._gathered[node.id]
-        self._fire(state, node, tokens)
+        self._fire(node, tokens)
 
-    def _fire(self, state: RunState, node: Node, tokens: list[Token]) -> None:
+    def _fire(self, node: Node, tokens: list[Token]) -> None:
         consumed = tuple((token.edge, token.source) for token in tokens)
-        path = next((state.returning[key] for key in consumed if key in state.returning), "") if state.returning else ""
-        if path and path not in self._offered and path not in state.steps:
-            visit = int(path.rpartition("#")[2])
-        else:
-            visit = max(state.visits.get(node.id, 0), self._visits.get(node.id, 0)) + 1
-            path = f"{node.id}#{visit}"
+        visit = self._former_visit(consumed)
+        if not visit:
+            visit = max(self._state.visits.get(node.id, 0), self._visits.get(node.id, 0)) + 1
         self._visits[node.id] = max(visit, self._visits.get(node.id, 0))
-        self._offer(state, path, node.id, visit, consumed)
+        path = f"{node.id}#{visit}"
+        self._offered[path] = Activation(path, node.id, visit, consumed, next_attempt(self._state, path))
 
-    def _offer(
-        self,
-        state: RunState,
-        path: str,
-        node: str,
-        visit: int,
-        consumed: tuple[tuple[str, str], ...],
-        again: bool = False,
-    ) -> None:
-        if again:
-            consumed = tuple((edge, source) for edge, source in state.steps[path].consumed)
-        attempt = state.attempts.get((path, None), 1)
-        self._offered[path] = Activation(path, node, visit, consumed, attempt, again)
+    def _former_visit(self, consumed: tuple[tuple[str, str], ...]) -> int:
+        """The visit that consumed one of these tokens before it was made void; 0: none did."""
+        returning = self._state.returning
+        for key in consumed if returning else ():
+            path = returning.get(key, "")
+            if path and path not in self._offered and path not in self._state.steps:
+                return int(path.rpartition("#")[2])
+        return 0
+
+    def _offer_again(self, step: StepRun) -> None:
+        consumed = tuple((edge, source) for edge, source in step.consumed)
+        attempt = next_attempt(self._state, step.path)
+        self._offered[step.path] = Activation(step.path, step.node, step.visit, consumed, attempt, again=True)
 
     # Joins whose missing edges may be dead
 
-    def _release(self, state: RunState, idle: bool) -> None:
+    def _doubtful(self) -> bool:
+        """Whether an edge was left unchosen, so that a waiting join may wait in vain."""
+        if self._unchosen:
+            return True
+        for mark in reversed(self._state.checkpoints):
+            if mark.seq <= self._marked:
+                break
+            step = self._state.steps.get(mark.path)
+            if step is not None and len(step.edges) < len(self.graph.outgoing(step.node)):
+                self._unchosen = True
+                break
+        self._marked = self._state.seq
+        return self._unchosen
+
+    def _release(self, idle: bool) -> None:
         """Let joins go that wait for nothing that can still come."""
-        stuck = idle and not self._offered and not state.open_paths
-        alive = self._alive(state)
-        free = [node for node in self._waiting() if not self._blocked(state, node, alive)]
+        stuck = idle and not self._offered and not self._state.open_paths
+        alive = self._alive()
+        free = [node for node in self._waiting() if not self._blocked(node, alive)]
         for node in free:
-            self._fire_join(state, node)
+            self._fire_join(node)
         if stuck and not free:
-            self._break_tie(state)
+            self._break_tie()
 
     def _waiting(self) -> list[Node]:
         """Waiting joins, the one with the oldest token first."""
         oldest = {name: min(tokens[0].seq for tokens in edges.values()) for name, edges in self._gathered.items()}
         return [self.graph.nodes[name] for name in sorted(oldest, key=lambda name: oldest[name])]
 
-    def _blocked(self, state: RunState, node: Node, alive: set[str]) -> bool:
+    def _blocked(self, node: Node, alive: set[str]) -> bool:
         if node.id in self._cyclic:
-            # Its own tokens do not keep it waiting for itself.
-            alive = self._alive(state, without=node.id)
+            # Its own waiting tokens do not keep it waiting for itself.
+            alive = self._alive(waiting=node.id)
         return any(edge.source in alive for edge in self._missing(node))
 
     def _missing(self, node: Node) -> list[Edge]:
         edges = self._gathered[node.id]
         return [edge for edge in self.graph.incoming(node.id) if edge.id not in edges]
 
-    def _alive(self, state: RunState, without: str = "") -> set[str]:
-        """Nodes that may still end, and so choose an edge."""
-        origins = {step.node for step in unfinished(state)}
-        origins.update(activation.node for activation in self._offered.values())
-        origins.update(self._gathered)
-        return reachable(self.graph, origins, without)
+    def _alive(self, waiting: str = "") -> set[str]:
+        """Nodes that may still end, and so choose an edge, before the `waiting` join fires."""
+        running = {step.node for step in unfinished(self._state)}
+        running.update(activation.node for activation in self._offered.values())
+        return _ahead(self.graph, running, self._gathered, waiting)
 
-    def _break_tie(self, state: RunState) -> None:
+    def _break_tie(self) -> None:
         """Of joins that only wait for each other the one with the oldest token fires."""
-        failed = [state.steps[path].node for path in state.failed_paths]
+        failed = {self._state.steps[path].node for path in self._state.failed_paths}
         for node in self._waiting():
-            behind = reachable(self.graph, failed, without=node.id)
+            behind = _ahead(self.graph, failed, (), node.id)
             if not any(edge.source in behind for edge in self._missing(node)):
-                self._fire_join(state, node)
+                self._fire_join(node)
                 return
 
 
 def ready(graph: Graph, state: RunState, *, idle: bool) -> list[Activation]:
     """The visits that may start now. Loops keep a `Frontier` instead, which costs only what is new."""
-    return Frontier(graph).ready(state, idle=idle)
+    return Frontier(graph, state).ready(idle=idle)
 
 
 def unfinished(state: RunState) -> Iterator[StepRun]:
@@ -217,6 +212,16 @@ def skipped(graph: Graph, state: RunState) -> list[str]:
         origins.add(edge.target if edge else graph.start)
     alive = reachable(graph, origins)
     return [name for name in graph.nodes if name not in seen and name not in alive]
+
+
+def _ahead(graph: Graph, running: set[str], gathered: Iterable[str], waiting: str) -> set[str]:
+    """Nodes that end, or can be reached from those, while one join stays where it is."""
+    origins = {*running, *gathered}
+    if waiting not in running:
+        return reachable(graph, origins, waiting)
+    # An earlier visit of that join still runs: it ends by itself.
+    onward = {edge.target for edge in graph.outgoing(waiting)}
+    return reachable(graph, origins | onward, waiting) | {waiting}
 
 
 def _newer(state: RunState, seq: int) -> list[Token]:

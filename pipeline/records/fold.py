@@ -172,6 +172,7 @@ class Builder:
 
     def _task_started(self, record: Record, fact: TaskStarted) -> None:
         self.state.active[fact.path] = record.seq
+        self.state.unknown_tasks.add((fact.path, fact.task))
 
     def _task_completed(self, record: Record, fact: TaskCompleted) -> None:
         state, path, task = self.state, fact.path, fact.task
@@ -190,13 +191,17 @@ class Builder:
             fact.version,
         )
         state.active[path] = record.seq
+        if state.unknown_tasks:
+            state.unknown_tasks.discard((path, task))
         if state.memo:
             state.memo.pop((path, task, fact.attempt), None)
 
     def _task_failed(self, record: Record, fact: TaskFailed) -> None:
         state = self.state
+        state.unknown_tasks.discard((fact.path, fact.task))
         if fact.cause == "content":
             self._close_attempt(fact.path, fact.task, fact.attempt)
+        state.unknown_tasks.discard((fact.path, fact.task))
         state.tasks.setdefault(fact.path, {})[fact.task] = TaskRun(
             fact.item, "", _NOTHING, record.seq, None, fact.attempt, status=FAILED, error=fact.error, cause=fact.cause
         )
@@ -231,6 +236,7 @@ class Builder:
 _COPIED = (
     "identity", "execution", "pins", "waiting", "steps", "visits", "context", "attempts", "open_calls",
     "checkpoints", "gaps", "open_paths", "failed_paths", "returning", "active", "total",
+    "unknown_tasks", "unknown_tasks",
 )  # fmt: skip
 
 

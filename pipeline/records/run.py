@@ -230,6 +230,8 @@ class RunState:
     memo: dict[tuple[str, str | None, int], dict[tuple[str, int], list[CallRun]]] = field(default_factory=dict)
     #: Next attempt number of a task: (path, task) → n (absent: 1).
     attempts: dict[tuple[str, str | None], int] = field(default_factory=dict)
+    #: Tasks that act outside (task_started) and have no recorded end: (path, task).
+    unknown_tasks: set[tuple[str, str]] = field(default_factory=set)
     #: Tries without a recorded end, by seq of call_started.
     open_calls: dict[int, CallRun] = field(default_factory=dict)
     #: Write/external tasks that were started and have no end: (path, task).
