@@ -1,19 +1,19 @@
-"""Which subjects and levels there are and what people call them; no course files are read here."""
+"""Subjects and levels: one canonical name each, and every spelling people use for it. Imports nothing heavy."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from pipeline.errors import CatalogueError
 
-#: Canonical name → what else it is called. Case, spaces, hyphens and underscores never matter.
-SUBJECTS: Mapping[str, Sequence[str]] = {
+#: Canonical subject → its other names. Case, spaces, hyphens and underscores do not matter.
+SUBJECTS: Mapping[str, tuple[str, ...]] = {
     "mathematics": ("math", "maths"),
     "application_of_mathematics": (
-        "applications_of_mathematics", "aom", "aoms", "app_math", "app_maths", "apps_math", "apps_maths",
-        "application_of_maths", "applications_of_maths",
+        "applications_of_mathematics", "application_of_maths", "applications_of_maths", "applications",
+        "aom", "aoms", "app_math", "app_maths", "apps_math", "apps_maths",
     ),
     "physics": ("phys",),
     "chemistry": ("chem",),
@@ -31,48 +31,83 @@ SUBJECTS: Mapping[str, Sequence[str]] = {
     "spanish": (),
     "gaelic": (),
 }  # fmt: skip
-LEVELS: Mapping[str, Sequence[str]] = {
+#: Canonical level → its other names.
+LEVELS: Mapping[str, tuple[str, ...]] = {
     "national_3": ("n3", "nat3"),
     "national_4": ("n4", "nat4"),
     "national_5": ("n5", "nat5"),
     "higher": ("h", "high"),
     "advanced_higher": ("ah", "adv_higher"),
 }
-_SEPARATORS = re.compile(r"[\s_\-]+")
+#: The last two digits of a course code, by level.
+LEVEL_DIGITS: Mapping[str, str] = {
+    "national_3": "73",
+    "national_4": "74",
+    "national_5": "75",
+    "higher": "76",
+    "advanced_higher": "77",
+}
 
 
 def subject_name(text: str, more: Iterable[str] = ()) -> str:
     """The canonical subject of a name or alias; `more`: subjects of the user's own catalogue.
 
     Raises:
-        CatalogueError: Unknown; lists the subjects and names the nearest.
+        CatalogueError: Unknown; lists what there is and names the nearest.
     """
-    return _canonical(text, {**dict.fromkeys(more, ()), **SUBJECTS}, "subject")
+    return _find("subject", text, {**dict.fromkeys(more, ()), **SUBJECTS})
 
 
 def level_name(text: str, more: Iterable[str] = ()) -> str:
     """The canonical level of a name or alias; `more`: levels of the user's own catalogue.
 
     Raises:
-        CatalogueError: Unknown; lists the levels and names the nearest.
+        CatalogueError: Unknown; lists what there is and names the nearest.
     """
-    return _canonical(text, {**dict.fromkeys(more, ()), **LEVELS}, "level")
+    return _find("level", text, {**dict.fromkeys(more, ()), **LEVELS})
 
 
-def _canonical(text: str, names: Mapping[str, Sequence[str]], kind: str) -> str:
-    keys = {_key(alias): name for name, aliases in names.items() for alias in (name, *aliases)}
-    wanted = _key(text)
-    if wanted in keys:
-        return keys[wanted]
-    near = difflib.get_close_matches(wanted, keys, n=1, cutoff=0.6)
-    guess = f" Did you mean {keys[near[0]]}?" if near else ""
+def known_subject(text: str) -> str | None:
+    """The canonical subject of a name or alias; None where no such subject is known."""
+    return _KNOWN.get(_plain(text))
+
+
+def known_level(text: str) -> str | None:
+    """The canonical level of a name or alias; None where no such level is known."""
+    return _KNOWN_LEVELS.get(_plain(text))
+
+
+def shown(name: str) -> str:
+    """A canonical name for people: "national_5" is "National 5"."""
+    if name == "application_of_mathematics":
+        return "Applications of Mathematics"
+    return " ".join(word if word in ("of", "and") else word.capitalize() for word in name.split("_"))
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\s_-]+", "", text).casefold()
+
+
+def _spellings(table: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Each spelling, made plain, and the canonical name it stands for."""
+    return {_plain(name): canonical for canonical, others in table.items() for name in (canonical, *others)}
+
+
+_KNOWN = _spellings(SUBJECTS)
+_KNOWN_LEVELS = _spellings(LEVELS)
+
+
+def _find(kind: str, text: str, table: Mapping[str, tuple[str, ...]]) -> str:
+    spellings = _spellings(table)
+    wanted = _plain(text)
+    if wanted in spellings:
+        return spellings[wanted]
+    near = difflib.get_close_matches(wanted, spellings, n=1, cutoff=0.6)
+    guess = f" Did you mean {spellings[near[0]]}?" if near else ""
     raise CatalogueError(
         f"There is no {kind} {text!r}.{guess}",
-        hint=f"There are {', '.join(names)}.",
+        hint=f"There are {', '.join(table)}.",
         kind=kind,
         text=text,
+        nearest=spellings[near[0]] if near else None,
     )
-
-
-def _key(text: str) -> str:
-    return _SEPARATORS.sub("", text.strip().lower())

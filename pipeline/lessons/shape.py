@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pipeline.lessons.answers import Mcq, Structured
+from pipeline.lessons.answers import Mcq, PlainAnswer, ShortText, Structured
 from pipeline.lessons.fields import MAX_PROBLEMS, count_words, problems
 from pipeline.lessons.schemas import Card, ExplainerCard, Item, Lesson, ModellingCard, QuestionCard
 
@@ -110,8 +110,7 @@ def _item_ids(item: Item, lesson: Lesson, wrong: set[str]) -> list[str]:
     found = _unknown(f"{item.id}.prior", [item.prior] if item.prior else [], prior)
     found += _unknown(f"{item.id}.key_points", item.key_points, facts)
     found += _unknown(f"{item.id}.misconceptions", item.misconceptions, wrong)
-    answers = [part.answer for part in item.answer.parts] if isinstance(item.answer, Structured) else [item.answer]
-    for answer in answers:
+    for answer in plain_answers(item):
         if isinstance(answer, Mcq):
             found += _unknown(
                 f"{item.id}.answer.options", [o.misconception for o in answer.options if o.misconception], wrong
@@ -120,11 +119,18 @@ def _item_ids(item: Item, lesson: Lesson, wrong: set[str]) -> list[str]:
                 found.append(
                     f"{item.id}.answer.key: {answer.key}, wanted a position from 0 to {len(answer.options) - 1}"
                 )
-        elif not isinstance(answer, Structured) and hasattr(answer, "wrong"):
+        elif not isinstance(answer, ShortText):
             found += _unknown(
                 f"{item.id}.answer.wrong", [w.misconception for w in answer.wrong if w.misconception], wrong
             )
     return found
+
+
+def plain_answers(item: Item) -> list[PlainAnswer]:
+    """The answers of an item: one, or one for each part of a structured one."""
+    if isinstance(item.answer, Structured):
+        return [part.answer for part in item.answer.parts]
+    return [item.answer]
 
 
 def _unknown(where: str, names: Iterable[str], known: set[str]) -> list[str]:
@@ -200,7 +206,7 @@ def _order(lesson: Lesson) -> list[str]:
 
 
 def _one_cycle(number: int, cards: list[Card]) -> list[str]:
-    kinds = [card.kind for card in cards]
+    kinds: list[str] = [card.kind for card in cards]
     if missing := [kind for kind in CYCLE if kind not in kinds]:
         return [f"cycle {number}: no {', '.join(missing)} card"]
     places = [kinds.index(kind) for kind in CYCLE]

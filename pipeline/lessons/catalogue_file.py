@@ -1,0 +1,154 @@
+"""One catalogue file: YAML to a course, and errors that name file, line and key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from pipeline.errors import CatalogueError
+from pipeline.lessons.course import FORMAT, Course, Place, course_problems
+
+#: A catalogue file is some kilobytes; more than this (bytes) is a mistake.
+MAX_BYTES = 1_000_000
+#: So many faults are named at once.
+MAX_FAULTS = 10
+
+
+def read_course(path: Path) -> Course:
+    """The course a catalogue file describes.
+
+    Raises:
+        CatalogueError: It cannot be read, is no YAML or breaks the format; each fault names
+            file, line and key.
+    """
+    text = _text(path)
+    lines, data = _parse(path, text)
+    if not isinstance(data, dict):
+        raise CatalogueError(f"{path}:1: is not a mapping of keys to values", hint=_HINT)
+    version = data.get("catalogue")
+    if version != FORMAT:
+        line = lines.get(("catalogue",), 1)
+        raise CatalogueError(f"{path}:{line}: catalogue: is {version!r}, wanted {FORMAT}", hint=_HINT)
+    faults = list(_normalise(data))
+    if not faults:
+        try:
+            course = Course.model_validate(data)
+            faults = course_problems(course)
+            if not faults:
+                return course
+        except ValidationError as error:
+            faults = [(item["loc"], _said(item)) for item in error.errors(include_url=False)]
+    raise CatalogueError("\n".join(_located(path, lines, faults)), hint=_HINT, file=str(path))
+
+
+_HINT = "`subjects new SUBJECT LEVEL` prints a file with every key; `subjects check FILE` checks one."
+
+
+def _text(path: Path) -> str:
+    try:
+        raw = path.read_bytes()
+        if len(raw) > MAX_BYTES:
+            raise CatalogueError(f"{path}: is {len(raw):,} bytes; a catalogue file has at most {MAX_BYTES:,}")
+        return raw.decode("utf-8")
+    except OSError as error:
+        raise CatalogueError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise CatalogueError(f"{path}: is not UTF-8 text (byte {error.start})") from None
+
+
+def _parse(path: Path, text: str) -> tuple[dict[Place, int], Any]:
+    lines: dict[Place, int] = {}
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            if isinstance(event, yaml.AliasEvent):
+                # An alias may contain itself; nothing in this format needs one.
+                raise CatalogueError(f"{path}:{_line(event.start_mark)}: *{event.anchor}: aliases are not allowed")
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        if node is not None:
+            _note_lines(path, node, (), lines)
+        return lines, yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        raise CatalogueError(
+            f"{path}:{_line(error.problem_mark)}: {error.problem or 'is not YAML'}", hint=_HINT
+        ) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise CatalogueError(f"{path}: is not YAML: {str(error).splitlines()[0]}", hint=_HINT) from None
+
+
+def _line(mark: Any) -> int:
+    return 1 if mark is None else int(mark.line) + 1
+
+
+def _note_lines(path: Path, node: yaml.Node, where: Place, lines: dict[Place, int]) -> None:
+    lines[where] = node.start_mark.line + 1
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            _note_lines(path, item, (*where, index), lines)
+    elif isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            place = (*where, str(key.value))
+            if place in lines:
+                shown = ".".join(str(part) for part in place)
+                raise CatalogueError(f"{path}:{key.start_mark.line + 1}: {shown}: stands twice", hint=_HINT)
+            _note_lines(path, value, place, lines)
+            lines[place] = key.start_mark.line + 1
+
+
+def _normalise(data: dict[str, Any]) -> Iterator[tuple[Place, str]]:
+    """Turn content points and standards into one list of points with ids, in place; yields faults."""
+    groups = data.get("groups")
+    for g, group in enumerate(groups if isinstance(groups, list) else []):
+        outcomes = group.get("outcomes") if isinstance(group, dict) else None
+        for o, outcome in enumerate(outcomes if isinstance(outcomes, list) else []):
+            where: Place = ("groups", g, "outcomes", o)
+            if isinstance(outcome, dict):
+                yield from _points(where, outcome)
+
+
+def _points(where: Place, outcome: dict[str, Any]) -> Iterator[tuple[Place, str]]:
+    given = [key for key in ("points", "standards") if key in outcome]
+    if len(given) != 1:
+        wanted = "both points and standards" if given else "neither points nor standards"
+        yield where, f"has {wanted}, wanted one of them"
+        return
+    rows = outcome.pop(given[0])
+    if not isinstance(rows, list):
+        yield (*where, given[0]), "is not a list"
+        return
+    outcome["points"] = points = []
+    for index, row in enumerate(rows):
+        place = (*where, given[0], index)
+        if given[0] == "points" and isinstance(row, str):
+            points.append({"id": f"{outcome.get('id')}.{index + 1}", "text": row})
+        elif given[0] == "standards" and isinstance(row, dict) and isinstance(row.get("code"), str):
+            points.append({**row, "id": f"{outcome.get('id')}.{row['code']}"})
+        elif given[0] == "points":
+            yield place, f"is {row!r}, wanted a text (in quotes where it holds a colon)"
+        else:
+            yield place, "has no code, wanted {code: …, text: …}"
+
+
+def _said(item: Mapping[str, Any]) -> str:
+    found = item.get("input")
+    simple = isinstance(found, (str, int, float, bool)) and item["type"] not in ("extra_forbidden", "missing")
+    return f"{item['msg']}" + (f" (found {found!r})" if simple else "")
+
+
+def _located(path: Path, lines: Mapping[Place, int], faults: list[tuple[Place, str]]) -> Iterator[str]:
+    for where, said in faults[:MAX_FAULTS]:
+        place = where
+        while place and place not in lines:
+            # Standards become points on the way in; their line is found under the old key.
+            old = tuple("standards" if part == "points" else part for part in place)
+            if old in lines:
+                place = old
+                break
+            place = place[:-1]
+        key = ".".join(str(part) for part in where)
+        yield f"{path}:{lines.get(place, 1)}: {key + ': ' if key else ''}{said}"
+    if len(faults) > MAX_FAULTS:
+        yield f"… and {len(faults) - MAX_FAULTS} more"

@@ -1,0 +1,218 @@
+"""A course of the catalogue: units, skills and areas in one tree, validated; what a run is pinned to is its JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from pipeline.lessons.names import LEVEL_DIGITS, known_level, known_subject
+from pipeline.records.values import value_hash
+
+#: Version of the catalogue format this program reads.
+FORMAT = 1
+
+Line = Annotated[str, Field(min_length=1, max_length=400)]
+GroupId = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=20)]
+OutcomeId = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*\.[a-z0-9_]+$", max_length=50)]
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Point(_Row):
+    """A content point or an assessment standard."""
+
+    #: The outcome's id, a dot, and the printed code or the number in the list: "num.surds.1", "fin.o1.AS1.1".
+    id: str
+    #: Printed code; empty for a content point. Not unique in a course.
+    code: str = ""
+    text: Line
+    skills: list[Line] = []
+
+
+class CourseOutcome(_Row):
+    """A learning outcome with its points in teaching order."""
+
+    id: OutcomeId
+    #: Printed code, e.g. O1; not unique in a course.
+    code: str = ""
+    title: Line
+    points: list[Point] = Field(min_length=1)
+
+
+class Weight(_Row):
+    """Share of each question paper, per cent."""
+
+    min: int = Field(ge=0, le=100)
+    max: int = Field(ge=0, le=100)
+
+    @model_validator(mode="after")
+    def _rising(self) -> Self:
+        if self.min > self.max:
+            raise PydanticCustomError("weight", "min is above max")
+        return self
+
+
+class Group(_Row):
+    """A unit, topic or area."""
+
+    id: GroupId
+    kind: Literal["unit", "topic", "area", "added_value_unit"]
+    code: str = ""
+    title: Line
+    credits: int | None = Field(default=None, ge=0)
+    weight: Weight | None = None
+    #: Attached to outcomes of the other groups, never a lesson of its own.
+    cross_cutting: bool = False
+    outcomes: list[CourseOutcome]
+
+    @model_validator(mode="after")
+    def _has_outcomes(self) -> Self:
+        if not self.outcomes and self.kind != "added_value_unit":
+            raise PydanticCustomError("outcomes", "has no outcomes; only an added_value_unit may have none")
+        return self
+
+
+class Scqf(_Row):
+    """Place in the Scottish credit framework."""
+
+    level: int = Field(ge=1, le=12)
+    credits: int | None = Field(default=None, ge=1)
+
+
+class Component(_Row):
+    """A paper, test or assignment."""
+
+    id: GroupId
+    title: Line
+    marks: int | None = Field(default=None, ge=1)
+    scaled: int | None = Field(default=None, ge=1)
+    percent: int | None = Field(default=None, ge=1, le=100)
+    minutes: int | None = Field(default=None, ge=1)
+    calculator: bool | None = None
+    internal: bool = False
+    result: str = ""
+    parts: list[str] = []
+    question_types: list[str] = []
+
+
+class Assessment(_Row):
+    """How the course is assessed."""
+
+    model: str = Field(min_length=1)
+    components: list[Component] = Field(min_length=1)
+    coursework: str | None = None
+    threshold_percent_per_outcome: int | None = Field(default=None, ge=1, le=100)
+    question_papers_percent: int | None = Field(default=None, ge=1, le=100)
+    provided: list[str] = []
+
+
+class Source(_Row):
+    """Where facts of the file come from, and whether somebody compared them."""
+
+    ref: Line
+    covers: list[Line] = Field(min_length=1)
+    verified: bool | Literal["partly"]
+    note: str = ""
+
+
+class Course(_Row):
+    """One subject at one level."""
+
+    catalogue: int = FORMAT
+    id: str
+    subject: str = Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)
+    level: str = Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)
+    title: Line
+    #: As printed: "C847 75"; other systems' codes are welcome.
+    code: str = Field(min_length=1, max_length=24)
+    #: course_ and the code without its space, lower case.
+    course_id: str = Field(pattern=r"^course_[a-z0-9]+$")
+    scqf: Scqf
+    structure: Literal["units", "skills", "areas"]
+    aims: list[Line] = []
+    groups: list[Group] = Field(min_length=1)
+    assessment: Assessment
+    marking: list[Line] = Field(min_length=1)
+    sources: list[Source] = Field(min_length=1)
+
+    def outcomes(self, *, cross_cutting: bool = False) -> list[CourseOutcome]:
+        """Learning outcomes in teaching order: those with lessons of their own, or the cross-cutting ones."""
+        return [out for group in self.groups if group.cross_cutting is cross_cutting for out in group.outcomes]
+
+    def points(self) -> Iterator[Point]:
+        """Points of the outcomes that have lessons of their own, in teaching order."""
+        return (point for out in self.outcomes() for point in out.points)
+
+    def group_of(self, outcome_id: str) -> Group:
+        """The group an outcome belongs to; KeyError for an unknown one."""
+        for group in self.groups:
+            if any(out.id == outcome_id for out in group.outcomes):
+                return group
+        raise KeyError(outcome_id)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, defaults included: what a run is pinned to."""
+        return self.model_dump(mode="json")
+
+    @classmethod
+    def from_json(cls, data: Any) -> Course:
+        """The course that `to_json` wrote."""
+        return cls.model_validate(data)
+
+    def content_hash(self) -> str:
+        """Changes whenever anything a lesson could depend on changes."""
+        return value_hash(self.to_json())
+
+
+Place = tuple[str | int, ...]
+
+
+def course_problems(course: Course) -> list[tuple[Place, str]]:
+    """What one part of a course says against another: the key's path and the fault."""
+    return [*_name_problems(course), *_tree_problems(course)]
+
+
+def _name_problems(course: Course) -> Iterator[tuple[Place, str]]:
+    for key, given, known in (
+        ("subject", course.subject, known_subject(course.subject)),
+        ("level", course.level, known_level(course.level)),
+    ):
+        if known not in (None, given):
+            yield (key,), f"is {given!r}, wanted its canonical name {known!r}"
+    digits = LEVEL_DIGITS.get(course.level)
+    if digits and re.fullmatch(r"[A-Z]\d{3} \d\d", course.code) and not course.code.endswith(digits):
+        yield ("code",), f"{course.code!r} does not end in {digits}, the digits of {course.level}"
+    if course.id != f"{course.subject}/{course.level}":
+        yield ("id",), f"is {course.id!r}, wanted {course.subject}/{course.level}"
+    wanted = "course_" + re.sub(r"[^a-z0-9]", "", course.code.lower())
+    if course.course_id != wanted:
+        yield ("course_id",), f"is {course.course_id!r}, wanted {wanted}, made from the code"
+
+
+def _tree_problems(course: Course) -> Iterator[tuple[Place, str]]:
+    seen: set[str] = set()
+    for g, group in enumerate(course.groups):
+        yield from _once(seen, f"group {group.id}", ("groups", g, "id"))
+        for o, out in enumerate(group.outcomes):
+            where: Place = ("groups", g, "outcomes", o)
+            yield from _once(seen, f"outcome {out.id}", (*where, "id"))
+            if not out.id.startswith(f"{group.id}."):
+                yield (*where, "id"), f"{out.id!r} does not begin with its group, {group.id}."
+            for p, point in enumerate(out.points):
+                yield from _once(seen, f"point {point.id}", (*where, "points", p))
+    for c, part in enumerate(course.assessment.components):
+        yield from _once(seen, f"component {part.id}", ("assessment", "components", c, "id"))
+    if not course.outcomes():
+        yield ("groups",), "no group has outcomes that can be taught; all are cross_cutting or empty"
+
+
+def _once(seen: set[str], name: str, where: Place) -> Iterator[tuple[Place, str]]:
+    if name in seen:
+        yield where, f"{name} stands a second time; ids are unique in a course"
+    seen.add(name)
