@@ -1,15 +1,23 @@
 #!/usr/bin/env bash
 # Pins what pyproject.toml allows, with the hashes of every platform's files, for Python 3.11 and
-# later. Needs uv. Pass `--upgrade` to take newer releases; without it only what changed moves.
+# later. Pass --upgrade to take newer releases; without it only what changed moves.
 set -eu
-cd "$(dirname "$0")/.."
+
+folder=$(dirname "${BASH_SOURCE[0]}")
+PIPELINE_ROOT=$(CDPATH='' cd -P -- "$folder/.." && pwd -P)
+# shellcheck source=devops/venv.sh
+. "$PIPELINE_ROOT/devops/venv.sh"
+cd "$PIPELINE_ROOT"
+
+ensure_venv
+ensure_tests
 
 lock() {
-    output=$1
+    local output=$1
     shift
-    uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+    "$VENV/bin/python" -m uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
         --no-annotate --no-emit-index-url --no-emit-find-links \
-        --custom-compile-command "devops/lock.sh" --quiet --output-file "$output" "$@"
+        --custom-compile-command devops/lock.sh --quiet --output-file "$output" "$@"
 }
 
 lock devops/requirements/core.txt "$@"

@@ -239,15 +239,15 @@ ensure_tests() {
 explain_failure() {
     local why="the packages could not be installed"
     local log=$VENV.log
-    if grep -qi 'no space left' "$log"; then
+    if grep -qiE 'no space left' "$log"; then
         why="the disk is full"
-    elif grep -qi 'do not match the hashes\|hash mismatch' "$log"; then
+    elif grep -qiE 'do not match the hashes|hash mismatch' "$log"; then
         why="a downloaded package is not the pinned one (its hash differs)"
-    elif grep -qi 'ensurepip is not available\|No module named .*\(venv\|ensurepip\)' "$log"; then
+    elif grep -qiE 'ensurepip is not available|no module named .?(venv|ensurepip)' "$log"; then
         why="this Python lacks its venv module (Debian, Ubuntu: apt install python3-venv)"
-    elif grep -qi 'resolve host\|name resolution\|dns error\|connection \(refused\|error\|timed\)\|NewConnection\|network is unreachable\|timed out\|proxy' "$log"; then
+    elif grep -qiE 'resolve host|name resolution|dns error|connection (refused|error|timed)|newconnection|network is unreachable|timed out|proxy' "$log"; then
         why="the package index cannot be reached; check the network or the proxy"
-    elif grep -qi 'no matching distribution\|not found in the .*registry\|no solution found' "$log"; then
+    elif grep -qiE 'no matching distribution|not found in the .*registry|no solution found' "$log"; then
         why="the package index does not have a pinned package for this Python and machine"
     fi
     die "Making ${VENV##*/} failed: $why. All that was said is in $log."

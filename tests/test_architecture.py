@@ -1,0 +1,323 @@
+"""What the shape of the code promises: who may import whom, how large things get, which words are ours."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "pipeline"
+
+#: Who stands on which floor. An import goes to a lower floor or stays within its own package.
+FLOORS = {
+    "errors": 0,
+    "clock": 0,
+    "records": 1,
+    "graph": 2,
+    "cost": 2,
+    "store": 2,
+    "llm": 2,
+    "publish": 2,
+    "engine": 3,
+    "formats": 4,
+    "lessons": 5,
+    "settings": 6,
+    "testing": 6,
+    "app": 7,
+    "cli": 8,
+    "__main__": 9,
+}
+
+#: Which modules may import which outside package. The longest matching prefix counts.
+OUTSIDE = {
+    "anthropic": ("pipeline.llm.anthropic",),
+    "httpx2": ("pipeline.llm.anthropic",),
+    "tenacity": ("pipeline.engine",),
+    "genai_prices": ("pipeline.cost",),
+    "pydantic": ("pipeline.lessons",),
+    "pydantic_core": ("pipeline.lessons",),
+    "yaml": ("pipeline.lessons",),
+    "click": ("pipeline.cli",),
+    "tabulate": ("pipeline.cli",),
+    "rich": ("pipeline.cli",),
+}
+
+#: These make what the rest knows as a protocol, so they may import late what only they choose.
+LATE_IMPORTERS = re.compile(r"pipeline(\.app|\.cli(\..+)?)?")
+
+#: Modules' names that say nothing, and words that mean something else in this project.
+EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
+FOREIGN_WORDS = {"job", "jobs", "session", "sessions", "workflow", "workflows", "stage", "stages", "manager"}
+#: Printed by a seed document, so these names are part of the interface.
+GIVEN_NAMES = {"CheckpointManager", "pipeline.store.manager"}
+
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 60
+
+
+@dataclass(frozen=True)
+class Source:
+    """One parsed module."""
+
+    name: str
+    path: Path
+    tree: ast.Module
+    lines: int
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module and where it is imported."""
+
+    target: str
+    line: int
+    inside_function: bool
+
+
+def _parse(path: Path) -> Source:
+    text = path.read_text(encoding="utf-8")
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    return Source(name, path, ast.parse(text), text.count("\n"))
+
+
+@cache
+def _package() -> tuple[Source, ...]:
+    return tuple(_parse(path) for path in sorted(PACKAGE.rglob("*.py")))
+
+
+@cache
+def _everything() -> tuple[Source, ...]:
+    return _package() + tuple(_parse(path) for path in sorted((ROOT / "tests").rglob("*.py")))
+
+
+@cache
+def _module_names() -> frozenset[str]:
+    return frozenset(source.name for source in _package())
+
+
+def _targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+        return
+    assert node.level == 0, "imports are absolute"
+    module = node.module or ""
+    for alias in node.names:
+        # `from pipeline.records import kinds` imports the module pipeline.records.kinds.
+        full = f"{module}.{alias.name}"
+        yield full if module == "pipeline" or full in _module_names() else module
+
+
+def _is_typing_only(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def _imports(node: ast.AST, *, inside: bool = False) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield from (Import(target, child.lineno, inside) for target in _targets(child))
+        elif not _is_typing_only(child):
+            function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            yield from _imports(child, inside=inside or function)
+
+
+def _is_ours(target: str) -> bool:
+    return target == "pipeline" or target.startswith("pipeline.")
+
+
+def _floor(module: str) -> str:
+    return [*module.split("."), ""][1]
+
+
+def _where(source: Source, line: int) -> str:
+    return f"{source.path.relative_to(ROOT)}:{line}"
+
+
+def _agree(problems: list[str]) -> None:
+    assert not problems, "\n".join(["", *problems])
+
+
+# --- who imports whom -----------------------------------------------------------------------------
+
+
+def test_every_module_stands_on_a_floor() -> None:
+    floors = {_floor(source.name) for source in _package() if source.name != "pipeline"}
+    assert floors <= set(FLOORS)
+
+
+def test_imports_point_down() -> None:
+    problems = []
+    for source in _package():
+        own = _floor(source.name)
+        for item in _imports(source.tree):
+            below = _floor(item.target)
+            if not _is_ours(item.target) or not own or below == own:
+                continue
+            if FLOORS.get(below, FLOORS["__main__"]) >= FLOORS[own]:
+                problems.append(f"{_where(source, item.line)}: {source.name} imports {item.target}")
+    _agree(problems)
+
+
+def test_engine_knows_protocols_only() -> None:
+    adapters = {"store", "llm", "publish"}
+    problems = [
+        f"{_where(source, item.line)}: the engine imports {item.target}"
+        for source in _package()
+        if _floor(source.name) == "engine"
+        for item in _imports(source.tree)
+        if _is_ours(item.target) and _floor(item.target) in adapters and item.target.split(".")[2:] != ["base"]
+    ]
+    _agree(problems)
+
+
+def test_imports_have_no_cycle() -> None:
+    below = {
+        source.name: {item.target for item in _imports(source.tree) if not item.inside_function} & _module_names()
+        for source in _package()
+    }
+    done: set[str] = set()
+
+    def visit(name: str, trail: tuple[str, ...]) -> None:
+        assert name not in trail, "a cycle: " + " -> ".join([*trail[trail.index(name) :], name])
+        if name not in done:
+            for target in sorted(below[name] - {name}):
+                visit(target, (*trail, name))
+            done.add(name)
+
+    for name in sorted(below):
+        visit(name, ())
+
+
+def test_own_modules_are_imported_at_the_top() -> None:
+    _agree(
+        [
+            f"{_where(source, item.line)}: imports {item.target} inside a function"
+            for source in _package()
+            if not LATE_IMPORTERS.fullmatch(source.name)
+            for item in _imports(source.tree)
+            if item.inside_function and _is_ours(item.target)
+        ]
+    )
+
+
+def test_outside_packages_stay_where_they_belong() -> None:
+    problems = []
+    for source in _package():
+        for item in _imports(source.tree):
+            name = item.target.partition(".")[0]
+            if _is_ours(item.target) or name in sys.stdlib_module_names:
+                continue
+            if not source.name.startswith(OUTSIDE.get(name, ())):
+                problems.append(f"{_where(source, item.line)}: {source.name} imports {name}")
+    _agree(problems)
+
+
+# --- how large ------------------------------------------------------------------------------------
+
+
+def test_no_file_is_too_long() -> None:
+    _agree([f"{_where(s, s.lines)}: {s.lines} lines" for s in _everything() if s.lines > MAX_FILE_LINES])
+
+
+def test_no_function_is_too_long() -> None:
+    problems = []
+    for source in _everything():
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length > MAX_FUNCTION_LINES:
+                    problems.append(f"{_where(source, node.lineno)}: {node.name} has {length} lines")
+    _agree(problems)
+
+
+# --- what may be called ---------------------------------------------------------------------------
+
+
+def test_only_the_cli_prints() -> None:
+    _agree(
+        [
+            f"{_where(source, node.lineno)}: print"
+            for source in _package()
+            if _floor(source.name) != "cli"
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+        ]
+    )
+
+
+def test_only_the_clock_knows_time_and_chance_ids() -> None:
+    problems = []
+    for source in _package():
+        if source.name == "pipeline.clock":
+            continue
+        for item in _imports(source.tree):
+            if item.target in {"time", "uuid", "secrets"}:
+                problems.append(f"{_where(source, item.line)}: imports {item.target}")
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Attribute) and re.fullmatch(
+                r"(datetime\.)?(datetime|date)\.(now|utcnow|today)", ast.unparse(node)
+            ):
+                problems.append(f"{_where(source, node.lineno)}: {ast.unparse(node)}")
+    _agree(problems)
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def _words(name: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
+
+
+def _defined_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name, node.lineno
+        elif isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+
+
+def test_names_use_the_glossary() -> None:
+    problems = []
+    for source in _package():
+        words = _words(source.name)
+        if words & EMPTY_NAMES or (words & FOREIGN_WORDS and source.name not in GIVEN_NAMES):
+            problems.append(f"{_where(source, 1)}: the module's name")
+        for name, line in _defined_names(source.tree):
+            if name not in GIVEN_NAMES and _words(name) & FOREIGN_WORDS:
+                problems.append(f"{_where(source, line)}: {name}")
+    _agree(problems)
+
+
+def test_public_names_are_documented() -> None:
+    problems = []
+    for source in _package():
+        if not ast.get_docstring(source.tree):
+            problems.append(f"{_where(source, 1)}: the module has no docstring")
+        for node in source.tree.body:
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
+                continue
+            if not ast.get_docstring(node):
+                problems.append(f"{_where(source, node.lineno)}: {node.name} has no docstring")
+    _agree(problems)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("JobQueue", {"job", "queue"}),
+        ("HTTPSession", {"http", "session"}),
+        ("run_stage2", {"run", "stage"}),
+        ("stagecoach", {"stagecoach"}),
+    ],
+)
+def test_names_are_split_into_words(name: str, words: set[str]) -> None:
+    assert _words(name) == words
