@@ -1,0 +1,1 @@
+"""What it cost: prices, charges as rows, tables and the ceiling. Pure."""

@@ -29,6 +29,7 @@ class PriceBook:
 
         Args:
             overrides: A JSON or TOML file of negotiated or missing prices (see price_file.py); it wins.
+
         Raises:
             InvalidValue: The file cannot be read; names file and key.
         """

@@ -41,6 +41,7 @@ def billed(usage: Mapping[str, Any], tier: str | None = None) -> Billed:
 
     Args:
         tier: The tier where it is known otherwise (a batch); None: as the usage says.
+
     Raises:
         UsageUnreadable: Input or output tokens are missing, or a figure is no whole number ≥ 0.
     """

@@ -45,6 +45,7 @@ class AnthropicModel:
             api_key: None: whatever credential the SDK finds (variables, profile, workload identity).
             base_url: None: ANTHROPIC_BASE_URL or the provider's own address.
             deadline_seconds: Longest time a try may take, from sending to the last byte.
+
         Raises:
             CredentialMissing: A profile or identity was named but cannot be loaded.
         """

@@ -22,7 +22,8 @@ LONGEST_WAIT = 86_400.0
 _TEXT_LIMIT = 400
 
 _RETRY_STATUSES = frozenset({408, 409, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-_RETRY_TYPES = frozenset({"overloaded_error", "api_error", "rate_limit_error", "timeout_error"})
+#: Types of an `error` event inside a stream (whose status says 200), with the status they stand for.
+_EVENT_STATUSES = {"overloaded_error": 529, "rate_limit_error": 429, "api_error": 500, "timeout_error": 504}
 #: `error_code` of the provider's money limits; stable, unlike its wording.
 _SPEND_CODES = frozenset(
     {
@@ -100,16 +101,16 @@ def _date(text: str | None) -> datetime | None:
 def from_status(error: Any, *, reply: Reply | None, secrets: Iterable[str | None]) -> ModelError:
     """The error of an HTTP status, or of an `error` event inside a stream (`reply`: what had come by then).
 
-    `data` holds status, type, error_code, request_id, retry_after and stops_run (no other call of
+    `data` holds status, type, code, request_id, retry_after and stops_run (no other call of
     this run can succeed either).
     """
     status = int(error.status_code)
     in_stream = status < 400
     text = redact(str(error.api_message or f"HTTP {status}"), secrets)
     data: dict[str, Any] = {
-        "status": status,
+        "status": _EVENT_STATUSES.get(error.type, status) if in_stream else status,
         "type": error.type,
-        "error_code": error.error_code,
+        "code": error.error_code,
         "request_id": error.request_id,
         "stops_run": False,
         "billed": _billed(reply) if in_stream else "no",
@@ -119,7 +120,7 @@ def from_status(error: Any, *, reply: Reply | None, secrets: Iterable[str | None
         data["stops_run"] = True
         hint = "Raise the limit or add credit in the Anthropic Console, then resume the run."
         return SpendLimit(f"The provider account cannot pay for more calls: {text}", hint=hint, **data)
-    if (in_stream and error.type in (*_RETRY_TYPES, None)) or status in _RETRY_STATUSES or status > 504:
+    if (in_stream and error.type in (*_EVENT_STATUSES, None)) or status in _RETRY_STATUSES or status > 504:
         data["retry_after"] = retry_after(error.response.headers)
         return ModelUnavailable(_unavailable(status, text), **data)
     data["stops_run"] = status in (401, 403, 404)

@@ -1,0 +1,1 @@
+"""Who is asked: the model seam and its adapters."""

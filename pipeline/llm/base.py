@@ -1,0 +1,182 @@
+"""Seam 2: who is asked. Request, Reply and Model; no retry, pricing or logging below this line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from pipeline.records.values import canonical, digest
+
+#: Stop reasons after which a reply is complete. A refusal is complete too, as a refusal.
+COMPLETE = frozenset({"end_turn", "stop_sequence", "tool_use"})
+TRUNCATED = frozenset({"max_tokens", "model_context_window_exceeded"})
+REFUSAL = "refusal"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of the system prompt; `cache` marks the end of a shared prefix."""
+
+    text: str
+    cache: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn: role "user" or "assistant"."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a model is asked."""
+
+    model: str
+    messages: Sequence[Message]
+    system: Sequence[Segment] = ()
+    #: JSON schema of the wanted answer (structured output); None: free text.
+    schema: Mapping[str, Any] | None = None
+    #: Name and version of our schema; they, not the generated schema, are in the hash.
+    schema_id: str = ""
+    schema_version: int = 1
+    max_tokens: int = 16_000
+    #: low … max; None: the model's default.
+    effort: str | None = None
+    #: Kind of call ("outline", "lesson", "critic", …); shown in costs. Not seen by the model.
+    label: str = "call"
+    #: The same question as structured data, for models without language (offline author). Never sent.
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    def hash(self) -> str:
+        """What makes two requests the same work: what the model sees.
+
+        Not in it: cache marks, max_tokens, label, data, and the generated schema's text.
+        """
+        seen = {
+            "model": self.model,
+            "system": "\n".join(part.text for part in self.system),
+            "messages": [[turn.role, turn.text] for turn in self.messages],
+            "schema": [self.schema_id, self.schema_version] if self.schema is not None else None,
+            "effort": self.effort,
+        }
+        return digest(canonical(seen))
+
+    def to_json(self) -> dict[str, Any]:
+        """As stored with the call: all that is sent, and the label."""
+        return {
+            "model": self.model,
+            "label": self.label,
+            "system": [{"text": part.text, "cache": part.cache} for part in self.system],
+            "messages": [{"role": turn.role, "text": turn.text} for turn in self.messages],
+            "schema": self.schema,
+            "schema_id": self.schema_id,
+            "schema_version": self.schema_version,
+            "max_tokens": self.max_tokens,
+            "effort": self.effort,
+        }
+
+    def size(self) -> int:
+        """UTF-8 bytes of all text that is sent; an upper bound of its tokens but for framing."""
+        parts = [part.text for part in self.system] + [turn.text for turn in self.messages]
+        total = sum(len(text.encode("utf-8", "surrogatepass")) for text in parts)
+        return total + (len(canonical(self.schema)) if self.schema is not None else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back, as received."""
+
+    text: str
+    #: None only where the stream ended early.
+    stop_reason: str | None
+    #: The provider's usage object, raw: unknown keys survive.
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    #: The model as the provider names it.
+    model: str = ""
+    request_id: str | None = None
+    #: Details of a refusal, tool calls and the like, raw.
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """The model finished its answer."""
+        return self.stop_reason in COMPLETE
+
+    @property
+    def refused(self) -> bool:
+        return self.stop_reason == REFUSAL
+
+    @property
+    def truncated(self) -> bool:
+        return self.stop_reason in TRUNCATED
+
+    def to_json(self) -> dict[str, Any]:
+        """As recorded."""
+        return {
+            "text": self.text,
+            "stop_reason": self.stop_reason,
+            "usage": dict(self.usage),
+            "model": self.model,
+            "request_id": self.request_id,
+            "extra": dict(self.extra),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Reply:
+        return cls(
+            text=data["text"],
+            stop_reason=data["stop_reason"],
+            usage=data.get("usage") or {},
+            model=data.get("model", ""),
+            request_id=data.get("request_id"),
+            extra=data.get("extra") or {},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What a free look-up says of a model."""
+
+    id: str
+    #: False for models that cost nothing (offline, scripted): no ledger price is needed.
+    paid: bool
+    #: "offline" or "model": the kind of author; never mixed.
+    author: str = "model"
+    max_output_tokens: int | None = None
+    max_input_tokens: int | None = None
+    deprecated_at: datetime | None = None
+    retires_at: datetime | None = None
+    #: Sentences to show before the first call (deprecated, retired, unknown).
+    warnings: Sequence[str] = ()
+
+
+class Model(Protocol):
+    """One provider's model: one try at a time."""
+
+    def check(self) -> ModelInfo:
+        """Look the model up: credential, lifecycle, limits. Free.
+
+        Raises:
+            CredentialMissing: No credential is set.
+            ModelRejected: The provider does not know the model, or it is retired.
+            ModelUnavailable: The provider cannot be reached.
+        """
+
+    def complete(self, request: Request) -> Reply:
+        """One try, within a total deadline; the reply always carries its usage.
+
+        A truncation, a refusal and an early end of the stream are replies (stop_reason says so).
+
+        Raises:
+            ModelUnavailable: 408, 409, 429, 5xx, 529, connection, deadline; `billed` and
+                `reply` (partial) say what may have been spent.
+            ModelRejected: 400, 401, 403, 404, 413, 422, …
+            SpendLimit: Billing or spending limits of the account.
+        """
+
+    def close(self) -> None:
+        """Free connections; more calls are errors."""

@@ -1,0 +1,361 @@
+"""A Messages API server for tests that keeps its own bill: real HTTP and SSE, deterministic, standard library only.
+
+    python tests/servers/billing.py --port 0 --faults "rate_limit=0.1,cut=0.05" --seed 7 --lessons
+
+It prints `listening on http://127.0.0.1:PORT`; GET /_bill shows the bill.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import select
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+if __package__ in (None, ""):
+    sys.path[0] = str(Path(__file__).resolve().parents[2])
+
+from tests.servers.api_rules import Invalid, check_count, check_headers, check_message
+from tests.servers.bill import Bill, Counted, Entry, PromptCache, body_hash, tokens_of
+from tests.servers.mishaps import STATUSES, STREAM, Mishap, Plan
+
+#: The answer to a body; the second argument is a fault of the content to build in, or "".
+Responder = Callable[[Mapping[str, Any], str], str]
+#: Characters in one piece of a stream.
+PIECE = 400
+
+
+def _model(
+    name: str, lifecycle: str = "active", deprecated: str | None = None, retires: str | None = None
+) -> dict[str, Any]:
+    return {
+        "type": "model",
+        "id": name,
+        "display_name": name.replace("-", " ").title(),
+        "created_at": "2026-08-01T00:00:00Z",
+        "lifecycle": lifecycle,
+        "deprecated_at": deprecated,
+        "retires_at": retires,
+        "max_input_tokens": 1_000_000,
+        "max_tokens": 128_000,
+    }
+
+
+MODELS: dict[str, dict[str, Any]] = {
+    item["id"]: item
+    for item in (
+        _model("claude-sonnet-5-5"),
+        _model("claude-haiku-5-5"),
+        _model("claude-opus-5-5"),
+        _model("claude-opus-4-5", "deprecated", "2026-06-01T00:00:00Z", "2027-01-22T00:00:00Z"),
+        _model("claude-sonnet-4-20250514", "retired", "2025-11-01T00:00:00Z", "2026-05-14T00:00:00Z"),
+    )
+}
+
+
+def echo(body: Mapping[str, Any], fault: str) -> str:
+    """The last user text, as a JSON object where JSON was asked for."""
+    content = body["messages"][-1]["content"]
+    text = content if isinstance(content, str) else "".join(block["text"] for block in content)
+    return json.dumps({"echo": text}) if (body.get("output_config") or {}).get("format") else text
+
+
+class BillingServer:
+    """The server; a context manager. Everything a test changes may be changed while it runs."""
+
+    def __init__(
+        self, *, plan: Plan | None = None, responder: Responder = echo, port: int = 0, latency: float = 0.0
+    ) -> None:
+        self.plan = plan or Plan()
+        self.responder = responder
+        #: Seconds before each reply begins.
+        self.latency = latency
+        self.bill = Bill()
+        self.cache = PromptCache()
+        #: Request bodies and headers as received, in order.
+        self.seen: list[tuple[dict[str, str], Any]] = []
+        #: Set to let stalled and delayed replies end.
+        self.stopping = threading.Event()
+        self._http = _Http(("127.0.0.1", port), _Handler, self)
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    def __enter__(self) -> BillingServer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopping.set()
+        self._http.shutdown()
+        self._thread.join()
+        self._http.server_close()
+
+    def serve_forever(self) -> None:
+        self._http.serve_forever(0.2)
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 256
+
+    def __init__(self, address: tuple[str, int], handler: type[_Handler], owner: BillingServer) -> None:
+        super().__init__(address, handler)
+        self.owner = owner
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is normal here; anything else is a fault of this server and is shown."""
+        if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError)):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Http
+
+    def log_message(self, format: str, *args: Any) -> None:
+        return
+
+    def do_GET(self) -> None:
+        if self.path == "/_bill":
+            return self._json(200, self.server.owner.bill.to_json())
+        path = self.path.partition("?")[0].rstrip("/")
+        try:
+            check_headers(self._headers())
+            if path == "/v1/models":
+                return self._json(
+                    200, {"data": list(MODELS.values()), "has_more": False, "first_id": None, "last_id": None}
+                )
+            name = path.removeprefix("/v1/models/")
+            if name not in MODELS:
+                raise Invalid(f"model: {name}", 404, "not_found_error")
+            return self._json(200, MODELS[name])
+        except Invalid as error:
+            return self._error(error.status, error.kind, str(error))
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        try:
+            check_headers(self._headers())
+            body = json.loads(raw)
+            if self.path == "/v1/messages/count_tokens":
+                check_count(body, MODELS)
+                return self._json(200, {"input_tokens": PromptCache().count(body).prompt})
+            if self.path != "/v1/messages":
+                raise Invalid(f"no such path: {self.path}", 404, "not_found_error")
+            self.server.owner.seen.append((self._headers(), body))
+            check_message(body, MODELS)
+        except Invalid as error:
+            return self._error(error.status, error.kind, str(error))
+        except ValueError:
+            return self._error(400, "invalid_request_error", "The request body is not valid JSON.")
+        return self._message(body)
+
+    def _message(self, body: dict[str, Any]) -> None:
+        owner = self.server.owner
+        digest = body_hash(body)
+        entry = owner.bill.open(body, digest, _label(body))
+        try:
+            mishap = owner.plan.draw(entry.number, _question(body), digest)
+            entry.fault = mishap.kind if mishap else ""
+            owner.stopping.wait(owner.latency)
+            if mishap is not None and mishap.kind in STATUSES:
+                return self._status(mishap)
+            self._answer(body, entry, mishap)
+        finally:
+            owner.bill.end(entry)
+
+    def _answer(self, body: dict[str, Any], entry: Entry, mishap: Mishap | None) -> None:
+        owner = self.server.owner
+        kind = mishap.kind if mishap else ""
+        text, stop = _text(owner.responder, body, kind)
+        counted = owner.cache.count(body)
+        owner.cache.remember(counted)
+        output = tokens_of(text)
+        owner.bill.charge(entry, counted, output)
+        if kind == "drop":
+            return self._cut()
+        reply = {
+            "id": f"msg_{entry.number:08d}",
+            "type": "message",
+            "role": "assistant",
+            "model": body["model"],
+            "content": [{"type": "text", "text": text}],
+            "stop_reason": stop,
+            "stop_sequence": None,
+            "usage": counted.usage(output),
+        }
+        if stop == "refusal":
+            reply["stop_details"] = {"type": "refusal", "category": "cyber", "explanation": "Not this."}
+        if not body.get("stream"):
+            return self._json(200, reply)
+        self._begin("text/event-stream", chunked=True)
+        return self._stream(reply, counted, entry, mishap if kind in STREAM else None)
+
+    def _stream(self, reply: dict[str, Any], counted: Counted, entry: Entry, mishap: Mishap | None) -> None:
+        text = reply["content"][0]["text"]
+        start = {**reply, "content": [], "stop_reason": None, "usage": counted.usage(1)}
+        start.pop("stop_details", None)
+        self._event("message_start", {"message": start})
+        self._event("content_block_start", {"index": 0, "content_block": {"type": "text", "text": ""}})
+        self._event("ping", {})
+        sent = ""
+        for number, piece in enumerate(_pieces(text)):
+            if mishap is not None and number >= mishap.after:
+                break
+            sent += piece
+            self._event("content_block_delta", {"index": 0, "delta": {"type": "text_delta", "text": piece}})
+        if mishap is not None:
+            # A reply that is broken off is billed for what was generated until then.
+            self.server.owner.bill.charge(entry, counted, max(1, tokens_of(sent)))
+            return self._break(mishap)
+        self._event("content_block_stop", {"index": 0})
+        delta = {key: reply[key] for key in ("stop_reason", "stop_sequence", "stop_details") if key in reply}
+        final = {key: value for key, value in reply["usage"].items() if key != "cache_creation"}
+        self._event("message_delta", {"delta": delta, "usage": final})
+        self._event("message_stop", {})
+        return self._chunk(b"")
+
+    def _break(self, mishap: Mishap) -> None:
+        if mishap.kind == "cut":
+            return self._cut()
+        if mishap.kind == "stall":
+            return self._stall()
+        if mishap.kind == "malformed":
+            self._chunk(b'event: content_block_delta\ndata: {"type": "content_block_de\n\n')
+        if mishap.kind == "error_event":
+            self._event("error", {"error": {"type": "overloaded_error", "message": "Overloaded"}})
+        return self._chunk(b"")
+
+    def _stall(self) -> None:
+        """Say nothing until the client gives up or the server stops."""
+        self.close_connection = True
+        while not self.server.owner.stopping.is_set():
+            readable, _, _ = select.select([self.connection], [], [], 0.05)
+            if readable and not self.connection.recv(1, socket.MSG_PEEK):
+                return
+
+    def _cut(self) -> None:
+        """Reset the connection."""
+        self.wfile.flush()
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True
+        self.connection.close()
+
+    def _status(self, mishap: Mishap) -> None:
+        status, kind, code, wait, message = STATUSES[mishap.kind]
+        headers = dict(mishap.headers)
+        if (wait := mishap.retry_after if mishap.retry_after is not None else wait) is not None:
+            headers["retry-after"] = wait
+        return self._error(status, kind, mishap.message or message, code, headers)
+
+    def _headers(self) -> dict[str, str]:
+        return {name.lower(): value for name, value in self.headers.items()}
+
+    def _error(
+        self, status: int, kind: str, message: str, code: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
+        error: dict[str, Any] = {"type": kind, "message": message}
+        if code:
+            error["details"] = {"error_code": code, "error_visibility": "user_facing"}
+        self._json(status, {"type": "error", "error": error, "request_id": self._request_id()}, headers)
+
+    def _json(self, status: int, document: Any, headers: Mapping[str, str] | None = None) -> None:
+        data = json.dumps(document).encode()
+        self._begin("application/json", status, {**(headers or {}), "content-length": str(len(data))})
+        self.wfile.write(data)
+
+    def _begin(
+        self, kind: str, status: int = 200, headers: Mapping[str, str] | None = None, chunked: bool = False
+    ) -> None:
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("request-id", self._request_id())
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        if chunked:
+            self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+
+    def _request_id(self) -> str:
+        return f"req_{self.server.owner.bill.requests:08d}"
+
+    def _event(self, name: str, data: Mapping[str, Any]) -> None:
+        self._chunk(f"event: {name}\ndata: {json.dumps({'type': name, **data})}\n\n".encode())
+
+    def _chunk(self, data: bytes) -> None:
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.wfile.flush()
+
+
+def _text(responder: Responder, body: Mapping[str, Any], kind: str) -> tuple[str, str]:
+    """The reply's text and stop reason."""
+    if kind == "refusal":
+        return "I can't help with that.", "refusal"
+    text = responder(body, kind)
+    if kind == "invalid":
+        text = text[: len(text) * 2 // 3] + '"]}'
+    limit = body["max_tokens"] if kind != "truncated" else min(body["max_tokens"], tokens_of(text) // 2)
+    if tokens_of(text) > limit:
+        return text.encode("utf-8", "surrogatepass")[: limit * 4].decode("utf-8", "ignore"), "max_tokens"
+    return text, "end_turn"
+
+
+def _pieces(text: str) -> Iterator[str]:
+    for start in range(0, len(text), PIECE):
+        yield text[start : start + PIECE]
+
+
+def _question(body: Mapping[str, Any]) -> str:
+    """What was asked: equal for requests that differ in limits or cache marks only."""
+    texts = [
+        turn["content"] if isinstance(turn["content"], str) else [b["text"] for b in turn["content"]]
+        for turn in body["messages"]
+    ]
+    system = body.get("system") or []
+    texts.append(system if isinstance(system, str) else [block["text"] for block in system])
+    return hashlib.sha256(json.dumps([body["model"], texts]).encode()).hexdigest()
+
+
+def _label(body: Mapping[str, Any]) -> str:
+    """The kind of call, where the request carries task data."""
+    from tests.servers.lessons import task_data
+
+    return str(task_data(body).get("kind", ""))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Serve until the process is ended."""
+    parser = argparse.ArgumentParser(description="A Messages API server that keeps its own bill.")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--faults", default="")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--latency", type=float, default=0.0)
+    parser.add_argument("--lessons", action="store_true", help="answer as an author of lessons, not with an echo")
+    asked = parser.parse_args(arguments)
+    responder: Responder = echo
+    if asked.lessons:
+        from tests.servers.lessons import answer
+
+        responder = answer
+    server = BillingServer(
+        plan=Plan(asked.faults, asked.seed), responder=responder, port=asked.port, latency=asked.latency
+    )
+    sys.stdout.write(f"listening on {server.url}\n")
+    sys.stdout.flush()
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()
