@@ -1,0 +1,70 @@
+"""A content pipeline with a journal: resumable at any moment, never paid twice, always accounted for.
+
+The public names; each is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "Pipeline": "pipeline.engine.pipeline",
+    "RunResult": "pipeline.engine.result",
+    "step": "pipeline.engine.step",
+    "StepContext": "pipeline.engine.step",
+    "Outcome": "pipeline.engine.step",
+    "TaskFailure": "pipeline.engine.tasks",
+    "Event": "pipeline.engine.events",
+    "Request": "pipeline.llm.base",
+    "Reply": "pipeline.llm.base",
+    "Message": "pipeline.llm.base",
+    "Segment": "pipeline.llm.base",
+    "AnthropicModel": "pipeline.llm.anthropic",
+    "ScriptedModel": "pipeline.llm.scripted",
+    "PriceBook": "pipeline.cost.prices",
+    "open_store": "pipeline.store.opening",
+    "CheckpointManager": "pipeline.store.manager",
+    "PipelineState": "pipeline.records.documents",
+    "StepState": "pipeline.records.documents",
+}
+_ERRORS = (
+    "PipelineError ConfigError CatalogueError SettingsConflict CredentialMissing InvalidValue SecretRefused "
+    "GraphError StoreError RunNotFound RunExists RunLocked CheckpointCorrupt SchemaTooNew WriteFailed ModelError "
+    "ModelUnavailable ModelRejected ModelRefused ModelTruncated SpendLimit BudgetExceeded StepFailed TaskRejected "
+    "NeedsConfirmation PublishError PublishedFilesEdited WaitingForHuman WaitingForBatch Pause RunInterrupted"
+).split()
+_PUBLIC.update(dict.fromkeys(_ERRORS, "pipeline.errors"))
+
+__all__ = [*_PUBLIC, "__version__"]
+
+if TYPE_CHECKING:
+    from pipeline.engine.events import Event as Event
+    from pipeline.engine.pipeline import Pipeline as Pipeline
+    from pipeline.engine.result import RunResult as RunResult
+    from pipeline.engine.step import Outcome as Outcome
+    from pipeline.engine.step import StepContext as StepContext
+    from pipeline.engine.step import step as step
+    from pipeline.engine.tasks import TaskFailure as TaskFailure
+    from pipeline.errors import *  # noqa: F403
+    from pipeline.llm.base import Message as Message
+    from pipeline.llm.base import Reply as Reply
+    from pipeline.llm.base import Request as Request
+    from pipeline.llm.base import Segment as Segment
+    from pipeline.records.documents import PipelineState as PipelineState
+    from pipeline.records.documents import StepState as StepState
+    from pipeline.store.manager import CheckpointManager as CheckpointManager
+    from pipeline.store.opening import open_store as open_store
+
+
+def __getattr__(name: str) -> Any:
+    module = _PUBLIC.get(name)
+    if module is None:
+        raise AttributeError(f"module 'pipeline' has no attribute {name!r}")
+    return getattr(importlib.import_module(module), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

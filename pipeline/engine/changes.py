@@ -1,0 +1,58 @@
+"""Which finished work would have to be made again, because what it was made from has changed or is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pipeline.engine.sources import Sources
+from pipeline.engine.step import StepSpec
+from pipeline.records.kinds import Invalidated
+from pipeline.records.run import COMPLETED, RunState
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """Finished steps that no longer stand, and why."""
+
+    #: path → what differs ("settings.model", "version 1 → 2", "artifact scheme is missing").
+    steps: Mapping[str, str]
+
+    def __bool__(self) -> bool:
+        return bool(self.steps)
+
+    def facts(self) -> list[Invalidated]:
+        """The records that void them, one a reason."""
+        missing = [path for path, why in self.steps.items() if why.endswith("is missing")]
+        changed = [path for path in self.steps if path not in missing]
+        pairs: Sequence[tuple[str, list[str]]] = (("missing", missing), ("changed", changed))
+        return [Invalidated(reason, paths=paths) for reason, paths in pairs if paths]
+
+
+def missing(state: RunState, steps: Mapping[str, StepSpec]) -> Stale:
+    """Completed visits that lack an artifact their step promises (imported runs)."""
+    found = {}
+    for run in state.steps.values():
+        spec = steps.get(run.node)
+        if run.status == COMPLETED and spec is not None:
+            lacking = [name for name in spec.saves if name not in run.artifacts]
+            if lacking:
+                found[run.path] = f"artifact {lacking[0]} is missing"
+    return Stale(found)
+
+
+def stale(state: RunState, sources: Sources, steps: Mapping[str, StepSpec]) -> Stale:
+    """Completed visits whose version or reads differ from what holds now."""
+    found: dict[str, str] = {}
+    for run in state.steps.values():
+        spec = steps.get(run.node)
+        if run.status != COMPLETED or spec is None:
+            continue
+        if run.version != spec.version:
+            found[run.path] = f"version {run.version} → {spec.version}"
+            continue
+        for name, known in run.reads.items():
+            if not name.startswith("context.") and sources.hash(name, {}) != known:
+                found[run.path] = name
+                break
+    return Stale(found)

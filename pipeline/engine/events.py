@@ -1,0 +1,43 @@
+"""What is told while a run goes: plain events to listeners, always after the record is durable."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.clock import Clock, iso
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing to show. The types and their fields: devops/docs/observability.md."""
+
+    type: str
+    at: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+Listener = Callable[[Event], None]
+
+
+class Emitter:
+    """Hands events to listeners, one at a time; a broken display never stops a run."""
+
+    def __init__(self, clock: Clock, listeners: Sequence[Listener] = ()) -> None:
+        self._clock = clock
+        self._listeners = list(listeners)
+        self._lock = threading.Lock()
+
+    def __call__(self, kind: str, **data: Any) -> None:
+        """Tell every listener; one that raises OSError (EPIPE) is not asked again."""
+        if not self._listeners:
+            return
+        event = Event(kind, iso(self._clock.now()), data)
+        with self._lock:
+            for listener in list(self._listeners):
+                try:
+                    listener(event)
+                except OSError:
+                    self._listeners.remove(listener)

@@ -1,0 +1,124 @@
+"""Limits that all threads of a run share: calls in flight, one cool-down, the spending ceiling."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+
+from pipeline.clock import Clock, iso
+from pipeline.cost.budget import admit
+from pipeline.engine.events import Emitter
+from pipeline.engine.recorder import Recorder
+from pipeline.engine.stop import Stop
+from pipeline.errors import BudgetExceeded, Pause
+from pipeline.records.fold import spent
+
+_TICK_SECONDS = 0.25
+
+
+class CoolDown:
+    """After a 429 or 529 every worker waits until the same moment."""
+
+    def __init__(self, clock: Clock, stop: Stop, emit: Emitter) -> None:
+        self._clock = clock
+        self._stop = stop
+        self._emit = emit
+        self._lock = threading.Lock()
+        self._until = 0.0
+
+    def extend(self, seconds: float, reason: str) -> None:
+        """Nobody calls for this long."""
+        with self._lock:
+            until = self._clock.monotonic() + seconds
+            if until <= self._until:
+                return
+            self._until = until
+        self._emit("waiting", reason=reason, until=iso(self._clock.now() + timedelta(seconds=seconds)), seconds=seconds)
+
+    def wait(self) -> None:
+        """Return when calls may go out.
+
+        Raises:
+            Pause: The run is stopping.
+        """
+        self._stop.check()
+        while (left := self._until - self._clock.monotonic()) > 0:
+            self._stop.rest(left)
+
+
+class Ceiling:
+    """The run's spending ceiling: exact spend, open intervals at their worst, and what is about to leave."""
+
+    def __init__(self, limit: Decimal | None, recorder: Recorder, stop: Stop, clock: Clock) -> None:
+        self.limit = limit
+        self._recorder = recorder
+        self._stop = stop
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._leaving = Decimal(0)
+        self._in_flight = 0
+
+    def high(self) -> Decimal:
+        """Spent so far, at worst."""
+        with self._recorder.reading() as state:
+            total = spent(state)
+        return total.usd + total.high
+
+    def enter(self, worst: Decimal, record: Callable[[], int]) -> int:
+        """Admit a call and record its start; the seq of that record.
+
+        Waits where only calls in flight block it.
+
+        Raises:
+            Pause: The worst case would pass the ceiling, or the run is stopping.
+        """
+        while True:
+            self._stop.check()
+            with self._lock:
+                high = self.high()
+                decision = self._decide(high, worst)
+                if decision == "go":
+                    self._leaving += worst
+                    self._in_flight += 1
+                    break
+            if decision == "stop":
+                error = self._refusal(high, worst)
+                self._stop.request("paused_budget", error)
+                raise Pause("paused_budget", error)
+            self._stop.rest(_TICK_SECONDS)
+        try:
+            return record()
+        except BaseException:
+            self.leave()
+            raise
+        finally:
+            with self._lock:
+                self._leaving -= worst
+
+    def _decide(self, high: Decimal, worst: Decimal) -> str:
+        if self.limit is None:
+            return "go"
+        open_worst = self._open_in_flight() if self._in_flight else Decimal(0)
+        return admit(self.limit, high - open_worst, open_worst + self._leaving, worst)
+
+    def _open_in_flight(self) -> Decimal:
+        with self._recorder.reading() as state:
+            owner = state.owner
+            return sum((call.worst or Decimal(0) for call in state.open_calls.values() if call.seq > owner), Decimal(0))
+
+    def leave(self) -> None:
+        """A call in flight has ended."""
+        with self._lock:
+            self._in_flight -= 1
+
+    def _refusal(self, high: Decimal, worst: Decimal) -> BudgetExceeded:
+        return BudgetExceeded(
+            f"The next call may cost up to ${worst:.4f}; with ${high:.4f} spent (at most) "
+            f"that could pass the ceiling of ${self.limit:.2f}.",
+            hint="Resume with a higher --max-cost-usd.",
+            limit=str(self.limit),
+            spent=str(high),
+            worst=str(worst),
+        )

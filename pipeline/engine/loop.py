@@ -1,0 +1,180 @@
+"""The one loop: fire what is ready, record how it ended, follow the edges chosen. It decides from the fold alone."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.engine.calls import Scope
+from pipeline.engine.contexts import Contexts, Reducer
+from pipeline.engine.running import Running
+from pipeline.engine.step import Outcome, StepContext, StepSpec
+from pipeline.engine.tasks import error_facts
+from pipeline.errors import GraphError, InvalidValue, ModelError, Pause, PipelineError
+from pipeline.graph.model import Graph
+from pipeline.graph.readiness import Activation, Frontier
+from pipeline.graph.routing import choose
+from pipeline.records.kinds import StepCompleted, StepFailed, StepStarted
+from pipeline.records.run import RunState, StepRun
+from pipeline.records.values import encode_value
+
+FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a step's thread ended: None, or what stopped it without a record."""
+
+    path: str
+    error: BaseException | None
+
+
+class Loop:
+    """Runs one graph from wherever its records left it."""
+
+    def __init__(
+        self, running: Running, graph: Graph, steps: Mapping[str, StepSpec], reducers: Mapping[str, Reducer]
+    ) -> None:
+        self._running = running
+        self._graph = graph
+        self._steps = steps
+        self._recorder = running.recorder
+        self._frontier = Frontier(graph, running.recorder.state)
+        self._contexts = Contexts(graph, running.recorder.state, reducers)
+        self._ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
+        self._active: set[str] = set()
+        self._first: BaseException | None = None
+
+    def run(self) -> None:
+        """Return when nothing is left to fire.
+
+        Raises:
+            Pause: The run is stopping; everything in flight has ended.
+        """
+        while True:
+            ready = self._ready()
+            if len(ready) == 1 and not self._active:
+                self._active.add(ready[0].path)
+                self._settle(self._go(ready[0]))
+                continue
+            for activation in ready:
+                self._active.add(activation.path)
+                name = f"step {activation.node}"
+                threading.Thread(target=self._thread, args=(activation,), name=name, daemon=True).start()
+            if not self._active:
+                break
+            self._settle(self._ended.get())
+        if self._first is not None:
+            raise self._first
+
+    def _ready(self) -> list[Activation]:
+        """What fires now; joins that wait for dead branches are looked at only when the loop would idle."""
+        if self._first is not None or self._running.stop.asked:
+            self._note_stop()
+            return []
+        with self._recorder.reading():
+            found = self._frontier.ready(idle=not self._active)
+        return [activation for activation in found if activation.path not in self._active]
+
+    def _note_stop(self) -> None:
+        if self._first is None and self._running.stop.why is not None:
+            self._first = Pause(*self._running.stop.why)
+
+    def _settle(self, ended: Ended) -> None:
+        self._active.discard(ended.path)
+        if ended.error is not None:
+            self._first = self._first or ended.error
+            if isinstance(ended.error, Pause):
+                self._running.stop.request(ended.error.detail, ended.error.cause)
+
+    def _thread(self, activation: Activation) -> None:
+        self._ended.put(self._go(activation))
+
+    def _go(self, activation: Activation) -> Ended:
+        """Run one visit to a recorded end, or give back what prevented one."""
+        try:
+            self._visit(activation)
+        except BaseException as error:  # noqa: BLE001 - handed to the loop, which raises it
+            return Ended(activation.path, error)
+        return Ended(activation.path, None)
+
+    def _visit(self, activation: Activation) -> None:
+        running, path = self._running, activation.path
+        spec = self._steps.get(activation.node)
+        if spec is None:
+            raise GraphError(f"The pipeline has no step {activation.node!r} any more.")
+        with self._recorder.reading():
+            seen = self._contexts.seen(activation.consumed)
+        attempt = activation.attempt
+        self._recorder.append(
+            StepStarted(path, consumed=activation.consumed, attempt=attempt, version=spec.version), sync=False
+        )
+        running.emit("step_started", path=path, step=activation.node, again=activation.again)
+        begun = running.clock.monotonic()
+        scope = Scope(path, None, attempt)
+        context = StepContext(running, scope, seen)
+        try:
+            outcome, encoded = self._outcome(spec, context)
+        except Exception as error:  # noqa: BLE001 - recorded; the run fails by it
+            self._failed(activation, attempt, error, running.clock.monotonic() - begun)
+            return
+        self._completed(activation, scope, context, outcome, encoded, running.clock.monotonic() - begun)
+
+    def _outcome(self, spec: StepSpec, context: StepContext) -> tuple[Outcome, bytes]:
+        """What the step returned, as JSON sees it."""
+        result = spec.run(context)
+        outcome = result if isinstance(result, Outcome) else Outcome({} if result is None else result)
+        if not isinstance(outcome.outputs, Mapping):
+            raise InvalidValue(
+                f"Step {spec.name!r} returned a {type(result).__name__}; return a mapping of its outputs.",
+            )
+        encoded = encode_value(dict(outcome.outputs), f"{spec.name} outputs")
+        changes = json.loads(encode_value(dict(outcome.context), f"{spec.name} context")) if outcome.context else {}
+        return Outcome(json.loads(encoded), outcome.label, changes), encoded
+
+    def _completed(
+        self, activation: Activation, scope: Scope, context: StepContext, outcome: Outcome, encoded: bytes, seconds: float
+    ) -> None:
+        recorder = self._recorder
+        edges = [edge.id for edge in choose(self._graph, activation.node, outcome.label)]
+        changes = {key: recorder.fit(value, encode_value(value)) for key, value in outcome.context.items()}
+        fact = StepCompleted(
+            activation.path, recorder.fit(outcome.outputs, encoded), self._running.clock.new_id(), edges=edges,
+            outcome=outcome.label, context=changes, artifacts=context.saved, reads=scope.reads,
+            attempt=scope.attempt, seconds=round(seconds, 6),
+        )  # fmt: skip
+        recorder.append(fact)
+        self._running.emit(
+            "step_completed", path=activation.path, step=activation.node, outputs=outcome.outputs, seconds=seconds
+        )
+        if self._running.options.get("until") == activation.node:
+            self._stop_after(activation.node)
+
+    def _stop_after(self, node: str) -> None:
+        from_here = self._graph.outgoing(node)
+        if from_here:
+            self._running.stop.request("stopped_as_asked", _asked(node))
+
+    def _failed(self, activation: Activation, attempt: int, error: Exception, seconds: float) -> None:
+        facts = error_facts(error)
+        cause = "provider" if isinstance(error, ModelError) and error.retryable else "content"
+        edges = [edge.id for edge in choose(self._graph, activation.node, FAIL)]
+        fact = StepFailed(
+            activation.path, facts, self._running.clock.new_id(), edges=edges, cause=cause, attempt=attempt,
+            seconds=round(seconds, 6),
+        )  # fmt: skip
+        self._recorder.append(fact)
+        self._running.emit("step_failed", path=activation.path, step=activation.node, error=facts["message"])
+
+
+def _asked(node: str) -> PipelineError:
+    return PipelineError(f"Stopped after {node}, as asked.")
+
+
+def failed_runs(state: RunState) -> list[StepRun]:
+    """Visits that failed and chose no edge, by path."""
+    return [state.steps[path] for path in sorted(state.failed_paths)]

@@ -1,0 +1,137 @@
+"""Pipeline: a user's steps as one thing to run and resume; the library's front door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from pipeline.clock import Clock, SystemClock
+from pipeline.cost.prices import PriceBook
+from pipeline.engine import preflight
+from pipeline.engine.contexts import Reducer
+from pipeline.engine.engine import Definition, Engine, Setup
+from pipeline.engine.events import Emitter, Listener
+from pipeline.engine.result import RunResult
+from pipeline.engine.step import StepFunction, StepSpec, step
+from pipeline.graph.model import Edge, Graph, Node, chain
+from pipeline.graph.validate import validate
+from pipeline.llm.base import Model
+from pipeline.store.base import Store
+
+
+class Pipeline:
+    """Named steps in a chain, or in a graph where `edges` are given."""
+
+    def __init__(
+        self,
+        name: str,
+        steps: Sequence[StepSpec | StepFunction],
+        *,
+        edges: Iterable[Sequence[str] | Edge] | None = None,
+        joins: Mapping[str, str] | None = None,
+        reducers: Mapping[str, Reducer] | None = None,
+    ) -> None:
+        """Check and keep the parts.
+
+        Args:
+            edges: (source, target) or (source, target, outcome label); None: a chain.
+            joins: Node → "any" (each token is a visit; default) or "all" (waits for every branch).
+            reducers: Context key → function that merges what two branches set.
+
+        Raises:
+            GraphError: The graph cannot be run; names the node or edge.
+        """
+        specs = [item if isinstance(item, StepSpec) else step()(item) for item in steps]
+        graph = _graph(specs, edges, joins or {})
+        validate(graph)
+        self.definition = Definition(name, graph, {spec.name: spec for spec in specs}, reducers or {})
+
+    @property
+    def name(self) -> str:
+        """The pipeline's name, as `list` shows it."""
+        return self.definition.name
+
+    def run(
+        self,
+        params: Mapping[str, Any] | None = None,
+        *,
+        store: Store,
+        model: Model | None = None,
+        pins: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+        listener: Listener | None = None,
+        services: Mapping[str, Any] | None = None,
+        prices: PriceBook | None = None,
+        clock: Clock | None = None,
+    ) -> RunResult:
+        """A new run, from its start to wherever it comes; problems of the run are in the result.
+
+        Args:
+            params: JSON values the steps read as ctx.params; never secrets.
+            options: max_cost_usd, concurrency (default 4), until, and whatever steps read as ctx.options.
+
+        Raises:
+            ConfigError, StoreError, ModelError: Before anything was recorded.
+        """
+        setup = self._setup(store, model, options, listener, services, prices, clock)
+        preflight.check_params(params or {})
+        identity = {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
+        return Engine(self.definition, setup).start(params or {}, identity=identity, pins=pins or {})
+
+    def resume(
+        self,
+        run_id: str,
+        *,
+        store: Store,
+        model: Model | None = None,
+        options: Mapping[str, Any] | None = None,
+        listener: Listener | None = None,
+        services: Mapping[str, Any] | None = None,
+        prices: PriceBook | None = None,
+        clock: Clock | None = None,
+        yes: bool = False,
+    ) -> RunResult:
+        """Go on with a run: only what is not finished is made; recorded replies are free.
+
+        Raises:
+            RunNotFound, RunLocked, CheckpointCorrupt, SettingsConflict, NeedsConfirmation: See Engine.resume.
+        """
+        setup = self._setup(store, model, options, listener, services, prices, clock)
+        setup.yes = yes
+        return Engine(self.definition, setup).resume(run_id)
+
+    def _setup(
+        self,
+        store: Store,
+        model: Model | None,
+        options: Mapping[str, Any] | None,
+        listener: Listener | None,
+        services: Mapping[str, Any] | None,
+        prices: PriceBook | None,
+        clock: Clock | None,
+    ) -> Setup:
+        clock = clock or SystemClock()
+        setup = Setup(store, clock, Emitter(clock, [listener] if listener else []), options or {}, model)
+        setup.services = services or {}
+        setup.command = _command
+        if model is not None:
+            setup.info = model.check()
+            setup.prices = prices or PriceBook()
+            preflight.check_priced(setup.info, setup.prices, clock, preflight.limit(setup.options))
+        return setup
+
+
+def _command(run: str) -> str:
+    return f"./pipeline.sh run FILE.py:NAME --resume {run}"
+
+
+def _graph(specs: Sequence[StepSpec], edges: Iterable[Sequence[str] | Edge] | None, joins: Mapping[str, str]) -> Graph:
+    nodes = [
+        Node(spec.name, joins.get(spec.name, "any"), spec.version, spec.effect, spec.repeatable) for spec in specs
+    ]
+    if edges is None:
+        return chain(nodes)
+    made: list[Edge] = [edge if isinstance(edge, Edge) else Edge(*edge) for edge in edges]
+    return Graph.of(nodes, made, nodes[0].id if nodes else "")
+
+

@@ -1,0 +1,43 @@
+"""What is refused before a run begins: secrets as parameters, a ceiling that cannot be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from pipeline.clock import Clock
+from pipeline.engine.calls import Prices
+from pipeline.errors import BudgetExceeded, SecretRefused
+from pipeline.llm.base import ModelInfo
+
+
+def limit(options: Mapping[str, Any]) -> Decimal | None:
+    """The run's ceiling in USD; None: none."""
+    value = options.get("max_cost_usd")
+    return None if value is None else Decimal(str(value))
+
+
+def check_priced(info: ModelInfo, prices: Prices, clock: Clock, ceiling: Decimal | None) -> None:
+    """Refuse a run with a ceiling on a model whose price is unknown.
+
+    Raises:
+        BudgetExceeded: Names the model and the ways out.
+    """
+    if info.paid and ceiling is not None and prices.worst(1, 1, model=info.id, at=clock.now()) is None:
+        raise BudgetExceeded(
+            f"No price is known for {info.id}, so a ceiling of ${ceiling} cannot be kept.",
+            hint="Give its prices with --prices FILE, or lift the ceiling with --max-cost-usd none.",
+        )
+
+
+def check_params(params: Mapping[str, Any]) -> None:
+    """Refuse parameters whose names say they are secrets.
+
+    Raises:
+        SecretRefused: Names the parameter.
+    """
+    marks = ("key", "token", "secret", "password", "passwd", "credential")
+    for name in params:
+        if any(part in marks for part in name.lower().replace("-", "_").split("_")):
+            raise SecretRefused(f"Parameter {name!r} looks like a secret; secrets are never stored.")

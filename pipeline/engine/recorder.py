@@ -1,0 +1,193 @@
+"""The Recorder: facts from many threads become journal lines in one order, durable before they count.
+
+Group commit without a thread of its own: whoever finds nobody writing writes for all that queued.
+It gives seq before the write; fold, events and head follow after it, in order.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pipeline.clock import Clock, iso
+from pipeline.errors import Pause, PipelineError, WriteFailed
+from pipeline.records.codec import Record, encode_fact, encode_line
+from pipeline.records.documents import head_document, large_keys
+from pipeline.records.fold import Builder
+from pipeline.records.kinds import Fact
+from pipeline.records.run import RunState
+from pipeline.records.values import INLINE_LIMIT
+from pipeline.store.base import Journal
+
+#: Unsynced records are synced with the first record that comes this many seconds later.
+LAZY_SECONDS = 0.02
+#: The head is rewritten once this many times its last cost has passed.
+HEAD_FACTOR = 20
+_HEAD_MIN_SECONDS = 0.2
+_WARN_BYTES = 500_000
+
+Told = Callable[[], None]
+
+
+class Recorder:
+    """The one writer above an open journal; owns the fold."""
+
+    def __init__(
+        self, journal: Journal, builder: Builder, clock: Clock, *, owner: int, nodes: Sequence[str], warn: Callable[[str], None]
+    ) -> None:
+        self.journal = journal
+        self._builder = builder
+        self._clock = clock
+        self.owner = owner
+        self._nodes = nodes
+        self._warn = warn
+        self._lock = threading.Lock()
+        self._turn = threading.Condition(self._lock)
+        self._queue: list[tuple[int, str, Fact, bytes, bool, Told | None]] = []
+        self._next = journal.last_seq + 1
+        self._done = journal.last_seq
+        self._leading = False
+        self._broken: PipelineError | None = None
+        self._untold: list[Told] = []
+        self._synced_at = clock.monotonic()
+        self._head_due = clock.monotonic()
+        self._warned = False
+        self._blobs = threading.Lock()
+
+    @property
+    def state(self) -> RunState:
+        """The live fold; read it inside `reading()` where threads are running."""
+        return self._builder.state
+
+    @contextmanager
+    def reading(self) -> Iterator[RunState]:
+        """The state, standing still."""
+        with self._lock:
+            yield self._builder.state
+
+    def append(self, fact: Fact, *, sync: bool = True, then: Told | None = None) -> int:
+        """Record a fact and return its seq.
+
+        With `sync` it is durable on return. Without, it is written on return and synced by
+        whoever syncs next; `then` is called once it is durable.
+
+        Raises:
+            Pause: The disk refused it; nothing more may start.
+        """
+        body = encode_fact(fact)
+        at = iso(self._clock.now())
+        with self._lock:
+            if self._broken is not None:
+                raise Pause("store", self._broken)
+            seq = self._next
+            self._next = seq + 1
+            self._queue.append((seq, at, fact, encode_line(seq, at, self.owner or seq, body), sync, then))
+            while self._done < seq and self._broken is None:
+                if self._leading:
+                    self._turn.wait()
+                else:
+                    self._lead()
+            if self._done < seq:
+                assert self._broken is not None
+                raise Pause("store", self._broken)
+        return seq
+
+    def sync(self) -> None:
+        """Make all that was written durable.
+
+        Raises:
+            Pause: The disk refused.
+        """
+        with self._lock:
+            while self._untold and self._broken is None:
+                if self._leading:
+                    self._turn.wait()
+                else:
+                    self._lead(sync=True)
+            if self._broken is not None:
+                raise Pause("store", self._broken)
+
+    def _lead(self, sync: bool = False) -> None:
+        """Write what is queued, for everyone who waits; called and left with the lock held."""
+        batch, self._queue = self._queue, []
+        self._leading = True
+        self._lock.release()
+        error: PipelineError | None = None
+        try:
+            sync = sync or any(item[4] for item in batch)
+            sync = sync or self._clock.monotonic() - self._synced_at > LAZY_SECONDS
+            first = batch[0][0] if batch else self._done + 1
+            self.journal.append(first, [item[3] for item in batch], sync)
+        except WriteFailed as caught:
+            error = caught
+        except BaseException as caught:
+            error = WriteFailed(f"The journal could not be written: {caught}")
+            raise
+        finally:
+            self._lock.acquire()
+            self._leading = False
+            self._broken = error
+            if error is None:
+                self._apply(batch, sync)
+            self._turn.notify_all()
+
+    def _apply(self, batch: list[tuple[int, str, Fact, bytes, bool, Told | None]], synced: bool) -> None:
+        apply = self._builder.apply
+        for seq, at, fact, _, _, then in batch:
+            apply(Record(seq, at, self.owner or seq, fact))
+            if then is not None:
+                self._untold.append(then)
+        if batch:
+            self._done = batch[-1][0]
+        now = self._clock.monotonic()
+        if synced:
+            self._synced_at = now
+            told, self._untold = self._untold, []
+            for then in told:
+                then()
+        if now >= self._head_due:
+            self._write_head(durable=False)
+
+    def _write_head(self, *, durable: bool) -> None:
+        begun = self._clock.monotonic()
+        document = head_document(self._builder.state, self.journal_bytes, self._nodes)
+        self.journal.write_head(document, durable)
+        ended = self._clock.monotonic()
+        self._head_due = ended + max(HEAD_FACTOR * (ended - begun), _HEAD_MIN_SECONDS)
+        if not self._warned and (large := large_keys(document)):
+            self._warned = True
+            self._warn(f"checkpoint.json is larger than {_WARN_BYTES // 1000} kB; largest: {', '.join(large[:3])}")
+
+    @property
+    def journal_bytes(self) -> int:
+        return int(getattr(self.journal, "size", 0))
+
+    def leave(self) -> None:
+        """Write the head for good; the journal stays open."""
+        with self._lock:
+            while self._leading:
+                self._turn.wait()
+            if self._broken is None:
+                self._write_head(durable=True)
+
+    def fit(self, value: Any, encoded: bytes) -> Any:
+        """The value as it goes into a record: itself, or a reference to a blob of its JSON text."""
+        if len(encoded) <= INLINE_LIMIT and not (isinstance(value, dict) and "$blob" in value):
+            return value
+        return {"$blob": self.put_blob(encoded), "bytes": len(encoded)}
+
+    def put_blob(self, data: bytes) -> str:
+        """Store bytes by hash, durable on return.
+
+        Raises:
+            Pause: The disk refused.
+        """
+        try:
+            with self._blobs:
+                return self.journal.put_blob(data)
+        except WriteFailed as error:
+            with self._lock:
+                self._broken = self._broken or error
+            raise Pause("store", error) from None

@@ -1,0 +1,73 @@
+"""When a try is repeated and how long it waits; the only retry layer above a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
+
+from pipeline.engine.limits import CoolDown
+from pipeline.engine.stop import Stop
+from pipeline.errors import ModelError, ModelUnavailable, Pause
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How patient a run is with its provider."""
+
+    #: Tries of one call that ended in an error, over all resumes of its attempt.
+    tries: int = 8
+    #: First wait; doubles with each error.
+    base_seconds: float = 1.0
+    longest_seconds: float = 60.0
+    #: A wait that would pass this pauses the run instead, resumably.
+    patience_seconds: float = 900.0
+
+    def wait(self, error: ModelError, failures: int) -> float:
+        """Seconds to wait after the n-th failure: what the provider asked for, else doubling."""
+        asked = error.data.get("retry_after")
+        own = min(self.base_seconds * 2 ** max(failures - 1, 0), self.longest_seconds)
+        return max(float(asked), own if error.data.get("status") == 529 else 0.0) if asked is not None else own
+
+
+def retrying(policy: RetryPolicy, before: int, cool_down: CoolDown, stop: Stop) -> Retrying:
+    """A tenacity loop for one call that has already failed `before` times.
+
+    429 and 529 cool down all workers; other waits are this call's own. Giving up raises Pause.
+    """
+
+    def wait(call: RetryCallState) -> float:
+        error = _error(call)
+        seconds = policy.wait(error, before + call.attempt_number)
+        if seconds > policy.patience_seconds:
+            _give_up(stop, error, f"the provider asks to wait {seconds:.0f} s")
+        if error.data.get("status") in (429, 529):
+            cool_down.extend(seconds, str(error.data["status"]))
+            return 0.0
+        return seconds
+
+    def give_up(call: RetryCallState) -> None:
+        _give_up(stop, _error(call), f"{policy.tries} tries failed")
+
+    return Retrying(
+        retry=retry_if_exception(lambda error: isinstance(error, ModelError) and error.retryable),
+        stop=stop_after_attempt(max(policy.tries - before, 1)),
+        wait=wait,
+        sleep=stop.rest,
+        retry_error_callback=give_up,
+    )
+
+
+def _error(call: RetryCallState) -> ModelError:
+    assert call.outcome is not None
+    error = call.outcome.exception()
+    assert isinstance(error, ModelError)
+    return error
+
+
+def _give_up(stop: Stop, error: ModelError, why: str) -> None:
+    cause = ModelUnavailable(
+        f"{error.message} ({why})", hint="Resume later; nothing that was answered is asked again.", **error.data
+    )
+    stop.request("paused_rate_limit", cause)
+    raise Pause("paused_rate_limit", cause)

@@ -1,0 +1,35 @@
+"""What the parts of one owner's go at a run share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.clock import Clock
+from pipeline.engine.calls import Caller
+from pipeline.engine.events import Emitter
+from pipeline.engine.recorder import Recorder
+from pipeline.engine.sources import Sources
+from pipeline.engine.stop import Stop
+
+
+@dataclass(slots=True)
+class Running:
+    """One owner's go at a run; shared by its threads."""
+
+    recorder: Recorder
+    sources: Sources
+    clock: Clock
+    emit: Emitter
+    stop: Stop
+    options: Mapping[str, Any]
+    caller: Caller | None = None
+    services: Mapping[str, Any] = field(default_factory=dict)
+    #: Worker threads beside the one that waits; 0: everything runs inline.
+    spare: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    #: How many of them there are.
+    workers: int = 0
+    #: Unknown write/external work may be repeated (--yes).
+    repeat_unknown: bool = False

@@ -1,0 +1,195 @@
+"""What a body can read, each under a name; reads are noted with the hash of what was seen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pipeline.engine.recorder import Recorder
+from pipeline.errors import CheckpointCorrupt, ConfigError
+from pipeline.records.codec import decode_line
+from pipeline.records.kinds import TaskCompleted
+from pipeline.records.run import COMPLETED, RunState, StepRun
+from pipeline.records.values import value_hash
+from pipeline.store.base import Store
+
+_MISSING = "missing"
+_HASH_CHARS = 16
+
+
+class Values:
+    """Recorded values: follows blob references, reads long ones back."""
+
+    def __init__(self, recorder: Recorder, store: Store) -> None:
+        self._recorder = recorder
+        self._store = store
+
+    def get(self, value: Any) -> Any:
+        """The value itself, read back if it is a reference."""
+        if isinstance(value, dict) and "$blob" in value:
+            return json.loads(self._recorder.journal.get_blob(value["$blob"]))
+        return value
+
+    def at(self, seq: int) -> Any:
+        """The task value that the record with this seq holds.
+
+        Raises:
+            CheckpointCorrupt: It is not there any more.
+        """
+        run = self._recorder.journal.run_id
+        line = next(iter(self._store.read(run, after=seq - 1)), None)
+        fact = None if line is None else decode_line(line).fact
+        if not isinstance(fact, TaskCompleted):
+            raise CheckpointCorrupt(f"Run {run}: the value recorded as {seq} cannot be read back.")
+        return self.get(fact.value)
+
+    def blob(self, name: str) -> Any:
+        """The JSON value stored under a hash."""
+        return json.loads(self._recorder.journal.get_blob(name))
+
+
+class Sources:
+    """The readable things of a run, by name: params.x, settings.x, outputs.step.x, prompt.x, pin.x, artifact.x."""
+
+    def __init__(self, recorder: Recorder, store: Store) -> None:
+        self._recorder = recorder
+        self.values = Values(recorder, store)
+        self._hashes: dict[tuple[str, str], str] = {}
+        self._pins: dict[str, Any] = {}
+
+    @property
+    def state(self) -> RunState:
+        return self._recorder.state
+
+    def latest(self, node: str) -> StepRun | None:
+        """The newest completed visit of a node."""
+        with self._recorder.reading() as state:
+            for visit in range(state.visits.get(node, 0), 0, -1):
+                run = state.steps.get(f"{node}#{visit}")
+                if run is not None and run.status == COMPLETED:
+                    return run
+        return None
+
+    def pinned(self, name: str) -> Any:
+        """A value the run is pinned to.
+
+        Raises:
+            ConfigError: The run has no such pin.
+        """
+        if name not in self._pins:
+            blob = self.state.pins.get(name)
+            if blob is None:
+                raise ConfigError(f"This run is not pinned to {name!r}.")
+            self._pins[name] = self.values.blob(blob)
+        return self._pins[name]
+
+    def artifact(self, name: str) -> str:
+        """The hash of the newest artifact of that name.
+
+        Raises:
+            ConfigError: No step has saved it.
+        """
+        with self._recorder.reading() as state:
+            for run in reversed(state.steps.values()):
+                if run.status == COMPLETED and name in run.artifacts:
+                    return run.artifacts[name]
+        raise ConfigError(f"No step has saved an artifact {name!r}.")
+
+    def load(self, name: str) -> Any:
+        """The artifact's value."""
+        return self.values.blob(self.artifact(name))
+
+    def outputs(self, node: str) -> Mapping[str, Any]:
+        """The outputs of the newest completed visit of a node; KeyError if there is none."""
+        run = self.latest(node)
+        if run is None:
+            raise KeyError(node)
+        result: Mapping[str, Any] = self.values.get(run.outputs)
+        return result
+
+    def hash(self, name: str, context: Mapping[str, Any]) -> str:
+        """The short hash of what `name` stands for now; "missing" where there is nothing."""
+        kind, _, rest = name.partition(".")
+        if kind in ("prompt", "pin"):
+            pin = f"prompt:{rest}" if kind == "prompt" else rest
+            return self.state.pins.get(pin, _MISSING)[:_HASH_CHARS]
+        if kind == "artifact":
+            try:
+                return self.artifact(rest)[:_HASH_CHARS]
+            except ConfigError:
+                return _MISSING
+        return self._hash_value(kind, rest, context)
+
+    def _hash_value(self, kind: str, rest: str, context: Mapping[str, Any]) -> str:
+        mark = ""
+        try:
+            if kind == "params":
+                value = self.state.params[rest]
+            elif kind == "settings":
+                value = self.state.identity[rest]
+            elif kind == "context":
+                value = self.values.get(context[rest])
+            else:
+                node, _, key = rest.partition(".")
+                run = self.latest(node)
+                if run is None:
+                    return _MISSING
+                mark = run.checkpoint
+                if (name := (mark, rest)) in self._hashes:
+                    return self._hashes[name]
+                value = self.values.get(run.outputs)[key]
+        except (KeyError, CheckpointCorrupt):
+            return _MISSING
+        result = value_hash(value)[:_HASH_CHARS]
+        if mark:
+            self._hashes[(mark, rest)] = result
+        return result
+
+
+class Tracked(Mapping[str, Any]):
+    """A mapping that notes the hash of each value read from it (also that a key was missing)."""
+
+    def __init__(self, data: Mapping[str, Any], prefix: str, reads: dict[str, str], values: Values) -> None:
+        self._data = data
+        self._prefix = prefix
+        self._reads = reads
+        self._values = values
+
+    def __getitem__(self, key: str) -> Any:
+        name = f"{self._prefix}.{key}"
+        try:
+            value = self._values.get(self._data[key])
+        except KeyError:
+            self._reads.setdefault(name, _MISSING)
+            raise
+        if name not in self._reads:
+            self._reads[name] = value_hash(value)[:_HASH_CHARS]
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+
+class Outputs(Mapping[str, Mapping[str, Any]]):
+    """Outputs of completed steps by node id; each key read is noted."""
+
+    def __init__(self, sources: Sources, reads: dict[str, str]) -> None:
+        self._sources = sources
+        self._reads = reads
+
+    def __getitem__(self, node: str) -> Mapping[str, Any]:
+        return Tracked(self._sources.outputs(node), f"outputs.{node}", self._reads, self._sources.values)
+
+    def _done(self) -> list[str]:
+        steps = list(self._sources.state.steps.values())
+        return list(dict.fromkeys(run.node for run in steps if run.status == COMPLETED))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._done())
+
+    def __len__(self) -> int:
+        return len(self._done())

@@ -1,0 +1,209 @@
+"""What a step or task body gets (StepContext) and may return (Outcome); reads are tracked, work is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.engine import tasks
+from pipeline.engine.calls import Scope
+from pipeline.engine.running import Running
+from pipeline.engine.sources import Outputs, Tracked
+from pipeline.errors import ConfigError, Pause, PipelineError
+from pipeline.llm.base import Reply, Request
+from pipeline.records.values import canonical
+
+StepFunction = Callable[["StepContext"], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a step decided beside its outputs."""
+
+    outputs: Mapping[str, Any]
+    #: Chooses the outgoing edges: those with this label, else those without one.
+    label: str = "success"
+    #: Context keys this step sets for the nodes after it.
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StepSpec:
+    """A step function with what the engine must know of it."""
+
+    name: str
+    run: StepFunction
+    #: Raise it when the step's code gives other results for the same inputs.
+    version: int = 1
+    #: pure, read, write, external or human: what it does outside the run.
+    effect: str = "read"
+    #: May write/external work whose end is unknown be done again?
+    repeatable: bool = False
+    #: Names of the artifacts it saves whenever it completes.
+    saves: Sequence[str] = ()
+
+
+def step(
+    name: str | None = None,
+    *,
+    version: int = 1,
+    effect: str = "read",
+    repeatable: bool = False,
+    saves: Sequence[str] = (),
+) -> Callable[[StepFunction], StepSpec]:
+    """Make a function `(ctx) -> mapping` a step; the name defaults to the function's."""
+
+    def wrap(function: StepFunction) -> StepSpec:
+        return StepSpec(name or function.__name__, function, version, effect, repeatable, tuple(saves))
+
+    return wrap
+
+
+@dataclass(slots=True)
+class StepContext:
+    """A body's window on its run: everything it reads is noted, everything it buys is recorded."""
+
+    _running: Running
+    _scope: Scope
+    _seen: Mapping[str, Any]
+    #: Artifacts saved so far: name → hash.
+    saved: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The run's parameters."""
+        return self._tracked(self._running.sources.state.params, "params")
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Identity settings (model, effort, author, …)."""
+        return self._tracked(self._running.sources.state.identity, "settings")
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Execution settings; they do not decide what the work is, so reading them is not noted."""
+        return self._running.options
+
+    @property
+    def context(self) -> Mapping[str, Any]:
+        """The run's context as it was when this node was activated."""
+        return self._tracked(self._seen, "context")
+
+    @property
+    def outputs(self) -> Mapping[str, Mapping[str, Any]]:
+        """Outputs of completed steps, by step."""
+        return Outputs(self._running.sources, self._scope.reads)
+
+    @property
+    def services(self) -> Mapping[str, Any]:
+        """What the application lends to its steps (the publisher, …)."""
+        return self._running.services
+
+    def prompt(self, name: str) -> str:
+        """The text of a pinned prompt template."""
+        return str(self._pin(f"prompt:{name}", f"prompt.{name}"))
+
+    def pin(self, name: str) -> Any:
+        """A JSON value the run is pinned to (the catalogue, …)."""
+        return self._pin(name, f"pin.{name}")
+
+    def load(self, name: str) -> Any:
+        """The newest artifact of that name, saved by a completed step."""
+        self._note_read(f"artifact.{name}")
+        return self._running.sources.load(name)
+
+    def save(self, name: str, value: Any) -> str:
+        """Keep a JSON value beside the outputs; the hash of its canonical form."""
+        blob = self._running.recorder.put_blob(canonical(value, name))
+        self.saved[name] = blob
+        return blob
+
+    def ask(self, request: Request) -> Reply:
+        """Ask the model; recorded, so free when this body runs again.
+
+        Raises:
+            ConfigError: The run has no model.
+            ModelTruncated, ModelRejected: See Caller.ask. Pauses pass through.
+        """
+        if self._running.caller is None:
+            raise ConfigError("This run has no model to ask.", hint="Pass model=… to run().")
+        return self._running.caller.ask(self._scope, request)
+
+    def task(
+        self,
+        key: str,
+        body: Callable[[StepContext, Any], Any],
+        item: Any = None,
+        *,
+        version: int = 1,
+        effect: str = "read",
+        repeatable: bool = False,
+    ) -> Any:
+        """Run one durable task, or return what it gave before.
+
+        Args:
+            key: Unique within the step.
+            effect: "write" or "external" tasks are recorded before they act; one whose end is
+                unknown is not repeated unless `repeatable`.
+
+        Raises:
+            StepFailed: The task failed; the others are kept.
+        """
+        work = tasks.Work(key, [item], body, [key], self._child, version, effect=effect, repeatable=repeatable)
+        return tasks.run(self._running, self._scope, self._seen, work)[0]
+
+    def map(
+        self,
+        name: str,
+        items: Iterable[Any],
+        body: Callable[[StepContext, Any], Any],
+        *,
+        key: Callable[[Any], Any],
+        version: int = 1,
+        warm: bool = False,
+        skip_failed: bool = False,
+    ) -> Sequence[Any]:
+        """The body's value for each item, in item order; finished items are not run again.
+
+        Args:
+            key: A unique text for an item; checked before the first call.
+            warm: Let the first new item get its first reply before the others start, so that a
+                shared prompt prefix is cached once.
+            skip_failed: Give a TaskFailure in the place of an item that failed, now or before.
+
+        Raises:
+            StepFailed: Items failed; the others were finished first.
+        """
+        work = tasks.Work(name, list(items), body, [], self._child, version, warm=warm, skip_failed=skip_failed)
+        work.keys.extend(str(key(item)) for item in work.items)
+        return tasks.run(self._running, self._scope, self._seen, work)
+
+    def note(self, text: str) -> None:
+        """Tell the person something; not recorded."""
+        self._running.emit("note", text=text)
+
+    def stop(self, message: str) -> None:
+        """Leave the run here, resumable (stopped_as_asked).
+
+        Raises:
+            Pause: Always.
+        """
+        cause = PipelineError(message)
+        self._running.stop.request("stopped_as_asked", cause)
+        raise Pause("stopped_as_asked", cause)
+
+    def _child(self, scope: Scope) -> StepContext:
+        return StepContext(self._running, scope, self._seen)
+
+    def _tracked(self, data: Mapping[str, Any], prefix: str) -> Mapping[str, Any]:
+        return Tracked(data, prefix, self._scope.reads, self._running.sources.values)
+
+    def _pin(self, name: str, read: str) -> Any:
+        value = self._running.sources.pinned(name)
+        self._note_read(read)
+        return value
+
+    def _note_read(self, name: str) -> None:
+        if name not in self._scope.reads:
+            self._scope.reads[name] = self._running.sources.hash(name, self._seen)

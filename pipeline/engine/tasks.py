@@ -1,0 +1,296 @@
+"""Durable tasks: a few workers pull items; what is finished is reused, what failed is tried anew."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+from pipeline.engine.calls import Scope
+from pipeline.engine.running import Running
+from pipeline.errors import ConfigError, ModelError, NeedsConfirmation, Pause, PipelineError, StepFailed
+from pipeline.records.kinds import Invalidated, TaskCompleted, TaskFailed, TaskStarted
+from pipeline.records.run import FAILED, TaskRun
+from pipeline.records.values import canonical, digest, encode_value
+
+_HASH_CHARS = 16
+_UNSAFE = frozenset({"write", "external"})
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFailure:
+    """Stands in the place of a value where failed items are skipped."""
+
+    key: str
+    #: {"type", "message", "hint"}.
+    error: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Work:
+    """One map (or single task) to do."""
+
+    name: str
+    items: Sequence[Any]
+    body: Callable[[Any, Any], Any]
+    keys: list[str]
+    #: Makes the body's context for a scope.
+    context: Callable[[Scope], Any]
+    version: int = 1
+    warm: bool = False
+    skip_failed: bool = False
+    effect: str = "read"
+    repeatable: bool = False
+
+    def task(self, index: int) -> str:
+        """The task's recorded key: its own, or map name and item key."""
+        key = self.keys[index]
+        return key if key == self.name and len(self.keys) == 1 else f"{self.name}/{key}"
+
+
+class MapResult(Sequence[Any]):
+    """The values in item order; long ones are read back when they are asked for."""
+
+    def __init__(self, running: Running, path: str, tasks: Sequence[str]) -> None:
+        self._running = running
+        self._path = path
+        self._tasks = tasks
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [self[position] for position in range(len(self))[index]]
+        return task_value(self._running, self._path, self._tasks[index])
+
+    def __iter__(self) -> Iterator[Any]:
+        return (task_value(self._running, self._path, task) for task in self._tasks)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def task_value(running: Running, path: str, task: str) -> Any:
+    """The recorded value of a task, or its TaskFailure."""
+    done = running.sources.state.tasks[path][task]
+    if done.status == FAILED:
+        return TaskFailure(task, done.error or {})
+    if done.value is not None:
+        return running.sources.values.get(json.loads(done.value))
+    return running.sources.values.at(done.seq)
+
+
+def run(running: Running, parent: Scope, seen: Mapping[str, Any], work: Work) -> Sequence[Any]:
+    """Do what is missing, in item order as far as workers are free; the values.
+
+    Raises:
+        ConfigError: Two items have the same key.
+        StepFailed: Items failed (after all others were done), unless they may be skipped.
+        Pause: The run is stopping; what was finished is recorded.
+    """
+    _check_keys(work)
+    names = [_nested(parent, work.task(index)) for index in range(len(work.items))]
+    todo = [index for index in range(len(names)) if not _reusable(running, parent.path, names[index], work, index, seen)]
+    restored = len(names) - len(todo)
+    running.emit("map_started", path=parent.path, name=work.name, total=len(names), restored=restored)
+    if todo:
+        _Pool(running, parent, work, names, todo).run()
+    failed = _failures(running, parent.path, names)
+    if failed and not work.skip_failed:
+        raise _step_failed(work.name, failed)
+    parent.reads.update(_reads_of(running, parent.path, names))
+    return MapResult(running, parent.path, names)
+
+
+def _nested(parent: Scope, task: str) -> str:
+    return task if parent.task is None else f"{parent.task}/{task}"
+
+
+def _check_keys(work: Work) -> None:
+    seen: set[str] = set()
+    for key in work.keys:
+        if key in seen:
+            raise ConfigError(f"map {work.name!r}: two items have the key {key!r}; keys must be unique.")
+        seen.add(key)
+
+
+def _item_hash(item: Any, where: str) -> str:
+    return digest(canonical(item, where))[:_HASH_CHARS]
+
+
+def _reusable(running: Running, path: str, task: str, work: Work, index: int, seen: Mapping[str, Any]) -> bool:
+    with running.recorder.reading() as state:
+        done = state.tasks.get(path, {}).get(task)
+    if done is None:
+        return False
+    if done.status == FAILED:
+        return work.skip_failed
+    if done.version == work.version and done.item == _item_hash(work.items[index], f"{task} item"):
+        current = running.sources.hash
+        if all(current(name, seen) == known for name, known in done.reads.items()):
+            return True
+    running.recorder.append(Invalidated("changed", tasks=[[path, task]]))
+    return False
+
+
+def _failures(running: Running, path: str, names: Sequence[str]) -> list[tuple[str, TaskRun]]:
+    with running.recorder.reading() as state:
+        done = state.tasks.get(path, {})
+        return [(name, done[name]) for name in names if done[name].status == FAILED]
+
+
+def _reads_of(running: Running, path: str, names: Sequence[str]) -> dict[str, str]:
+    """What the bodies read belongs to what the step read; equal read sets are shared, so look at each once."""
+    found: dict[int, Mapping[str, str]] = {}
+    with running.recorder.reading() as state:
+        done = state.tasks.get(path, {})
+        for name in names:
+            found[id(done[name].reads)] = done[name].reads
+    return {key: value for reads in found.values() for key, value in reads.items()}
+
+
+def _step_failed(name: str, failed: Sequence[tuple[str, TaskRun]]) -> StepFailed:
+    first = (failed[0][1].error or {}).get("message", "")
+    shown = ", ".join(task for task, _ in failed[:10]) + (f" and {len(failed) - 10} more" if len(failed) > 10 else "")
+    return StepFailed(
+        f"{len(failed)} of the items of {name!r} failed: {shown}. First: {first}",
+        hint="Resume: only what failed is made again.",
+        tasks=[task for task, _ in failed],
+    )
+
+
+class _Pool:
+    """The calling thread and as many spare workers as are free pull items until none is left."""
+
+    def __init__(
+        self, running: Running, parent: Scope, work: Work, names: list[str], todo: list[int]
+    ) -> None:
+        self._running = running
+        self._parent = parent
+        self._work = work
+        self._names = names
+        self._items = iter(todo)
+        self._lock = threading.Lock()
+        self._count = len(todo)
+        self._stopped: BaseException | None = None
+
+    def run(self) -> None:
+        """Return when all items have ended and are durable; raises the first Pause."""
+        threads = []
+        if self._work.warm and self._count > 1 and self._running.workers:
+            first = next(self._items)
+            gate = threading.Event()
+            threads.append(self._start(lambda: self._first(first, gate)))
+            gate.wait()
+        while len(threads) < self._count - 1 and self._running.spare.acquire(blocking=False):
+            threads.append(self._start(self._worker))
+        self._pull()
+        for thread in threads:
+            thread.join()
+        if self._stopped is not None:
+            raise self._stopped
+        self._running.recorder.sync()
+
+    def _start(self, target: Callable[[], None]) -> threading.Thread:
+        thread = threading.Thread(target=target, name=f"task {self._work.name}", daemon=True)
+        thread.start()
+        return thread
+
+    def _worker(self) -> None:
+        try:
+            self._pull()
+        finally:
+            self._running.spare.release()
+
+    def _first(self, index: int, gate: threading.Event) -> None:
+        """Run the first item; the gate opens at its first reply or its end."""
+        scope = self._scope(index)
+        scope.answered = gate
+        try:
+            self._one(index, scope)
+        finally:
+            gate.set()
+
+    def _pull(self) -> None:
+        while self._stopped is None:
+            with self._lock:
+                index = next(self._items, None)
+            if index is None:
+                return
+            self._one(index, self._scope(index))
+
+    def _scope(self, index: int) -> Scope:
+        task = self._names[index]
+        with self._running.recorder.reading() as state:
+            attempt = state.attempts.get((self._parent.path, task), 1)
+        return Scope(self._parent.path, task, attempt)
+
+    def _one(self, index: int, scope: Scope) -> None:
+        """Run one task to a recorded end; anything that is no end of the task stops the pool."""
+        try:
+            self._running.stop.check()
+            self._body(index, scope)
+        except BaseException as error:  # noqa: BLE001 - handed to the waiting thread
+            with self._lock:
+                self._stopped = self._stopped or error
+
+    def _body(self, index: int, scope: Scope) -> None:
+        recorder, work, task = self._running.recorder, self._work, scope.task
+        assert task is not None
+        item = work.items[index]
+        self._declare(scope)
+        try:
+            value = work.body(work.context(scope), json.loads(encode_value(item, f"{task} item")))
+            encoded = encode_value(value, f"{task} value")
+        except Exception as error:  # noqa: BLE001 - recorded, and the step fails by it
+            self._failed(scope, index, error)
+            return
+        fact = TaskCompleted(
+            scope.path, task, recorder.fit(value, encoded), item=_item_hash(item, f"{task} item"),
+            hash=digest(encoded)[:_HASH_CHARS], attempt=scope.attempt, version=work.version, reads=scope.reads,
+        )  # fmt: skip
+        tell = self._running.emit
+        recorder.append(fact, sync=False, then=lambda: tell("task_completed", path=scope.path, name=work.name, task=task))
+
+    def _declare(self, scope: Scope) -> None:
+        work, task = self._work, scope.task
+        if work.effect not in _UNSAFE or task is None:
+            return
+        with self._running.recorder.reading() as state:
+            unknown = (scope.path, task) in state.unknown_tasks
+        if unknown and not work.repeatable and not self._running.repeat_unknown:
+            raise Pause("failed", _unknown_end(f"Task {task!r}"))
+        self._running.recorder.append(TaskStarted(scope.path, task, scope.attempt, work.effect))
+
+    def _failed(self, scope: Scope, index: int, error: Exception) -> None:
+        assert scope.task is not None
+        facts = error_facts(error)
+        cause = "provider" if isinstance(error, ModelError) and error.retryable else "content"
+        item = _item_hash(self._work.items[index], f"{scope.task} item")
+        self._running.recorder.append(TaskFailed(scope.path, scope.task, facts, cause, scope.attempt, item))
+        self._running.emit("task_failed", path=scope.path, name=self._work.name, task=scope.task, error=facts["message"])
+
+
+def _unknown_end(what: str) -> NeedsConfirmation:
+    return NeedsConfirmation(
+        f"{what} acts outside the run and was cut off; whether it acted is unknown.",
+        hint="Look, then resume with --yes to do it again.",
+    )
+
+
+def error_facts(error: BaseException) -> dict[str, Any]:
+    """An error as recorded: type, message and hint."""
+    if isinstance(error, PipelineError):
+        facts = {"type": type(error).__name__, "message": error.message}
+        return facts | ({"hint": error.hint} if error.hint else {})
+    return {"type": type(error).__name__, "message": str(error) or type(error).__name__}
+

@@ -1,0 +1,208 @@
+"""The error tree: each class is one thing a user can meet, with its exit code and the way on.
+
+PipelineError (Exception)
+├── ConfigError 2: CatalogueError, SettingsConflict, CredentialMissing, InvalidValue, SecretRefused
+├── GraphError 2
+├── StoreError 3: RunNotFound, RunExists, RunLocked, CheckpointCorrupt, SchemaTooNew, WriteFailed
+├── ModelError 4: ModelUnavailable, ModelRejected, ModelRefused, ModelTruncated, SpendLimit
+├── BudgetExceeded 5
+├── StepFailed 6: TaskRejected, NeedsConfirmation
+├── PublishError 7: PublishedFilesEdited
+├── WaitingForHuman 8
+└── WaitingForBatch 75
+Pause (BaseException): carries one of the above through user code; never swallowed by `except Exception`
+RunInterrupted (BaseException) 130
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class PipelineError(Exception):
+    """The pipeline could not go on."""
+
+    exit_code: ClassVar[int] = 1
+    #: True where the same request may succeed later, unchanged.
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str = "", *, hint: str = "", **data: Any) -> None:
+        super().__init__(message or (type(self).__doc__ or "").strip().splitlines()[0])
+        #: What to type or do next; one line, may be empty.
+        self.hint = hint
+        #: What the message was made from, for callers that decide by it.
+        self.data = data
+
+    @property
+    def message(self) -> str:
+        return str(self.args[0])
+
+
+class ConfigError(PipelineError):
+    """An option, variable or file does not say what is needed."""
+
+    exit_code = 2
+
+
+class CatalogueError(ConfigError):
+    """The course catalogue does not hold this, or a catalogue file is wrong."""
+
+
+class SettingsConflict(ConfigError):
+    """A setting contradicts what this run is pinned to."""
+
+
+class CredentialMissing(ConfigError):
+    """A Claude model was asked for, but no credential is set."""
+
+
+class InvalidValue(ConfigError):
+    """A value cannot be recorded as JSON."""
+
+
+class SecretRefused(ConfigError):
+    """A parameter named like a secret is never stored."""
+
+
+class GraphError(PipelineError):
+    """The graph cannot be run as it stands."""
+
+    exit_code = 2
+
+
+class StoreError(PipelineError):
+    """The run store could not do what was asked."""
+
+    exit_code = 3
+
+
+class RunNotFound(StoreError):
+    """There is no such run."""
+
+
+class RunExists(StoreError):
+    """An unfinished run of the same course exists."""
+
+
+class RunLocked(StoreError):
+    """Another living process owns this run."""
+
+
+class CheckpointCorrupt(StoreError):
+    """The run's records cannot be read."""
+
+
+class SchemaTooNew(StoreError):
+    """The run was written by a newer version of this program."""
+
+
+class WriteFailed(StoreError):
+    """The disk refused a write, so nothing more was started."""
+
+
+class ModelError(PipelineError):
+    """The model did not give a usable answer.
+
+    `reply` is the partial Reply, where one was seen (its usage counts); `billed` says
+    whether the provider charges for this try: "no", "unknown" or "partial".
+    """
+
+    exit_code = 4
+
+    def __init__(self, message: str = "", *, hint: str = "", billed: str = "no", reply: Any = None, **data: Any) -> None:
+        super().__init__(message, hint=hint, **data)
+        self.billed = billed
+        self.reply = reply
+
+
+class ModelUnavailable(ModelError):
+    """The provider is overloaded, limits the rate or cannot be reached.
+
+    `data["retry_after"]` (seconds) where the provider named a wait.
+    """
+
+    retryable = True
+
+
+class ModelRejected(ModelError):
+    """The provider rejected the request."""
+
+
+class ModelRefused(ModelError):
+    """The model declined to answer."""
+
+
+class ModelTruncated(ModelError):
+    """The answer was cut off at the token limit."""
+
+
+class SpendLimit(ModelError):
+    """The provider account's spending limit or billing stops further calls."""
+
+
+class BudgetExceeded(PipelineError):
+    """The next call could pass the spending ceiling, so it was not made."""
+
+    exit_code = 5
+
+
+class StepFailed(PipelineError):
+    """A step failed."""
+
+    exit_code = 6
+
+
+class TaskRejected(StepFailed):
+    """A task's result did not pass its checks."""
+
+
+class NeedsConfirmation(StepFailed):
+    """This needs a person's yes, and nobody could be asked."""
+
+
+class PublishError(PipelineError):
+    """The results could not be published."""
+
+    exit_code = 7
+
+
+class PublishedFilesEdited(PublishError):
+    """Published files were edited by hand since the last publish."""
+
+
+class WaitingForHuman(PipelineError):
+    """The run waits for a person's decision."""
+
+    exit_code = 8
+
+
+class WaitingForBatch(PipelineError):
+    """The run waits for a batch at the provider."""
+
+    exit_code = 75
+
+
+class Pause(BaseException):
+    """Leaves the run resumable; not a failure, so no step, join or retry may swallow it.
+
+    `detail` is the run's status_detail (paused_budget, …); `cause` is the error shown.
+    """
+
+    def __init__(self, detail: str, cause: PipelineError) -> None:
+        super().__init__(cause.message)
+        self.detail = detail
+        self.cause = cause
+
+
+class RunInterrupted(BaseException):
+    """Interrupted."""
+
+    exit_code: ClassVar[int] = 130
+
+    def __init__(self, message: str = "", *, hint: str = "") -> None:
+        super().__init__(message or "Interrupted.")
+        self.hint = hint
+
+    @property
+    def message(self) -> str:
+        return str(self.args[0])

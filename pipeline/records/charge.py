@@ -1,0 +1,73 @@
+"""Usage → price → charge: what one try cost, exactly, between two bounds, or unpriced. Never 0 by silence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+#: The token kinds that are billed, disjoint. `input` is uncached input only.
+TOKEN_KINDS = ("input", "cache_write_5m", "cache_write_1h", "cache_read", "output")
+INPUT_KINDS = TOKEN_KINDS[:-1]
+
+EXACT, INTERVAL, UNPRICED = "exact", "interval", "unpriced"
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one try cost."""
+
+    #: exact: low = high. interval: low ≤ cost ≤ high (high None: no upper bound known).
+    #: unpriced: tokens known, price not; `note` says why.
+    state: str
+    low: Decimal = Decimal(0)
+    high: Decimal | None = Decimal(0)
+    #: Billed tokens by kind (TOKEN_KINDS); other billed things (web_search) beside them.
+    tokens: Mapping[str, int] = field(default_factory=dict)
+    #: USD by token kind, adding up to `low` where exact (decimal text in JSON).
+    parts: Mapping[str, Decimal] = field(default_factory=dict)
+    #: USD per million tokens by kind, as applied.
+    prices: Mapping[str, Decimal] = field(default_factory=dict)
+    #: Which price data: "genai-prices 0.2.3" or "file NAME sha256:…".
+    source: str = ""
+    #: standard, batch, priority.
+    tier: str = "standard"
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As recorded; decimals as text, empty fields left out."""
+        out: dict[str, Any] = {"state": self.state, "low": str(self.low)}
+        out["high"] = None if self.high is None else str(self.high)
+        if self.tokens:
+            out["tokens"] = dict(self.tokens)
+        for name in ("parts", "prices"):
+            table: Mapping[str, Decimal] = getattr(self, name)
+            if table:
+                out[name] = {key: str(value) for key, value in table.items()}
+        for name in ("source", "note"):
+            if getattr(self, name):
+                out[name] = getattr(self, name)
+        if self.tier != "standard":
+            out["tier"] = self.tier
+        return out
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Charge:
+        """The charge that `to_json` wrote; unknown keys are ignored."""
+        high = data.get("high")
+        return cls(
+            state=data["state"],
+            low=Decimal(data.get("low", "0")),
+            high=None if high is None else Decimal(high),
+            tokens=dict(data.get("tokens", {})),
+            parts={key: Decimal(value) for key, value in data.get("parts", {}).items()},
+            prices={key: Decimal(value) for key, value in data.get("prices", {}).items()},
+            source=data.get("source", ""),
+            tier=data.get("tier", "standard"),
+            note=data.get("note", ""),
+        )
+
+
+#: A try for which the provider bills nothing (it was rejected before any output).
+FREE = Charge(EXACT)

@@ -1,0 +1,130 @@
+"""Facts ↔ journal lines. A line: {"seq":…,"at":…,"owner":…, <the fact>, "crc":"8 hex"}.
+
+The CRC-32 is the last key and covers every byte before `,"crc"`.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+from pipeline.records import kinds
+from pipeline.records.kinds import Fact, UnknownFact
+
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_MARK = b',"crc":"'
+_TAIL = len(_MARK) + 8 + 2
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A fact in its envelope."""
+
+    #: Strictly increasing per journal; the only order.
+    seq: int
+    #: When it was appended; ISO-8601 UTC. Never an order.
+    at: str
+    #: seq of the run_started or run_resumed of its owner.
+    owner: int
+    fact: Fact
+
+
+class LineDamaged(ValueError):
+    """The bytes are no valid journal line."""
+
+
+def _defaults(cls: type[Fact]) -> tuple[tuple[str, Any], ...]:
+    rows = []
+    for item in fields(cls):
+        default = item.default if item.default is not MISSING else MISSING
+        if item.default_factory is not MISSING:
+            default = item.default_factory()
+        rows.append((item.name, default))
+    return tuple(rows)
+
+
+_KINDS: dict[str, type[Fact]] = {
+    cls.kind: cls for cls in vars(kinds).values() if isinstance(cls, type) and issubclass(cls, Fact) and cls.kind
+}
+_FIELDS: dict[type[Fact], tuple[tuple[str, Any], ...]] = {cls: _defaults(cls) for cls in _KINDS.values()}
+_NAMES = {kind: frozenset(name for name, _ in _FIELDS[cls]) for kind, cls in _KINDS.items()}
+
+
+def encode_fact(fact: Fact) -> bytes:
+    """The fact's body: a JSON object in ASCII; fields at their default are left out.
+
+    Values in it must already be JSON (see values.encode_value).
+    """
+    if isinstance(fact, UnknownFact):
+        return _encode({"kind": fact.name, **fact.data}).encode("ascii")
+    body: dict[str, Any] = {"kind": fact.kind}
+    for name, default in _FIELDS[type(fact)]:
+        value = getattr(fact, name)
+        if value is not default and value != default:
+            body[name] = value
+    return _encode(body).encode("ascii")
+
+
+def decode_fact(body: dict[str, Any]) -> Fact:
+    """The fact of a body; a kind or a shape from a newer version becomes UnknownFact."""
+    name = body.pop("kind", "")
+    cls = _KINDS.get(name)
+    if cls is None or cls is UnknownFact:
+        return UnknownFact(name, body)
+    known = _NAMES[name]
+    if not known.issuperset(body):
+        body = {key: value for key, value in body.items() if key in known}
+    try:
+        return cls(**body)
+    except TypeError:
+        return UnknownFact(name, body)
+
+
+def encode_line(seq: int, at: str, owner: int, body: bytes) -> bytes:
+    """One journal line with its newline, from a body of `encode_fact`."""
+    head = b'{"seq":%d,"at":"%s","owner":%d,' % (seq, at.encode("ascii"), owner) + body[1:-1]
+    return head + b',"crc":"%08x"}\n' % zlib.crc32(head)
+
+
+def check_line(line: bytes) -> bytes:
+    """The line without its newline, if it is whole.
+
+    Raises:
+        LineDamaged: It is torn or a bit flipped.
+    """
+    line = line[:-1] if line.endswith(b"\n") else line
+    if len(line) <= _TAIL or not line.endswith(b'"}') or line[-_TAIL:-10] != _MARK:
+        raise LineDamaged("no CRC at the end")
+    if b"%08x" % zlib.crc32(line[:-_TAIL]) != line[-10:-2]:
+        raise LineDamaged("CRC does not match")
+    return line
+
+
+def decode_line(line: bytes) -> Record:
+    """The record of one line (with or without its newline).
+
+    Raises:
+        LineDamaged: Torn, flipped or not of this format.
+    """
+    line = check_line(line)
+    try:
+        data = json.loads(line)
+        data.pop("crc")
+        return Record(data.pop("seq"), data.pop("at"), data.pop("owner"), decode_fact(data))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LineDamaged(str(error)) from None
+
+
+def line_seq(line: bytes) -> int:
+    """The seq of a whole line, without decoding the rest."""
+    return int(line[7 : line.index(b",", 7)])
+
+
+def line_body(line: bytes) -> bytes:
+    """The body of a whole line, byte for byte as given to `encode_line`."""
+    line = line[:-1] if line.endswith(b"\n") else line
+    start = line.index(b',"owner":')
+    start = line.index(b",", start + 1) + 1
+    return b"{" + line[start:-_TAIL] + b"}"

@@ -1,0 +1,306 @@
+"""The record kinds: one frozen dataclass a fact, in the past tense; what each field means.
+
+Facts know no seq, time or owner: those belong to the journal's envelope (codec.py).
+`path` is `node#visit` frames joined by "/"; None is left out of the written form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+#: The version of the record format; a newer major number is refused (SchemaTooNew).
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One fact; subclasses give `kind`."""
+
+    kind: ClassVar[str] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted(Fact):
+    """A run began; always the first record."""
+
+    kind: ClassVar[str] = "run_started"
+    pipeline: str
+    params: Mapping[str, Any]
+    #: Settings that decide what the work is (model, effort, author, lessons, …).
+    identity: Mapping[str, Any]
+    #: Settings that decide how it is done (ceiling, concurrency, out, …).
+    execution: Mapping[str, Any]
+    #: What the run is pinned to: name → blob hash ("graph", "catalogue", "prompt:author", …).
+    pins: Mapping[str, str] = field(default_factory=dict)
+    #: (pipeline, subject, level, author kind) that an unfinished run holds; or None.
+    claim: Sequence[str] | None = None
+    #: A fork's source: {"run": id, "seq": n}.
+    parent: Mapping[str, Any] | None = None
+    #: Who owns it: {"host", "pid", "started"}.
+    host: Mapping[str, Any] = field(default_factory=dict)
+    product: str = ""
+    format: int = FORMAT
+
+
+@dataclass(frozen=True, slots=True)
+class RunResumed(Fact):
+    """A new owner took the run; its seq is the owner mark of what it appends. Reopens a finished run."""
+
+    kind: ClassVar[str] = "run_resumed"
+    execution: Mapping[str, Any]
+    host: Mapping[str, Any] = field(default_factory=dict)
+    #: Identity settings changed with --accept-changes: name → new value.
+    identity: Mapping[str, Any] | None = None
+    #: Pins replaced with --accept-changes: name → blob hash.
+    pins: Mapping[str, str] | None = None
+    product: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted(Fact):
+    """A node's visit began. Written at once, synced with the next record."""
+
+    kind: ClassVar[str] = "step_started"
+    path: str
+    #: Edges consumed: [edge id, path of the step that chose it]; [] for the start node.
+    consumed: Sequence[Sequence[str]] = ()
+    #: 1 for the first try of this visit, then 2, …
+    attempt: int = 1
+    #: The step function's version.
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStarted(Fact):
+    """A task declared write or external is about to act; synced before its body."""
+
+    kind: ClassVar[str] = "task_started"
+    path: str
+    task: str
+    attempt: int = 1
+    effect: str = "write"
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted(Fact):
+    """One try of a paid call is about to leave; synced first."""
+
+    kind: ClassVar[str] = "call_started"
+    path: str
+    #: Hash of what the model sees (Request.hash()).
+    key: str
+    model: str
+    #: The request as sent: blob hash.
+    request: str
+    #: Which of equal asks in this attempt (1, 2, …) and which try of it (1, 2, …).
+    n: int = 1
+    k: int = 1
+    task: str | None = None
+    attempt: int = 1
+    #: Kind of call ("lesson", "critic", …).
+    label: str = "call"
+    #: Upper bound of its cost in USD, decimal text; None: cannot be priced.
+    worst: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded(Fact):
+    """The reply as received, with its charge; or the error. Result and charge are one fact."""
+
+    kind: ClassVar[str] = "call_ended"
+    #: seq of its call_started.
+    call: int
+    #: Reply.to_json(), or {"$blob": hash, "bytes": n}; None where nothing usable came.
+    reply: Mapping[str, Any] | None
+    #: Charge.to_json().
+    charge: Mapping[str, Any]
+    #: True if the memo may answer with this reply (stop_reason end_turn, stop_sequence, tool_use, refusal).
+    usable: bool = True
+    stop_reason: str | None = None
+    #: {"type", "message", "retryable", …}; None where the call succeeded.
+    error: Mapping[str, Any] | None = None
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchIntended(Fact):
+    """A batch is about to be created; durable before create."""
+
+    kind: ClassVar[str] = "batch_intended"
+    nonce: str
+    calls: Sequence[Mapping[str, Any]]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSubmitted(Fact):
+    """The provider accepted a batch."""
+
+    kind: ClassVar[str] = "batch_submitted"
+    nonce: str
+    batch: str
+    expires_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCompleted(Fact):
+    """A task's value is final; its calls' replies are no longer needed."""
+
+    kind: ClassVar[str] = "task_completed"
+    path: str
+    task: str
+    #: The value, or {"$blob": hash, "bytes": n}.
+    value: Any
+    #: Hash of the item it was made from; of the value's canonical JSON.
+    item: str = ""
+    hash: str = ""
+    attempt: int = 1
+    version: int = 1
+    #: What the body read: name → hash.
+    reads: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFailed(Fact):
+    """A task attempt ended by its content or its provider."""
+
+    kind: ClassVar[str] = "task_failed"
+    path: str
+    task: str
+    #: {"type", "message", "hint"}.
+    error: Mapping[str, Any]
+    #: "content" closes the attempt (next one starts empty); "provider" lets it continue.
+    cause: str = "content"
+    attempt: int = 1
+    item: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepCompleted(Fact):
+    """A checkpoint boundary: the step's outputs, what it changed, and the edges chosen."""
+
+    kind: ClassVar[str] = "step_completed"
+    path: str
+    #: The outputs mapping, or {"$blob": hash, "bytes": n}.
+    outputs: Mapping[str, Any]
+    #: Checkpoint id (32 hex digits).
+    checkpoint: str
+    edges: Sequence[str] = ()
+    outcome: str = "success"
+    context: Mapping[str, Any] = field(default_factory=dict)
+    #: Artifacts saved by the step: name → blob hash.
+    artifacts: Mapping[str, str] = field(default_factory=dict)
+    reads: Mapping[str, str] = field(default_factory=dict)
+    attempt: int = 1
+    #: Active seconds of this attempt.
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class StepFailed(Fact):
+    """A step attempt failed; also a checkpoint boundary. `edges`: where a failure edge was chosen."""
+
+    kind: ClassVar[str] = "step_failed"
+    path: str
+    error: Mapping[str, Any]
+    checkpoint: str
+    edges: Sequence[str] = ()
+    cause: str = "content"
+    attempt: int = 1
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionAsked(Fact):
+    """A question to a person or agent was put."""
+
+    kind: ClassVar[str] = "decision_asked"
+    path: str
+    #: Hash of what was shown; an answer holds only for the same hash.
+    question: str
+    choices: Sequence[str]
+    shown: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Fact):
+    """The answer to exactly that question."""
+
+    kind: ClassVar[str] = "decision"
+    path: str
+    question: str
+    choice: str
+    by: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Invalidated(Fact):
+    """Completed work that is void from here on. Nothing else un-completes work."""
+
+    kind: ClassVar[str] = "invalidated"
+    #: redo, changed, from, retry, jump, missing.
+    reason: str
+    #: Paths of steps that are void.
+    paths: Sequence[str] = ()
+    #: Tasks that are void: [path, task].
+    tasks: Sequence[Sequence[str]] = ()
+    note: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChargeSettled(Fact):
+    """An open interval is closed with the known amount (USD, decimal text)."""
+
+    kind: ClassVar[str] = "charge_settled"
+    call: int
+    usd: str
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap(Fact):
+    """What a repair had to leave out."""
+
+    kind: ClassVar[str] = "gap"
+    #: Seq range missing or unreadable (inclusive), and the damaged bytes kept in `kept`.
+    first: int
+    last: int
+    bytes: int = 0
+    kept: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded(Fact):
+    """How this owner left the run; after the last call in flight has ended."""
+
+    kind: ClassVar[str] = "run_ended"
+    #: completed, failed, or in_progress with a detail (paused_budget, interrupted, …).
+    status: str
+    detail: str | None = None
+    error: Mapping[str, Any] | None = None
+    #: The command to go on, for people.
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot(Fact):
+    """A whole state document: imports, forks, CheckpointManager.save. Its totals are reported, not itemised."""
+
+    kind: ClassVar[str] = "snapshot"
+    document: Mapping[str, Any]
+    #: import, fork, api.
+    source: str = "import"
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownFact(Fact):
+    """A kind of a newer minor version; kept, never acted on."""
+
+    kind: ClassVar[str] = "unknown"
+    name: str
+    data: Mapping[str, Any]

@@ -1,0 +1,101 @@
+"""JSON values: the only thing a step may return; encoded once, refused with the key that is wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from pipeline.errors import InvalidValue
+
+#: A value whose JSON text is longer than this (bytes) goes into a blob.
+INLINE_LIMIT = 32 * 1024
+
+
+def _default(value: Any) -> Any:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    raise TypeError(type(value).__name__)
+
+
+_plain = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=_default)
+_sorted = json.JSONEncoder(separators=(",", ":"), allow_nan=False, sort_keys=True, default=_default)
+
+
+def encode_value(value: Any, where: str = "value") -> bytes:
+    """The value as compact ASCII JSON; decoding it gives what every later reader sees.
+
+    Lone surrogates and NUL in text survive (as escapes).
+
+    Raises:
+        InvalidValue: NaN or infinity, bytes, naive datetimes, other types, or keys
+            that are not text; names the key path below `where`.
+    """
+    try:
+        text = _plain.encode(value)
+    except (TypeError, ValueError, RecursionError):
+        raise _explain(value, where) from None
+    return text.encode("ascii")
+
+
+def canonical(value: Any, where: str = "value") -> bytes:
+    """As `encode_value`, with sorted keys: equal values give equal bytes."""
+    try:
+        return _sorted.encode(value).encode("ascii")
+    except (TypeError, ValueError, RecursionError):
+        raise _explain(value, where) from None
+
+
+def digest(data: bytes) -> str:
+    """The content hash used everywhere: sha256 in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def value_hash(value: Any) -> str:
+    """The hash of a JSON value, independent of key order."""
+    return digest(canonical(value))
+
+
+def _explain(value: Any, where: str) -> InvalidValue:
+    found = _find(value, where, 0)
+    path, problem = found or (where, "is not a JSON value")
+    return InvalidValue(
+        f"{path} {problem}",
+        hint="Return text, numbers, true/false, null, lists and mappings with text keys.",
+        key=path,
+    )
+
+
+def _find(value: Any, path: str, depth: int) -> tuple[str, str] | None:
+    if depth > 200:
+        return path, "is nested too deeply (more than 200 levels) or contains itself"
+    if value is None or isinstance(value, (str, bool, int)):
+        return None
+    if isinstance(value, float):
+        return None if math.isfinite(value) else (path, f"is {value}; JSON has no such number")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                return path, f"has the key {key!r}; keys are text"
+            if found := _find(item, f"{path}.{key}", depth + 1):
+                return found
+        return None
+    if isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            if found := _find(item, f"{path}[{index}]", depth + 1):
+                return found
+        return None
+    return path, _problem(value)
+
+
+def _problem(value: Any) -> str:
+    if isinstance(value, bytes):
+        return "is bytes; decode it to text first"
+    if isinstance(value, datetime):
+        return "is a datetime without a time zone" if value.tzinfo is None else "is fine"
+    if isinstance(value, Decimal):
+        return "is a Decimal; record it as text, str(value)"
+    return f"is a {type(value).__name__}, not a JSON value"

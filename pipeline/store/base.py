@@ -1,0 +1,149 @@
+"""Seam 1: what is remembered. Store, Journal and Account as protocols; a backend knows bytes, not records.
+
+A run name is `ID` or `ID/PATH` (a sub-journal owned by a branch or task that works elsewhere).
+Single-threaded per journal: the engine's Recorder serialises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What at most one unfinished run may hold: the course and the kind of its author."""
+
+    pipeline: str
+    subject: str
+    level: str
+    #: "offline" or "model".
+    author: str
+
+    def to_json(self) -> list[str]:
+        return [self.pipeline, self.subject, self.level, self.author]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A run as `list` sees it."""
+
+    run_id: str
+    #: The head document (schema of seeds/002 and more), up to date with the journal; {} if corrupt.
+    document: Mapping[str, Any]
+    #: Why it cannot be read; "" if it can.
+    corrupt: str = ""
+    #: A living process owns it.
+    owned: bool = False
+
+
+class Journal(Protocol):
+    """The one writer of a run."""
+
+    run_id: str
+    #: seq of the last durable line (0: none yet).
+    last_seq: int
+    #: What opening had to repair: sentences for people, and the facts to append as `gap`
+    #: ([first, last, bytes, kept, reason] each); () normally.
+    repairs: Sequence[Sequence[Any]]
+
+    def append(self, first_seq: int, lines: Sequence[bytes], sync: bool = True) -> None:
+        """Append whole lines (codec.encode_line) with seq first_seq, first_seq+1, …; all or nothing.
+
+        Durable on return if `sync` (else with the next synced append). A line whose seq exists
+        with the same body is a no-op.
+
+        Raises:
+            WriteFailed: Nothing of it counts. data["fatal"] True: a sync failed; the journal is
+                closed, data["emergency"] names the file that holds what was not durable.
+        """
+
+    def put_blob(self, data: bytes) -> str:
+        """Store bytes under their sha256 (hex), durable on return; the same bytes cost nothing."""
+
+    def get_blob(self, blob: str) -> bytes:
+        """The bytes; verified.
+
+        Raises:
+            CheckpointCorrupt: Missing or damaged; names the hash.
+        """
+
+    def write_head(self, document: Mapping[str, Any], durable: bool) -> None:
+        """Replace the head document atomically. A view: failing to write it is no error of the run."""
+
+    def close(self) -> None:
+        """Give up ownership; idempotent."""
+
+
+class Store(Protocol):
+    """A place for runs. What `Journal.append` returned from survives kill -9 and power loss."""
+
+    #: Where it is, for people and commands ("files:devops/checkpoints").
+    url: str
+
+    def create(
+        self, first: bytes, blobs: Sequence[bytes], *, at: datetime, claim: Claim | None = None
+    ) -> tuple[str, Journal]:
+        """Make a run whose record 1 is `first` (a line with seq 1), atomically, owned by the caller.
+
+        The id is `YYYYMMDD_HHMMSS` of `at` (UTC), `_02`, … on collision. With a claim, look-up and
+        creation happen under one lock.
+
+        Raises:
+            RunExists: An unfinished, readable run touched within 7 days holds the claim; data["run"].
+            WriteFailed: Nothing was made.
+        """
+
+    def open(self, run: str) -> Journal:
+        """Own an existing run; repairs damage at the tail and in the middle first.
+
+        Raises:
+            RunNotFound, CheckpointCorrupt (first record damaged), SchemaTooNew.
+            RunLocked: A living process owns it; message names host, pid, since when.
+        """
+
+    def read(self, run: str, after: int = 0) -> Iterator[bytes]:
+        """The whole lines with seq > after, in order; damaged ones are left out. Never writes.
+
+        Raises:
+            RunNotFound: No such run.
+        """
+
+    def get_blob(self, run: str, blob: str) -> bytes:
+        """As Journal.get_blob, for readers."""
+
+    def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
+        """All runs, newest first (id order), lazily; `match` sees the document and may drop it."""
+
+    def delete(self, run: str) -> None:
+        """Remove a run nobody owns, for good.
+
+        Raises:
+            RunNotFound, RunLocked.
+        """
+
+
+class Account(Protocol):
+    """Spend over all runs of a store: the daily limit, and what deleted runs cost."""
+
+    def reserve(self, owner: str, usd: Decimal, at: datetime, limit: Decimal) -> str | None:
+        """Reserve `usd` for the UTC day of `at`; the slice's id, or None if the day would pass `limit`.
+
+        One lock over all processes of the store. `owner` is "host:pid:start"; a dead owner's open
+        slices count at their full amount.
+        """
+
+    def settle(self, slice_id: str, usd: Decimal) -> None:
+        """Close a slice with what it cost (at most what was reserved, or the truth if more)."""
+
+    def total(self, day: date) -> Decimal:
+        """Settled spend plus open slices of that UTC day."""
+
+    def keep(self, run: str, sums: Mapping[str, Any]) -> None:
+        """Record a run's sums before it is deleted; durable on return; idempotent."""
+
+    def kept(self) -> Mapping[str, Mapping[str, Any]]:
+        """Sums of deleted runs, by run id."""
