@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -99,6 +100,9 @@ def _help(ctx: click.Context, command: str | None) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; its exit code."""
     load_env_file()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         result = root.main(
             list(sys.argv[1:] if arguments is None else arguments),

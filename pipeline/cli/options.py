@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 
 from pipeline import settings
 from pipeline.errors import PipelineError
+from pipeline.store import opening
 
 if TYPE_CHECKING:
     from pipeline.store.base import Account, Store
@@ -34,16 +35,12 @@ class RunName(click.ParamType):
 
 def open_store(url: str | None) -> Store:
     """The store named by `--store`, or the one beside pipeline.sh."""
-    from pipeline import app
-
-    return app.open_store(url or settings.default_store())
+    return opening.open_store(url or settings.default_store())
 
 
 def open_account(url: str | None) -> Account:
     """The spending account of the same store."""
-    from pipeline import app
-
-    return app.open_account(url or settings.default_store())
+    return opening.open_account(url or settings.default_store())
 
 
 def run_argument(command: F) -> F:

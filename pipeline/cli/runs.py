@@ -11,8 +11,7 @@ from pipeline import settings
 from pipeline.cli.options import json_option, open_store, own, store_option
 from pipeline.cli.summary import CORRUPT, STATUSES, Row, row_json, row_of
 from pipeline.cli.text import heading, one_line, say, say_json, table, when
-from pipeline.errors import CatalogueError
-from pipeline.lessons.names import subject_name
+from pipeline.lessons.names import known_subject, subject_name
 from pipeline.records.run import COMPLETED, IN_PROGRESS
 from pipeline.store.base import Store
 
@@ -57,8 +56,9 @@ def list_runs(
     store: str | None,
 ) -> None:  # fmt: skip
     """List runs, newest first."""
-    wanted = subject_name(subject) if subject else None
-    rows = find(open_store(store), status=status, subject=wanted, resumable=resumable)
+    place = open_store(store)
+    wanted = _subject(place, subject) if subject else None
+    rows = find(place, status=status, subject=wanted, resumable=resumable)
     shown = [row for row, _ in zip(rows, range(limit))] if limit else list(rows)
     if as_json:
         for row in shown:
@@ -74,6 +74,14 @@ def list_runs(
         say(f"\nThe newest {limit} are shown; --limit 0 shows all.")
     for line in hints(shown):
         say(line)
+
+
+def _subject(store: Store, text: str) -> str:
+    """The subject meant: one that is known, or one that a run of this store has (an own catalogue's)."""
+    if name := known_subject(text):
+        return name
+    wanted = text.strip().lower().replace("-", "_").replace(" ", "_")
+    return subject_name(text, more={head.document.get("subject") for head in store.heads(_match(None, wanted))} - {None})
 
 
 def find(store: Store, *, status: frozenset[str] | None, subject: str | None, resumable: bool) -> Iterator[Row]:
@@ -107,12 +115,7 @@ def _has_status(row: Row, wanted: frozenset[str]) -> bool:
 
 
 def _same_subject(found: str, wanted: str) -> bool:
-    if found == wanted:
-        return True
-    try:
-        return subject_name(found) == wanted
-    except CatalogueError:
-        return False
+    return found == wanted or known_subject(found) == wanted
 
 
 def render(rows: list[Row], *, verbose: bool) -> str:

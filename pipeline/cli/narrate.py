@@ -1,0 +1,113 @@
+"""What a record says, in one line for people or one object for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from pipeline.cli.text import duration, money, money_between, one_line
+from pipeline.records import kinds
+from pipeline.records.codec import Record
+from pipeline.records.kinds import Fact
+from pipeline.records.run import bare
+
+_WIDTH = 200
+
+
+def details(fact: Fact) -> str:
+    """The fact in a few words; kinds nobody described show their fields."""
+    tell: Callable[[Any], str] | None = _TELLERS.get(type(fact))
+    return one_line(tell(fact) if tell else pairs(_fields(fact)), _WIDTH)
+
+
+def record_json(record: Record) -> dict[str, Any]:
+    """The record as recorded: seq, at, owner, kind and the fact's fields."""
+    fact = record.fact
+    body = {"kind": fact.name, **fact.data} if isinstance(fact, kinds.UnknownFact) else {"kind": fact.kind, **_fields(fact)}
+    return {"seq": record.seq, "at": record.at, "owner": record.owner, **body}
+
+
+def pairs(data: Mapping[str, Any]) -> str:
+    """`course_id course_c84775, outcomes_created 42`."""
+    return ", ".join(f"{name} {value}" for name, value in data.items())
+
+
+def item_name(path: str, task: str | None) -> str:
+    """`STEP[/ITEM]` as `show` takes it: "lessons/7"."""
+    return bare(path) + (f"/{task}" if task else "")
+
+
+def _fields(fact: Fact) -> dict[str, Any]:
+    return {item.name: getattr(fact, item.name) for item in fields(fact)}
+
+
+def _outputs(value: Any) -> str:
+    if isinstance(value, Mapping) and "$blob" in value:
+        return f"{value.get('bytes', 0):,} bytes"
+    return pairs(value) if isinstance(value, Mapping) else str(value)
+
+
+def _message(error: Mapping[str, Any] | None) -> str:
+    return "" if error is None else f"{error.get('type', '')}: {error.get('message', '')}".strip(": ")
+
+
+def _again(attempt: int) -> str:
+    return f" (attempt {attempt})" if attempt > 1 else ""
+
+
+def _run_started(fact: kinds.RunStarted) -> str:
+    return f"{fact.pipeline}: {pairs(fact.params)}"
+
+
+def _run_resumed(fact: kinds.RunResumed) -> str:
+    changed = f"; changed: {pairs(fact.identity)}" if fact.identity else ""
+    return f"by process {fact.host.get('pid', '?')} on {fact.host.get('host', '?')}{changed}"
+
+
+def _call_started(fact: kinds.CallStarted) -> str:
+    again = f", try {fact.k}" if fact.k > 1 else ""
+    return f"{item_name(fact.path, fact.task)}: {fact.label}, {fact.model}, at most {money(fact.worst)}{again}"
+
+
+def _call_ended(fact: kinds.CallEnded) -> str:
+    charge = fact.charge
+    cost = "not priced" if charge.get("state") == "unpriced" else money_between(charge.get("low"), charge.get("high"))
+    how = f"failed, {_message(fact.error)}" if fact.error else (fact.stop_reason or "cut off")
+    return f"call {fact.call}: {how}, {cost}, {sum(charge.get('tokens', {}).values()):,} tokens"
+
+
+def _task_completed(fact: kinds.TaskCompleted) -> str:
+    return f"{item_name(fact.path, fact.task)}{_again(fact.attempt)}"
+
+
+def _task_failed(fact: kinds.TaskFailed) -> str:
+    return f"{item_name(fact.path, fact.task)}{_again(fact.attempt)}: {_message(fact.error)}"
+
+
+def _step_completed(fact: kinds.StepCompleted) -> str:
+    return f"{bare(fact.path)}: {_outputs(fact.outputs)} in {duration(fact.seconds)}"
+
+
+def _run_ended(fact: kinds.RunEnded) -> str:
+    why = f": {_message(fact.error)}" if fact.error else ""
+    return (fact.detail or fact.status).replace("_", " ") + why
+
+
+_TELLERS: Mapping[type[Fact], Callable[[Any], str]] = {
+    kinds.RunStarted: _run_started,
+    kinds.RunResumed: _run_resumed,
+    kinds.StepStarted: lambda fact: f"{bare(fact.path)}{_again(fact.attempt)}",
+    kinds.StepCompleted: _step_completed,
+    kinds.StepFailed: lambda fact: f"{bare(fact.path)}{_again(fact.attempt)}: {_message(fact.error)}",
+    kinds.TaskStarted: lambda fact: f"{item_name(fact.path, fact.task)} ({fact.effect})",
+    kinds.TaskCompleted: _task_completed,
+    kinds.TaskFailed: _task_failed,
+    kinds.CallStarted: _call_started,
+    kinds.CallEnded: _call_ended,
+    kinds.Invalidated: lambda fact: f"{fact.reason}: {', '.join([*map(bare, fact.paths), *(item_name(*task) for task in fact.tasks)])}",
+    kinds.ChargeSettled: lambda fact: f"call {fact.call} cost {money(fact.usd)}",
+    kinds.Gap: lambda fact: f"records {fact.first} to {fact.last} are missing: {fact.reason}",
+    kinds.RunEnded: _run_ended,
+    kinds.Snapshot: lambda fact: f"{fact.source}: {fact.document.get('status', '')}",
+}  # fmt: skip

@@ -1,0 +1,151 @@
+"""`show`: what a step or one of its items made; a scheme of work as a table, anything else as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from pipeline.cli.log import after
+from pipeline.cli.options import json_option, open_store, run_argument, store_option
+from pipeline.cli.text import heading, one_line, say, say_json, table
+from pipeline.errors import CheckpointCorrupt, RunNotFound
+from pipeline.records.kinds import TaskCompleted
+from pipeline.records.run import COMPLETED, RunState, StepRun, TaskRun, bare
+from pipeline.store.base import Store
+from pipeline.store.reading import load, resolve
+
+
+@click.command("show")
+@run_argument
+@click.argument("what", metavar="STEP[/ITEM]")
+@json_option
+@store_option
+def show(run: str, what: str, as_json: bool, store: str | None) -> None:
+    """Show what a step or one of its items made.
+
+    `show RUN sow` prints the scheme of work as a table; `show RUN lessons/7` the seventh lesson.
+    """
+    place = open_store(store)
+    state = load(place, resolve(place, run))
+    step, item = find(state, what)
+    if item is not None:
+        value = item_value(place, state, step, item)
+        if as_json:
+            say_json({"run_id": state.run_id, "step": bare(step.path), "item": item, "value": value})
+        else:
+            say(_pretty(value))
+        return
+    outputs = _read(place, state, step.outputs)
+    made = {name: _blob(place, state, blob) for name, blob in step.artifacts.items()}
+    if as_json:
+        say_json({"run_id": state.run_id, "step": bare(step.path), "status": step.status, "outputs": outputs,
+                  "artifacts": made})  # fmt: skip
+        return
+    for line in step_lines(state, step, outputs, made):
+        say(line)
+
+
+def find(state: RunState, what: str) -> tuple[StepRun, str | None]:
+    """The step meant (the longest path that fits; of a node's visits the last) and the item's key, if one is named.
+
+    Raises:
+        RunNotFound: The run has no such step yet, or the step no such item.
+    """
+    steps = {bare(step.path): step for step in state.steps.values()}
+    steps |= {step.path: step for step in state.steps.values()}
+    latest = {step.node: step for step in state.steps.values()}
+    parts = what.split("/")
+    for cut in range(len(parts), 0, -1):
+        name = "/".join(parts[:cut])
+        step = steps.get(name) or (latest.get(name) if cut == 1 else None)
+        if step is None:
+            continue
+        if cut == len(parts):
+            return step, None
+        return step, _key(state, step, "/".join(parts[cut:]))
+    names = ", ".join(sorted({bare(path) for path in state.steps})) or "none"
+    raise RunNotFound(f"Run {state.run_id} has no step {what!r}.", hint=f"Steps begun so far: {names}.")
+
+
+def _key(state: RunState, step: StepRun, text: str) -> str:
+    """The key of a task of this step: as recorded, or its last part where that is unique ("7" for "lesson/7")."""
+    tasks = state.tasks.get(step.path, {})
+    if text in tasks:
+        return text
+    near = [key for key in tasks if text in (key.rpartition("/")[2], key.rpartition(":")[2], key.lstrip("0"))]
+    if len(near) == 1:
+        return near[0]
+    some = ", ".join([*near, *tasks][:12]) or "none"
+    raise RunNotFound(f"Step {bare(step.path)} has no item {text!r}.", hint=f"Items so far: {some}.")
+
+
+def item_value(store: Store, state: RunState, step: StepRun, key: str) -> Any:
+    """What the task made, or the error it ended with."""
+    task: TaskRun = state.tasks[step.path][key]
+    if task.status != COMPLETED:
+        return {"error": task.error}
+    if task.value is not None:
+        return _read(store, state, json.loads(task.value))
+    record = next(iter(after(store, state.run_id, task.seq - 1)), None)
+    if record is None or not isinstance(record.fact, TaskCompleted):
+        raise CheckpointCorrupt(f"Run {state.run_id}: the value of {bare(step.path)}/{key} cannot be read back.")
+    return _read(store, state, record.fact.value)
+
+
+def step_lines(state: RunState, step: StepRun, outputs: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
+    """A step for people: outputs, then each artifact, then its items."""
+    lines = [heading(f"{bare(step.path)} of run {state.run_id}: {step.status.replace('_', ' ')}")]
+    lines += [f"{name}: {one_line(json.dumps(value, ensure_ascii=False), 200)}" for name, value in outputs.items()]
+    if step.error and step.status != COMPLETED:
+        lines.append(f"Error: {one_line(step.error.get('message', ''))}")
+    for name, value in made.items():
+        lines += ["", *(scheme_lines(value) if _is_scheme(value) else [f"{name}:", _summary(value)])]
+    if tasks := state.tasks.get(step.path):
+        done = sum(task.status == COMPLETED for task in tasks.values())
+        lines += ["", f"Items: {done} completed, {len(tasks) - done} failed; see one with STEP/ITEM: "
+                  + one_line(", ".join(tasks), 200)]  # fmt: skip
+    return lines
+
+
+def _is_scheme(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("entries"), list) and "lesson_count" in value
+
+
+def scheme_lines(scheme: Mapping[str, Any]) -> list[str]:
+    """The scheme of work as a table, with what it leaves out."""
+    rows = [
+        [str(entry.get("order", "")), str(entry.get("lesson_type", "")), str(entry.get("block", "")),
+         one_line(entry.get("label", ""), 60), ", ".join(entry.get("outcome_refs", ()))]
+        for entry in scheme["entries"]
+    ]  # fmt: skip
+    lines = [table(["#", "Type", "Block", "Lesson", "Learning outcomes"], rows, right=["#"])]
+    left: Sequence[str] = scheme.get("not_covered") or ()
+    if left:
+        lines += ["", f"Partial course. Not covered ({len(left)}): {', '.join(left)}"]
+    return lines
+
+
+def _summary(value: Any) -> str:
+    """JSON, or its size where that would fill the screen."""
+    text = _pretty(value)
+    if len(text) <= 4000:
+        return text
+    size = f"{len(value):,} entries" if isinstance(value, list | dict) else "text"
+    return f"  {size}, {len(text):,} characters; --json prints all of it"
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _read(store: Store, state: RunState, value: Any) -> Any:
+    if isinstance(value, Mapping) and set(value) == {"$blob", "bytes"}:
+        return _blob(store, state, value["$blob"])
+    return value
+
+
+def _blob(store: Store, state: RunState, blob: str) -> Any:
+    return json.loads(store.get_blob(state.run_id, blob))

@@ -1,0 +1,172 @@
+"""`status`: one run, its steps, what it cost and how to go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import click
+
+from pipeline.cli.options import json_option, open_store, run_argument, store_option
+from pipeline.cli.progress.lines import outputs_text
+from pipeline.cli.runs import resume_command
+from pipeline.cli.summary import Row, row_of
+from pipeline.cli.text import count, duration, heading, money, money_between, one_line, say, say_json, table, when
+from pipeline.errors import CheckpointCorrupt, RunNotFound
+from pipeline.records.run import COMPLETED, PENDING, RunState, Spend, StepRun, bare
+from pipeline.store.base import Store
+from pipeline.store.reading import load, resolve
+
+_MARKS = {COMPLETED: "✓ completed", "failed": "✗ failed", "in_progress": "⏳ in progress", PENDING: "· pending"}
+_ERROR_WIDTH = 500
+
+
+@click.command("status")
+@run_argument
+@json_option
+@store_option
+def status(run: str, as_json: bool, store: str | None) -> None:
+    """Show one run: its steps with time, cost and outputs, what may have been spent, how to go on."""
+    place = open_store(store)
+    name = resolve(place, run)
+    row = _row(place, name)
+    if row.status == "corrupt":
+        raise CheckpointCorrupt(f"Run {name} cannot be read: {row.error}",
+                                hint=f"./pipeline.sh log {name} prints what can still be read.")  # fmt: skip
+    state = load(place, name)
+    steps = step_rows(place, state)
+    if as_json:
+        say_json(status_json(row, state, steps))
+        return
+    for line in status_lines(row, state, steps):
+        say(line)
+
+
+def _row(store: Store, run: str) -> Row:
+    for head in store.heads():
+        if head.run_id == run:
+            return row_of(head)
+    raise RunNotFound(f"There is no run {run!r}.")
+
+
+def step_rows(store: Store, state: RunState) -> list[dict[str, Any]]:
+    """Every visit in order of start, then the nodes that have none yet."""
+    by_step: dict[str, Spend] = {}
+    for key, amount in state.spend.items():
+        by_step.setdefault(key.step, Spend()).add(amount)
+    rows = [_visit(store, state, step, by_step.get(bare(step.path), Spend())) for step in state.steps.values()]
+    seen = {step.node for step in state.steps.values()}
+    rows += [{"step": node, "status": PENDING} for node in nodes_of(store, state) if node not in seen]
+    return rows
+
+
+def _visit(store: Store, state: RunState, step: StepRun, spend: Spend) -> dict[str, Any]:
+    return {
+        "step": bare(step.path),
+        "path": step.path,
+        "status": step.status,
+        "attempt": step.attempt,
+        "started_at": step.started_at or None,
+        "completed_at": step.completed_at,
+        "duration_seconds": step.seconds,
+        "cost_usd": spend.usd + spend.low,
+        "possibly_usd": None if spend.unbounded else spend.high - spend.low,
+        "unpriced_calls": spend.unpriced,
+        "tokens": sum(spend.tokens.values()),
+        "outputs": _inline(store, state, step.outputs),
+        "error": step.error,
+    }
+
+
+def _inline(store: Store, state: RunState, outputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "$blob" not in outputs:
+        return outputs
+    found: Mapping[str, Any] = json.loads(store.get_blob(state.run_id, outputs["$blob"]))
+    return found
+
+
+def nodes_of(store: Store, state: RunState) -> Sequence[str]:
+    """The pinned graph's nodes in order; for an imported run, what its document names as next."""
+    if blob := state.pins.get("graph"):
+        return [node["id"] for node in json.loads(store.get_blob(state.run_id, blob))["nodes"]]
+    following = state.imported.get("next_step")
+    return [str(following)] if following else []
+
+
+def status_json(row: Row, state: RunState, steps: list[dict[str, Any]]) -> dict[str, Any]:
+    """The object of `status --json`."""
+    total = state.total
+    return {
+        "run_id": state.run_id,
+        "pipeline": state.pipeline,
+        "params": dict(state.params),
+        "settings": dict(state.identity),
+        "status": row.status,
+        "status_detail": row.detail,
+        "started_at": state.started_at,
+        "updated_at": state.updated_at,
+        "resumes": state.resumes,
+        "steps": steps,
+        "cost_usd": total.usd + total.low,
+        "possibly_usd": None if total.unbounded else total.high - total.low,
+        "unpriced_calls": total.unpriced,
+        "reported_usd": state.reported.get("cost_usd"),
+        "tokens": dict(total.tokens),
+        "calls": total.calls,
+        "error": state.error,
+        "gaps": [dict(gap) for gap in state.gaps],
+        "resume_command": resume_command(row) if row.resumable else None,
+    }
+
+
+def status_lines(row: Row, state: RunState, steps: list[dict[str, Any]]) -> list[str]:
+    """The same for people."""
+    about = ", ".join(str(value) for value in state.params.values())
+    lines = [heading(f"RUN {state.run_id}", f"{state.pipeline}: {about}" if about else state.pipeline)]
+    lines.append(f"Status:  {row.shown_status.replace('_', ' ')}")
+    active = sum(float(step.get("duration_seconds") or 0) for step in steps)
+    lines.append(f"Started: {when(state.started_at)} UTC, last record {when(state.updated_at)} UTC")
+    lines.append(f"Active:  {duration(active)}" + (f", resumed {count(state.resumes, 'time')}" if state.resumes else ""))
+    if settings := ", ".join(f"{name} {value}" for name, value in state.identity.items() if name in _SHOWN and value):
+        lines.append(f"Made by: {settings}")
+    lines += ["", _table(steps), "", *cost_lines(state.total, state.reported)]
+    lines += [f"Damage:  records {gap.get('first')} to {gap.get('last')} are missing ({gap.get('reason', '')})"
+              for gap in state.gaps]  # fmt: skip
+    if state.error:
+        lines.append(f"Error:   {one_line(state.error.get('message', ''), _ERROR_WIDTH)}")
+    if row.resumable:
+        lines.append(f"Go on:   {resume_command(row)}")
+    return lines
+
+
+_SHOWN = ("author", "model", "effort", "lessons")
+
+
+def _table(steps: list[dict[str, Any]]) -> str:
+    rows = []
+    for step in steps:
+        mark = _MARKS.get(step["status"], step["status"])
+        if step["status"] == PENDING:
+            rows.append([step["step"], mark, "", "", ""])
+            continue
+        attempt = f" (attempt {step['attempt']})" if step["attempt"] > 1 else ""
+        error = (step["error"] or {}).get("message", "") if step["status"] != COMPLETED else ""
+        shown = one_line(error, 100) if error else outputs_text(step["outputs"])
+        rows.append([step["step"], mark + attempt, duration(step["duration_seconds"]), money(step["cost_usd"]), shown])
+    return table(["Step", "Status", "Time", "Cost", "Outputs"], rows, right=["Time", "Cost"])
+
+
+def cost_lines(total: Spend, reported: Mapping[str, Any]) -> list[str]:
+    """What was spent, what may have been, and what nobody can say."""
+    exact = total.usd + total.low
+    lines = [f"Spent:   {money(exact)} in {count(total.calls, 'call')}, {sum(total.tokens.values()):,} tokens"]
+    if total.unbounded or total.high > total.low:
+        upper = None if total.unbounded else exact + total.high - total.low
+        lines.append(f"Possibly spent: {money_between(exact, upper)} (calls without a recorded end or exact bill)")
+    if total.unpriced:
+        lines.append(f"Not priced: {count(total.unpriced, 'call')}; their tokens are known, their price is not")
+    if Decimal(str(reported.get("cost_usd") or 0)):
+        lines.append(f"Imported: {money(reported['cost_usd'])} as reported by the imported document, not itemised")
+    return lines
