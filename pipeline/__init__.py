@@ -25,19 +25,11 @@ _PUBLIC = {
     "AnthropicModel": "pipeline.llm.anthropic",
     "ScriptedModel": "pipeline.llm.scripted",
     "PriceBook": "pipeline.cost.prices",
-    "open_store": "pipeline.store.opening",
+    "open_store": "pipeline.store.url",
     "CheckpointManager": "pipeline.store.manager",
     "PipelineState": "pipeline.records.documents",
     "StepState": "pipeline.records.documents",
 }
-_ERRORS = (
-    "PipelineError ConfigError CatalogueError SettingsConflict CredentialMissing InvalidValue SecretRefused "
-    "GraphError StoreError RunNotFound RunExists RunLocked CheckpointCorrupt SchemaTooNew WriteFailed ModelError "
-    "ModelUnavailable ModelRejected ModelRefused ModelTruncated SpendLimit BudgetExceeded StepFailed TaskRejected "
-    "NeedsConfirmation PublishError PublishedFilesEdited WaitingForHuman WaitingForBatch Pause RunInterrupted"
-).split()
-_PUBLIC.update(dict.fromkeys(_ERRORS, "pipeline.errors"))
-
 __all__ = [*_PUBLIC, "__version__"]
 
 if TYPE_CHECKING:
@@ -56,14 +48,16 @@ if TYPE_CHECKING:
     from pipeline.records.documents import PipelineState as PipelineState
     from pipeline.records.documents import StepState as StepState
     from pipeline.store.manager import CheckpointManager as CheckpointManager
-    from pipeline.store.opening import open_store as open_store
+    from pipeline.store.url import open_store as open_store
 
 
 def __getattr__(name: str) -> Any:
-    module = _PUBLIC.get(name)
-    if module is None:
-        raise AttributeError(f"module 'pipeline' has no attribute {name!r}")
-    return getattr(importlib.import_module(module), name)
+    # What is not in the table may be one of the errors.
+    module = importlib.import_module(_PUBLIC.get(name, "pipeline.errors"))
+    try:
+        return getattr(module, name)
+    except AttributeError:
+        raise AttributeError(f"module 'pipeline' has no attribute {name!r}") from None
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,1 @@
+"""What is happening: the only control flow."""

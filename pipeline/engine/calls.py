@@ -62,7 +62,7 @@ class Caller:
     ceiling: Ceiling
     cool_down: CoolDown
     slots: threading.BoundedSemaphore
-    policy: RetryPolicy = RetryPolicy()
+    policy: RetryPolicy
 
     def ask(self, scope: Scope, request: Request) -> Reply:
         """The reply to a request; a recorded one is free.
@@ -176,7 +176,7 @@ class Caller:
             return FREE
         try:
             return self.prices.charge(reply.usage, model=request.model, at=at)
-        except Exception as error:  # noqa: BLE001 - nothing may raise between a reply and its record
+        except Exception as error:
             return Charge(UNPRICED, high=None, note=f"{type(error).__name__}: {error}")
 
     def _error_charge(self, error: ModelError, request: Request, worst: Decimal | None, at: Any) -> Charge:
@@ -185,7 +185,7 @@ class Caller:
         try:
             usage = error.reply.usage if isinstance(error.reply, Reply) else {}
             return self.prices.partial(usage, model=request.model, at=at, worst=worst)
-        except Exception as caught:  # noqa: BLE001 - nothing may raise between a reply and its record
+        except Exception as caught:
             return Charge("interval", high=worst, note=f"{type(caught).__name__}: {caught}")
 
     def _hopeless(self, error: ModelError) -> BaseException:

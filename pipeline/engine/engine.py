@@ -37,9 +37,10 @@ from pipeline.errors import (
 from pipeline.graph.model import Graph
 from pipeline.llm.base import Model, ModelInfo
 from pipeline.records.codec import Record, decode_line, encode_fact, encode_line
+from pipeline.records.documents import head_document
 from pipeline.records.fold import Builder, spent
 from pipeline.records.kinds import Gap, RunEnded, RunResumed, RunStarted
-from pipeline.records.run import COMPLETED, FAILED, IN_PROGRESS, RunState, Spend
+from pipeline.records.run import COMPLETED, FAILED, IN_PROGRESS, RunState, Spend, bare
 from pipeline.records.values import canonical, digest
 from pipeline.store.base import Claim, Journal, Store
 
@@ -115,7 +116,7 @@ class Engine:
         builder = Builder(run_id)
         builder.apply(Record(1, iso(now), 1, fact))
         recorder = self._recorder(journal, builder, owner=1)
-        setup.emit("run_started", run_id=run_id, pipeline=self._definition.name, params=dict(params))
+        setup.emit("run_started", run=run_id, pipeline=self._definition.name, params=dict(params))
         return self._go(recorder, journal, Spend())
 
     def resume(
@@ -153,7 +154,7 @@ class Engine:
         except BaseException:
             journal.close()
             raise
-        self._setup.emit("run_resumed", run_id=run_id, pipeline=self._definition.name, params=dict(builder.state.params))
+        self._tell_resumed(builder.state, before)
         return self._go(recorder, journal, before)
 
     def _recorder(self, journal: Journal, builder: Builder, owner: int) -> Recorder:
@@ -161,6 +162,13 @@ class Engine:
             self._setup.emit("note", text=text)
 
         return Recorder(journal, builder, self._setup.clock, owner=owner, nodes=self._nodes, warn=warn)
+
+    def _tell_resumed(self, state: RunState, before: Spend) -> None:
+        head = head_document(state, 0, self._nodes)
+        self._setup.emit(
+            "run_resumed", run=state.run_id, pipeline=state.pipeline, subject=head["subject"], level=head["level"],
+            last_completed=head["last_completed_step"], resuming_from=head["next_step"], spent_usd=str(before.usd),
+        )  # fmt: skip
 
     def _graph_json(self) -> dict[str, Any]:
         return dict(self._definition.graph.to_json())
@@ -182,7 +190,9 @@ class Engine:
             if run.deaths >= _DEATHS:
                 self._ask(f"Step {run.path} has died {run.deaths} times without recording anything. Try it again?")
             if spec is not None and spec.effect in ("write", "external") and not spec.repeatable:
-                self._ask(f"Step {run.path} acts outside the run and was cut off; whether it acted is unknown. Repeat it?")
+                self._ask(
+                    f"Step {run.path} acts outside the run and was cut off; whether it acted is unknown. Repeat it?"
+                )
 
     def _ask(self, question: str) -> None:
         setup = self._setup
@@ -245,14 +255,16 @@ class Engine:
             loop.run()
 
         try:
-            run_with_signals(work, lambda name: self._interrupted(stop, recorder, name), lambda: self._leave_now(recorder))
+            run_with_signals(
+                work, lambda name: self._interrupted(stop, recorder, name), lambda: self._leave_now(recorder)
+            )
         except Pause as pause:
             detail, stopped = pause.detail, pause.cause
         except PipelineError as error:
             detail, stopped = "failed", error
         try:
-            error = self._leave(recorder, detail, stopped)
-            return self._result(recorder.state, error, before, setup.clock.monotonic() - begun)
+            ended = self._leave(recorder, detail, stopped)
+            return self._result(recorder.state, ended, before, setup.clock.monotonic() - begun)
         finally:
             journal.close()
 
@@ -282,7 +294,7 @@ class Engine:
         self._setup.emit("stopping", signal=name, calls=len(flying), worst_usd=str(worst))
 
     def _leave_now(self, recorder: Recorder) -> NoReturn:
-        self._setup.emit("leaving", run_id=recorder.state.run_id, command=self._setup.command(recorder.state.run_id))
+        self._setup.emit("leaving", run=recorder.state.run_id, command=self._setup.command(recorder.state.run_id))
         try:
             recorder.sync()
         finally:
@@ -309,7 +321,7 @@ class Engine:
         if failed:
             first = failed[0].error or {}
             more = f" Also failed: {', '.join(run.path for run in failed[1:])}." if failed[1:] else ""
-            name = _bare(failed[0].path)
+            name = bare(failed[0].path)
             return StepFailed(f"{name}: {first.get('message', 'failed')}{more}", hint=str(first.get("hint", "")))
         if state.waiting:
             waiting = ", ".join(sorted({token.edge for token in state.waiting.values()}))
@@ -325,10 +337,6 @@ class Engine:
         now.tokens = {kind: count - before.tokens.get(kind, 0) for kind, count in total.tokens.items()}
         outputs = {run.node: dict(run.outputs) for run in state.steps.values() if run.status == COMPLETED}
         return RunResult(state.run_id, state.status, state.detail, error, outputs, total, now, seconds, worked)
-
-
-def _bare(path: str) -> str:
-    return "/".join(part.removesuffix("#1") for part in path.split("/"))
 
 
 def _host() -> dict[str, Any]:

@@ -7,6 +7,7 @@ import queue
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from pipeline.engine.calls import Scope
@@ -19,7 +20,7 @@ from pipeline.graph.model import Graph
 from pipeline.graph.readiness import Activation, Frontier
 from pipeline.graph.routing import choose
 from pipeline.records.kinds import StepCompleted, StepFailed, StepStarted
-from pipeline.records.run import RunState, StepRun
+from pipeline.records.run import RunState, StepRun, bare
 from pipeline.records.values import encode_value
 
 FAIL = "fail"
@@ -47,6 +48,7 @@ class Loop:
         self._contexts = Contexts(graph, running.recorder.state, reducers)
         self._ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
         self._active: set[str] = set()
+        self._order = {node: index for index, node in enumerate(graph.nodes, 1)}
         self._first: BaseException | None = None
 
     def run(self) -> None:
@@ -98,7 +100,7 @@ class Loop:
         """Run one visit to a recorded end, or give back what prevented one."""
         try:
             self._visit(activation)
-        except BaseException as error:  # noqa: BLE001 - handed to the loop, which raises it
+        except BaseException as error:
             return Ended(activation.path, error)
         return Ended(activation.path, None)
 
@@ -113,13 +115,13 @@ class Loop:
         self._recorder.append(
             StepStarted(path, consumed=activation.consumed, attempt=attempt, version=spec.version), sync=False
         )
-        running.emit("step_started", path=path, step=activation.node, again=activation.again)
+        running.emit("step_started", path=path, again=activation.again, **self._place(activation.node))
         begun = running.clock.monotonic()
         scope = Scope(path, None, attempt)
         context = StepContext(running, scope, seen)
         try:
             outcome, encoded = self._outcome(spec, context)
-        except Exception as error:  # noqa: BLE001 - recorded; the run fails by it
+        except Exception as error:
             self._failed(activation, attempt, error, running.clock.monotonic() - begun)
             return
         self._completed(activation, scope, context, outcome, encoded, running.clock.monotonic() - begun)
@@ -137,7 +139,13 @@ class Loop:
         return Outcome(json.loads(encoded), outcome.label, changes), encoded
 
     def _completed(
-        self, activation: Activation, scope: Scope, context: StepContext, outcome: Outcome, encoded: bytes, seconds: float
+        self,
+        activation: Activation,
+        scope: Scope,
+        context: StepContext,
+        outcome: Outcome,
+        encoded: bytes,
+        seconds: float,
     ) -> None:
         recorder = self._recorder
         edges = [edge.id for edge in choose(self._graph, activation.node, outcome.label)]
@@ -149,10 +157,20 @@ class Loop:
         )  # fmt: skip
         recorder.append(fact)
         self._running.emit(
-            "step_completed", path=activation.path, step=activation.node, outputs=outcome.outputs, seconds=seconds
-        )
+            "step_completed", path=activation.path, outputs=outcome.outputs, seconds=seconds,
+            usd=str(self._spent(activation.path)), **self._place(activation.node),
+        )  # fmt: skip
         if self._running.options.get("until") == activation.node:
             self._stop_after(activation.node)
+
+    def _place(self, node: str) -> dict[str, Any]:
+        """Which of how many steps it is, in order of declaration."""
+        return {"step": node, "index": self._order[node], "total": len(self._order)}
+
+    def _spent(self, path: str) -> Decimal:
+        name = bare(path)
+        with self._recorder.reading() as state:
+            return sum((amount.usd for key, amount in state.spend.items() if key.step == name), Decimal(0))
 
     def _stop_after(self, node: str) -> None:
         from_here = self._graph.outgoing(node)
@@ -168,7 +186,7 @@ class Loop:
             seconds=round(seconds, 6),
         )  # fmt: skip
         self._recorder.append(fact)
-        self._running.emit("step_failed", path=activation.path, step=activation.node, error=facts["message"])
+        self._running.emit("step_failed", path=activation.path, error=facts, **self._place(activation.node))
 
 
 def _asked(node: str) -> PipelineError:

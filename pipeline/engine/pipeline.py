@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pipeline.clock import Clock, SystemClock
@@ -126,12 +126,8 @@ def _command(run: str) -> str:
 
 
 def _graph(specs: Sequence[StepSpec], edges: Iterable[Sequence[str] | Edge] | None, joins: Mapping[str, str]) -> Graph:
-    nodes = [
-        Node(spec.name, joins.get(spec.name, "any"), spec.version, spec.effect, spec.repeatable) for spec in specs
-    ]
+    nodes = [Node(spec.name, joins.get(spec.name, "any"), spec.version, spec.effect, spec.repeatable) for spec in specs]
     if edges is None:
         return chain(nodes)
     made: list[Edge] = [edge if isinstance(edge, Edge) else Edge(*edge) for edge in edges]
     return Graph.of(nodes, made, nodes[0].id if nodes else "")
-
-

@@ -35,7 +35,14 @@ class Recorder:
     """The one writer above an open journal; owns the fold."""
 
     def __init__(
-        self, journal: Journal, builder: Builder, clock: Clock, *, owner: int, nodes: Sequence[str], warn: Callable[[str], None]
+        self,
+        journal: Journal,
+        builder: Builder,
+        clock: Clock,
+        *,
+        owner: int,
+        nodes: Sequence[str],
+        warn: Callable[[str], None],
     ) -> None:
         self.journal = journal
         self._builder = builder

@@ -21,7 +21,7 @@ def run_with_signals(work: Callable[[], None], first: Callable[[str], None], sec
     def target() -> None:
         try:
             work()
-        except BaseException as caught:  # noqa: BLE001 - raised again in the caller's thread
+        except BaseException as caught:
             error.append(caught)
 
     seen = 0

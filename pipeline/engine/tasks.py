@@ -99,7 +99,9 @@ def run(running: Running, parent: Scope, seen: Mapping[str, Any], work: Work) ->
     """
     _check_keys(work)
     names = [_nested(parent, work.task(index)) for index in range(len(work.items))]
-    todo = [index for index in range(len(names)) if not _reusable(running, parent.path, names[index], work, index, seen)]
+    todo = [
+        index for index in range(len(names)) if not _reusable(running, parent.path, names[index], work, index, seen)
+    ]
     restored = len(names) - len(todo)
     running.emit("map_started", path=parent.path, name=work.name, total=len(names), restored=restored)
     if todo:
@@ -171,9 +173,7 @@ def _step_failed(name: str, failed: Sequence[tuple[str, TaskRun]]) -> StepFailed
 class _Pool:
     """The calling thread and as many spare workers as are free pull items until none is left."""
 
-    def __init__(
-        self, running: Running, parent: Scope, work: Work, names: list[str], todo: list[int]
-    ) -> None:
+    def __init__(self, running: Running, parent: Scope, work: Work, names: list[str], todo: list[int]) -> None:
         self._running = running
         self._parent = parent
         self._work = work
@@ -239,7 +239,7 @@ class _Pool:
         try:
             self._running.stop.check()
             self._body(index, scope)
-        except BaseException as error:  # noqa: BLE001 - handed to the waiting thread
+        except BaseException as error:
             with self._lock:
                 self._stopped = self._stopped or error
 
@@ -251,7 +251,7 @@ class _Pool:
         try:
             value = work.body(work.context(scope), json.loads(encode_value(item, f"{task} item")))
             encoded = encode_value(value, f"{task} value")
-        except Exception as error:  # noqa: BLE001 - recorded, and the step fails by it
+        except Exception as error:
             self._failed(scope, index, error)
             return
         fact = TaskCompleted(
@@ -259,7 +259,9 @@ class _Pool:
             hash=digest(encoded)[:_HASH_CHARS], attempt=scope.attempt, version=work.version, reads=scope.reads,
         )  # fmt: skip
         tell = self._running.emit
-        recorder.append(fact, sync=False, then=lambda: tell("task_completed", path=scope.path, name=work.name, task=task))
+        recorder.append(
+            fact, sync=False, then=lambda: tell("task_completed", path=scope.path, name=work.name, key=work.keys[index])
+        )
 
     def _declare(self, scope: Scope) -> None:
         work, task = self._work, scope.task
@@ -277,7 +279,9 @@ class _Pool:
         cause = "provider" if isinstance(error, ModelError) and error.retryable else "content"
         item = _item_hash(self._work.items[index], f"{scope.task} item")
         self._running.recorder.append(TaskFailed(scope.path, scope.task, facts, cause, scope.attempt, item))
-        self._running.emit("task_failed", path=scope.path, name=self._work.name, task=scope.task, error=facts["message"])
+        self._running.emit(
+            "task_failed", path=scope.path, name=self._work.name, key=self._work.keys[index], error=facts
+        )
 
 
 def _unknown_end(what: str) -> NeedsConfirmation:
@@ -293,4 +297,3 @@ def error_facts(error: BaseException) -> dict[str, Any]:
         facts = {"type": type(error).__name__, "message": error.message}
         return facts | ({"hint": error.hint} if error.hint else {})
     return {"type": type(error).__name__, "message": str(error) or type(error).__name__}
-

@@ -201,7 +201,6 @@ class Builder:
         state.unknown_tasks.discard((fact.path, fact.task))
         if fact.cause == "content":
             self._close_attempt(fact.path, fact.task, fact.attempt)
-        state.unknown_tasks.discard((fact.path, fact.task))
         state.tasks.setdefault(fact.path, {})[fact.task] = TaskRun(
             fact.item, "", _NOTHING, record.seq, None, fact.attempt, status=FAILED, error=fact.error, cause=fact.cause
         )

@@ -234,8 +234,6 @@ class RunState:
     unknown_tasks: set[tuple[str, str]] = field(default_factory=set)
     #: Tries without a recorded end, by seq of call_started.
     open_calls: dict[int, CallRun] = field(default_factory=dict)
-    #: Write/external tasks that were started and have no end: (path, task).
-    unknown_tasks: set[tuple[str, str]] = field(default_factory=set)
     spend: dict[SpendKey, Spend] = field(default_factory=dict)
     checkpoints: list[CheckpointMark] = field(default_factory=list)
     #: Imported totals, not itemised: {"cost_usd", "total_tokens"}.

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from pipeline.store.memory import MemoryStore
+from pipeline.store.reading import load, records
 
 from pipeline.clock import SystemClock
 from pipeline.engine.pipeline import Pipeline
@@ -16,8 +18,6 @@ from pipeline.errors import ModelUnavailable, PipelineError, SecretRefused, Sett
 from pipeline.llm.base import Message, Reply, Request
 from pipeline.llm.scripted import ScriptedModel
 from pipeline.records import kinds
-from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load, records
 
 
 @pytest.fixture
@@ -227,7 +227,7 @@ def test_raised_step_version_is_refused_and_names_it(store: MemoryStore) -> None
         return Pipeline("v", [step("a", version=version)(lambda ctx: {}), bad])
 
     result = make(1).run(store=store)
-    with pytest.raises(SettingsConflict, match="a#1 .version 1 → 2."):
+    with pytest.raises(SettingsConflict, match=r"a#1 \(version 1 → 2\)"):
         make(2).resume(result.run_id, store=store)
 
 
@@ -235,7 +235,7 @@ def test_pause_inside_a_body_is_not_swallowed_by_except_exception(store: MemoryS
     def go(ctx: StepContext) -> Mapping[str, Any]:
         try:
             ctx.stop("enough")
-        except Exception:  # noqa: BLE001
+        except Exception:
             return {"swallowed": True}
         return {}
 
