@@ -1,0 +1,1 @@
+"""What the offline author writes with: plans, frames and questions made by code, no model."""

@@ -1,0 +1,82 @@
+"""Decides which questions a lesson takes from its topics: every wanted point asked, no question twice, ids in order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pipeline.lessons.drafting.choice import Draw
+from pipeline.lessons.drafting.parts import Json, Maker, Question, item
+from pipeline.lessons.drafting.topics import Part, asked
+
+#: Draws of one maker before a repeat is accepted as the best there is.
+TRIES = 40
+_NOISE = re.compile(r"\W+")
+
+
+class Bench:
+    """Makes the questions of one lesson and knows what has been asked."""
+
+    def __init__(self, draw: Draw, mistakes: Sequence[Sequence[str]]) -> None:
+        """Take the lesson's chance, and the misconception ids of each part."""
+        self._draw = draw
+        self._mistakes = mistakes
+        self._stems: set[str] = set()
+        self._count = 0
+        self._next: dict[tuple[int, str], int] = {}
+        #: Point id -> ids of the items that ask it.
+        self.asking: dict[str, list[str]] = {}
+
+    def take(
+        self, parts: Sequence[Part], index: int, *, easiest: bool = False, point: str | None = None, **fields: object
+    ) -> Json:
+        """Return the next item of part `index`: in order of difficulty, only on points that this lesson covers.
+
+        Args:
+            easiest: Start again from the easy ones (checks, exit tickets keep their own count).
+            point: Only makers that ask this point.
+            fields: As `parts.item`.
+        """
+        part = parts[index]
+        makers = self._fitting(part, point)
+        lane = (index, f"{easiest}{point}")
+        place = self._next.get(lane, 0)
+        self._next[lane] = place + 1
+        question = self._fresh(makers[place % len(makers)])
+        return self._placed(question, part, self._mistakes[index], fields)
+
+    def starter(self, part: Part, number: int, prior: str) -> Json:
+        """Return a starter item on prior knowledge."""
+        question = self._fresh(part.topic.starters[number % len(part.topic.starters)])
+        return self._placed(question, None, (), {"prior": prior})
+
+    def _fitting(self, part: Part, point: str | None) -> list[Maker]:
+        """Return the makers whose questions ask the lesson's points; a trial draw says what each asks."""
+        wanted = [maker for maker in part.topic.makers if asked(part, maker(Draw("trial")).asks)]
+        if point is not None:
+            wanted = [maker for maker in wanted if point in _ids(part, maker(Draw("trial")).asks)] or wanted
+        return wanted or list(part.topic.makers)
+
+    def _fresh(self, maker: Maker) -> Question:
+        for _ in range(TRIES):
+            question = maker(self._draw)
+            key = _NOISE.sub(" ", question.stem.lower())
+            if key not in self._stems:
+                break
+        self._stems.add(key)
+        return question
+
+    def _placed(self, question: Question, part: Part | None, wrong: Sequence[str], fields: dict[str, object]) -> Json:
+        self._count += 1
+        name = f"q{self._count}"
+        points = part.points if part else ()
+        made = item(question, name, points=points, wrong=wrong, **fields)
+        if part:
+            made["points"] = [point for point in made["points"] if point in part.wanted]
+        for point in made["points"]:
+            self.asking.setdefault(point, []).append(name)
+        return made
+
+
+def _ids(part: Part, asks: Sequence[int]) -> list[str]:
+    return [part.points[index] for index in asks if index < len(part.points)]

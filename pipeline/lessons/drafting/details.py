@@ -1,0 +1,99 @@
+"""Decides what an offline scheme says of one lesson besides its place: time, calculator, what it builds on, its setting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipeline.lessons.drafting.choice import Draw
+from pipeline.lessons.drafting.course import outcomes, printable
+from pipeline.lessons.drafting.parts import Json
+
+#: Minutes of a lesson, and of an exam whose papers give no time.
+LESSON_MINUTES, EXAM_MINUTES, MOST_MINUTES = 50, 90, 180
+#: Earlier lessons that are named as needed, at most.
+MOST_NAMED = 20
+_SETTINGS = (
+    "bus and ferry times around {place}", "prices in shops and cafés in {place}", "a school sports day in {place}",
+    "a walk and its map near {place}", "a community garden in {place}", "a ceilidh night in the hall in {place}",
+    "recycling figures of a school in {place}", "repairs to a boat in {place}", "weather records from {place}",
+    "a youth club's budget in {place}",
+)  # fmt: skip
+
+
+def details(course: Mapping[str, Any], entries: Sequence[Mapping[str, Any]], order: int) -> Json:
+    """Return the details of the entry with this order."""
+    entry = next(entry for entry in entries if entry["order"] == order)
+    exam = entry["lesson_type"] == "mock_exam"
+    draw = Draw(course.get("course_id"), order, "setting")
+    titles = {outcome.id: outcome.title for outcome in outcomes(course)}
+    names = [printable(titles.get(ref, ref), 80) for ref in entry["outcome_refs"]]
+    return {
+        "order": order,
+        "calculator": "exam_conditions" if exam else "mixed",
+        "minutes": exam_minutes(course) if exam else LESSON_MINUTES,
+        "prerequisites": needed(entries, entry),
+        "summary": _summary(entry["lesson_type"], names),
+        "emphasis": [_EMPHASIS[entry["lesson_type"]]],
+        "context": draw.one(_SETTINGS).format(place=draw.place()).capitalize(),
+    }
+
+
+def exam_minutes(course: Mapping[str, Any]) -> int:
+    """Return the time of all question papers together, at most three hours."""
+    total = sum(paper["minutes"] for paper in papers(course))
+    return max(5, min(total, MOST_MINUTES))
+
+
+def papers(course: Mapping[str, Any]) -> list[Json]:
+    """Return the timed components of the assessment; one general paper where the catalogue gives no times.
+
+    Each: {"id", "title", "marks", "minutes", "calculator"}.
+    """
+    found = [
+        {
+            "id": part["id"],
+            "title": printable(part["title"], 60),
+            "marks": part.get("marks") or part["minutes"],
+            "minutes": part["minutes"],
+            "calculator": part.get("calculator") is not False,
+        }
+        for part in (course.get("assessment") or {}).get("components", ())
+        if part.get("minutes")
+    ]
+    return found or [{"id": "", "title": "Practice paper", "marks": 60, "minutes": EXAM_MINUTES, "calculator": True}]
+
+
+def needed(entries: Sequence[Mapping[str, Any]], entry: Mapping[str, Any]) -> list[int]:
+    """Return the orders of earlier lessons that an entry builds on, rising."""
+    earlier = [other for other in entries if other["order"] < entry["order"]]
+    teach = [other for other in earlier if other["lesson_type"] == "teach"]
+    if entry["lesson_type"] == "teach":
+        chosen = [other for other in teach if other["block"] == entry["block"]][-1:]
+    else:
+        asked = set(entry["outcome_refs"])
+        chosen = [other for other in teach if asked & set(other["outcome_refs"])]
+        if entry["lesson_type"] == "revision" and len(chosen) < 3:
+            chosen = earlier[-3:]
+    return sorted({other["order"] for other in chosen})[-MOST_NAMED:]
+
+
+_EMPHASIS = {
+    "teach": "Pupils should say each step in words before they work alone",
+    "independent_practice": "Pupils choose the method themselves, without a model beside them",
+    "formative_assessment": "Look for the step where an answer goes wrong, not only at the total",
+    "revision": "Recall before re-reading: notes stay closed at first",
+    "mock_exam": "Keep to the time of each paper and show all working",
+}
+_SUMMARIES = {
+    "teach": "Starter on what is needed, then explanation, worked example and questions on {names}; an exit ticket closes it.",
+    "independent_practice": "Pupils work alone through questions of rising difficulty on {names}, with feedback after each.",
+    "formative_assessment": "A short assessment without notes on {names}; the mark scheme shows what to teach again.",
+    "revision": "Pupils recall earlier lessons with notes closed, then practise questions on {names}.",
+    "mock_exam": "A paper under exam conditions that draws on {names}, with a mark scheme for each question.",
+}
+
+
+def _summary(kind: str, names: Sequence[str]) -> str:
+    shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return _SUMMARIES[kind].format(names=printable(shown, 360))

@@ -1,0 +1,190 @@
+"""Decides the cards of drafted lessons that do not teach: practice alone, a short assessment, revision, a mock exam."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pipeline.lessons.drafting.bench import Bench
+from pipeline.lessons.drafting.choice import Draw
+from pipeline.lessons.drafting.course import printable
+from pipeline.lessons.drafting.details import papers
+from pipeline.lessons.drafting.lesson import exit_ticket, finished, mistake_ids, questions, shared
+from pipeline.lessons.drafting.parts import Json
+from pipeline.lessons.drafting.topics import Part
+
+#: Items of independent practice; marks of a short assessment; items of one exam paper.
+PRACTICE_ITEMS = (8, 12)
+ASSESSMENT_MARKS = (10, 20)
+PAPER_ITEMS = (4, 40)
+_ALONE = "Work alone. Show each line of working."
+
+
+def practise(course: Mapping[str, Any], entry: Mapping[str, Any], parts: Sequence[Part]) -> Json:
+    """Return a lesson of practice alone."""
+    bench, mistakes = _start(course, entry, parts)
+    items = list(_asking_all(bench, parts))[: PRACTICE_ITEMS[1]]
+    items += _filling(bench, parts, PRACTICE_ITEMS[0] - len(items))
+    cards = [questions("independent_practice", "alone", "Practise alone", 42, items, note=_ALONE)]
+    cards.append(exit_ticket(bench, parts[:4]))
+    return finished(shared(entry, parts, mistakes), cards, bench, {}, entry)
+
+
+def assess(course: Mapping[str, Any], entry: Mapping[str, Any], parts: Sequence[Part]) -> Json:
+    """Return a short assessment of 10 to 20 marks."""
+    bench, mistakes = _start(course, entry, parts)
+    low, high = ASSESSMENT_MARKS
+    items: list[Json] = []
+    marks = 0
+    for made in _asking(bench, parts, rounds=12):
+        if marks + made["marks"] <= high:
+            items.append(made)
+            marks += made["marks"]
+        else:
+            _forget(bench, made)
+        if marks >= low and len(items) >= PAPER_ITEMS[0] and len(items) >= min(len(parts), 6):
+            break
+    cards = [
+        questions("assessment", "paper", "Short assessment", entry["minutes"], items, note="Notes closed. " + _ALONE)
+    ]
+    return finished(shared(entry, parts, mistakes), cards, bench, {}, entry)
+
+
+def revise(
+    course: Mapping[str, Any], entry: Mapping[str, Any], parts: Sequence[Part], entries: Sequence[Mapping[str, Any]]
+) -> Json:
+    """Return a revision lesson; each item names the earlier lesson it comes back to."""
+    bench, mistakes = _start(course, entry, parts)
+    earlier = list(entry.get("prerequisites") or range(1, entry["order"]))
+    items = list(_asking_all(bench, parts))[: PRACTICE_ITEMS[1]]
+    items += _filling(bench, parts, max(4, min(3, len(earlier))) - len(items))
+    for number, made in enumerate(items):
+        made["from_lesson"] = _source(made, entries, earlier, number)
+    _spread(items, earlier)
+    cards = [
+        _recall(parts),
+        questions("independent_practice", "alone", "Practise what comes back", 35, items, note=_ALONE),
+    ]
+    return finished(shared(entry, parts, mistakes), cards, bench, {}, entry)
+
+
+def examine(course: Mapping[str, Any], entry: Mapping[str, Any], parts: Sequence[Part]) -> Json:
+    """Return a mock exam: a card for each paper of the catalogue, marks as near to the paper's as items allow."""
+    bench, mistakes = _start(course, entry, parts)
+    every = papers(course)
+    cards = []
+    for number, paper in enumerate(every):
+        lanes = list(parts)[number :: len(every)] or list(parts)
+        cards.append(_paper(paper, number, bench, parts, lanes))
+    return finished(shared(entry, parts, mistakes), cards, bench, {}, entry)
+
+
+def _paper(paper: Json, number: int, bench: Bench, parts: Sequence[Part], lanes: Sequence[Part]) -> Json:
+    items: list[Json] = []
+    marks = 0
+    for made in _asking(bench, parts, rounds=PAPER_ITEMS[1], only=lanes):
+        fits = marks + made["marks"] <= paper["marks"] and (paper["calculator"] or not made["calculator"])
+        if not fits:
+            _forget(bench, made)
+        else:
+            items.append(made)
+            marks += made["marks"]
+        if len(items) >= PAPER_ITEMS[1] or (marks == paper["marks"] and len(items) >= PAPER_ITEMS[0]):
+            break
+    rule = "You may use a calculator." if paper["calculator"] else "Do not use a calculator."
+    note = f"{marks} marks. {rule} {_ALONE}"
+    return questions(
+        "assessment",
+        f"paper_{number + 1}",
+        printable(f"Mock exam: {paper['title']}", 100),
+        paper["minutes"],
+        items,
+        note=note,
+        component=paper["id"],
+    )
+
+
+def _start(course: Mapping[str, Any], entry: Mapping[str, Any], parts: Sequence[Part]) -> tuple[Bench, list[list[str]]]:
+    mistakes = mistake_ids(parts)
+    return Bench(Draw(course.get("course_id"), entry["order"], entry["lesson_type"]), mistakes), mistakes
+
+
+def _asking_all(bench: Bench, parts: Sequence[Part]) -> Iterator[Json]:
+    """Yield an item for each wanted point that none before has asked."""
+    for index, part in enumerate(parts):
+        for point in part.points:
+            if point in part.wanted and point not in bench.asking:
+                yield bench.take(parts, index, point=point)
+
+
+def _asking(bench: Bench, parts: Sequence[Part], *, rounds: int, only: Sequence[Part] | None = None) -> Iterator[Json]:
+    """Yield items of the parts in turn: the first round, the second, …"""
+    chosen = [index for index, part in enumerate(parts) if only is None or part in only]
+    for _ in range(rounds):
+        for index in chosen:
+            yield bench.take(parts, index)
+
+
+def _filling(bench: Bench, parts: Sequence[Part], count: int) -> list[Json]:
+    return [bench.take(parts, number % len(parts)) for number in range(max(0, count))]
+
+
+def _forget(bench: Bench, made: Json) -> None:
+    """Take back an item that did not fit, so that no point counts as asked by it."""
+    for point in made["points"]:
+        bench.asking[point].remove(made["id"])
+        if not bench.asking[point]:
+            del bench.asking[point]
+
+
+def _source(made: Json, entries: Sequence[Mapping[str, Any]], earlier: Sequence[int], number: int) -> int:
+    """Return the order of the earlier lesson that taught what an item asks."""
+    for entry in entries:
+        if entry["order"] in earlier and set(made["points"]) & set(entry["points"]):
+            return int(entry["order"])
+    return earlier[number % len(earlier)] if earlier else 0
+
+
+def _spread(items: Sequence[Json], earlier: Sequence[int]) -> None:
+    """Name three different earlier lessons at least, where there are so many: practice of a skill that several used."""
+    for order in earlier:
+        named = [item["from_lesson"] for item in items]
+        if len(set(named)) >= min(3, len(earlier)):
+            return
+        if order not in named:
+            doubled = next((item for item in items if named.count(item["from_lesson"]) > 1), None)
+            if doubled is not None:
+                doubled["from_lesson"] = order
+
+
+def _recall(parts: Sequence[Part]) -> Json:
+    names = "; ".join(printable(part.topic.name, 45) for part in parts[:6])
+    return {
+        "kind": "explainer",
+        "id": "recall",
+        "title": "How to recall before you read",
+        "minutes": 15,
+        "cycle": 0,
+        "text": _RECALL.format(names=names),
+        "plain": _RECALL_PLAIN.format(names=names),
+        "non_example": "Reading the old notes first is not recall: it shows what the page knows, not what you know.",
+        "misconceptions": [],
+        "figures": [],
+        "watch_for": "Keep notes closed for the first minutes, even if it feels slow.",
+    }
+
+
+_RECALL = (
+    "Today you come back to earlier work: {names}. Begin with a blank page and closed notes. For each topic, write down "
+    "the main rule or method you remember, one example that shows it, and one mistake that is easy to make. It is normal "
+    "that this feels hard after a gap; the effort of finding an answer in your memory is what makes it easier to find next "
+    "time. When you have written all you can, open your notes and compare. Tick what was right, correct what was wrong, and "
+    "add what was missing in another colour. Then answer the questions below without looking back. After each one, check "
+    "the answer at once and say why it is right. Keep a list of what you missed: that list is your plan for the next days."
+)
+_RECALL_PLAIN = (
+    "Today you come back to earlier work: {names}. Take a blank page. Close your notes. For each topic, write the main rule. "
+    "Write one example. Write one mistake that is easy to make. It may feel hard after a gap. That effort helps you to remember. "
+    "Then open your notes and compare. Tick what was right. Correct what was wrong. Add what was missing. Now answer the "
+    "questions below. Do not look back. Check each answer at once and say why it is right. Keep a list of what you missed."
+)

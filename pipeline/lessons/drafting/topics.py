@@ -1,0 +1,55 @@
+"""Decides which topic a lesson's outcome gets: one written for it, or the honest frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.lessons.drafting.course import Outcome, outcomes
+from pipeline.lessons.drafting.frames import frame
+from pipeline.lessons.drafting.parts import Topic
+
+#: (course id, outcome id) -> maker of a written topic.
+WRITTEN: Mapping[tuple[str, str], Callable[[Outcome], Topic]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An outcome of a lesson, with the points that are meant and its topic."""
+
+    outcome: Outcome
+    #: Ids of the points, in the topic's numbering: `asks` counts in it.
+    points: tuple[str, ...]
+    topic: Topic
+    #: Points of `points` that this lesson is to cover.
+    wanted: frozenset[str]
+
+
+def parts_of(course: Mapping[str, Any], entry: Mapping[str, Any]) -> list[Part]:
+    """Return the outcomes of a scheme entry with their topics; outcomes the catalogue does not know are left out."""
+    known = {outcome.id: outcome for outcome in outcomes(course)}
+    wanted = set(entry["points"])
+    found = []
+    for ref in entry["outcome_refs"]:
+        if ref in known:
+            found.append(_part(str(course.get("course_id")), known[ref], wanted))
+    return found
+
+
+def _part(course_id: str, outcome: Outcome, wanted: set[str]) -> Part:
+    chosen = frozenset(point.id for point in outcome.points if point.id in wanted)
+    if not chosen:
+        chosen = frozenset(point.id for point in outcome.points[:1])
+    make = WRITTEN.get((course_id, outcome.id))
+    if make is not None:
+        return Part(outcome, tuple(point.id for point in outcome.points), make(outcome), chosen)
+    # A frame is made for the wanted points only, so that its text speaks of nothing else.
+    points = tuple(point for point in outcome.points if point.id in chosen)
+    narrow = Outcome(outcome.id, outcome.title, outcome.group, points, outcome.cross_cutting)
+    return Part(outcome, tuple(point.id for point in points), frame(narrow), chosen)
+
+
+def asked(part: Part, asks: Sequence[int]) -> bool:
+    """Say whether a question with these `asks` belongs to the points this lesson covers."""
+    return not asks or any(index < len(part.points) and part.points[index] in part.wanted for index in asks)

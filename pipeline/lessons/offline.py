@@ -1,0 +1,87 @@
+"""The offline author: answers the requests of the lessons pipeline by code, without a model, for nothing.
+
+What it reads is `request.data`, all plain JSON:
+outline: {"kind", "course", "lessons"} -> Outline; entry: {"kind", "course", "entries", "order"} -> EntryDetails;
+lesson: {"kind", "course", "entry", "entries"} -> Lesson. "course" is the pinned catalogue, "entries" are those of the
+outline or the scheme (a "scheme" or "outline" that holds them will do), "entry" one of the scheme.
+The same data give the same text, in every process.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pipeline.errors import ModelRejected
+from pipeline.lessons.drafting.details import details
+from pipeline.lessons.drafting.lesson import teach
+from pipeline.lessons.drafting.outline import outline
+from pipeline.lessons.drafting.review import assess, examine, practise, revise
+from pipeline.lessons.drafting.topics import parts_of
+from pipeline.llm.base import ModelInfo, Reply, Request
+
+#: Its name as a model, in replies and on pages.
+OFFLINE = "offline"
+
+
+class OfflineAuthor:
+    """A Model that writes drafts by code; it has no critic."""
+
+    def check(self) -> ModelInfo:
+        """Say that it is free and needs no credential."""
+        return ModelInfo(id=OFFLINE, paid=False, author="offline")
+
+    def complete(self, request: Request) -> Reply:
+        """Answer an outline, entry or lesson request.
+
+        Raises:
+            ModelRejected: Another kind of request, or data without a course.
+        """
+        text = json.dumps(answer(request.data), ensure_ascii=False, sort_keys=False)
+        return Reply(text=text, stop_reason="end_turn", usage={}, model=OFFLINE)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON value that answers a request's data.
+
+    Raises:
+        ModelRejected: An unknown kind, or data that are missing.
+    """
+    kind = data.get("kind")
+    try:
+        if kind == "outline":
+            return {"entries": outline(data["course"], int(data["lessons"]))}
+        if kind == "entry":
+            return details(data["course"], _entries(data), int(data["order"]))
+        if kind == "lesson":
+            return lesson(data["course"], data["entry"], _entries(data))
+    except KeyError as missing:
+        raise ModelRejected(f"The offline author needs {missing} to answer a request for {kind}.") from None
+    raise ModelRejected(f"The offline author does not answer requests of kind {kind!r}.")
+
+
+def lesson(course: Mapping[str, Any], entry: Mapping[str, Any], entries: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the lesson of a scheme entry."""
+    parts = parts_of(course, entry)
+    if not parts:
+        raise KeyError("outcome_refs of the catalogue")
+    kind = entry["lesson_type"]
+    if kind == "revision":
+        return revise(course, entry, parts, entries)
+    return {"independent_practice": practise, "formative_assessment": assess, "mock_exam": examine}.get(kind, teach)(
+        course, entry, parts
+    )
+
+
+def _entries(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    for key in ("entries", "scheme", "outline"):
+        held = data.get(key)
+        if isinstance(held, Mapping):
+            held = held.get("entries")
+        if isinstance(held, list):
+            return held
+    return []
