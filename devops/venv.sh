@@ -123,7 +123,7 @@ take_lock() {
     done
     # From here to release_lock, leaving in any way leaves neither a lock nor a half-made folder.
     trap release_lock EXIT
-    trap 'exit 130' INT
+    trap 'rm -f "$VENV.log"; exit 130' INT
     trap 'exit 143' TERM HUP
     printf '%s\n' "$$ $(uname -n)" >"$lock/holder"
 }

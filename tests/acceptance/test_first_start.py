@@ -1,0 +1,350 @@
+"""The first start makes the environment once, whole, and says what is missing; later starts pay nothing for it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.fresh import FAKE_PYTHON, Copy, fake_copy
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    return fake_copy(tmp_path)
+
+
+@pytest.fixture
+def made(copy: Copy) -> Copy:
+    """A copy that was started before."""
+    assert copy.start().returncode == 0
+    copy.asked()
+    return copy
+
+
+def leftovers(copy: Copy) -> list[str]:
+    return sorted(path.name for path in copy.root.iterdir() if path.name.startswith(".venv."))
+
+
+# --- making it ------------------------------------------------------------------------------------
+
+
+def test_first_start_installs_what_is_pinned_and_runs(copy: Copy) -> None:
+    result = copy.start("list", "two words")
+
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("ran [pipeline list two words]")
+    assert result.stderr.count("\n") == 1
+    assert "First start" in result.stderr
+    asked = copy.asked()
+    assert [line.partition(" ")[0] for line in asked] == ["probe", "venv", "-m", "run"]
+    assert "--require-hashes" in asked[2]
+    assert asked[2].endswith("devops/requirements/core.txt")
+    assert leftovers(copy) == []
+
+
+def test_later_start_asks_python_once_and_says_nothing(made: Copy) -> None:
+    result = made.start("list")
+
+    assert made.asked() == ["run"]
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_environment_without_a_stamp_is_made_again(made: Copy) -> None:
+    made.stamp.unlink()
+    (made.venv / "half").touch()
+
+    result = made.start()
+
+    assert "making again" in result.stderr
+    assert [line.partition(" ")[0] for line in made.asked()] == ["probe", "venv", "-m", "run"]
+    assert made.stamp.exists()
+    assert not (made.venv / "half").exists()
+
+
+def test_empty_environment_folder_is_made_again(copy: Copy) -> None:
+    copy.venv.mkdir()
+
+    assert copy.start().returncode == 0
+    assert copy.stamp.exists()
+
+
+def test_environment_of_other_pins_is_made_again(made: Copy) -> None:
+    with (made.root / "devops/requirements/core.txt").open("a", encoding="utf-8") as lock:
+        lock.write("# another release\n")
+
+    assert made.start().returncode == 0
+    assert len(made.asked("venv")) == 1
+    assert made.start().returncode == 0
+    assert made.asked() == ["run"]
+
+
+def test_environment_whose_python_is_gone_is_made_again(made: Copy) -> None:
+    python = made.venv / "bin/python"
+    python.unlink()
+    python.symlink_to("/nowhere/python3.11")
+
+    assert made.start().returncode == 0
+    assert len(made.asked("venv")) == 1
+
+
+def test_environment_of_another_python_is_made_again_where_one_is_named(made: Copy) -> None:
+    other = made.add_tool("other-python", FAKE_PYTHON)
+
+    assert made.start(PIPELINE_PYTHON=str(other)).returncode == 0
+    assert len(made.asked("venv")) == 1
+    assert made.start(PIPELINE_PYTHON=str(other)).returncode == 0
+    assert made.start().returncode == 0
+    assert made.asked() == ["run", "run"]
+
+
+# --- from anywhere --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "way", ["absolute", "relative", "symlink", "symlink to a symlink", "shim", "linked shim", "bash"]
+)
+def test_start_works_from_any_folder(made: Copy, tmp_path: Path, way: str) -> None:
+    elsewhere = tmp_path / "else where"
+    elsewhere.mkdir()
+    (elsewhere / "one").symlink_to(made.root / "pipeline.sh")
+    (elsewhere / "two").symlink_to("one")
+    (elsewhere / "shim").symlink_to("../the project/devops/pipeline.sh")
+    command = {
+        "absolute": str(made.root / "pipeline.sh"),
+        "relative": "../the project/pipeline.sh",
+        "symlink": "./one",
+        "symlink to a symlink": str(elsewhere / "two"),
+        "shim": "../the project/devops/pipeline.sh",
+        "linked shim": "./shim",
+        "bash": "bash",
+    }[way]
+    arguments = ["one", "list"] if way == "bash" else ["list"]
+
+    result = made.start(*arguments, command=command, cwd=elsewhere)
+
+    assert result.stdout.startswith(f"ran [pipeline list] in {elsewhere} root {made.root} "), result.stderr
+
+
+def test_start_hands_on_its_own_root_first_and_no_pythonhome(made: Copy) -> None:
+    result = made.start(PYTHONPATH="/mine", PYTHONHOME="/other", PIPELINE_ROOT="/wrong", CDPATH="/tmp")
+
+    assert f"root {made.root} path {made.root}:/mine home none" in result.stdout
+
+
+def test_environment_can_lie_elsewhere(copy: Copy, tmp_path: Path) -> None:
+    assert copy.start(PIPELINE_VENV="new/place/env", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "new/place/env/.stamp").exists()
+    assert not copy.venv.exists()
+
+
+def test_folder_with_something_else_in_it_is_never_replaced(copy: Copy, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/notes").touch()
+
+    result = copy.start(PIPELINE_VENV=str(tmp_path / "mine"))
+
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes"]
+
+
+def test_folder_that_cannot_be_written_says_what_to_set(copy: Copy, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    result = copy.start(PIPELINE_VENV=str(tmp_path / "file" / "env"))
+
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert "PIPELINE_VENV=DIR" in result.stderr
+
+
+# --- which Python ---------------------------------------------------------------------------------
+
+
+def test_too_old_python_is_one_line_with_what_to_install(copy: Copy) -> None:
+    result = copy.start(FAKE_VERSION="3.9.18")
+
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.count("\n") == 1
+    for part in ("Python 3.11 or newer", "3.9.18", "Install", "PIPELINE_PYTHON="):
+        assert part in result.stderr
+    assert not copy.venv.exists()
+    assert leftovers(copy) == []
+
+
+def test_no_python_is_one_line_with_what_to_install(copy: Copy) -> None:
+    (copy.tools / "python3").unlink()
+
+    result = copy.start()
+
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert "none was found" in result.stderr
+
+
+@pytest.mark.parametrize("version", ["2.7.18", "3.6.15", "3.10.13"])
+def test_named_python_that_is_too_old_is_refused(copy: Copy, version: str) -> None:
+    result = copy.start(PIPELINE_PYTHON="python3", FAKE_VERSION=version)
+
+    assert result.returncode == 2
+    assert f"PIPELINE_PYTHON=python3 is Python {version}" in result.stderr
+
+
+def test_shim_with_nothing_behind_it_is_passed_over(copy: Copy) -> None:
+    copy.add_tool("python3.14", "#!/bin/sh\necho 'command not found' >&2\nexit 127\n")
+
+    assert copy.start().returncode == 0
+
+
+def test_newer_python_is_preferred(copy: Copy) -> None:
+    copy.add_tool("python3.13", FAKE_PYTHON.replace("3.11.9", "3.13.2").replace("python3.11", "python3.13"))
+
+    assert "Python 3.13.2" in copy.start().stderr
+    assert copy.start().returncode == 0
+    assert copy.asked("venv") == ["venv"]
+
+
+# --- which installer ------------------------------------------------------------------------------
+
+FAKE_UV = r"""#!/bin/sh
+echo "uv $1 $2" >>"$FAKE_LOG"
+case "$1" in
+    venv) shift $(($# - 1)); python3 -m venv "$1" ;;
+    pip)  exit "${FAKE_UV_CODE:-0}" ;;
+esac
+"""
+
+
+def test_uv_installs_where_it_is_present(copy: Copy) -> None:
+    copy.add_tool("uv", FAKE_UV)
+
+    assert copy.start().returncode == 0
+    asked = copy.asked()
+    assert "uv pip install" in asked
+    assert not [line for line in asked if line.startswith("-m pip")]
+
+
+def test_pip_installs_where_uv_cannot(copy: Copy) -> None:
+    copy.add_tool("uv", FAKE_UV)
+
+    assert copy.start(FAKE_UV_CODE="1").returncode == 0
+    assert len(copy.asked("-m pip install")) == 1
+
+
+# --- when it fails --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ("OSError: [Errno 28] No space left on device", "the disk is full"),
+        ("THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE", "its hash differs"),
+        ("NewConnectionError: Temporary failure in name resolution", "check the network"),
+        ("ERROR: No matching distribution found for click==8.5.1", "does not have a pinned package"),
+        ("something new", "could not be installed"),
+    ],
+)
+def test_failed_install_names_its_cause_and_its_log(copy: Copy, said: str, cause: str) -> None:
+    result = copy.start(FAKE_FAIL=said)
+
+    assert (result.returncode, result.stdout) == (2, "")
+    assert cause in result.stderr.splitlines()[-1]
+    log = copy.root / ".venv.log"
+    assert str(log) in result.stderr
+    assert said in log.read_text(encoding="utf-8")
+    assert not copy.venv.exists()
+    assert leftovers(copy) == [".venv.log"]
+
+
+def test_failed_install_is_tried_again_by_the_next_start(copy: Copy) -> None:
+    copy.start(FAKE_FAIL="something new")
+
+    assert copy.start().returncode == 0
+    assert leftovers(copy) == []
+
+
+def test_failed_renewal_keeps_the_old_environment(made: Copy) -> None:
+    (made.root / "devops/requirements/core.txt").write_text("# another\n", encoding="utf-8")
+
+    assert made.start(FAKE_FAIL="something new").returncode == 2
+    assert made.stamp.exists()
+
+
+# --- two at a time, and deaths --------------------------------------------------------------------
+
+
+@pytest.fixture
+def hold(tmp_path: Path) -> Path:
+    """A pipe: pip waits until something is written into it."""
+    path = tmp_path / "hold"
+    os.mkfifo(path)
+    return path
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    assert process.stderr
+    return process.stderr.readline()
+
+
+def test_two_first_starts_wait_for_each_other(copy: Copy, hold: Path) -> None:
+    with copy.begin(FAKE_HOLD=str(hold)) as first:
+        assert "First start" in first_line(first)
+        with copy.begin() as second:
+            assert "Another start is making" in first_line(second)
+            hold.write_text("go\n", encoding="utf-8")
+            first_out, _ = first.communicate()
+            second_out, second_err = second.communicate()
+
+    assert first_out.startswith("ran")
+    assert second_out.startswith("ran")
+    assert second_err == "", "waiting is said once"
+    assert len(copy.asked("venv")) == 1
+    assert leftovers(copy) == []
+
+
+def test_first_start_that_was_killed_does_not_hinder_the_next(copy: Copy, hold: Path) -> None:
+    with copy.begin(FAKE_HOLD=str(hold)) as first:
+        first_line(first)
+        os.killpg(first.pid, signal.SIGKILL)
+        first.communicate()
+    assert ".venv.lock" in leftovers(copy)
+
+    result = copy.start()
+
+    assert result.returncode == 0
+    assert "Another start" not in result.stderr
+    assert leftovers(copy) == []
+
+
+def test_first_start_that_was_interrupted_leaves_nothing(copy: Copy, hold: Path) -> None:
+    with copy.begin(FAKE_HOLD=str(hold)) as first:
+        first_line(first)
+        os.killpg(first.pid, signal.SIGINT)
+        first.communicate()
+
+    assert first.returncode == 130
+    assert not copy.venv.exists()
+    assert leftovers(copy) == []
+
+
+def test_lock_without_a_holder_is_broken(copy: Copy) -> None:
+    (copy.root / ".venv.lock").mkdir()
+
+    assert copy.start().returncode == 0
+    assert leftovers(copy) == []
+
+
+def test_lock_of_another_machine_is_waited_for(copy: Copy) -> None:
+    lock = copy.root / ".venv.lock"
+    lock.mkdir()
+    (lock / "holder").write_text("1 another-machine\n", encoding="utf-8")
+
+    with copy.begin() as start:
+        assert str(lock) in first_line(start)
+        (lock / "holder").unlink()
+        lock.rmdir()
+        assert start.wait() == 0

@@ -1,0 +1,86 @@
+"""The shell scripts are clean and keep to what bash 3.2 knows, the bash of macOS."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = [
+    "pipeline.sh",
+    "devops/pipeline.sh",
+    "devops/venv.sh",
+    "devops/check.sh",
+    "devops/lock.sh",
+    ".ci/run",
+]
+
+#: Came with bash 4 or later, or is GNU's alone.
+TOO_NEW = re.compile(
+    r"""
+      \b(?:declare|local|typeset)\s+-[a-zA-Z]*[Anglu]       # associative arrays, namerefs, case
+    | \b(?:mapfile|readarray|coproc)\b
+    | \$\{[^}]*(?:,,|\^\^|@[A-Za-z]\})                      # ${x,,} ${x^^} ${x@Q}
+    | \$\{[^}]*:\s*-?\d+:\s*-\d                             # ${x:0:-1}
+    | &>> | \|& | ;;?&
+    | \bprintf\s+['"]?%\(                                   # printf %(…)T
+    | \bwait\s+-n\b | \[\[?\s+-v\s | EPOCHSECONDS | BASHPID
+    | \breadlink\s+-f\b | \brealpath\s | \bflock\b | \btimeout\s+\d | \bsed\s+-i\b | \bcp\s+-T\b | \bmv\s+-T\b
+    | \bgrep\b[^|\n]*\\\| | \bgrep\s+-\w*P | \bstat\s+-c\b | \bdate\s+-d\b | \bmktemp\s+--
+    """,
+    re.VERBOSE,
+)
+
+
+def code_of(script: str) -> list[tuple[int, str]]:
+    """The lines of a script without its comments."""
+    lines = (ROOT / script).read_text(encoding="utf-8").splitlines()
+    return [(number, re.sub(r"(^|\s)#.*", "", line)) for number, line in enumerate(lines, 1)]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_script_keeps_to_old_bash_and_common_tools(script: str) -> None:
+    found = [f"{script}:{number}: {line.strip()}" for number, line in code_of(script) if TOO_NEW.search(line)]
+    assert not found, "\n".join(["", *found])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "declare -A table",
+        "local -n other=$1",
+        "mapfile -t rows <file",
+        'echo "${name,,}"',
+        'echo "${name@Q}"',
+        'echo "${name:0:-1}"',
+        "make &>>log",
+        'root=$(readlink -f "$0")',
+        "timeout 10 make",
+        "grep -q 'one\\|two' log",
+        "sed -i s/a/b/ file",
+    ],
+)
+def test_new_bash_is_recognised(line: str) -> None:
+    assert TOO_NEW.search(line)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_script_is_executable_where_it_is_started(script: str) -> None:
+    sourced = script == "devops/venv.sh"
+    assert os.access(ROOT / script, os.X_OK) is not sourced
+
+
+def test_scripts_pass_shellcheck() -> None:
+    shellcheck = Path(sys.executable).with_name("shellcheck")
+    if not shellcheck.exists():
+        assert not os.environ.get("CI"), "shellcheck is one of the tests' pins"
+        pytest.skip("shellcheck is not installed")
+    result = subprocess.run(
+        [shellcheck, "--external-sources", *SCRIPTS], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout
