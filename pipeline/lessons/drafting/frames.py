@@ -15,7 +15,45 @@ from pipeline.lessons.drafting.parts import Example, Json, Maker, Mistake, Quest
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]{3,}")
 _COMMON = frozenset(
-    ["with", "from", "that", "this", "into", "their", "them", "than", "then", "when", "where", "which", "what", "each", "such", "more", "most", "over", "under", "between", "and", "using", "used", "uses", "find", "carry", "have", "does", "other", "only", "some", "same", "both", "also", "about", "reach", "read"]
+    [
+        "with",
+        "from",
+        "that",
+        "this",
+        "into",
+        "their",
+        "them",
+        "than",
+        "then",
+        "when",
+        "where",
+        "which",
+        "what",
+        "each",
+        "such",
+        "more",
+        "most",
+        "over",
+        "under",
+        "between",
+        "and",
+        "using",
+        "used",
+        "uses",
+        "find",
+        "carry",
+        "have",
+        "does",
+        "other",
+        "only",
+        "some",
+        "same",
+        "both",
+        "also",
+        "about",
+        "reach",
+        "read",
+    ]
 )
 
 
