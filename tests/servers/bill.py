@@ -37,14 +37,17 @@ def body_hash(body: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
-def _blocks(body: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
+def blocks(content: Any) -> list[dict[str, Any]]:
+    """Content as blocks: plain text is one."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+
+
+def _pieces(body: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
     """Text pieces in the order the provider renders them, with their cache mark."""
-    system = body.get("system") or []
-    for block in [{"text": system}] if isinstance(system, str) else system:
+    for block in blocks(body.get("system") or []):
         yield block["text"], block.get("cache_control")
     for turn in body["messages"]:
-        content = turn["content"]
-        for block in [{"text": content}] if isinstance(content, str) else content:
+        for block in blocks(turn["content"]):
             yield turn["role"] + block["text"], block.get("cache_control")
 
 
@@ -92,7 +95,7 @@ class PromptCache:
         total = OVERHEAD + (tokens_of(json.dumps(fmt)) if fmt else 0)
         digest = hashlib.sha256(json.dumps([body["model"], body.get("output_config")], sort_keys=True).encode())
         marks: list[tuple[str, int, str]] = []
-        for text, mark in _blocks(body):
+        for text, mark in _pieces(body):
             total += tokens_of(text)
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
             if mark is not None and total >= CACHE_MINIMUM:
@@ -195,7 +198,7 @@ class Bill:
             return list(self._entries)
 
     def to_json(self) -> dict[str, Any]:
-        """For GET /_bill: the sum, counts, and every request. `repeated`: requests beyond the first with an equal body."""
+        """For GET /_bill: the sum, counts, every request. `repeated`: requests whose body had been sent before."""
         with self._lock:
             entries = list(self._entries)
             return {

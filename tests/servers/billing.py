@@ -24,7 +24,7 @@ if __package__ in (None, ""):
     sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from tests.servers.api_rules import Invalid, check_count, check_headers, check_message
-from tests.servers.bill import Bill, Counted, Entry, PromptCache, body_hash, tokens_of
+from tests.servers.bill import Bill, Counted, Entry, PromptCache, blocks, body_hash, tokens_of
 from tests.servers.mishaps import STATUSES, STREAM, Mishap, Plan
 
 #: The answer to a body; the second argument is a fault of the content to build in, or "".
@@ -63,8 +63,7 @@ MODELS: dict[str, dict[str, Any]] = {
 
 def echo(body: Mapping[str, Any], fault: str) -> str:
     """The last user text, as a JSON object where JSON was asked for."""
-    content = body["messages"][-1]["content"]
-    text = content if isinstance(content, str) else "".join(block["text"] for block in content)
+    text = "".join(block["text"] for block in blocks(body["messages"][-1]["content"]))
     return json.dumps({"echo": text}) if (body.get("output_config") or {}).get("format") else text
 
 
@@ -85,7 +84,7 @@ class BillingServer:
         #: Set to let stalled and delayed replies end.
         self.stopping = threading.Event()
         self._http = _Http(("127.0.0.1", port), _Handler, self)
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
 
     @property
     def url(self) -> str:
@@ -123,6 +122,8 @@ class _Http(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: _Http
+    #: Number of the paid request being answered; 0 for free ones.
+    _number = 0
 
     def log_message(self, format: str, *args: Any) -> None:
         return
@@ -166,6 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
         owner = self.server.owner
         digest = body_hash(body)
         entry = owner.bill.open(body, digest, _label(body))
+        self._number = entry.number
         try:
             mishap = owner.plan.draw(entry.number, _question(body), digest)
             entry.fault = mishap.kind if mishap else ""
@@ -185,7 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
         output = tokens_of(text)
         owner.bill.charge(entry, counted, output)
         if kind == "drop":
-            return self._cut()
+            return self._cut(reset=True)
         reply = {
             "id": f"msg_{entry.number:08d}",
             "type": "message",
@@ -211,7 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._event("content_block_start", {"index": 0, "content_block": {"type": "text", "text": ""}})
         self._event("ping", {})
         sent = ""
-        for number, piece in enumerate(_pieces(text)):
+        for number, piece in enumerate(_cuts(text)):
             if mishap is not None and number >= mishap.after:
                 break
             sent += piece
@@ -246,12 +248,14 @@ class _Handler(BaseHTTPRequestHandler):
             if readable and not self.connection.recv(1, socket.MSG_PEEK):
                 return
 
-    def _cut(self) -> None:
-        """Reset the connection."""
-        self.wfile.flush()
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    def _cut(self, reset: bool = False) -> None:
+        """End the connection in the middle; a reset also throws away what the client has not read yet."""
         self.close_connection = True
-        self.connection.close()
+        if reset:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+        else:
+            self.connection.shutdown(socket.SHUT_WR)
 
     def _status(self, mishap: Mishap) -> None:
         status, kind, code, wait, message = STATUSES[mishap.kind]
@@ -289,7 +293,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def _request_id(self) -> str:
-        return f"req_{self.server.owner.bill.requests:08d}"
+        return f"req_{self._number:08d}"
 
     def _event(self, name: str, data: Mapping[str, Any]) -> None:
         self._chunk(f"event: {name}\ndata: {json.dumps({'type': name, **data})}\n\n".encode())
@@ -312,19 +316,15 @@ def _text(responder: Responder, body: Mapping[str, Any], kind: str) -> tuple[str
     return text, "end_turn"
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _cuts(text: str) -> Iterator[str]:
     for start in range(0, len(text), PIECE):
         yield text[start : start + PIECE]
 
 
 def _question(body: Mapping[str, Any]) -> str:
     """What was asked: equal for requests that differ in limits or cache marks only."""
-    texts = [
-        turn["content"] if isinstance(turn["content"], str) else [b["text"] for b in turn["content"]]
-        for turn in body["messages"]
-    ]
-    system = body.get("system") or []
-    texts.append(system if isinstance(system, str) else [block["text"] for block in system])
+    parts = [body.get("system") or [], *(turn["content"] for turn in body["messages"])]
+    texts = [[block["text"] for block in blocks(part)] for part in parts]
     return hashlib.sha256(json.dumps([body["model"], texts]).encode()).hexdigest()
 
 

@@ -6,13 +6,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from tests.servers.bill import blocks
+
 _OPEN, _CLOSE = "<task_data>", "</task_data>"
 
 
 def task_data(body: Mapping[str, Any]) -> dict[str, Any]:
     """The structured question at the end of the last user message; {} where there is none."""
-    content = body["messages"][-1]["content"]
-    text = content if isinstance(content, str) else "".join(block["text"] for block in content)
+    text = "".join(block["text"] for block in blocks(body["messages"][-1]["content"]))
     start = text.rfind(_OPEN)
     end = text.find(_CLOSE, start)
     if start < 0 or end < 0:

@@ -1,0 +1,168 @@
+"""The ledger: one row for every try of a paid call, from the records alone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+from pipeline.cost.usage import WEB_SEARCH
+from pipeline.records.charge import EXACT, TOKEN_KINDS, Charge
+from pipeline.records.codec import Record
+from pipeline.records.fold import Builder
+from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
+from pipeline.records.run import bare
+
+#: State of a row whose call has no recorded end: between 0 and its worst case.
+OPEN = "open"
+USED, WASTED = "used", "wasted"
+_REFUSAL = "refusal"
+#: Columns of the CSV, in order; new ones are added at the end.
+COLUMNS = (
+    "seq", "at", "step", "item", "attempt", "n", "k", "label", "model", *TOKEN_KINDS, WEB_SEARCH,
+    "usd_low", "usd_high", "state", "outcome", "stop_reason", "error", "request_id", "tier", "source", "note",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One try."""
+
+    #: seq of its call_started; 0 where that record was lost.
+    seq: int
+    at: str
+    #: As people name it: "lessons"; and its item ("7", "" for the step's own calls).
+    step: str
+    item: str
+    attempt: int
+    n: int
+    k: int
+    label: str
+    model: str
+    #: exact, interval, open or unpriced.
+    state: str = OPEN
+    #: used, wasted (failed, refused, cut off, or work that is void) or open.
+    outcome: str = OPEN
+    #: USD; equal where exact. high None: no upper bound is known.
+    low: Decimal = Decimal(0)
+    high: Decimal | None = None
+    #: Billed units by kind, USD by kind, and USD per million tokens as applied.
+    tokens: Mapping[str, int] = field(default_factory=dict)
+    parts: Mapping[str, Decimal] = field(default_factory=dict)
+    prices: Mapping[str, Decimal] = field(default_factory=dict)
+    source: str = ""
+    tier: str = "standard"
+    note: str = ""
+    stop_reason: str = ""
+    #: Type of the error ("ModelUnavailable"); "" if none.
+    error: str = ""
+    request_id: str = ""
+
+    @property
+    def place(self) -> str:
+        """STEP[/ITEM]."""
+        return f"{self.step}/{self.item}" if self.item else self.step
+
+    def to_json(self) -> dict[str, Any]:
+        """For --json: money as numbers, prices as text."""
+        return {
+            **self._flat(),
+            "usd_low": float(self.low),
+            "usd_high": None if self.high is None else float(self.high),
+            "tokens": dict(self.tokens),
+            "prices": {kind: str(price) for kind, price in self.prices.items()},
+        }
+
+    def to_csv(self) -> list[str]:
+        """One cell per column of COLUMNS; money exact."""
+        flat = {**self._flat(), **self.tokens, "usd_low": f"{self.low:f}"}
+        flat["usd_high"] = "" if self.high is None else f"{self.high:f}"
+        return [str(flat.get(name, 0 if name in TOKEN_KINDS or name == WEB_SEARCH else "")) for name in COLUMNS]
+
+    def _flat(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in COLUMNS if name in self.__slots__}
+
+
+def rows(records: Iterable[Record]) -> list[Row]:
+    """The rows of a run, in order of the calls.
+
+    Which work is void is the fold's to say; a call's money and its own end are read here.
+    """
+    builder = Builder("")
+    found: dict[int, Row] = {}
+    slots: dict[int, tuple[str, str | None, int]] = {}
+    for record in records:
+        builder.apply(record)
+        fact = record.fact
+        if isinstance(fact, CallStarted):
+            found[record.seq] = _started(record.seq, record.at, fact)
+            slots[record.seq] = (fact.path, fact.task, fact.attempt)
+        elif isinstance(fact, CallEnded):
+            _end(found, record, fact)
+        elif isinstance(fact, ChargeSettled) and fact.call in found:
+            found[fact.call] = _settled(found[fact.call], fact)
+    attempts = builder.state.attempts
+    for seq, (path, task, attempt) in slots.items():
+        if found[seq].outcome == USED and attempts.get((path, task), 1) > attempt:
+            found[seq] = replace(found[seq], outcome=WASTED)
+    return [found[seq] for seq in sorted(found)]
+
+
+def _started(seq: int, at: str, fact: CallStarted) -> Row:
+    step = bare(fact.path)
+    node = step.rpartition("/")[2].partition("#")[0]
+    return Row(
+        seq=seq,
+        at=at,
+        step=step,
+        item=(fact.task or "").removeprefix(f"{node}/"),
+        attempt=fact.attempt,
+        n=fact.n,
+        k=fact.k,
+        label=fact.label,
+        model=fact.model,
+        high=None if fact.worst is None else Decimal(fact.worst),
+        note="no end recorded: at most its worst case",
+    )
+
+
+def _end(found: dict[int, Row], record: Record, fact: CallEnded) -> None:
+    row = found.get(fact.call)
+    if row is None:
+        # Its start was lost with a damaged piece of the journal; the money was spent all the same.
+        lost = Row(fact.call, record.at, "", "", 1, 1, 1, "", "")
+        found[fact.call] = replace(_ended(lost, fact), outcome=WASTED)
+    elif row.outcome == OPEN:
+        found[fact.call] = _ended(row, fact)
+
+
+def _ended(row: Row, fact: CallEnded) -> Row:
+    charge = Charge.from_json(fact.charge)
+    good = fact.usable and fact.error is None and fact.stop_reason != _REFUSAL
+    return replace(
+        row,
+        state=charge.state,
+        outcome=USED if good else WASTED,
+        low=charge.low,
+        high=charge.low if charge.state == EXACT else None if charge.state == "unpriced" else charge.high,
+        tokens=charge.tokens,
+        parts=charge.parts,
+        prices=charge.prices,
+        source=charge.source,
+        tier=charge.tier,
+        note=charge.note,
+        stop_reason=fact.stop_reason or "",
+        error=str((fact.error or {}).get("type", "")),
+        request_id=fact.request_id or "",
+    )
+
+
+def _settled(row: Row, fact: ChargeSettled) -> Row:
+    """The known amount in the place of an open one; an exact charge needs no settling and stays."""
+    if row.state == EXACT:
+        return row
+    usd = Decimal(fact.usd)
+    outcome = WASTED if row.outcome == OPEN else row.outcome
+    note = f"settled by {fact.by}" if fact.by else "settled"
+    return replace(row, state=EXACT, outcome=outcome, low=usd, high=usd, parts={}, note=note)
