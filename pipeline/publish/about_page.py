@@ -1,0 +1,180 @@
+"""About the course: who wrote it, what code checked, what a critic scored, and what nobody checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pipeline.publish import tables
+from pipeline.publish.html import Html, clean, el, join
+from pipeline.publish.index_page import count
+from pipeline.publish.page import Page, by_line
+from pipeline.publish.prose import inline
+from pipeline.publish.verified import COMPUTED, NOBODY, PARTLY, counts
+from pipeline.publish.view import CourseView, LessonView
+from pipeline.records.values import value_hash
+
+PATH = "about.html"
+#: Digits of a hash that a person compares.
+_SHORT = 16
+
+
+def build(view: CourseView) -> Page:
+    """about.html."""
+    body = join(
+        [
+            el("h1", "About this course"),
+            el("p", by_line(view), cls="lede"),
+            _section("made", "How it was made", el("dl", list(_made(view)), cls="facts")),
+            _section("checked", "What was checked", _checked(view)),
+            _section("scores", "Lesson by lesson", _scores(view)),
+            _section("warnings", "Warnings of the checks", _warnings(view)),
+            _section("nobody", "What nobody checked", _nobody(view)),
+            _section("sources", "Where the course facts come from", _sources(view)),
+            _section("mistakes", "Licence and mistakes", _mistakes(view)),
+        ]
+    )
+    return Page(PATH, "About this course", body)
+
+
+def _section(anchor: str, title: str, content: object) -> Html | None:
+    if not content:
+        return None
+    return el("section", el("h2", title, id=anchor), content, aria_labelledby=anchor)
+
+
+def _made(view: CourseView) -> Iterator[Html]:
+    about = view.bundle.about
+    author = "Offline author: a program, no model" if view.offline else clean(about.get("model") or "a model")
+    prompts = about.get("prompts") or {}
+    catalogue = about.get("catalogue") or view.bundle.scheme.get("catalogue", "")
+    rows: list[tuple[str, object]] = [
+        ("Author", author),
+        ("Critic", clean(about.get("critic") or "") or ("none" if not _scored(view) else "the author's model")),
+        ("Effort", clean(about.get("effort") or "")),
+        ("Course file", el("code", clean(catalogue)[:_SHORT]) if catalogue else ""),
+        ("Prompt set", el("code", value_hash(prompts)[:_SHORT]) if prompts else ""),
+        ("Read by", _signed(about.get("sign_off") or {})),
+    ]
+    for name, value in rows:
+        if value:
+            yield el("dt", name)
+            yield el("dd", value)
+
+
+def _signed(sign_off: Mapping[str, Any]) -> str:
+    if not sign_off.get("name"):
+        return "No teacher has read this"
+    changes = f"; changes: {clean(sign_off['changes'])}" if sign_off.get("changes") else ""
+    return clean(sign_off["name"]) + changes
+
+
+def _scored(view: CourseView) -> list[LessonView]:
+    return [lesson for lesson in view.lessons if lesson.critic]
+
+
+def _checked(view: CourseView) -> Html:
+    found = counts(view.lessons)
+    total = sum(found.values())
+    answers = total - found[NOBODY]
+    rows = [
+        tables.row("Questions", total, right=1),
+        tables.row("Answers computed again by code", found[COMPUTED], right=1),
+        tables.row("Answers computed in part", found[PARTLY], right=1),
+        tables.row("Answers that need a person", found[NOBODY], right=1),
+    ]
+    sentence = (
+        f"{answers} of {count(total, 'answer')} were recomputed from the question's own numbers, at least in part."
+    )
+    also = (
+        "Code also checked that every line of the worked examples is true, that lessons stay within the course's "
+        "outcomes, that marks add up and that nothing is asked twice."
+    )
+    return join(
+        [
+            el("p", sentence),
+            el("p", also),
+            tables.table("Questions by check", ("", "Number"), [el("tbody", rows)], right=1),
+        ]
+    )
+
+
+def _scores(view: CourseView) -> Html:
+    scored = _scored(view)
+    head = ["No", "Lesson", "Questions", "Need a person"]
+    head += ["Fidelity", "Quality"] if scored else []
+    rows = []
+    for lesson in view.lessons:
+        found = counts([lesson])
+        cells: list[object] = [
+            el("a", inline(lesson.title), href=f"lessons/{lesson.file}.html"),
+            sum(found.values()),
+            found[NOBODY] + found[PARTLY],
+        ]
+        cells += [score(lesson.critic, "fidelity"), score(lesson.critic, "quality")] if scored else []
+        rows.append(tables.row(lesson.order, *cells))
+    words = (
+        "A critic model scored each lesson; code set the verdict: fidelity at least 0.90, quality at least 0.80."
+        if scored
+        else "No critic scored these lessons: nobody has read them."
+    )
+    return join([el("p", words), tables.table("Lessons and their checks", head, [el("tbody", rows)])])
+
+
+def score(critic: Mapping[str, Any] | None, name: str) -> str:
+    """A score as it is printed; a dash where there is none."""
+    value = (critic or {}).get(name)
+    return f"{float(value):.2f}" if isinstance(value, (int, float)) else "–"
+
+
+def _warnings(view: CourseView) -> Html | None:
+    rows = [
+        el("li", f"Lesson {lesson.order}: ", clean(found))
+        for lesson in view.lessons
+        for found in warnings(lesson.checks)
+    ]
+    return el("ul", rows) if rows else None
+
+
+def warnings(checks: Mapping[str, Any]) -> Sequence[str]:
+    """Findings that were recorded without stopping the lesson, as text."""
+    out = []
+    for found in checks.get("warnings") or ():
+        if isinstance(found, Mapping):
+            out.append(" – ".join(str(found[key]) for key in ("where", "message", "text") if found.get(key)))
+        else:
+            out.append(str(found))
+    return out
+
+
+def _nobody(view: CourseView) -> Html:
+    rows = [
+        "Whether the explanations are the best for your class.",
+        "Statements of fact in words, and pictures described in words.",
+        "Answers marked as not checkable by code.",
+    ]
+    if not _scored(view):
+        rows.insert(0, "The reading of any lesson from start to end: no person and no second model has done it.")
+    return el("ul", [el("li", row) for row in rows])
+
+
+def _sources(view: CourseView) -> Html | None:
+    rows = []
+    for source in view.bundle.course.get("sources") or ():
+        state = {True: "compared with the source", "partly": "compared in part"}.get(
+            source.get("verified"), "not compared with a source"
+        )
+        covers = "; ".join(clean(part) for part in source.get("covers") or ())
+        rows.append(el("li", clean(source.get("ref", "")), f": {covers} ({state})" if covers else f" ({state})"))
+    return el("ul", rows) if rows else None
+
+
+def _mistakes(view: CourseView) -> Html:
+    licence = clean(
+        view.bundle.about.get("licence") or "None is stated: ask whoever published the course before you share it."
+    )
+    report = (
+        "To report a mistake, tell whoever gave you this course the lesson number, the question number and what is "
+        "wrong. The files under data hold the same lessons for tools, and manifest.json their hashes."
+    )
+    return join([el("p", f"Licence: {licence}"), el("p", report)])

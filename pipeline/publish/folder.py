@@ -1,0 +1,254 @@
+"""Published versions in a folder: built aside, named by their content, switched in one step.
+
+    OUT/course_c84775            a link to the current version (a folder where links are not possible)
+    OUT/course_c84775.receipt.json   cost, run and times of the last publish; in no hash
+    OUT/.versions/course_c84775/HASH   the versions: the current one and the one before it
+
+The manifest is a version's last file, so a version without one was never finished.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import PublishedFilesEdited, PublishError
+from pipeline.publish import manifest, site
+from pipeline.publish.base import Bundle, Receipt
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\Z")
+_FILE = re.compile(r"[a-z0-9_-][a-z0-9._-]*(?:/[a-z0-9_-][a-z0-9._-]*){0,3}\Z")
+#: Part of the hash that names a version's folder.
+_HASH_DIGITS = 32
+_BUILDING = ".building"
+#: Edited files named in an error.
+_NAMED = 10
+
+
+class FolderPublisher:
+    """Publishes into a local folder."""
+
+    def __init__(self, root: Path, *, build: Callable[[Bundle], Mapping[str, bytes]] = site.build) -> None:
+        #: The output folder; made when something is published.
+        self.root = Path(os.path.abspath(root))
+        self._build = build
+
+    def publish(self, bundle: Bundle, *, overwrite: bool = False) -> Receipt:
+        _check_name(bundle)
+        files = self._build(bundle)
+        _check_files(files)
+        made = manifest.make(bundle, files)
+        with self._writing(), self._alone(bundle.name):
+            return self._publish(bundle, files, made, overwrite)
+
+    def receipt(self, bundle_name: str, facts: Mapping[str, Any]) -> None:
+        _check_plain(bundle_name)
+        data = json.dumps(facts, indent=1, sort_keys=True) + "\n"
+        with self._writing():
+            self.root.mkdir(parents=True, exist_ok=True)
+            target = self.root / f"{bundle_name}.receipt.json"
+            aside = self.root / f".{bundle_name}.receipt.json.{os.getpid()}"
+            _write(aside, data.encode("utf-8"))
+            os.replace(aside, target)
+
+    def _publish(self, bundle: Bundle, files: Mapping[str, bytes], made: Mapping[str, Any], overwrite: bool) -> Receipt:
+        shown = self.root / bundle.name
+        current = self._current(bundle.name, overwrite)
+        wanted = str(made["content_hash"])
+        receipt = Receipt(str(shown), wanted, len(files) + 1)
+        if current is not None and _is_intact(current, wanted):
+            return Receipt(receipt.path, wanted, receipt.files, new=False)
+        version = self._version(bundle.name, wanted)
+        if not version.exists():
+            self._make(version, files, made)
+        previous = _switch(shown, version, self._versions(bundle.name)) or current
+        self._forget(bundle.name, keep={version, previous})
+        return receipt
+
+    def _versions(self, name: str) -> Path:
+        return self.root / ".versions" / name
+
+    def _current(self, name: str, overwrite: bool) -> Path | None:
+        """The folder that is published now, after the check that nobody edited it."""
+        shown = self.root / name
+        if not os.path.lexists(shown):
+            return None
+        ours = Path(os.path.realpath(shown)).is_relative_to(os.path.realpath(self._versions(name)))
+        if not ours and not (shown / manifest.MANIFEST).is_file():
+            raise PublishError(
+                f"{shown} exists and was not published by this program.",
+                hint="Move it away, or choose another folder with --out DIR.",
+                path=str(shown),
+            )
+        folder = Path(os.path.realpath(shown))
+        if not folder.is_dir():
+            return None
+        found = _changes(folder)
+        if found and not overwrite:
+            raise _edited(shown, found)
+        return folder
+
+    def _version(self, name: str, content_hash: str) -> Path:
+        """Where the version of this hash stands or will stand: a folder that was edited is left alone."""
+        base = self._versions(name) / content_hash[:_HASH_DIGITS]
+        candidate, number = base, 1
+        while candidate.exists() and not _is_intact(candidate, content_hash):
+            number += 1
+            candidate = base.with_name(f"{base.name}-{number}")
+        return candidate
+
+    def _make(self, version: Path, files: Mapping[str, bytes], made: Mapping[str, Any]) -> None:
+        """Build aside, the manifest last, everything on disk before the version gets its name."""
+        building = version.parent / _BUILDING
+        if building.exists():
+            shutil.rmtree(building)
+        folders = {building} | {(building / name).parent for name in files}
+        for folder in sorted(folders):
+            folder.mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            _write(building / name, data)
+        _write(building / manifest.MANIFEST, manifest.encode(made))
+        for folder in sorted(folders, reverse=True):
+            _sync_folder(folder)
+        os.rename(building, version)
+        _sync_folder(version.parent)
+
+    def _forget(self, name: str, keep: set[Path | None]) -> None:
+        """Remove versions older than the one before; those that somebody edited stay."""
+        kept = {os.path.realpath(path) for path in keep if path is not None}
+        for folder in sorted(self._versions(name).iterdir()):
+            if folder.is_symlink() or not folder.is_dir() or os.path.realpath(folder) in kept:
+                continue
+            if folder.name == _BUILDING or not _changes(folder):
+                shutil.rmtree(folder)
+
+    @contextlib.contextmanager
+    def _alone(self, name: str) -> Iterator[None]:
+        """One publish of a course at a time; the kernel frees the lock at death."""
+        versions = self._versions(name)
+        versions.mkdir(parents=True, exist_ok=True)
+        if not Path(os.path.realpath(versions)).is_relative_to(os.path.realpath(self.root)):
+            raise PublishError(f"{versions} leads out of the output folder.", hint="Remove that link.")
+        with open(versions / ".lock", "w") as lock:
+            # Some network folders have no locks; the switch is atomic there as well.
+            with contextlib.suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            where = error.filename or str(self.root)
+            raise PublishError(
+                f"Cannot write {where}: {error.strerror or error}.",
+                hint="Make the folder writable and free some space, or choose another folder with --out DIR.",
+                path=str(where),
+            ) from error
+
+
+def _check_plain(name: str) -> None:
+    if not _NAME.match(name):
+        raise PublishError(f"{name!r} is no name for a published course.", hint="Use letters, digits, - and _.")
+
+
+def _check_name(bundle: Bundle) -> None:
+    """A draft has its own name, so it can never stand where a model's course stood."""
+    _check_plain(bundle.name)
+    offline = bundle.about.get("author") == "offline"
+    if bundle.draft != bundle.name.endswith("-draft") or (offline and not bundle.draft):
+        raise PublishError(
+            f"{bundle.name!r} mixes a draft with a finished course.",
+            hint="What the offline author wrote is a draft and its name ends in -draft; nothing else does.",
+        )
+
+
+def _check_files(files: Mapping[str, bytes]) -> None:
+    for name in files:
+        if not _FILE.match(name) or name == manifest.MANIFEST:
+            raise PublishError(f"{name!r} is no file name inside a published course.")
+
+
+def _is_intact(folder: Path, content_hash: str) -> bool:
+    found = manifest.read(folder)
+    return found is not None and found["content_hash"] == content_hash and not manifest.edited(folder, found)
+
+
+def _changes(folder: Path) -> list[str]:
+    found = manifest.read(folder)
+    return [f"{manifest.MANIFEST} (changed)"] if found is None else manifest.edited(folder, found)
+
+
+def _edited(shown: Path, found: list[str]) -> PublishedFilesEdited:
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return PublishedFilesEdited(
+        f"Published files were edited by hand since the last publish, in {shown}: {', '.join(found[:_NAMED])}{more}.",
+        hint="Copy your edits away, then publish again with --overwrite (the edited version is kept under .versions).",
+        files=found,
+        path=str(shown),
+    )
+
+
+def _switch(shown: Path, version: Path, versions: Path) -> Path | None:
+    """Make `shown` the version. One rename where links exist; else two, with an instant between.
+
+    Returns where a real folder that stood there has gone.
+    """
+    moved: Path | None = None
+    aside = versions / ".link"
+    if os.path.lexists(aside):
+        aside.unlink()
+    try:
+        os.symlink(os.path.relpath(version, shown.parent), aside)
+    except OSError:
+        linked = False
+    else:
+        linked = True
+    if shown.is_dir() and not shown.is_symlink():
+        moved = _free(versions / f"{_folder_hash(shown)}-folder")
+        os.rename(shown, moved)
+    if linked:
+        os.replace(aside, shown)
+    else:
+        shown.unlink(missing_ok=True)
+        os.rename(version, shown)
+    _sync_folder(shown.parent)
+    return moved
+
+
+def _folder_hash(folder: Path) -> str:
+    found = manifest.read(folder)
+    return "edited" if found is None else str(found["content_hash"])[:_HASH_DIGITS]
+
+
+def _free(path: Path) -> Path:
+    candidate, number = path, 1
+    while candidate.exists():
+        number += 1
+        candidate = path.with_name(f"{path.name}-{number}")
+    return candidate
+
+
+def _write(path: Path, data: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        # Some file systems cannot sync a folder; the data in it is synced.
+        with contextlib.suppress(OSError):
+            os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,74 @@
+"""The manifest: what was published, file by file, and how to tell that somebody changed it since."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.publish.base import Bundle
+from pipeline.records.values import digest, value_hash
+
+#: Name of the manifest inside a version.
+MANIFEST = "manifest.json"
+#: Raised when the manifest's own fields change.
+FORMAT = 1
+#: What file managers leave behind; nobody's edit.
+_LITTER = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", ".directory"})
+
+
+def make(bundle: Bundle, files: Mapping[str, bytes]) -> dict[str, Any]:
+    """The manifest of these files; its content_hash covers every other field.
+
+    Files are {relative path: bytes}.
+    """
+    body: dict[str, Any] = {
+        "format": FORMAT,
+        "course": bundle.name,
+        "draft": bundle.draft,
+        "about": dict(bundle.about),
+        "files": {name: {"sha256": digest(data), "bytes": len(data)} for name, data in sorted(files.items())},
+    }
+    return {**body, "content_hash": value_hash(body)}
+
+
+def encode(manifest: Mapping[str, Any]) -> bytes:
+    """The manifest as it is stored: sorted, indented ASCII JSON."""
+    return (json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=True) + "\n").encode("ascii")
+
+
+def read(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a published folder; None where it is missing, cut or not consistent in itself."""
+    try:
+        found = json.loads((folder / MANIFEST).read_bytes())
+        stated = found.pop("content_hash")
+        if not isinstance(found["files"], dict) or value_hash(found) != stated:
+            return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return {**found, "content_hash": stated}
+
+
+def edited(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """Files that differ from the manifest, as "path (changed | missing | added)", sorted."""
+    listed = manifest["files"]
+    found = []
+    for name, entry in listed.items():
+        path = folder / name
+        if path.is_symlink() or not path.is_file():
+            found.append(f"{name} (missing)")
+        elif path.stat().st_size != entry["bytes"] or digest(path.read_bytes()) != entry["sha256"]:
+            found.append(f"{name} (changed)")
+    found += [f"{name} (added)" for name in present(folder) if name not in listed and name != MANIFEST]
+    return sorted(found)
+
+
+def present(folder: Path) -> list[str]:
+    """Every file below the folder, as a relative path with /, sorted; litter of file managers left out."""
+    found = []
+    for where, _, names in os.walk(folder):
+        inside = Path(where).relative_to(folder)
+        found += [(inside / name).as_posix() for name in names if name not in _LITTER]
+    return sorted(found)

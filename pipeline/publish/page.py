@@ -1,0 +1,117 @@
+"""The frame of every page: head, draft banner, navigation, landmarks, footer."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import dataclass
+
+from pipeline.publish.html import Html, clean, el, join
+from pipeline.publish.view import CourseView
+
+NAV = (("index.html", "Topics"), ("scheme.html", "Scheme"), ("answers/index.html", "Answers"), ("about.html", "About"))
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page before it is framed."""
+
+    #: Path below the published folder.
+    path: str
+    title: str
+    body: Html
+    #: For teachers, or a draft: search engines stay away.
+    hidden: bool = False
+    #: What stands at the foot of each printed sheet.
+    foot: str = ""
+
+
+def link(page: str, target: str) -> str:
+    """A relative link from one page's path to another's ("lessons/01-a.html#q1")."""
+    return ("../" if "/" in page else "") + target
+
+
+def frame(view: CourseView, page: Page) -> bytes:
+    """The page as UTF-8 HTML."""
+    whole = el("html", _head(view, page), _body(view, page), lang="en-GB")
+    return f"<!DOCTYPE html>\n{whole}\n".encode()
+
+
+def _head(view: CourseView, page: Page) -> Html:
+    draft = view.bundle.draft
+    title = page.title if page.title == view.title else f"{page.title} – {view.title}"
+    rule = _print_rule(view, page)
+    digest = base64.b64encode(hashlib.sha256(rule.encode()).digest()).decode("ascii")
+    policy = (
+        f"default-src 'none'; style-src 'self' 'sha256-{digest}'; img-src 'self'; base-uri 'none'; form-action 'none'"
+    )
+    return el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", http_equiv="Content-Security-Policy", content=policy),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="robots", content="noindex") if draft or page.hidden else None,
+        el("title", f"Draft: {title}" if draft else title),
+        el("link", rel="stylesheet", href=link(page.path, "site.css")),
+        el("style", Html(rule)),
+    )
+
+
+def _print_rule(view: CourseView, page: Page) -> str:
+    foot = page.foot or f"{view.title}. {page.title}" if page.title != view.title else view.title
+    foot += ". Draft." if view.bundle.draft else "."
+    return f'@page{{@bottom-left{{content:"{_css_text(foot)}";font-size:9pt}}}}'
+
+
+def _css_text(value: str) -> str:
+    """Words inside a quoted CSS string: everything but plain letters, digits and spaces is escaped by number."""
+    return re.sub(r"[^A-Za-z0-9 ]", lambda match: f"\\{ord(match[0]):06x}", clean(value).replace("\n", " "))
+
+
+def _body(view: CourseView, page: Page) -> Html:
+    return el(
+        "body",
+        el("a", "Skip to the content", href="#main", cls="skip"),
+        _banner() if view.bundle.draft else None,
+        _header(view, page),
+        el("main", el("div", page.body, cls="wrap"), id="main", tabindex="-1"),
+        _footer(view, page),
+    )
+
+
+def _banner() -> Html:
+    words = "made without a model and read by nobody. Check it before you use it with a class."
+    return el(
+        "div",
+        el("p", el("strong", "Offline draft:"), f" {words}", cls="wrap"),
+        cls="draft",
+        role="region",
+        aria_label="Draft notice",
+    )
+
+
+def _header(view: CourseView, page: Page) -> Html:
+    items = [
+        el("li", el("a", name, href=link(page.path, target), aria_current="page" if page.path == target else None))
+        for target, name in NAV
+    ]
+    home = el("a", view.title, href=link(page.path, "index.html"), cls="home")
+    return el("header", el("div", home, el("nav", el("ul", items), aria_label="Course"), cls="wrap"), cls="top")
+
+
+def _footer(view: CourseView, page: Page) -> Html:
+    about = el("a", "About this course", href=link(page.path, "about.html"))
+    return el("footer", el("div", el("p", join([by_line(view), " ", about, "."])), cls="wrap"), cls="end")
+
+
+def by_line(view: CourseView) -> str:
+    """Who wrote the course and who has read it, in one or two sentences."""
+    about = view.bundle.about
+    signed = about.get("sign_off") or {}
+    author = "the offline author, without a model" if view.offline else str(about.get("model") or "a model")
+    if signed.get("name"):
+        return f"Written by {author}; read by {signed['name']}."
+    if not any(lesson.critic for lesson in view.lessons):
+        return f"Written by {author}. Nobody has read it: code checked what code can check."
+    return f"Written by {author}. Code checked what code can check, a critic model scored it; no teacher has read it."

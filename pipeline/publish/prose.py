@@ -1,0 +1,116 @@
+r"""Text fields as markup: paragraphs, lists and mathematics; the words of the lesson linked to their meaning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from itertools import groupby
+
+from pipeline.publish import mathml
+from pipeline.publish.html import Html, clean, el, join, text
+
+#: A formula whose TeX is longer than this may be wider than a phone, so it scrolls and takes the focus.
+LONG_FORMULA = 28
+
+_BULLET = re.compile(r"\s*[-•–]\s+(?=\S)")
+_NUMBER = re.compile(r"\s*\d{1,2}[.)]\s+(?=\S)")
+#: A minus sign before a number that stands alone, not a hyphen inside a word or a range.
+_MINUS = re.compile(r"(?<![\w.,)\]-])-(?=\d)")
+#: A number and the unit after it stay on one line.
+_UNIT = re.compile(
+    r"(?<=\d) (?=(?:mm|cm|m|km|g|kg|mg|ml|l|s|h|min|N|J|W|kW|V|A|Hz|Pa|K|C|kJ|MJ|kN|mA)(?:[²³]|\b)(?!['’]))"
+)
+
+Plain = Callable[[str], Html]
+
+
+def words(value: str) -> Html:
+    """Plain words, escaped: real minus signs, numbers kept with their units."""
+    return text(_UNIT.sub("\u202f", _MINUS.sub("−", clean(value))))
+
+
+def inline(value: object, plain: Plain = words) -> Html:
+    """A text field that holds one line; mathematics that cannot be set is shown as it was typed."""
+    return join([_piece(kind, content, plain) for kind, content, _ in mathml.split(clean(value))])
+
+
+def _piece(kind: str, content: str, plain: Plain) -> Html:
+    if kind == "text":
+        return plain(content)
+    try:
+        return mathml.parse(content)
+    except ValueError:
+        return el("code", content)
+
+
+def blocks(value: object, plain: Plain = words) -> Html:
+    r"""A text field with its paragraphs, lists ("- " or "1. " at line starts) and \[ … \] formulas."""
+    out: list[tuple[str, Html]] = []
+    for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-•–]|\d{1,2}[.)])\s)", clean(value).strip()):
+        lines = [line.strip() for line in paragraph.split("\n") if line.strip()]
+        for pattern, tag in ((_BULLET, "ul"), (_NUMBER, "ol")):
+            if lines and pattern.match(lines[0]):
+                out.append((tag, inline(pattern.sub("", " ".join(lines), count=1), plain)))
+                break
+        else:
+            out.extend(("", block) for block in _paragraphs("\n".join(lines), plain))
+    return _gather(out)
+
+
+def _gather(parts: Iterable[tuple[str, Html]]) -> Html:
+    """Blocks in order; neighbouring items of one kind of list become that list."""
+    groups = groupby(parts, key=lambda part: part[0])
+    return join(
+        [
+            el(tag, [el("li", content) for _, content in group]) if tag else [content for _, content in group]
+            for tag, group in groups
+        ]
+    )
+
+
+def _paragraphs(value: str, plain: Plain) -> Iterable[Html]:
+    pending: list[Html] = []
+    for kind, content, _ in mathml.split(value):
+        if kind != "block":
+            pending.append(_piece(kind, content.replace("\n", " "), plain))
+            continue
+        if join(pending).strip():
+            yield el("p", pending)
+        pending = []
+        yield formula(content)
+    if join(pending).strip():
+        yield el("p", pending)
+
+
+def formula(tex: str) -> Html:
+    """A formula on a line of its own; a long one scrolls in a labelled region that takes the focus."""
+    try:
+        made = mathml.parse(tex, block=True)
+    except ValueError:
+        return el("p", el("code", tex))
+    return el("div", made, cls="maths", **focus(tex, "Formula"))
+
+
+def focus(content: str, label: str) -> dict[str, object]:
+    """Attributes of something that scrolls sideways, where its content may be wide."""
+    if len(content) <= LONG_FORMULA:
+        return {}
+    return {"role": "group", "tabindex": "0", "aria_label": label}
+
+
+class Terms:
+    """Links the first use of each keyword in a lesson's explanations to the list of words."""
+
+    def __init__(self, terms: Iterable[tuple[str, str]]) -> None:
+        """Terms as (term, id of its entry)."""
+        self._left = [(term, anchor) for term, anchor in terms if term.strip()]
+
+    def __call__(self, value: str) -> Html:
+        """Plain words, escaped, with the links."""
+        for index, (term, anchor) in enumerate(self._left):
+            found = re.search(rf"(?<!\w){re.escape(term)}(?:e?s)?(?!\w)", value, re.IGNORECASE)
+            if found:
+                del self._left[index]
+                link = el("a", el("dfn", words(found[0])), href=f"#{anchor}", cls="term")
+                return join([self(value[: found.start()]), link, self(value[found.end() :])])
+        return words(value)
