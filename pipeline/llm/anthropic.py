@@ -6,6 +6,7 @@ for but not parsed here, because a parser that raises loses the usage that was p
 
 from __future__ import annotations
 
+import difflib
 import re
 import socket
 import threading
@@ -69,15 +70,15 @@ class AnthropicModel:
         import httpx2
 
         self._require_credential()
+        models = self._client.with_options(timeout=_CHECK_SECONDS).models
         try:
-            found = self._client.models.retrieve(self.model_id, timeout=_CHECK_SECONDS)
+            return _info(self.model_id, models.retrieve(self.model_id))
+        except anthropic.NotFoundError:
+            return self._listed(models)
         except anthropic.APIStatusError as error:
-            if error.status_code == 404:
-                return self._not_found(error)
             raise from_status(error, reply=None, secrets=self._secrets()) from None
         except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
             raise from_connection(error, reply=None, secrets=self._secrets()) from None
-        return _info(self.model_id, found)
 
     def complete(self, request: Request) -> Reply:
         """One try within the deadline. See `Model.complete`."""
@@ -127,21 +128,31 @@ class AnthropicModel:
     def _too_late(self) -> str:
         return f"no complete reply within {self.deadline_seconds:g} s"
 
-    def _not_found(self, error: Any) -> ModelInfo:
-        # A gateway without a model list also answers 404, but not in the provider's own words.
-        if error.type != "not_found_error":
-            return ModelInfo(
-                self.model_id,
-                paid=True,
-                warnings=(f"This server has no model list; whether it knows {self.model_id} shows at the first call.",),
-            )
+    def _listed(self, models: anthropic.resources.Models) -> ModelInfo:
+        """After a 404: unknown to the provider, or only to a gateway that knows no look-up of single models.
+
+        Raises:
+            ModelRejected: There is a list and the model is not in it.
+        """
+        import anthropic
+        import httpx2
+
+        try:
+            known = [found.id for found in models.list(limit=100).data]
+        except (anthropic.AnthropicError, httpx2.HTTPError, ValueError):
+            known = []
+        if self.model_id in known:
+            return ModelInfo(self.model_id, paid=True)
+        if not known:
+            unsure = f"This server has no model list; whether it knows {self.model_id} shows at the first call."
+            return ModelInfo(self.model_id, paid=True, warnings=(unsure,))
+        near = difflib.get_close_matches(self.model_id, known, n=1, cutoff=0.0)[0]
         raise ModelRejected(
             f"The provider does not know the model {self.model_id!r}.",
-            hint="Check the id given with --model against the provider's model list.",
+            hint=f"The nearest it offers: --model {near}",
             model=self.model_id,
             status=404,
             stops_run=True,
-            request_id=error.request_id,
         ) from None
 
     def _require_credential(self) -> None:

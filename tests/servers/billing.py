@@ -77,6 +77,10 @@ class BillingServer:
         self.responder = responder
         #: Seconds before each reply begins.
         self.latency = latency
+        #: Seconds before each piece of a stream.
+        self.piece_seconds = 0.0
+        #: Status, type and message of every free look-up; None: they work.
+        self.free_fault: tuple[int, str, str] | None = None
         self.bill = Bill()
         self.cache = PromptCache()
         #: Request bodies and headers as received, in order.
@@ -134,6 +138,8 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0].rstrip("/")
         try:
             check_headers(self._headers())
+            if (fault := self.server.owner.free_fault) is not None:
+                return self._error(*fault)
             if path == "/v1/models":
                 return self._json(
                     200, {"data": list(MODELS.values()), "has_more": False, "first_id": None, "last_id": None}
@@ -217,6 +223,7 @@ class _Handler(BaseHTTPRequestHandler):
             if mishap is not None and number >= mishap.after:
                 break
             sent += piece
+            self.server.owner.stopping.wait(self.server.owner.piece_seconds)
             self._event("content_block_delta", {"index": 0, "delta": {"type": "text_delta", "text": piece}})
         if mishap is not None:
             # A reply that is broken off is billed for what was generated until then.
