@@ -46,9 +46,16 @@ class Journal(Protocol):
     run_id: str
     #: seq of the last durable line (0: none yet).
     last_seq: int
+    #: Bytes of all lines so far: what a head written now records as journal_bytes.
+    size: int
     #: What opening had to repair: sentences for people, and the facts to append as `gap`
-    #: ([first, last, bytes, kept, reason] each); () normally.
+    #: ([first, last, bytes, kept, reason] each); () normally. A row whose `recorded` is true stands
+    #: in the journal already, where the records are missing; append the others before run_resumed.
     repairs: Sequence[Sequence[Any]]
+
+    @property
+    def strained(self) -> bool:
+        """The disk is full and the reserve is in use: record what is in flight, start nothing more."""
 
     def append(self, first_seq: int, lines: Sequence[bytes], sync: bool = True) -> None:
         """Append whole lines (codec.encode_line) with seq first_seq, first_seq+1, …; all or nothing.
@@ -124,6 +131,9 @@ class Store(Protocol):
         Raises:
             RunNotFound, RunLocked.
         """
+
+    def sweep(self, before: datetime) -> list[str]:
+        """Remove what was half built or half removed and is untouched since `before`; returns names."""
 
 
 class Account(Protocol):

@@ -1,0 +1,191 @@
+"""What all runs of a store spend: reservations of the daily limit, and the sums of runs that were deleted."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pipeline.clock import Clock, iso
+from pipeline.errors import StoreError, WriteFailed
+from pipeline.records.codec import check_line, encode_line
+from pipeline.store.disk import FOLDER_MODE, Disk, write_all
+from pipeline.store.scan import lines
+
+ACCOUNT = "account.jsonl"
+Fact = dict[str, Any]
+
+
+class Sums:
+    """The account so far, as its facts say; no I/O."""
+
+    def __init__(self) -> None:
+        #: Slice → (UTC day, reserved or settled amount).
+        self.slices: dict[str, tuple[str, Decimal]] = {}
+        self.days: dict[str, Decimal] = {}
+        self.kept: dict[str, Mapping[str, Any]] = {}
+
+    def apply(self, fact: Mapping[str, Any]) -> None:
+        """Take a fact in. An open slice counts in full, also when its owner is dead: it may have been spent."""
+        kind = fact.get("kind")
+        if kind == "reserved":
+            self._set(fact["slice"], fact["day"], Decimal(fact["usd"]))
+        elif kind == "settled" and fact["slice"] in self.slices:
+            self._set(fact["slice"], self.slices[fact["slice"]][0], Decimal(fact["usd"]))
+        elif kind == "kept":
+            self.kept[fact["run"]] = fact["sums"]
+
+    def total(self, day: str) -> Decimal:
+        return self.days.get(day, Decimal(0))
+
+    def fits(self, day: str, usd: Decimal, limit: Decimal) -> bool:
+        """Whether a day's total stays within its limit with `usd` more."""
+        return self.total(day) + usd <= limit
+
+    def _set(self, name: str, day: str, usd: Decimal) -> None:
+        before = self.slices.get(name, (day, Decimal(0)))[1]
+        self.slices[name] = (day, usd)
+        self.days[day] = self.total(day) - before + usd
+
+
+def utc_day(moment: datetime) -> str:
+    """The day a limit is of."""
+    return moment.astimezone(UTC).date().isoformat()
+
+
+def reserved(name: str, owner: str, day: str, usd: Decimal) -> Fact:
+    """The fact of a reservation.
+
+    Raises:
+        StoreError: The amount is negative or no number.
+    """
+    if not usd.is_finite() or usd < 0:
+        raise StoreError(f"{usd} cannot be reserved.")
+    return {"kind": "reserved", "slice": name, "owner": owner, "day": day, "usd": str(usd)}
+
+
+def settled(sums: Sums, name: str, usd: Decimal) -> Fact:
+    """The fact that closes a slice.
+
+    Raises:
+        StoreError: There is no such slice.
+    """
+    if name not in sums.slices:
+        raise StoreError(f"There is no reservation {name}.")
+    return {"kind": "settled", "slice": name, "usd": str(usd)}
+
+
+class FileAccount:
+    """account.jsonl beside the runs; each change is made under its flock and durable on return."""
+
+    def __init__(self, root: Path | str, clock: Clock, *, disk: Disk | None = None) -> None:
+        self._path = Path(os.path.abspath(root)) / ACCOUNT
+        self._clock = clock
+        self._disk = disk or Disk()
+        self._sums = Sums()
+        self._seq = 0
+        self._read = 0
+
+    def reserve(self, owner: str, usd: Decimal, at: datetime, limit: Decimal) -> str | None:
+        """See store.base.Account.reserve."""
+        name, day = self._clock.new_id(), utc_day(at)
+        fact = reserved(name, owner, day, usd)
+        with self._locked() as fd:
+            if not self._sums.fits(day, usd, limit):
+                return None
+            self._append(fd, fact)
+        return name
+
+    def settle(self, slice_id: str, usd: Decimal) -> None:
+        """See store.base.Account.settle."""
+        with self._locked() as fd:
+            self._append(fd, settled(self._sums, slice_id, usd))
+
+    def total(self, day: date) -> Decimal:
+        """See store.base.Account.total."""
+        self._look()
+        return self._sums.total(day.isoformat())
+
+    def keep(self, run: str, sums: Mapping[str, Any]) -> None:
+        """See store.base.Account.keep."""
+        with self._locked() as fd:
+            if self._sums.kept.get(run) != sums:
+                self._append(fd, {"kind": "kept", "run": run, "sums": dict(sums)})
+
+    def kept(self) -> Mapping[str, Mapping[str, Any]]:
+        """See store.base.Account.kept."""
+        self._look()
+        return dict(self._sums.kept)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[int]:
+        """The file, flocked, with all that others appended taken in.
+
+        Raises:
+            WriteFailed: It cannot be written.
+        """
+        try:
+            self._path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            new = not self._path.exists()
+            fd = self._disk.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        except OSError as error:
+            raise self._failed(error) from error
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            if new:
+                self._disk.sync_folder(self._path.parent)
+            self._take_in(fd)
+            yield fd
+        except OSError as error:
+            raise self._failed(error) from error
+        finally:
+            os.close(fd)
+
+    def _look(self) -> None:
+        """Take in what was appended; an unfinished last line is left for later."""
+        try:
+            fd = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH)
+            self._take_in(fd)
+        finally:
+            os.close(fd)
+
+    def _take_in(self, fd: int) -> None:
+        size = os.fstat(fd).st_size
+        if size < self._read:
+            self._sums, self._seq, self._read = Sums(), 0, 0
+        if size == self._read:
+            return
+        for line in lines(fd, self._read, self._seq):
+            fact = json.loads(check_line(line))
+            self._seq = fact["seq"]
+            self._sums.apply(fact)
+        self._read = size
+
+    def _append(self, fd: int, fact: Fact) -> None:
+        line = encode_line(self._seq + 1, iso(self._clock.now()), 0, json.dumps(fact, separators=(",", ":")).encode())
+        if self._read and os.pread(fd, 1, self._read - 1) != b"\n":
+            # A writer died in the middle of a line: close it, so that only that one is lost.
+            line = b"\n" + line
+        try:
+            write_all(self._disk, fd, line)
+            self._disk.sync(fd)
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._disk.truncate(fd, self._read)
+            raise
+        self._read += len(line)
+        self._seq += 1
+        self._sums.apply(fact)
+
+    def _failed(self, error: OSError) -> WriteFailed:
+        return WriteFailed(f"The account {self._path} cannot be used: {error.strerror}.", fatal=False)

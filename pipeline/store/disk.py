@@ -1,0 +1,122 @@
+"""The few system calls the store makes that can fail for want of a disk; tests replace them by failing ones."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+#: Owner-only, as everything in a store is.
+FILE_MODE, FOLDER_MODE = 0o600, 0o700
+#: Errors of a write that say that space ran out.
+NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+_FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
+#: Not on macOS.
+_allocate: Callable[[int, int, int], None] | None = getattr(os, "posix_fallocate", None)
+_CHUNK = 1 << 20
+
+
+class Disk:
+    """The real disk."""
+
+    def open(self, path: Path, flags: int) -> int:
+        """A file descriptor that children do not inherit; links are not followed."""
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+
+    def write(self, fd: int, data: bytes) -> int:
+        return os.write(fd, data)
+
+    def sync(self, fd: int) -> None:
+        """Make a file's data durable, through the drive's own cache where the system can."""
+        if _FULL_SYNC is not None:
+            fcntl.fcntl(fd, _FULL_SYNC)
+        else:
+            os.fdatasync(fd)
+
+    def truncate(self, fd: int, size: int) -> None:
+        os.ftruncate(fd, size)
+
+    def replace(self, source: Path, target: Path) -> None:
+        os.rename(source, target)
+
+    def sync_folder(self, path: Path) -> None:
+        """Make the names in a folder durable."""
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def make_folder(self, path: Path) -> None:
+        os.mkdir(path, FOLDER_MODE)
+
+    def allocate(self, fd: int, size: int) -> None:
+        """Take `size` bytes of the disk for good."""
+        if _allocate is not None:
+            _allocate(fd, 0, size)
+            return
+        while size > 0:
+            size -= os.write(fd, bytes(min(size, _CHUNK)))
+
+
+def write_file(disk: Disk, path: Path, data: bytes, *, sync: bool = True, replace: bool = False) -> None:
+    """Write a whole file; a name that exists is an error unless `replace`. The folder is not synced.
+
+    Raises:
+        OSError: The file was not written; what was begun is removed.
+    """
+    fd = disk.open(path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if replace else os.O_EXCL))
+    try:
+        write_all(disk, fd, data)
+        if sync:
+            disk.sync(fd)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        raise
+    finally:
+        os.close(fd)
+
+
+def write_all(disk: Disk, fd: int, data: bytes) -> None:
+    """Write every byte.
+
+    Raises:
+        OSError: The disk took no more.
+    """
+    view = memoryview(data)
+    while view:
+        count = disk.write(fd, bytes(view[:_CHUNK]))
+        if count <= 0:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        view = view[count:]
+
+
+def read_file(path: str | Path) -> bytes | None:
+    """A whole file; None where there is none, or where it is a link.
+
+    Raises:
+        OSError: It is there but cannot be read.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            return None
+        raise
+    try:
+        data = os.read(fd, 1 << 16)
+        if len(data) < 1 << 16:
+            return data
+        parts = [data]
+        while data := os.read(fd, _CHUNK):
+            parts.append(data)
+        return b"".join(parts)
+    finally:
+        os.close(fd)

@@ -1,0 +1,203 @@
+"""Runs as folders of files: create, open, read, list, delete. The rules stand in the files it calls."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pipeline.clock import Clock
+from pipeline.errors import PipelineError, RunNotFound, StoreError, WriteFailed
+from pipeline.store import listing
+from pipeline.store.base import Claim, Head
+from pipeline.store.blobs import BLOBS, BlobFolder
+from pipeline.store.building import build
+from pipeline.store.claims import refuse_if_held
+from pipeline.store.disk import FOLDER_MODE, Disk
+from pipeline.store.journal import JOURNAL, FileJournal
+from pipeline.store.lock import acquire, brief_lock
+from pipeline.store.names import BUILDING, REMOVING, folder, minted, split
+from pipeline.store.readying import document_lines, ready_journal
+from pipeline.store.reserve import BASE, PER_CALL
+from pipeline.store.scan import lines, place
+
+_STORE_LOCK = ".lock"
+
+
+class FileStore:
+    """A folder of runs; see store.base.Store."""
+
+    def __init__(self, root: Path | str, clock: Clock, *, concurrency: int = 4, disk: Disk | None = None) -> None:
+        self.url = f"files:{root}"
+        #: Absolute, so that a later change of folder does not move the store.
+        self.root = Path(os.path.abspath(root))
+        self._clock = clock
+        self._disk = disk or Disk()
+        #: Bytes held back for what may be in flight when the disk is full.
+        self._reserve = BASE + PER_CALL * concurrency
+
+    def create(
+        self, first: bytes, blobs: Sequence[bytes], *, at: datetime, claim: Claim | None = None
+    ) -> tuple[str, FileJournal]:
+        """See store.base.Store.create."""
+        return self._create(first, blobs, minted(at), at, claim)
+
+    def create_named(self, run: str, first: bytes, *, at: datetime) -> FileJournal:
+        """Make a run under a name that the caller chose.
+
+        Raises:
+            RunNotFound: The name cannot be a run's.
+            StoreError: The name is taken.
+            WriteFailed: Nothing was made.
+        """
+        run_id, path = split(run)
+        if path or os.path.lexists(self.root / run_id):
+            raise StoreError(f"A run named {run} cannot be made: the name is taken.", run=run)
+        return self._create(first, (), iter([run_id]), at, None)[1]
+
+    def open(self, run: str, *, reserve: bool = True) -> FileJournal:
+        """See store.base.Store.open; without `reserve` no disk space is held back."""
+        home = self._folder(run)
+        try:
+            if "/" in run:
+                home.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            lock = acquire(self._disk, home, run, self._clock.now())
+        except OSError as error:
+            raise self._refused(f"Run {run} cannot be written to", error) from error
+        try:
+            last_seq, repairs = ready_journal(self._disk, home, run, self._clock.now())
+            return FileJournal(
+                run,
+                home,
+                lock,
+                disk=self._disk,
+                blobs=self._blobs(run),
+                last_seq=last_seq,
+                reserve=self._reserve if reserve else 0,
+                repairs=repairs,
+            )
+        except OSError as error:
+            lock.release()
+            raise self._refused(f"Run {run} cannot be written to", error) from error
+        except BaseException:
+            lock.release()
+            raise
+
+    def read(self, run: str, after: int = 0) -> Iterator[bytes]:
+        """See store.base.Store.read."""
+        home = self._folder(run)
+        try:
+            fd = os.open(home / JOURNAL, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return iter(document_lines(home, run, self._clock.now())[after:])
+        except OSError as error:
+            raise StoreError(f"The journal of run {run} cannot be read: {error.strerror}.", run=run) from error
+        return _read(fd, after)
+
+    def get_blob(self, run: str, blob: str) -> bytes:
+        """See store.base.Store.get_blob."""
+        self._folder(run)
+        return self._blobs(run).get(blob)
+
+    def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
+        """See store.base.Store.heads."""
+        return listing.heads(str(self.root), match, self.get_blob, lambda: self._clock.now().timestamp())
+
+    def delete(self, run: str) -> None:
+        """See store.base.Store.delete."""
+        home = self._folder(run)
+        try:
+            lock = acquire(self._disk, home, run, self._clock.now())
+            try:
+                gone = self.root / f"{REMOVING}{home.name}-{os.urandom(4).hex()}"
+                self._disk.replace(home, gone)
+                self._disk.sync_folder(self.root)
+                shutil.rmtree(gone)
+            finally:
+                lock.release()
+        except OSError as error:
+            raise self._refused(f"Run {run} cannot be removed", error) from error
+
+    def sweep(self, before: datetime) -> list[str]:
+        """Remove folders that were half built or half removed, last touched before `before`; their names."""
+        done = []
+        for name in sorted(os.listdir(self.root) if self.root.is_dir() else ()):
+            path = self.root / name
+            if not name.startswith((BUILDING, REMOVING)) or not _old(path, before.timestamp()):
+                continue
+            with contextlib.suppress(OSError, PipelineError):
+                acquire(self._disk, path, name, self._clock.now()).release()
+                shutil.rmtree(path)
+                done.append(name)
+        return done
+
+    def _create(
+        self, first: bytes, blobs: Sequence[bytes], names: Iterator[str], at: datetime, claim: Claim | None
+    ) -> tuple[str, FileJournal]:
+        try:
+            self.root.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            with brief_lock(self._disk, self.root / _STORE_LOCK):
+                if claim is not None:
+                    refuse_if_held(self.heads, claim, at)
+                run, lock = build(self._disk, self.root, first, blobs, names, at)
+            try:
+                blob_folder = self._blobs(run)
+                return run, FileJournal(
+                    run,
+                    self.root / run,
+                    lock,
+                    disk=self._disk,
+                    blobs=blob_folder,
+                    last_seq=1,
+                    reserve=self._reserve,
+                )
+            except OSError:
+                lock.release()
+                self.delete(run)
+                raise
+        except OSError as error:
+            raise self._refused("No run could be made", error) from error
+
+    def _folder(self, run: str) -> Path:
+        """Where a run lies.
+
+        Raises:
+            RunNotFound: It is not there, or its name is none.
+            StoreError: It is a link, or belongs to another user.
+        """
+        run_id, path = split(run)
+        home = self.root / run_id
+        try:
+            info = os.lstat(home)
+        except OSError:
+            raise RunNotFound(f"There is no run {run}.", hint="`list` shows the runs there are.", run=run) from None
+        if os.path.islink(home) or not home.is_dir():
+            raise StoreError(f"Run {run} is a link or no folder, so it is not touched.", run=run)
+        if info.st_uid != os.geteuid():
+            raise StoreError(f"Run {run} belongs to another user ({info.st_uid}), so it is not touched.", run=run)
+        return folder(self.root, run) if path else home
+
+    def _blobs(self, run: str) -> BlobFolder:
+        return BlobFolder(self.root / split(run)[0] / BLOBS, self._disk)
+
+    def _refused(self, what: str, error: OSError) -> WriteFailed:
+        return WriteFailed(f"{what}: {error.strerror or error}.", hint="Check the folder and its disk.", fatal=False)
+
+
+def _read(fd: int, after: int) -> Iterator[bytes]:
+    try:
+        start = place(fd, os.fstat(fd).st_size, after) if after else 0
+        yield from lines(fd, start, after)
+    finally:
+        os.close(fd)
+
+
+def _old(path: Path, before: float) -> bool:
+    try:
+        return not path.is_symlink() and path.is_dir() and os.lstat(path).st_mtime < before
+    except OSError:
+        return False

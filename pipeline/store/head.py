@@ -1,0 +1,104 @@
+"""The head document as a file, checkpoint.json: a top-level key a line, sealed with a CRC. A view, never the truth."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+HEAD = "checkpoint.json"
+
+_encode = json.JSONEncoder(separators=(", ", ": "), allow_nan=False).encode
+_SEAL = b',\n  "crc": "'
+_TAIL = len(_SEAL) + 8 + len(b'"\n}\n')
+_MISSING = object()
+
+
+def head_bytes(document: Mapping[str, Any]) -> bytes:
+    """The document as people read it and as `HeadText` scans it: each top-level key begins a line of its own.
+
+    Raises:
+        ValueError: It holds NaN or an infinity.
+        TypeError: It holds something that is not JSON.
+    """
+    rows = [f"  {_encode(key)}: {_rows(value)}" for key, value in document.items() if key != "crc"]
+    body = ("{\n" + ",\n".join(rows)).encode("ascii")
+    return body + _SEAL + b'%08x"\n}\n' % zlib.crc32(body)
+
+
+def _rows(value: Any) -> str:
+    if isinstance(value, (list, tuple)) and value and isinstance(value[0], dict):
+        return "[\n" + ",\n".join("    " + _encode(item) for item in value) + "\n  ]"
+    return _encode(value)
+
+
+def sealed(raw: bytes) -> bool:
+    """Whether these bytes are a head as `head_bytes` wrote it, unharmed."""
+    return raw[-_TAIL:-12] == _SEAL and raw[-12:] == b'%08x"\n}\n' % zlib.crc32(raw[:-_TAIL])
+
+
+def parse_head(raw: bytes) -> dict[str, Any] | None:
+    """The document of a file, ours or any other's; None if it is no JSON object."""
+    try:
+        document = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(document, dict):
+        return None
+    document.pop("crc", None)
+    return document
+
+
+class HeadText(Mapping[str, Any]):
+    """A sealed head that is parsed only as far as it is asked: a filter over thousands of runs reads a few keys."""
+
+    def __init__(self, raw: bytes, changed: Mapping[str, Any]) -> None:
+        self._raw = raw
+        self._changed = changed
+        self._whole: dict[str, Any] | None = None
+
+    def whole(self) -> dict[str, Any]:
+        """The plain document."""
+        if self._whole is None:
+            self._whole = {**(parse_head(self._raw) or {}), **self._changed}
+        return self._whole
+
+    def __getitem__(self, key: str) -> Any:
+        value = self._changed.get(key, _MISSING) if self._whole is None else self._whole.get(key, _MISSING)
+        if value is _MISSING and self._whole is None:
+            value = scan_key(self._raw, key)
+            if value is _MISSING:
+                value = self.whole().get(key, _MISSING)
+        if value is _MISSING:
+            raise KeyError(key)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.whole())
+
+    def __len__(self) -> int:
+        return len(self.whole())
+
+
+def scan_key(raw: bytes, key: str) -> Any:
+    """The value of a top-level key that stands on one line of a sealed head; else a mark that is no JSON value.
+
+    A text in JSON holds no bare newline, so a line that begins with two spaces and a quote is a top-level key.
+    """
+    mark = b'\n  "%s": ' % key.encode()
+    begin = raw.find(mark)
+    if begin < 0:
+        return _MISSING
+    begin += len(mark)
+    value = raw[begin : raw.index(b"\n", begin)].rstrip(b",")
+    try:
+        return json.loads(value)
+    except ValueError:
+        return _MISSING
+
+
+def scan_int(raw: bytes, key: str) -> int:
+    """A top-level whole number; -1 where there is none."""
+    value = scan_key(raw, key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else -1

@@ -1,0 +1,86 @@
+"""A checkpoint.json without a journal (the original system's, or a copy by hand) as the first records of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from pipeline.clock import iso, parse_iso
+from pipeline.errors import CheckpointCorrupt, InvalidValue
+from pipeline.records.codec import encode_fact, encode_line
+from pipeline.records.kinds import RunStarted, Snapshot
+from pipeline.records.run import COMPLETED, IN_PROGRESS
+from pipeline.records.values import encode_value
+
+_PATH = re.compile(r"[^#/]+#[0-9]+(/[^#/]+#[0-9]+)*")
+
+
+def import_lines(document: Mapping[str, Any], now: datetime, source: str = "import") -> list[bytes]:
+    """run_started and snapshot, dated as the document says.
+
+    Raises:
+        CheckpointCorrupt: The document cannot be a run's.
+    """
+    if problem := document_problem(document):
+        raise CheckpointCorrupt(f"checkpoint.json cannot be taken over: {problem}.")
+    params = {name: document[name] for name in ("subject", "level") if document.get(name) is not None}
+    started = RunStarted(
+        pipeline=str(document.get("pipeline") or "lessons"),
+        params=_mapping(document.get("params")) or params,
+        identity=_mapping(document.get("identity")),
+        execution={},
+        claim=document.get("claim"),
+    )
+    began, changed = _time(document.get("started_at"), now), _time(document.get("updated_at"), now)
+    return [
+        encode_line(1, began, 1, encode_fact(started)),
+        encode_line(2, changed, 1, encode_fact(Snapshot(document=document, source=source))),
+    ]
+
+
+def document_problem(document: Any) -> str:
+    """Why a document is not a run's; "" if it is one."""
+    if not isinstance(document, Mapping):
+        return "it is no JSON object"
+    steps = document.get("completed_steps", [])
+    if not isinstance(steps, list):
+        return "completed_steps is no list"
+    for number, step in enumerate(steps, 1):
+        if not isinstance(step, Mapping) or not isinstance(step.get("step"), str) or not step["step"]:
+            return f"step {number} in completed_steps has no name"
+        if not _PATH.fullmatch(str(step.get("path") or "a#1")):
+            return f"the path of step {step['step']} is not a node and its visit"
+        if not isinstance(step.get("outputs") or {}, Mapping):
+            return f"the outputs of step {step['step']} are no object"
+        if not isinstance(step.get("duration_seconds") or 0, (int, float)):
+            return f"the duration of step {step['step']} is no number"
+    if not {"completed_steps", "status", "pipeline"} & set(document):
+        return "it has neither status nor pipeline nor completed_steps"
+    try:
+        encode_value(dict(document), "checkpoint.json")
+    except InvalidValue as error:
+        return str(error)
+    return ""
+
+
+def imported_view(document: Mapping[str, Any], run: str) -> dict[str, Any]:
+    """How a run that is not taken over yet is listed: the document, under the name of its folder."""
+    view = {**document, "run_id": run, "imported": True}
+    view.setdefault("status", IN_PROGRESS)
+    view.setdefault("status_detail", None)
+    if view["status"] == COMPLETED:
+        view["status_detail"] = None
+    return view
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def _time(text: Any, now: datetime) -> str:
+    try:
+        return iso(parse_iso(text))
+    except (TypeError, ValueError):
+        return iso(now)

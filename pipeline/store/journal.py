@@ -1,0 +1,198 @@
+"""The one writer of a run's files: appends, syncs, and what it does when the disk refuses. Knows lines, not facts."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pipeline.errors import StoreError, WriteFailed
+from pipeline.records.codec import line_body, line_seq
+from pipeline.store.blobs import BlobFolder
+from pipeline.store.disk import NO_SPACE, Disk, write_file
+from pipeline.store.emergency import EmergencyFile
+from pipeline.store.head import HEAD, head_bytes
+from pipeline.store.lock import OwnerLock, drop_in_children
+from pipeline.store.repair import Repair
+from pipeline.store.reserve import Reserve
+from pipeline.store.scan import lines as scan_lines
+from pipeline.store.scan import place
+
+JOURNAL = "journal.jsonl"
+_RETRIES = 3
+
+
+class FileJournal:
+    """An open journal; see store.base.Journal. One thread at a time."""
+
+    def __init__(
+        self,
+        run: str,
+        folder: Path,
+        lock: OwnerLock,
+        *,
+        disk: Disk,
+        blobs: BlobFolder,
+        last_seq: int,
+        reserve: int,
+        repairs: Sequence[Repair] = (),
+    ) -> None:
+        self.run_id = run
+        self.last_seq = last_seq
+        self.repairs: Sequence[Sequence[Any]] = repairs
+        self._folder = folder
+        self._lock = lock
+        self._disk = disk
+        self._blobs = blobs
+        self._emergency = EmergencyFile(run)
+        #: What was written since the last sync: lost by a power cut, so it goes into an emergency file.
+        self._loose: list[bytes] = []
+        #: Where the last durable line ends, and its seq.
+        self._durable = (0, 0)
+        self._fd = -1
+        self._reserve = Reserve(disk, folder, reserve)
+        try:
+            self._fd = disk.open(folder / JOURNAL, os.O_RDWR | os.O_APPEND)
+        except OSError:
+            self._reserve.free()
+            raise
+        #: Bytes of the journal so far; what a head that follows records as journal_bytes.
+        self.size = os.fstat(self._fd).st_size
+        self._durable = (self.size, last_seq)
+        drop_in_children(self)
+
+    @property
+    def strained(self) -> bool:
+        """The disk is full and the reserve is in use: record what is in flight, start nothing."""
+        return self._reserve.released
+
+    def append(self, first_seq: int, lines: Sequence[bytes], sync: bool = True) -> None:
+        """See store.base.Journal.append."""
+        if self._fd < 0:
+            self._refuse(b"".join(lines))
+        if first_seq != self.last_seq + 1:
+            lines = self._unseen(first_seq, lines)
+        data = lines[0] if len(lines) == 1 else b"".join(lines)
+        try:
+            if data and self._disk.write(self._fd, data) != len(data):
+                raise OSError(errno.ENOSPC, "only part of it fitted")
+        except OSError as error:
+            self._write_again(data, error)
+        self.last_seq += len(lines)
+        self.size += len(data)
+        if not sync:
+            self._loose.append(data)
+            return
+        try:
+            self._disk.sync(self._fd)
+        except OSError as error:
+            self._give_up(data, error)
+        self._durable = (self.size, self.last_seq)
+        if self._loose:
+            self._loose.clear()
+
+    def put_blob(self, data: bytes) -> str:
+        """See store.base.Journal.put_blob."""
+        if self._fd < 0:
+            self._refuse(b"")
+        try:
+            return self._blobs.put(data)
+        except WriteFailed as error:
+            cause = error.__cause__
+            if not (isinstance(cause, OSError) and cause.errno in NO_SPACE and self._reserve.free()):
+                raise
+            return self._blobs.put(data)
+
+    def get_blob(self, blob: str) -> bytes:
+        """See store.base.Journal.get_blob."""
+        return self._blobs.get(blob)
+
+    def write_head(self, document: Mapping[str, Any], durable: bool) -> None:
+        """See store.base.Journal.write_head. On a full disk the space is left to the records."""
+        if self._fd < 0 or (self.strained and not durable):
+            return
+        aside = self._folder / ".checkpoint.new"
+        with contextlib.suppress(OSError):
+            write_file(self._disk, aside, head_bytes(document), sync=durable, replace=True)
+            self._disk.replace(aside, self._folder / HEAD)
+            if durable:
+                self._disk.sync_folder(self._folder)
+
+    def close(self) -> None:
+        """Make durable what was written, and give up ownership; idempotent."""
+        if self._fd >= 0 and self._loose:
+            with contextlib.suppress(OSError):
+                self._disk.sync(self._fd)
+        self._shut()
+        self._emergency.close()
+        self._lock.release()
+
+    def drop(self) -> None:
+        """In a forked child: the parent owns the run, so nothing here writes any more."""
+        self._shut()
+        self._emergency.close()
+
+    def _shut(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        self._reserve.close()
+
+    def _unseen(self, first_seq: int, lines: Sequence[bytes]) -> Sequence[bytes]:
+        """Those lines that do not stand in the journal already.
+
+        Raises:
+            StoreError: A seq holds another fact, or would leave a hole.
+        """
+        if first_seq > self.last_seq + 1:
+            raise StoreError(f"Record {first_seq} cannot follow record {self.last_seq}.", seq=first_seq)
+        after, known = first_seq - 1, self.last_seq + 1 - first_seq
+        stored = {line_seq(line): line for line in scan_lines(self._fd, place(self._fd, self.size, after), after)}
+        for seq, line in enumerate(lines[:known], first_seq):
+            if seq not in stored or line_body(stored[seq]) != line_body(line):
+                raise StoreError(f"Record {seq} holds another fact.", seq=seq)
+        return lines[known:]
+
+    def _write_again(self, data: bytes, error: OSError) -> None:
+        """Write after a refusal, from a clean end of file; frees the reserve where space ran out.
+
+        Raises:
+            WriteFailed: Refused again and again; the lines are in an emergency file, the journal is as before.
+        """
+        for _ in range(_RETRIES):
+            try:
+                self._disk.truncate(self._fd, self.size)
+                if error.errno in NO_SPACE:
+                    self._reserve.free()
+                if self._disk.write(self._fd, data) == len(data):
+                    return
+            except OSError as again:
+                error = again
+        with contextlib.suppress(OSError):
+            self._disk.truncate(self._fd, self.size)
+        self._emergency.add(data)
+        raise self._failed(f"The disk refused a write ({error.strerror}).", fatal=False) from error
+
+    def _give_up(self, data: bytes, error: OSError) -> NoReturn:
+        """After a failed sync nobody knows what the file holds, and a second sync would lie: leave it for good."""
+        self.size, self.last_seq = self._durable
+        self._emergency.add(b"".join([*self._loose, data]))
+        self._loose.clear()
+        self._shut()
+        raise self._failed(f"The disk could not make a record durable ({error.strerror}).", fatal=True) from error
+
+    def _refuse(self, data: bytes) -> NoReturn:
+        """A closed journal takes nothing; after a failed sync what is still in flight goes where the rest went."""
+        if self._emergency.path and self._lock.held:
+            self._emergency.add(data)
+        raise self._failed("The journal is closed.", fatal=True)
+
+    def _failed(self, what: str, *, fatal: bool) -> WriteFailed:
+        path = self._emergency.path
+        hint = "Free space on the disk, then resume the run."
+        if path:
+            hint = f"Then append what was kept: recover {self.run_id} {path}"
+        return WriteFailed(what, hint=hint, fatal=fatal, emergency=path, run=self.run_id)

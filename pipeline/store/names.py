@@ -1,0 +1,69 @@
+"""Run names: which are allowed, in which order they stand, and where they lie. No name leads out of the store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from pipeline.errors import RunNotFound
+
+#: Folders being built, and folders being removed: never runs.
+BUILDING, REMOVING = ".new-", ".deleted-"
+#: Where sub-journals lie below their run.
+PARTS = "parts"
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_MINTED = 15
+
+
+def is_id(name: str) -> bool:
+    """Whether a folder of this name can be a run."""
+    return _ID.fullmatch(name) is not None
+
+
+def split(run: str) -> tuple[str, str]:
+    """The id and the path ("" for the run itself) of a run name `ID[/PATH]`.
+
+    Raises:
+        RunNotFound: It is no possible name of a run.
+    """
+    run_id, _, path = run.partition("/")
+    frames_bad = path and any(frame in ("", ".", "..") or "\0" in frame for frame in path.split("/"))
+    if not is_id(run_id) or frames_bad or (run.endswith("/")) or len(path) > 200:
+        raise RunNotFound(
+            f"{run!r} is not the name of a run.", hint="Names are letters, digits, '.', '_' and '-'.", run=run
+        )
+    return run_id, path
+
+
+def folder(root: Path, run: str) -> Path:
+    """Where a run, or its sub-journal, lies."""
+    run_id, path = split(run)
+    return root / run_id / PARTS / quote(path, safe="") if path else root / run_id
+
+
+def minted(at: datetime, taken: Iterable[str] = ()) -> Iterator[str]:
+    """Ids for a run that begins at `at`: YYYYMMDD_HHMMSS, then _02, _03, … after the highest in `taken`."""
+    base = at.astimezone(UTC).strftime("%Y%m%d_%H%M%S")
+    last = 0
+    for name in taken:
+        if name == base:
+            last = max(last, 1)
+        elif name.startswith(base + "_") and name[_MINTED + 1 :].isdigit():
+            last = max(last, int(name[_MINTED + 1 :]))
+    if not last:
+        yield base
+    number = max(last, 1)
+    while True:
+        number += 1
+        yield f"{base}_{number:02d}"
+
+
+def newest_first(names: list[str]) -> list[str]:
+    """Ids in descending order; _100 stands before _99."""
+    if max(map(len, names), default=0) <= _MINTED + 3:
+        return sorted(names, reverse=True)
+    return sorted(names, key=lambda name: (name[:_MINTED], len(name), name), reverse=True)

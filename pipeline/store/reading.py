@@ -1,0 +1,75 @@
+"""Reading runs back from any store: their records, their state, and which run a text means. Never writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pipeline.errors import RunNotFound, SchemaTooNew
+from pipeline.records.codec import Record
+from pipeline.records.fold import fold
+from pipeline.records.kinds import FORMAT, RunStarted
+from pipeline.records.run import RunState
+from pipeline.store.base import Account, Store
+from pipeline.store.view import records_in
+
+LATEST = "latest"
+_SHOWN = 5
+
+
+def records(store: Store, run_id: str) -> Iterator[Record]:
+    """All readable records of a run; a gap stands where some are missing.
+
+    Raises:
+        RunNotFound: No such run.
+        SchemaTooNew: A newer version wrote it.
+    """
+    for record in records_in(store.read(run_id)):
+        fact = record.fact
+        if isinstance(fact, RunStarted) and fact.format > FORMAT:
+            raise SchemaTooNew(
+                f"Run {run_id} was written by a newer version of this program.", hint="Upgrade, then try again."
+            )
+        yield record
+
+
+def load(store: Store, run_id: str) -> RunState:
+    """What a run's records say, damaged ones left out; of a corrupt run the calls and the money.
+
+    Raises:
+        RunNotFound, SchemaTooNew: As `records`.
+    """
+    return fold(run_id, records(store, run_id))
+
+
+def resolve(store: Store, text: str) -> str:
+    """The run that a person means: an exact id, else `latest`, else the only id that begins so.
+
+    Raises:
+        RunNotFound: None, or several; names the candidates.
+    """
+    names = []
+    for head in store.heads():
+        if text in (head.run_id, LATEST):
+            return head.run_id
+        if head.run_id.startswith(text):
+            names.append(head.run_id)
+    if len(names) == 1 and text:
+        return names[0]
+    if not names or not text:
+        raise RunNotFound(f"There is no run {text!r}.", hint="`list` shows the runs there are.", run=text)
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    raise RunNotFound(f"{text!r} may mean {shown}.", hint="Type more of the id.", run=text, candidates=names)
+
+
+def kept_spend(store: Store, account: Account) -> Mapping[str, Mapping[str, Any]]:
+    """Sums of runs that are really gone: a row counts only while no run of that id exists."""
+    return {run: sums for run, sums in account.kept().items() if not _exists(store, run)}
+
+
+def _exists(store: Store, run: str) -> bool:
+    try:
+        store.read(run)
+    except RunNotFound:
+        return False
+    return True

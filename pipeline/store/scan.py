@@ -1,0 +1,141 @@
+"""Which lines of a journal file are whole, and which bytes are damaged. Reads; never repairs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pipeline.records.codec import LineDamaged, check_line, line_seq
+
+_BLOCK = 1 << 20
+#: The first window of a bisection step; grows where lines are longer.
+_WINDOW = 1 << 13
+_END = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
+_START = b'{"seq":'
+
+
+class Piece(NamedTuple):
+    """A stretch of the file: a whole line (seq > 0; without its newline), or damaged bytes (seq 0)."""
+
+    seq: int
+    offset: int
+    data: bytes
+
+
+def pieces(fd: int, offset: int = 0, after: int = 0) -> Iterator[Piece]:
+    """The file from `offset` on: whole lines with growing seq > after, and every damaged stretch between them.
+
+    A whole line whose seq does not grow stands where it cannot belong: it counts as damaged.
+    """
+    last = after
+    for start, raw in _raw_lines(fd, offset):
+        try:
+            check_line(raw)
+            seq = line_seq(raw)
+        except (LineDamaged, ValueError):
+            found = _salvage(start, raw)
+        else:
+            if seq > last:
+                last = seq
+                yield Piece(seq, start, raw)
+            elif seq > after:
+                yield Piece(0, start, raw)
+            continue
+        for piece in found:
+            if piece.seq == 0 or piece.seq > last:
+                last = piece.seq or last
+                yield piece
+
+
+def lines(fd: int, offset: int = 0, after: int = 0) -> Iterator[bytes]:
+    """The whole lines with seq > after, in order."""
+    for piece in pieces(fd, offset, after):
+        if piece.seq:
+            yield piece.data
+
+
+def _raw_lines(fd: int, offset: int) -> Iterator[tuple[int, bytes]]:
+    rest: list[bytes] = []
+    at = offset
+    while block := os.pread(fd, _BLOCK, offset):
+        offset += len(block)
+        parts = block.split(b"\n")
+        if len(parts) == 1:
+            rest.append(block)
+            continue
+        parts[0] = b"".join([*rest, parts[0]])
+        rest = [parts.pop()]
+        for part in parts:
+            if part:
+                yield at, part
+            at += len(part) + 1
+    if last := b"".join(rest):
+        yield at, last
+
+
+def _salvage(start: int, raw: bytes) -> Iterator[Piece]:
+    """Whole lines inside a damaged stretch: what stands there if a newline was lost, or junk before a line."""
+    at = 0
+    while (begin := raw.find(_START, at)) >= 0:
+        line = _line_from(raw, begin)
+        if line is None:
+            nxt = raw.find(_START, begin + 1)
+            if nxt < 0:
+                break
+            yield Piece(0, start + at, raw[at:nxt])
+            at = nxt
+            continue
+        if begin > at:
+            yield Piece(0, start + at, raw[at:begin])
+        yield Piece(line_seq(line), start + begin, line)
+        at = begin + len(line)
+    if at < len(raw):
+        yield Piece(0, start + at, raw[at:])
+
+
+def _line_from(raw: bytes, begin: int) -> bytes | None:
+    for end in _END.finditer(raw, begin):
+        line = raw[begin : end.end()]
+        try:
+            line_seq(check_line(line))
+        except (LineDamaged, ValueError):
+            continue
+        return line
+    return None
+
+
+def place(fd: int, size: int, after: int) -> int:
+    """An offset at or before the first line with seq > after, near it: a bisection over the file."""
+    low, high = 0, size
+    while high - low > _WINDOW:
+        middle = (low + high) // 2
+        found = _first_line(fd, middle, high)
+        if found is None or found.seq > after:
+            high = middle
+        else:
+            low = found.offset
+            if found.seq == after:
+                break
+    return low
+
+
+def _first_line(fd: int, offset: int, limit: int) -> Piece | None:
+    """The first whole line that begins after `offset` and before `limit`."""
+    window = _WINDOW
+    while True:
+        data = os.pread(fd, window, offset)
+        begin = data.find(b"\n") + 1
+        while begin and begin < len(data) and offset + begin < limit:
+            end = data.find(b"\n", begin)
+            if end < 0:
+                break
+            try:
+                line = check_line(data[begin:end])
+                return Piece(line_seq(line), offset + begin, line)
+            except (LineDamaged, ValueError):
+                begin = end + 1
+        if len(data) < window or offset + (begin or len(data)) >= limit:
+            return None
+        window *= 4
