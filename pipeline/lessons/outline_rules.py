@@ -67,17 +67,20 @@ def _references(course: Course, entries: Sequence[OutlineEntry]) -> Iterator[str
                 yield f"{where}: {ref} is cross-cutting; it belongs in cross_cutting, not in outcome_refs"
             elif ref not in outcomes:
                 yield f"{where}: there is no outcome {ref} in the catalogue"
-        for ref in entry.points:
-            if ref not in owner:
-                yield f"{where}: there is no point {ref} in the catalogue"
-            elif owner[ref] not in entry.outcome_refs:
-                yield f"{where}: point {ref} belongs to {owner[ref]}, which is not in outcome_refs"
-        for ref in entry.outcome_refs:
-            if ref in outcomes and ref not in {owner.get(point) for point in entry.points}:
+            elif ref not in {owner.get(point) for point in entry.points}:
                 yield f"{where}: no point of {ref} is listed"
-        for ref in entry.cross_cutting:
-            if ref not in across:
-                yield f"{where}: {ref} is not a cross-cutting outcome"
+        yield from (
+            f"{where}: {ref} is not a cross-cutting outcome" for ref in entry.cross_cutting if ref not in across
+        )
+        yield from _points(where, entry, owner)
+
+
+def _points(where: str, entry: OutlineEntry, owner: Mapping[str, str]) -> Iterator[str]:
+    for ref in entry.points:
+        if ref not in owner:
+            yield f"{where}: there is no point {ref} in the catalogue"
+        elif owner[ref] not in entry.outcome_refs:
+            yield f"{where}: point {ref} belongs to {owner[ref]}, which is not in outcome_refs"
 
 
 def _coverage(course: Course, plan: Plan, entries: Sequence[OutlineEntry]) -> Iterator[str]:

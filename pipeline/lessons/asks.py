@@ -1,0 +1,223 @@
+"""The requests: which prompts, in which order, with which data; the shared prefix first, so that it is cached.
+
+`request.data`, and the same JSON between <task_data> marks at the end of the message, is:
+
+- outline: {"kind", "course", "lessons", "plan" (plan.Plan.to_json), "previous", "faults"}
+- entry:   {"kind", "course", "order", "entries" (this one and those it may build on), "previous", "faults"}
+- lesson:  {"kind", "course", "entry" (scheme.Entry), "entries" (those it builds on), "previous", "faults"}
+- critic:  {"kind", "course", "entry", "lesson", "checks"}
+
+"course" is the pinned catalogue cut to the outcomes the task is about. "previous" (null at first) is
+the answer that was not accepted, "faults" says why.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from pipeline.lessons.casting import cast
+from pipeline.lessons.course import Course, Group
+from pipeline.lessons.critique import CRITIQUE_SCHEMA, Critique
+from pipeline.lessons.fields import wire_schema
+from pipeline.lessons.levels import level_text
+from pipeline.lessons.plan import Plan
+from pipeline.lessons.prompts import render
+from pipeline.lessons.scheme import ENTRY_SCHEMA, OUTLINE_SCHEMA, Entry, EntryDetails, Outline, OutlineEntry
+from pipeline.lessons.schemas import LESSON_SCHEMA, Lesson
+from pipeline.llm.base import Message, Request, Segment
+
+#: Output tokens a reply may take, thinking included; a truncated one is asked again with more.
+MAX_TOKENS = {"entry": 4_000, "lesson": 20_000, "critic": 10_000}
+#: An exam is as long as several lessons.
+MOCK_TOKENS = 40_000
+#: For an outline: some, and so many for each lesson.
+OUTLINE_TOKENS, OUTLINE_TOKENS_EACH = 4_000, 300
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An answer that was not accepted."""
+
+    #: The JSON value, or None where the text was no JSON.
+    value: Any
+    #: One sentence each.
+    faults: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Asks:
+    """Builds every request of a run from its pinned prompts, course, model and effort."""
+
+    course: Course
+    #: Prompt texts by name, as `load_prompts` gives them.
+    prompts: Mapping[str, str]
+    model: str
+    effort: str | None = None
+
+    def outline(self, plan: Plan, draft: Draft | None = None) -> Request:
+        """The request for the outline of the whole scheme."""
+        text = self._text("outline", lessons=str(plan.lessons), counts=_counts(plan), reach=_reach(plan))
+        data = {"kind": "outline", "course": self.course.to_json(), "lessons": plan.lessons, "plan": plan.to_json()}
+        most = OUTLINE_TOKENS + OUTLINE_TOKENS_EACH * plan.lessons
+        return self._request([self._shared()], text, data, Outline, OUTLINE_SCHEMA, draft, most)
+
+    def entry(self, entries: Sequence[OutlineEntry], order: int, draft: Draft | None = None) -> Request:
+        """The request for the details of one lesson of an outline."""
+        entry = entries[order - 1]
+        near = [other.model_dump(mode="json") for other in _near(entries, entry)]
+        data = {"kind": "entry", "course": self._about([entry]), "order": order, "entries": near}
+        system = [self._shared(), Segment(self._scheme(entries) + "\n" + self.prompts["entry"], cache=True)]
+        text = self._text("detail", order=str(order))
+        return self._request(system, text, data, EntryDetails, ENTRY_SCHEMA, draft, MAX_TOKENS["entry"])
+
+    def lesson(self, entries: Sequence[Entry], order: int, draft: Draft | None = None) -> Request:
+        """The request for one lesson of a scheme."""
+        entry = entries[order - 1]
+        used = [other.model_dump(mode="json") for other in entries if other.order in entry.prerequisites]
+        data = {
+            "kind": "lesson",
+            "course": self._about([entry]),
+            "entry": entry.model_dump(mode="json"),
+            "entries": used,
+        }
+        system = [self._shared(), Segment(self._scheme(entries) + "\n" + self.prompts["lesson"], cache=True)]
+        people, places = cast(order)
+        text = self._text(
+            "write",
+            order=str(order),
+            lesson_type=entry.lesson_type,
+            people=", ".join(people),
+            places=", ".join(places),
+        )
+        most = MOCK_TOKENS if entry.lesson_type == "mock_exam" else MAX_TOKENS["lesson"]
+        return self._request(system, text, data, Lesson, LESSON_SCHEMA, draft, most)
+
+    def critic(
+        self, entry: Entry, lesson: Mapping[str, Any], checks: Sequence[str], again: Sequence[str] = ()
+    ) -> Request:
+        """The request for one judgement; `again`: what was wrong with the form before."""
+        data = {
+            "kind": "critic",
+            "course": self._about([entry]),
+            "entry": entry.model_dump(mode="json"),
+            "lesson": dict(lesson),
+            "checks": list(checks),
+        }
+        text = self._text("judge", order=str(entry.order))
+        draft = Draft(None, again) if again else None
+        critic = render("critic", self.prompts["critic"], self._frame())
+        return self._request(
+            [Segment(critic, cache=True)], text, data, Critique, CRITIQUE_SCHEMA, draft, MAX_TOKENS["critic"]
+        )
+
+    def _request(
+        self,
+        system: Sequence[Segment],
+        text: str,
+        data: dict[str, Any],
+        answer: type[BaseModel],
+        schema: tuple[str, int],
+        draft: Draft | None,
+        max_tokens: int,
+    ) -> Request:
+        if data["kind"] != "critic":
+            # The critic never sees an earlier version or its scores.
+            data |= {"previous": draft.value if draft else None, "faults": list(draft.faults) if draft else []}
+        if draft is not None:
+            faults = "\n".join(f"- {fault}" for fault in draft.faults)
+            text = f"{text}\n{self._text('revision', faults=faults)}"
+        return Request(
+            model=self.model,
+            messages=(Message("user", f"{text}\n<task_data>\n{task_json(data)}\n</task_data>"),),
+            system=tuple(system),
+            schema=wire_schema(answer),
+            schema_id=schema[0],
+            schema_version=schema[1],
+            max_tokens=max_tokens,
+            effort=self.effort,
+            label=str(data["kind"]),
+            data=data,
+        )
+
+    def _text(self, name: str, **values: str) -> str:
+        return render(name, self.prompts[name], values)
+
+    def _frame(self) -> dict[str, str]:
+        return {"level": level_text(self.course.level), "course": course_text(self.course)}
+
+    def _shared(self) -> Segment:
+        return Segment(render("shared", self.prompts["shared"], self._frame()), cache=True)
+
+    def _scheme(self, entries: Iterable[OutlineEntry]) -> str:
+        lines = [f"{row.order}: {row.lesson_type}, {', '.join(row.points)}: {row.label}" for row in entries]
+        return self._text("scheme", scheme="\n".join(lines))
+
+    def _about(self, entries: Sequence[OutlineEntry]) -> dict[str, Any]:
+        """The course cut to the outcomes that these entries name."""
+        wanted = {ref for entry in entries for ref in (*entry.outcome_refs, *entry.cross_cutting)}
+        full = self.course.to_json()
+        groups = [
+            {**group, "outcomes": [out for out in group["outcomes"] if out["id"] in wanted]} for group in full["groups"]
+        ]
+        kept = {key: full[key] for key in ("id", "subject", "level", "title", "code", "course_id", "assessment")}
+        return {**kept, "groups": [group for group in groups if group["outcomes"]]}
+
+
+def task_json(data: Mapping[str, Any]) -> str:
+    """The data as they stand in the message: JSON with sorted keys; what UTF-8 cannot say is escaped."""
+    text = json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def course_text(course: Course) -> str:
+    """The course as prompts show it: groups, outcomes and points with their ids."""
+    lines = [f"{course.title}, {course.code}, SCQF level {course.scqf.level}."]
+    for group in course.groups:
+        lines += ["", _group_line(group)]
+        for out in group.outcomes:
+            lines.append(f"{out.id}: {out.title}")
+            for point in out.points:
+                skills = f" ({'; '.join(point.skills)})" if point.skills else ""
+                lines.append(f"- {point.id}: {point.text}{skills}")
+    lines += ["", "Assessment:"]
+    for part in course.assessment.components:
+        facts = part.model_dump(exclude_none=True, exclude={"id", "title"}, exclude_defaults=True)
+        lines.append(f"- {part.id}: {part.title}; " + ", ".join(f"{key} {value}" for key, value in facts.items()))
+    return "\n".join([*lines, "", "Marking:", *(f"- {line}" for line in course.marking)])
+
+
+def _group_line(group: Group) -> str:
+    notes = [group.kind.replace("_", " "), group.code]
+    if group.weight:
+        notes.append(f"{group.weight.min} to {group.weight.max} % of each paper")
+    if group.cross_cutting:
+        notes.append("cross-cutting")
+    return f"## {group.title} ({', '.join(note for note in notes if note)})"
+
+
+def _near(entries: Sequence[OutlineEntry], entry: OutlineEntry) -> list[OutlineEntry]:
+    """An entry, and the earlier ones it may build on: its block, its outcomes, the three before it."""
+
+    def kin(other: OutlineEntry) -> bool:
+        shares = other.block == entry.block or bool(set(other.outcome_refs) & set(entry.outcome_refs))
+        return other.order < entry.order and (shares or other.order >= entry.order - 3)
+
+    return [*(other for other in entries if kin(other)), entry]
+
+
+def _counts(plan: Plan) -> str:
+    return ", ".join(f"{number} {kind}" for kind, number in plan.counts.items())
+
+
+def _reach(plan: Plan) -> str:
+    if not plan.not_covered:
+        return "Every outcome of the course is taught, with all its points."
+    return (
+        f"So few lessons cannot reach the whole course. Teach all points of these outcomes, in this order, "
+        f"and nothing of the others: {', '.join(plan.covered)}."
+    )
