@@ -71,7 +71,7 @@ def completion(shell: str) -> None:
     bash:  source <(./pipeline.sh completion bash)
     zsh:   source <(./pipeline.sh completion zsh)
     fish:  ./pipeline.sh completion fish | source
-    """
+    """  # noqa: D301 - click reads the backspace
     program = shlex.quote(str(settings.home() / _NAME))
     text = SCRIPTS[shell].replace("@VARIABLE@", COMPLETE_VARIABLE).replace("@NAME@", _NAME)
     say(text.replace("@PROGRAM@", program).rstrip("\n"))

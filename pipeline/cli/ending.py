@@ -29,7 +29,7 @@ def watched(options: LessonsOptions, start: Callable[[Listener, Ask | None], Run
     except PipelineError as error:
         shown.close()
         if options.json:
-            quietly(lambda: say_json({"type": "error", "error": error_json(error), "exit_code": error.exit_code}))
+            _tell_error(error)
         raise
     finally:
         shown.close()
@@ -39,6 +39,11 @@ def watched(options: LessonsOptions, start: Callable[[Listener, Ask | None], Run
         for line in failure_lines(result):
             warn(line)
     return code
+
+
+def _tell_error(error: PipelineError) -> None:
+    """The error as the last object of `--json`."""
+    quietly(lambda: say_json({"type": "error", "error": error_json(error), "exit_code": error.exit_code}))
 
 
 def quietly(write: Callable[[], None]) -> None:

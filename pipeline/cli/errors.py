@@ -29,8 +29,13 @@ def three_lines(what: str, saved: str = "", command: str = "") -> list[str]:
     if saved:
         lines.append(f"Saved: {one_line(saved)}")
     if command:
-        lines.append(f"Go on: {one_line(command)}")
+        lines.append(hint_line(command))
     return lines
+
+
+def hint_line(hint: str) -> str:
+    """The way on: a command, or an advice."""
+    return f"Go on: {one_line(hint)}" if hint.startswith("./pipeline.sh") else f"Hint: {one_line(hint)}"
 
 
 def exit_code_of(error: Any) -> int:
@@ -49,8 +54,9 @@ def report(error: BaseException) -> int:
         warn("Stopped; nothing was changed.")
         return RunInterrupted.exit_code
     if isinstance(error, PipelineError | RunInterrupted):
-        for line in three_lines(error.message, command=error.hint):
-            warn(line)
+        warn(f"Error: {one_line(error.message)}")
+        if error.hint:
+            warn(hint_line(error.hint))
         return error.exit_code
     if isinstance(error, OSError) and error.filename is not None:
         warn(f"Error: {error.filename}: {error.strerror or error}")

@@ -18,7 +18,7 @@ from pipeline.settings import LessonsOptions, option_fields, option_name, parse_
 _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
-class Usd(click.ParamType):
+class Usd(click.ParamType[Any]):
     """An amount of dollars, or `none`."""
 
     name = "usd"
@@ -56,10 +56,10 @@ def execution_options(command: F) -> F:
     decorators = [
         setting("store", metavar="files:DIR", help="Where runs are kept.  [default: devops/checkpoints]"),
         setting("max_cost_usd", type=Usd(), metavar="USD|none", help="Ceiling of the run's spend.  [default: 50]"),
-        setting("concurrency", type=int, metavar="N", help="Paid calls in flight; 1: one after the other.  [default: 4]"),
+        setting("concurrency", type=int, metavar="N", help="Paid calls in flight; 1: never two.  [default: 4]"),
         setting("prices", type=click.Path(path_type=Path), metavar="FILE", help="Unit prices of your own."),
-        setting("model", metavar="ID", help="A Claude model, or offline.  [default: claude-sonnet-5-5 with a credential, "
-                "else offline]"),
+        setting("model", metavar="ID",
+                help="A Claude model, or offline.  [default: claude-sonnet-5-5 with a credential, else offline]"),
         setting("resume", type=RunName(), metavar="RUN", help="Go on with a run: its id, a unique prefix, or latest."),
         setting("yes", is_flag=True, help="Go on without asking."),
         setting("quiet", is_flag=True, help="Final lines only."),
@@ -87,7 +87,7 @@ def execution_options(command: F) -> F:
 @setting("overwrite", is_flag=True, help="Publish over files that were edited by hand.")
 @execution_options
 @click.pass_context
-def lessons(ctx: click.Context, **_: Any) -> int:
+def lessons(ctx: click.Context, /, **_: Any) -> int:
     """Make a course, or go on with one: seed, sow, lessons, publish.
 
     The same command again continues an unfinished run of the same course, and does nothing
@@ -95,8 +95,8 @@ def lessons(ctx: click.Context, **_: Any) -> int:
     """
     options = options_of(ctx)
     if not options.resume and not (options.subject and options.level):
-        missing = [option_name(name) for name in ("subject", "level") if not getattr(options, name)]
-        raise click.UsageError(f"Missing {' and '.join(missing)} (or --resume RUN). `./pipeline.sh subjects` lists them.")
+        missing = " and ".join(option_name(name) for name in ("subject", "level") if not getattr(options, name))
+        raise click.UsageError(f"Missing {missing} (or --resume RUN). `./pipeline.sh subjects` lists them.")
     from pipeline import app
 
     if options.dry_run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -9,13 +10,14 @@ import click
 
 from pipeline.cli.narrate import details, record_json
 from pipeline.cli.options import json_option, open_store, own, run_argument, store_option
+from pipeline.cli.reading import head_of, state_of
 from pipeline.cli.text import money, say, say_json, table, when
 from pipeline.clock import Clock, SystemClock
 from pipeline.records.codec import LineDamaged, Record, decode_line
 from pipeline.records.kinds import RunEnded
 from pipeline.records.run import bare
 from pipeline.store.base import Store
-from pipeline.store.reading import load, resolve
+from pipeline.store.reading import resolve
 
 #: Seconds between two looks for new records.
 POLL_SECONDS = 0.5
@@ -38,7 +40,7 @@ def log(run: str, follow: bool, as_json: bool, store: str | None) -> None:
         else:
             say(line_of(record))
         if follow:
-            click.get_text_stream("stdout").flush()
+            sys.stdout.flush()
 
 
 def after(store: Store, run: str, seq: int) -> Iterator[Record]:
@@ -75,7 +77,7 @@ def line_of(record: Record) -> str:
 def history(run: str, as_json: bool, store: str | None) -> None:
     """List a run's checkpoints: after which step, when, and what had been spent by then."""
     place = open_store(store)
-    state = load(place, resolve(place, run))
+    state = state_of(place, head_of(place, resolve(place, run)))
     if as_json:
         for mark in state.checkpoints:
             say_json({"seq": mark.seq, "id": mark.id, "step": bare(mark.path), "path": mark.path, "at": mark.at,

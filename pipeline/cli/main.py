@@ -14,6 +14,7 @@ from click.shell_completion import CompletionItem
 from pipeline import settings
 from pipeline.cli import errors
 from pipeline.cli.text import warn
+from pipeline.errors import RunInterrupted
 
 PROGRAM = "./pipeline.sh"
 COMPLETE_VARIABLE = "_PIPELINE_COMPLETE"
@@ -114,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         errors.hush_stdout()
         return 0
-    except (Exception, KeyboardInterrupt, errors.RunInterrupted) as error:
+    except (Exception, KeyboardInterrupt, RunInterrupted) as error:
         return errors.report(error)
     return result if isinstance(result, int) else 0
 

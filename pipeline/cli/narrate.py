@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from pipeline.cli.text import duration, money, money_between, one_line
+from pipeline.cli.text import duration, money, money_between, one_line, short_hash
 from pipeline.records import kinds
 from pipeline.records.codec import Record
 from pipeline.records.kinds import Fact
@@ -24,18 +24,22 @@ def details(fact: Fact) -> str:
 def record_json(record: Record) -> dict[str, Any]:
     """The record as recorded: seq, at, owner, kind and the fact's fields."""
     fact = record.fact
-    body = {"kind": fact.name, **fact.data} if isinstance(fact, kinds.UnknownFact) else {"kind": fact.kind, **_fields(fact)}
+    body = {"kind": fact.kind, **_fields(fact)}
+    if isinstance(fact, kinds.UnknownFact):
+        body = {"kind": fact.name, **fact.data}
     return {"seq": record.seq, "at": record.at, "owner": record.owner, **body}
 
 
 def pairs(data: Mapping[str, Any]) -> str:
     """`course_id course_c84775, outcomes_created 42`."""
-    return ", ".join(f"{name} {value}" for name, value in data.items())
+    return ", ".join(f"{name} {short_hash(value)}" for name, value in data.items())
 
 
 def item_name(path: str, task: str | None) -> str:
     """`STEP[/ITEM]` as `show` takes it: "lessons/7"."""
-    return bare(path) + (f"/{task}" if task else "")
+    step = bare(path)
+    node = step.rpartition("/")[2].partition("#")[0]
+    return f"{step}/{task.removeprefix(f'{node}/')}" if task else step
 
 
 def _fields(fact: Fact) -> dict[str, Any]:
@@ -89,6 +93,10 @@ def _step_completed(fact: kinds.StepCompleted) -> str:
     return f"{bare(fact.path)}: {_outputs(fact.outputs)} in {duration(fact.seconds)}"
 
 
+def _invalidated(fact: kinds.Invalidated) -> str:
+    return f"{fact.reason}: {', '.join([*map(bare, fact.paths), *(item_name(*task) for task in fact.tasks)])}"
+
+
 def _run_ended(fact: kinds.RunEnded) -> str:
     why = f": {_message(fact.error)}" if fact.error else ""
     return (fact.detail or fact.status).replace("_", " ") + why
@@ -105,7 +113,7 @@ _TELLERS: Mapping[type[Fact], Callable[[Any], str]] = {
     kinds.TaskFailed: _task_failed,
     kinds.CallStarted: _call_started,
     kinds.CallEnded: _call_ended,
-    kinds.Invalidated: lambda fact: f"{fact.reason}: {', '.join([*map(bare, fact.paths), *(item_name(*task) for task in fact.tasks)])}",
+    kinds.Invalidated: _invalidated,
     kinds.ChargeSettled: lambda fact: f"call {fact.call} cost {money(fact.usd)}",
     kinds.Gap: lambda fact: f"records {fact.first} to {fact.last} are missing: {fact.reason}",
     kinds.RunEnded: _run_ended,

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 from pipeline import settings
 from pipeline.errors import PipelineError
-from pipeline.store import opening
+from pipeline.store import url as places
 
 if TYPE_CHECKING:
     from pipeline.store.base import Account, Store
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class RunName(click.ParamType):
+class RunName(click.ParamType[str]):
     """A run's id, a unique prefix of it, or `latest`."""
 
     name = "run"
@@ -35,12 +35,12 @@ class RunName(click.ParamType):
 
 def open_store(url: str | None) -> Store:
     """The store named by `--store`, or the one beside pipeline.sh."""
-    return opening.open_store(url or settings.default_store())
+    return places.open_store(url or settings.default_store())
 
 
 def open_account(url: str | None) -> Account:
     """The spending account of the same store."""
-    return opening.open_account(url or settings.default_store())
+    return places.open_account(url or settings.default_store())
 
 
 def run_argument(command: F) -> F:

@@ -17,7 +17,7 @@ from pipeline.cli.lessons import execution_options, options_of
               help="A parameter; a value that is JSON is read as JSON. May be given again.")  # fmt: skip
 @execution_options
 @click.pass_context
-def run(ctx: click.Context, target: str, params: tuple[str, ...], **_: Any) -> int:
+def run(ctx: click.Context, /, target: str, params: tuple[str, ...], **_: Any) -> int:
     """Run a pipeline of your own: the object NAME in FILE.py.
 
     Every start is a new run; --resume RUN goes on with one.

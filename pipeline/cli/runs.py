@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from pipeline import settings
 from pipeline.cli.options import json_option, open_store, own, store_option
 from pipeline.cli.summary import CORRUPT, STATUSES, Row, row_json, row_of
 from pipeline.cli.text import heading, one_line, say, say_json, table, when
@@ -21,7 +20,7 @@ DEFAULT_LIMIT = 50
 _HINTS = 5
 
 
-class Statuses(click.ParamType):
+class Statuses(click.ParamType[frozenset[str]]):
     """One or more statuses, separated by commas."""
 
     name = "status"
@@ -59,7 +58,7 @@ def list_runs(
     place = open_store(store)
     wanted = _subject(place, subject) if subject else None
     rows = find(place, status=status, subject=wanted, resumable=resumable)
-    shown = [row for row, _ in zip(rows, range(limit))] if limit else list(rows)
+    shown = [row for row, _ in zip(rows, range(limit), strict=False)] if limit else list(rows)
     if as_json:
         for row in shown:
             say_json(row_json(row))
@@ -81,7 +80,8 @@ def _subject(store: Store, text: str) -> str:
     if name := known_subject(text):
         return name
     wanted = text.strip().lower().replace("-", "_").replace(" ", "_")
-    return subject_name(text, more={head.document.get("subject") for head in store.heads(_match(None, wanted))} - {None})
+    own = any(head.document.get("subject") == wanted for head in store.heads(_match(None, wanted)))
+    return subject_name(text, more=[wanted] if own else [])
 
 
 def find(store: Store, *, status: frozenset[str] | None, subject: str | None, resumable: bool) -> Iterator[Row]:

@@ -9,13 +9,15 @@ from typing import Any
 import click
 
 from pipeline.cli.log import after
+from pipeline.cli.narrate import item_name
 from pipeline.cli.options import json_option, open_store, run_argument, store_option
+from pipeline.cli.reading import head_of, state_of
 from pipeline.cli.text import heading, one_line, say, say_json, table
 from pipeline.errors import CheckpointCorrupt, RunNotFound
 from pipeline.records.kinds import TaskCompleted
 from pipeline.records.run import COMPLETED, RunState, StepRun, TaskRun, bare
 from pipeline.store.base import Store
-from pipeline.store.reading import load, resolve
+from pipeline.store.reading import resolve
 
 
 @click.command("show")
@@ -29,7 +31,7 @@ def show(run: str, what: str, as_json: bool, store: str | None) -> None:
     `show RUN sow` prints the scheme of work as a table; `show RUN lessons/7` the seventh lesson.
     """
     place = open_store(store)
-    state = load(place, resolve(place, run))
+    state = state_of(place, head_of(place, resolve(place, run)))
     step, item = find(state, what)
     if item is not None:
         value = item_value(place, state, step, item)
@@ -78,7 +80,7 @@ def _key(state: RunState, step: StepRun, text: str) -> str:
     near = [key for key in tasks if text in (key.rpartition("/")[2], key.rpartition(":")[2], key.lstrip("0"))]
     if len(near) == 1:
         return near[0]
-    some = ", ".join([*near, *tasks][:12]) or "none"
+    some = ", ".join(item_name(step.path, key) for key in (near or list(tasks))[:12]) or "none"
     raise RunNotFound(f"Step {bare(step.path)} has no item {text!r}.", hint=f"Items so far: {some}.")
 
 
@@ -105,8 +107,8 @@ def step_lines(state: RunState, step: StepRun, outputs: Mapping[str, Any], made:
         lines += ["", *(scheme_lines(value) if _is_scheme(value) else [f"{name}:", _summary(value)])]
     if tasks := state.tasks.get(step.path):
         done = sum(task.status == COMPLETED for task in tasks.values())
-        lines += ["", f"Items: {done} completed, {len(tasks) - done} failed; see one with STEP/ITEM: "
-                  + one_line(", ".join(tasks), 200)]  # fmt: skip
+        lines += ["", f"Items: {done} completed, {len(tasks) - done} failed; see one: "
+                  + one_line(", ".join(item_name(step.path, key) for key in tasks), 200)]  # fmt: skip
     return lines
 
 

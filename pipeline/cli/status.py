@@ -11,16 +11,20 @@ import click
 
 from pipeline.cli.options import json_option, open_store, run_argument, store_option
 from pipeline.cli.progress.lines import outputs_text
+from pipeline.cli.reading import head_of, state_of
 from pipeline.cli.runs import resume_command
 from pipeline.cli.summary import Row, row_of
 from pipeline.cli.text import count, duration, heading, money, money_between, one_line, say, say_json, table, when
-from pipeline.errors import CheckpointCorrupt, RunNotFound
+from pipeline.errors import CheckpointCorrupt
 from pipeline.records.run import COMPLETED, PENDING, RunState, Spend, StepRun, bare
 from pipeline.store.base import Store
-from pipeline.store.reading import load, resolve
+from pipeline.store.reading import resolve
+from pipeline.store.view import pinned_nodes
 
 _MARKS = {COMPLETED: "✓ completed", "failed": "✗ failed", "in_progress": "⏳ in progress", PENDING: "· pending"}
 _ERROR_WIDTH = 500
+#: Steps of an imported course, whose document does not name those to come.
+LESSONS_STEPS = ("seed", "sow", "lessons", "publish")
 
 
 @click.command("status")
@@ -31,11 +35,12 @@ def status(run: str, as_json: bool, store: str | None) -> None:
     """Show one run: its steps with time, cost and outputs, what may have been spent, how to go on."""
     place = open_store(store)
     name = resolve(place, run)
-    row = _row(place, name)
+    head = head_of(place, name)
+    row = row_of(head)
     if row.status == "corrupt":
         raise CheckpointCorrupt(f"Run {name} cannot be read: {row.error}",
                                 hint=f"./pipeline.sh log {name} prints what can still be read.")  # fmt: skip
-    state = load(place, name)
+    state = state_of(place, head)
     steps = step_rows(place, state)
     if as_json:
         say_json(status_json(row, state, steps))
@@ -44,19 +49,16 @@ def status(run: str, as_json: bool, store: str | None) -> None:
         say(line)
 
 
-def _row(store: Store, run: str) -> Row:
-    for head in store.heads():
-        if head.run_id == run:
-            return row_of(head)
-    raise RunNotFound(f"There is no run {run!r}.")
-
-
 def step_rows(store: Store, state: RunState) -> list[dict[str, Any]]:
     """Every visit in order of start, then the nodes that have none yet."""
     by_step: dict[str, Spend] = {}
     for key, amount in state.spend.items():
         by_step.setdefault(key.step, Spend()).add(amount)
+    reported = {entry.get("step"): entry for entry in state.imported.get("completed_steps") or ()}
     rows = [_visit(store, state, step, by_step.get(bare(step.path), Spend())) for step in state.steps.values()]
+    for row in rows:
+        if row["step"] in reported and not state.steps[row["path"]].checkpoint:
+            row["reported_usd"] = (reported[row["step"]].get("metrics") or {}).get("cost_usd")
     seen = {step.node for step in state.steps.values()}
     rows += [{"step": node, "status": PENDING} for node in nodes_of(store, state) if node not in seen]
     return rows
@@ -71,8 +73,8 @@ def _visit(store: Store, state: RunState, step: StepRun, spend: Spend) -> dict[s
         "started_at": step.started_at or None,
         "completed_at": step.completed_at,
         "duration_seconds": step.seconds,
-        "cost_usd": spend.usd + spend.low,
-        "possibly_usd": None if spend.unbounded else spend.high - spend.low,
+        "cost_usd": spend.usd,
+        "possibly_usd": None if spend.unbounded else spend.high,
         "unpriced_calls": spend.unpriced,
         "tokens": sum(spend.tokens.values()),
         "outputs": _inline(store, state, step.outputs),
@@ -89,8 +91,11 @@ def _inline(store: Store, state: RunState, outputs: Mapping[str, Any]) -> Mappin
 
 def nodes_of(store: Store, state: RunState) -> Sequence[str]:
     """The pinned graph's nodes in order; for an imported run, what its document names as next."""
-    if blob := state.pins.get("graph"):
-        return [node["id"] for node in json.loads(store.get_blob(state.run_id, blob))["nodes"]]
+    nodes = pinned_nodes(state, lambda blob: store.get_blob(state.run_id, blob))
+    if nodes:
+        return nodes
+    if state.pipeline == "lessons":
+        return LESSONS_STEPS
     following = state.imported.get("next_step")
     return [str(following)] if following else []
 
@@ -109,8 +114,8 @@ def status_json(row: Row, state: RunState, steps: list[dict[str, Any]]) -> dict[
         "updated_at": state.updated_at,
         "resumes": state.resumes,
         "steps": steps,
-        "cost_usd": total.usd + total.low,
-        "possibly_usd": None if total.unbounded else total.high - total.low,
+        "cost_usd": total.usd,
+        "possibly_usd": None if total.unbounded else total.high,
         "unpriced_calls": total.unpriced,
         "reported_usd": state.reported.get("cost_usd"),
         "tokens": dict(total.tokens),
@@ -128,7 +133,8 @@ def status_lines(row: Row, state: RunState, steps: list[dict[str, Any]]) -> list
     lines.append(f"Status:  {row.shown_status.replace('_', ' ')}")
     active = sum(float(step.get("duration_seconds") or 0) for step in steps)
     lines.append(f"Started: {when(state.started_at)} UTC, last record {when(state.updated_at)} UTC")
-    lines.append(f"Active:  {duration(active)}" + (f", resumed {count(state.resumes, 'time')}" if state.resumes else ""))
+    resumed = f", resumed {count(state.resumes, 'time')}" if state.resumes else ""
+    lines.append(f"Active:  {duration(active)}{resumed}")
     if settings := ", ".join(f"{name} {value}" for name, value in state.identity.items() if name in _SHOWN and value):
         lines.append(f"Made by: {settings}")
     lines += ["", _table(steps), "", *cost_lines(state.total, state.reported)]
@@ -154,17 +160,17 @@ def _table(steps: list[dict[str, Any]]) -> str:
         attempt = f" (attempt {step['attempt']})" if step["attempt"] > 1 else ""
         error = (step["error"] or {}).get("message", "") if step["status"] != COMPLETED else ""
         shown = one_line(error, 100) if error else outputs_text(step["outputs"])
-        rows.append([step["step"], mark + attempt, duration(step["duration_seconds"]), money(step["cost_usd"]), shown])
+        rows.append([step["step"], mark + attempt, duration(step["duration_seconds"]),
+                     money(step.get("reported_usd") or step["cost_usd"]), shown])  # fmt: skip
     return table(["Step", "Status", "Time", "Cost", "Outputs"], rows, right=["Time", "Cost"])
 
 
 def cost_lines(total: Spend, reported: Mapping[str, Any]) -> list[str]:
     """What was spent, what may have been, and what nobody can say."""
-    exact = total.usd + total.low
-    lines = [f"Spent:   {money(exact)} in {count(total.calls, 'call')}, {sum(total.tokens.values()):,} tokens"]
-    if total.unbounded or total.high > total.low:
-        upper = None if total.unbounded else exact + total.high - total.low
-        lines.append(f"Possibly spent: {money_between(exact, upper)} (calls without a recorded end or exact bill)")
+    lines = [f"Spent:   {money(total.usd)} in {count(total.calls, 'call')}, {sum(total.tokens.values()):,} tokens"]
+    if total.unbounded or total.high:
+        upper = None if total.unbounded else total.high
+        lines.append(f"Possibly spent beside it: {money_between(total.low, upper)} (calls without an exact bill)")
     if total.unpriced:
         lines.append(f"Not priced: {count(total.unpriced, 'call')}; their tokens are known, their price is not")
     if Decimal(str(reported.get("cost_usd") or 0)):

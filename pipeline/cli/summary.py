@@ -64,9 +64,6 @@ def row_of(head: Head) -> Row:
     document = head.document
     status = CORRUPT if head.corrupt else str(document.get("status") or PENDING)
     detail = document.get("status_detail") if status == IN_PROGRESS else None
-    if detail == "running" and not head.owned:
-        detail = "interrupted"
-    metrics = _mapping(document.get("metrics"))
     return Row(
         run_id=head.run_id,
         pipeline=_text(document, "pipeline"),
@@ -74,11 +71,11 @@ def row_of(head: Head) -> Row:
         level=_text(document, "level"),
         status=status,
         detail=detail,
-        done=len(document.get("completed_steps") or ()),
+        done=len(_done(document)),
         total=steps_of(document),
         cost_usd=document.get("total_cost_usd") or 0,
-        possibly_usd=metrics.get("possibly_usd", 0),
-        unpriced=metrics.get("unpriced_calls") or 0,
+        possibly_usd=None if document.get("unbounded_calls") else document.get("possibly_spent_usd") or 0,
+        unpriced=document.get("unpriced_calls") or 0,
         started_at=_text(document, "started_at"),
         updated_at=_text(document, "updated_at"),
         last_step=_text(document, "last_completed_step"),
@@ -90,10 +87,13 @@ def row_of(head: Head) -> Row:
 
 def steps_of(document: Mapping[str, Any]) -> int:
     """How many steps the run's pipeline has."""
-    steps = document.get("steps_total")
-    if isinstance(steps, int):
-        return steps
-    return max(_SEED_STEPS, len(document.get("completed_steps") or ()))
+    nodes = document.get("nodes")
+    return len(nodes) if nodes else max(_SEED_STEPS, len(_done(document)))
+
+
+def _done(document: Mapping[str, Any]) -> set[str]:
+    """Nodes that completed or were skipped, each once however often a loop visited it."""
+    return {str(step.get("step")).partition("#")[0] for step in document.get("completed_steps") or ()}
 
 
 def row_json(row: Row) -> dict[str, Any]:
@@ -122,7 +122,3 @@ def row_json(row: Row) -> dict[str, Any]:
 def _text(document: Mapping[str, Any], name: str) -> str:
     value = document.get(name)
     return "" if value is None else str(value)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

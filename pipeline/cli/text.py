@@ -21,6 +21,7 @@ _ASCII = str.maketrans(
         "→": "->", "≤": "<=", "≥": ">=", "×": "x", "“": '"', "”": '"', "‘": "'", "’": "'", "£": "GBP ",
     }
 )  # fmt: skip
+_HEX = frozenset("0123456789abcdef")
 #: Taken out of everything shown: C0 but tab and newline, DEL, C1.
 _CONTROLS = {code: None for code in (*range(9), *range(11, 32), *range(127, 160))}
 
@@ -96,8 +97,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence
     align = ["right" if name in right else "left" for name in head]
     text = tabulate([head, *rows], tablefmt=look, disable_numparse=True, colalign=align)
     first, _, rest = text.partition("\n")
-    width = max(RULE, *(len(line) for line in text.splitlines()))
-    lines = [first.rstrip(), "─" * min(width, 120), *(line.rstrip() for line in rest.splitlines())]
+    width = max(RULE, *(len(line.rstrip()) for line in text.splitlines()))
+    lines = [first.rstrip(), "─" * width, *(line.rstrip() for line in rest.splitlines())]
     return "\n".join(lines)
 
 
@@ -141,6 +142,12 @@ def when(moment: str | datetime | None) -> str:
 def count(number: int, noun: str) -> str:
     """`1 lesson`, `2 lessons`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def short_hash(value: Any) -> str:
+    """A value as text; a content hash by its beginning."""
+    text = str(value)
+    return text[:12] + "…" if len(text) == 64 and set(text) <= _HEX else text
 
 
 def one_line(text: object, limit: int = 500) -> str:

@@ -19,7 +19,7 @@ from pipeline.store.retention import cleanup as remove_old
 
 @click.command("cleanup")
 @click.option("--max-age-days", type=click.IntRange(min=0), default=30, show_default=True, show_envvar=True,
-              envvar=own("cleanup", "max_age_days"), metavar="N", help="Remove runs last touched longer ago.")  # fmt: skip
+              envvar=own("cleanup", "max_age_days"), metavar="N", help="Remove runs untouched for longer.")  # fmt: skip
 @click.option("--max-runs", type=click.IntRange(min=0), default=50, show_default=True, show_envvar=True,
               envvar=own("cleanup", "max_runs"), metavar="N", help="Keep at most so many finished runs.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, envvar=own("cleanup", "dry_run"), show_envvar=True,
@@ -70,4 +70,5 @@ def recover(run: str, file: Path, store: str | None) -> None:
     place = open_store(store)
     name = resolve(place, run)
     added = append_emergency(place, name, file)
-    say(f"{count(added, 'record')} appended to run {name}." if added else f"Run {name} has all of these records already.")
+    text = f"{count(added, 'record')} appended to run {name}." if added else f"Run {name} has all of these already."
+    say(text)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pipeline.cli.progress.tally import Tally
-from pipeline.cli.text import count, duration, heading, money, one_line
+from pipeline.cli.text import count, duration, heading, money, one_line, short_hash
 
 Data = Mapping[str, Any]
 
@@ -30,12 +30,7 @@ def banner(data: Data) -> str:
 
 def outputs_text(outputs: Data) -> str:
     """Outputs on one line: `course_id course_c84775, outcomes_created 42`."""
-    return one_line(", ".join(f"{name} {_short(value)}" for name, value in outputs.items()), 160)
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text[:12] + "…" if len(text) == 64 and all(letter in "0123456789abcdef" for letter in text) else text
+    return one_line(", ".join(f"{name} {short_hash(value)}" for name, value in outputs.items()), 160)
 
 
 def _decided(word: str) -> Callable[[Data, Tally], list[str]]:

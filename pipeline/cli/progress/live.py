@@ -100,7 +100,8 @@ class Live:
         bar.append(("x" if self._ascii else full) * (cells[2] - cells[1]), style="red")
         bar.append(empty * (BAR - cells[2]), style="dim")
         bar.append(f" {tally.done}/{tally.items}")
-        notes = [f"{tally.restored} from before"] * bool(tally.restored) + [f"{tally.failed} failed"] * bool(tally.failed)
+        counts = ((tally.restored, "from before"), (tally.failed, "failed"))
+        notes = [f"{number} {word}" for number, word in counts if number]
         return bar.append(f" ({', '.join(notes)})" if notes else "")
 
     def _figures(self) -> str:
