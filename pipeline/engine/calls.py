@@ -44,7 +44,7 @@ class Scope:
     counts: dict[str, int] = field(default_factory=dict)
     reads: dict[str, str] = field(default_factory=dict)
     #: Set once a reply of this scope is recorded (used to warm a shared prompt prefix).
-    answered: threading.Event = field(default_factory=threading.Event)
+    answered: threading.Event | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Caller:
             loop = retrying(self.policy, failures, self.cool_down, self.stop)
             reply: Reply = loop(lambda asked=asked, counter=counter: self._try(scope, asked, key, n, next(counter)))
             k = next(counter) - 1
-            scope.answered.set()
+            _tell_answered(scope)
             if not reply.truncated:
                 return reply
             cut, failures = cut + 1, 0
@@ -101,7 +101,7 @@ class Caller:
         )
 
     def _recorded(self, scope: Scope, call: CallRun) -> Reply:
-        scope.answered.set()
+        _tell_answered(scope)
         self.emit("call_restored", path=scope.path, task=scope.task, label=call.label)
         return Reply.from_json(self.values.get(call.reply))
 
@@ -197,6 +197,11 @@ class Caller:
             self.stop.request("failed", error)
             return Pause("failed", error)
         return error
+
+
+def _tell_answered(scope: Scope) -> None:
+    if scope.answered is not None:
+        scope.answered.set()
 
 
 def _error_facts(error: ModelError) -> dict[str, Any]:

@@ -29,6 +29,8 @@ class Contexts:
         Raises:
             GraphError: Two branches set one key and no reducer says how to merge them.
         """
+        if not self._state.context:
+            return {}
         return {key: value for key, (value, _) in self._merge(consumed).items()}
 
     def _merge(self, consumed: Sequence[Sequence[str]]) -> _View:

@@ -110,7 +110,8 @@ class Loop:
         if spec is None:
             raise GraphError(f"The pipeline has no step {activation.node!r} any more.")
         with self._recorder.reading():
-            seen = self._contexts.seen(activation.consumed)
+            recorded = self._contexts.seen(activation.consumed)
+        seen = {key: running.sources.values.get(value) for key, value in recorded.items()}
         attempt = activation.attempt
         self._recorder.append(
             StepStarted(path, consumed=activation.consumed, attempt=attempt, version=spec.version), sync=False
@@ -158,7 +159,7 @@ class Loop:
         recorder.append(fact)
         self._running.emit(
             "step_completed", path=activation.path, outputs=outcome.outputs, seconds=seconds,
-            usd=str(self._spent(activation.path)), **self._place(activation.node),
+            usd=self._spent(activation.path), **self._place(activation.node),
         )  # fmt: skip
         if self._running.options.get("until") == activation.node:
             self._stop_after(activation.node)
@@ -167,10 +168,12 @@ class Loop:
         """Which of how many steps it is, in order of declaration."""
         return {"step": node, "index": self._order[node], "total": len(self._order)}
 
-    def _spent(self, path: str) -> Decimal:
+    def _spent(self, path: str) -> str:
+        if self._running.caller is None:
+            return "0"
         name = bare(path)
         with self._recorder.reading() as state:
-            return sum((amount.usd for key, amount in state.spend.items() if key.step == name), Decimal(0))
+            return str(sum((amount.usd for key, amount in state.spend.items() if key.step == name), Decimal(0)))
 
     def _stop_after(self, node: str) -> None:
         from_here = self._graph.outgoing(node)

@@ -7,8 +7,7 @@ It gives seq before the write; fold, events and head follow after it, in order.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipeline.clock import Clock, iso
@@ -29,6 +28,21 @@ _HEAD_MIN_SECONDS = 0.2
 _WARN_BYTES = 500_000
 
 Told = Callable[[], None]
+
+
+class Reading:
+    """Holds the fold still while it is read."""
+
+    def __init__(self, lock: threading.Lock, state: RunState) -> None:
+        self._lock = lock
+        self._state = state
+
+    def __enter__(self) -> RunState:
+        self._lock.acquire()
+        return self._state
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
 
 
 class Recorder:
@@ -62,17 +76,16 @@ class Recorder:
         self._head_due = clock.monotonic()
         self._warned = False
         self._blobs = threading.Lock()
+        self._reading = Reading(self._lock, builder.state)
 
     @property
     def state(self) -> RunState:
         """The live fold; read it inside `reading()` where threads are running."""
         return self._builder.state
 
-    @contextmanager
-    def reading(self) -> Iterator[RunState]:
-        """The state, standing still."""
-        with self._lock:
-            yield self._builder.state
+    def reading(self) -> Reading:
+        """The state, standing still within a `with`."""
+        return self._reading
 
     def append(self, fact: Fact, *, sync: bool = True, then: Told | None = None) -> int:
         """Record a fact and return its seq.
@@ -123,8 +136,7 @@ class Recorder:
         self._lock.release()
         error: PipelineError | None = None
         try:
-            sync = sync or any(item[4] for item in batch)
-            sync = sync or self._clock.monotonic() - self._synced_at > LAZY_SECONDS
+            sync = sync or any(item[4] for item in batch) or self._clock.monotonic() - self._synced_at > LAZY_SECONDS
             first = batch[0][0] if batch else self._done + 1
             self.journal.append(first, [item[3] for item in batch], sync)
         except WriteFailed as caught:
@@ -163,7 +175,9 @@ class Recorder:
         self.journal.write_head(document, durable)
         ended = self._clock.monotonic()
         self._head_due = ended + max(HEAD_FACTOR * (ended - begun), _HEAD_MIN_SECONDS)
-        if not self._warned and (large := large_keys(document)):
+        # A large document needs a large journal (or an import).
+        big = self.journal_bytes > _WARN_BYTES or bool(self.state.imported)
+        if big and not self._warned and (large := large_keys(document)):
             self._warned = True
             self._warn(f"checkpoint.json is larger than {_WARN_BYTES // 1000} kB; largest: {', '.join(large[:3])}")
 

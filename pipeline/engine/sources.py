@@ -129,7 +129,7 @@ class Sources:
             elif kind == "settings":
                 value = self.state.identity[rest]
             elif kind == "context":
-                value = self.values.get(context[rest])
+                value = context[rest]
             else:
                 node, _, key = rest.partition(".")
                 run = self.latest(node)
@@ -150,16 +150,15 @@ class Sources:
 class Tracked(Mapping[str, Any]):
     """A mapping that notes the hash of each value read from it (also that a key was missing)."""
 
-    def __init__(self, data: Mapping[str, Any], prefix: str, reads: dict[str, str], values: Values) -> None:
+    def __init__(self, data: Mapping[str, Any], prefix: str, reads: dict[str, str]) -> None:
         self._data = data
         self._prefix = prefix
         self._reads = reads
-        self._values = values
 
     def __getitem__(self, key: str) -> Any:
         name = f"{self._prefix}.{key}"
         try:
-            value = self._values.get(self._data[key])
+            value = self._data[key]
         except KeyError:
             self._reads.setdefault(name, _MISSING)
             raise
@@ -182,7 +181,7 @@ class Outputs(Mapping[str, Mapping[str, Any]]):
         self._reads = reads
 
     def __getitem__(self, node: str) -> Mapping[str, Any]:
-        return Tracked(self._sources.outputs(node), f"outputs.{node}", self._reads, self._sources.values)
+        return Tracked(self._sources.outputs(node), f"outputs.{node}", self._reads)
 
     def _done(self) -> list[str]:
         steps = list(self._sources.state.steps.values())

@@ -197,7 +197,7 @@ class StepContext:
         return StepContext(self._running, scope, self._seen)
 
     def _tracked(self, data: Mapping[str, Any], prefix: str) -> Mapping[str, Any]:
-        return Tracked(data, prefix, self._scope.reads, self._running.sources.values)
+        return Tracked(data, prefix, self._scope.reads)
 
     def _pin(self, name: str, read: str) -> Any:
         value = self._running.sources.pinned(name)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 from pipeline.records import kinds
@@ -35,21 +37,22 @@ class LineDamaged(ValueError):
     """The bytes are no valid journal line."""
 
 
-def _defaults(cls: type[Fact]) -> tuple[tuple[str, Any], ...]:
-    rows = []
-    for item in fields(cls):
-        default = item.default if item.default is not MISSING else MISSING
-        if item.default_factory is not MISSING:
-            default = item.default_factory()
-        rows.append((item.name, default))
-    return tuple(rows)
+class _Shape:
+    """A kind's fields, their defaults, and a fast way to all their values."""
+
+    def __init__(self, cls: type[Fact]) -> None:
+        self.names = tuple(item.name for item in fields(cls))
+        self.defaults = tuple(
+            item.default_factory() if item.default_factory is not MISSING else item.default for item in fields(cls)
+        )
+        self.values: Callable[[Fact], tuple[Any, ...]] = attrgetter(*self.names)
 
 
 _KINDS: dict[str, type[Fact]] = {
     cls.kind: cls for cls in vars(kinds).values() if isinstance(cls, type) and issubclass(cls, Fact) and cls.kind
 }
-_FIELDS: dict[type[Fact], tuple[tuple[str, Any], ...]] = {cls: _defaults(cls) for cls in _KINDS.values()}
-_NAMES = {kind: frozenset(name for name, _ in _FIELDS[cls]) for kind, cls in _KINDS.items()}
+_SHAPES = {cls: _Shape(cls) for cls in _KINDS.values()}
+_NAMES = {kind: frozenset(_SHAPES[cls].names) for kind, cls in _KINDS.items()}
 
 
 def encode_fact(fact: Fact) -> bytes:
@@ -59,9 +62,9 @@ def encode_fact(fact: Fact) -> bytes:
     """
     if isinstance(fact, UnknownFact):
         return _encode({"kind": fact.name, **fact.data}).encode("ascii")
-    body: dict[str, Any] = {"kind": fact.kind}
-    for name, default in _FIELDS[type(fact)]:
-        value = getattr(fact, name)
+    shape = _SHAPES[type(fact)]
+    body = {"kind": fact.kind}
+    for name, default, value in zip(shape.names, shape.defaults, shape.values(fact), strict=False):
         if value is not default and value != default:
             body[name] = value
     return _encode(body).encode("ascii")

@@ -28,11 +28,11 @@ _sorted = json.JSONEncoder(separators=(",", ":"), allow_nan=False, sort_keys=Tru
 def encode_value(value: Any, where: str = "value") -> bytes:
     """The value as compact ASCII JSON; decoding it gives what every later reader sees.
 
-    Lone surrogates and NUL in text survive (as escapes).
+    Lone surrogates and NUL in text survive (as escapes); tuples become lists, numbers as keys become text.
 
     Raises:
         InvalidValue: NaN or infinity, bytes, naive datetimes, other types, or keys
-            that are not text; names the key path below `where`.
+            that are no text or number; names the key path below `where`.
     """
     try:
         text = _plain.encode(value)
@@ -78,7 +78,7 @@ def _find(value: Any, path: str, depth: int) -> tuple[str, str] | None:
         return None if math.isfinite(value) else (path, f"is {value}; JSON has no such number")
     if isinstance(value, dict):
         for key, item in value.items():
-            if not isinstance(key, str):
+            if not (key is None or isinstance(key, (str, int, float))):
                 return path, f"has the key {key!r}; keys are text"
             if found := _find(item, f"{path}.{key}", depth + 1):
                 return found

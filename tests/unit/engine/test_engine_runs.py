@@ -63,7 +63,7 @@ def test_step_reads_are_recorded_with_their_hashes(store: MemoryStore) -> None:
     assert list(done[1].reads) == ["outputs.one.x"]
 
 
-@pytest.mark.parametrize("value", [float("nan"), b"x", {1: 2}, {"a": object()}])
+@pytest.mark.parametrize("value", [float("nan"), b"x", {(1, 2): 3}, {"a": object()}])
 def test_step_output_that_is_no_json_fails_naming_the_key(store: MemoryStore, value: Any) -> None:
     result = Pipeline("bad", [step("make")(lambda ctx: {"value": value})]).run(store=store)
     assert result.status == "failed"
@@ -171,7 +171,7 @@ def test_values_are_what_a_resumed_run_would_see(store: MemoryStore) -> None:
     seen: list[Any] = []
 
     def make(ctx: StepContext) -> Mapping[str, Any]:
-        value = {"t": (1, 2)}
+        value = {"t": [(1, 2), {3: 4}]}
         return value
 
     def use(ctx: StepContext) -> Mapping[str, Any]:
@@ -179,7 +179,7 @@ def test_values_are_what_a_resumed_run_would_see(store: MemoryStore) -> None:
         return {}
 
     Pipeline("json", [make, use]).run(store=store)
-    assert seen == [[1, 2]]
+    assert seen == [[[1, 2], {"3": 4}]]
 
 
 def test_large_values_live_in_blobs_and_come_back(store: MemoryStore) -> None:
