@@ -42,6 +42,7 @@ OUTSIDE = {
     "tenacity": ("pipeline.engine",),
     "genai_prices": ("pipeline.cost",),
     "pydantic": ("pipeline.lessons",),
+    "annotated_types": ("pipeline.lessons",),
     "pydantic_core": ("pipeline.lessons",),
     "yaml": ("pipeline.lessons",),
     "click": ("pipeline.cli",),
