@@ -73,6 +73,14 @@ class BillingServer:
     def __init__(
         self, *, plan: Plan | None = None, responder: Responder = echo, port: int = 0, latency: float = 0.0
     ) -> None:
+        #: Set to let stalled and delayed replies end.
+        self.stopping = threading.Event()
+        self.reset(plan, responder, latency)
+        self._http = _Http(("127.0.0.1", port), _Handler, self)
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
+
+    def reset(self, plan: Plan | None = None, responder: Responder = echo, latency: float = 0.0) -> None:
+        """Begin anew: an empty bill and cache, nothing seen, no faults but those of `plan`."""
         self.plan = plan or Plan()
         self.responder = responder
         #: Seconds before each reply begins.
@@ -83,12 +91,8 @@ class BillingServer:
         self.free_fault: tuple[int, str, str] | None = None
         self.bill = Bill()
         self.cache = PromptCache()
-        #: Request bodies and headers as received, in order.
+        #: Headers and bodies of paid requests as received, in order.
         self.seen: list[tuple[dict[str, str], Any]] = []
-        #: Set to let stalled and delayed replies end.
-        self.stopping = threading.Event()
-        self._http = _Http(("127.0.0.1", port), _Handler, self)
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
 
     @property
     def url(self) -> str:
@@ -171,8 +175,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _message(self, body: dict[str, Any]) -> None:
         owner = self.server.owner
+        bill = owner.bill
         digest = body_hash(body)
-        entry = owner.bill.open(body, digest, _label(body))
+        entry = bill.open(body, digest, _label(body))
         self._number = entry.number
         try:
             mishap = owner.plan.draw(entry.number, _question(body), digest)
@@ -182,7 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return self._status(mishap)
             self._answer(body, entry, mishap)
         finally:
-            owner.bill.end(entry)
+            bill.end(entry)
 
     def _answer(self, body: dict[str, Any], entry: Entry, mishap: Mishap | None) -> None:
         owner = self.server.owner

@@ -11,10 +11,16 @@ KEY = "sk-ant-api03-not-a-real-key-0123456789"
 MakeModel = Callable[..., AnthropicModel]
 
 
-@pytest.fixture
-def server() -> Iterator[BillingServer]:
+@pytest.fixture(scope="session")
+def _running() -> Iterator[BillingServer]:
     with BillingServer() as running:
         yield running
+
+
+@pytest.fixture
+def server(_running: BillingServer) -> BillingServer:
+    _running.reset()
+    return _running
 
 
 @pytest.fixture
@@ -35,6 +41,14 @@ def make_model(server: BillingServer) -> Iterator[MakeModel]:
         model.close()
 
 
+@pytest.fixture(scope="session")
+def _shared(_running: BillingServer) -> Iterator[AnthropicModel]:
+    # Making a client loads the machine's certificates, which takes longer than most tests.
+    model = AnthropicModel("claude-sonnet-5-5", api_key=KEY, base_url=_running.url, deadline_seconds=20)
+    yield model
+    model.close()
+
+
 @pytest.fixture
-def model(make_model: MakeModel) -> AnthropicModel:
-    return make_model()
+def model(_shared: AnthropicModel, server: BillingServer) -> AnthropicModel:
+    return _shared
