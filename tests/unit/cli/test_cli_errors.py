@@ -1,0 +1,77 @@
+"""What a person reads when a command does not work, and the exit code it leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from pipeline import errors as errors_module
+from pipeline.cli import errors
+from pipeline.errors import BudgetExceeded, PipelineError, RunInterrupted, RunNotFound
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("ConfigError", 2), ("CatalogueError", 2), ("CredentialMissing", 2), ("GraphError", 2), ("RunNotFound", 3),
+        ("RunLocked", 3), ("CheckpointCorrupt", 3), ("ModelUnavailable", 4), ("SpendLimit", 4), ("BudgetExceeded", 5),
+        ("StepFailed", 6), ("TaskRejected", 6), ("NeedsConfirmation", 6), ("PublishError", 7), ("WaitingForHuman", 8),
+        ("WaitingForBatch", 75), ("RunInterrupted", 130),
+    ],
+)  # fmt: skip
+def test_errors_exit_codes_are_those_of_the_documentation(name: str, code: int) -> None:
+    assert errors.EXIT_CODES[name] == code
+    assert errors.exit_code_of({"type": name}) == code
+    cls = getattr(errors_module, name)
+    assert errors.exit_code_of(cls("x")) == code
+
+
+def test_errors_of_an_unknown_type_exit_with_one() -> None:
+    assert errors.exit_code_of({"type": "FromTheFuture"}) == 1
+
+
+def test_errors_are_three_lines() -> None:
+    assert errors.three_lines("a\nb", "run 7; spent $1.00", "./pipeline.sh lessons --resume 7") == [
+        "Error: a b",
+        "Saved: run 7; spent $1.00",
+        "Go on: ./pipeline.sh lessons --resume 7",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "shown"),
+    [
+        (RunNotFound("There is no run 'x'.", hint="`list` shows them."), 3, "Error: There is no run 'x'.\nHint: `list` shows them.\n"),
+        (BudgetExceeded(hint="./pipeline.sh lessons --resume 7"), 5, "Go on: ./pipeline.sh lessons --resume 7\n"),
+        (RunInterrupted(), 130, "Error: Interrupted.\n"),
+        (PipelineError("x"), 1, "Error: x\n"),
+        (click.Abort(), 130, "Stopped; nothing was changed.\n"),
+        (PermissionError(13, "Permission denied", "/x/y"), 1, "Error: /x/y: Permission denied\n"),
+        (click.UsageError("no such thing"), 2, "Error: no such thing\n"),
+    ],
+)  # fmt: skip
+def test_errors_are_told_on_stderr_without_a_traceback(
+    error: BaseException, code: int, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert errors.report(error) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.endswith(shown)
+    assert "Traceback" not in err
+
+
+def test_errors_nobody_expected_are_one_line_and_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    try:
+        raise ZeroDivisionError("by nought")
+    except ZeroDivisionError as error:
+        assert errors.report(error) == 1
+    (file,) = tmp_path.iterdir()
+    err = capsys.readouterr().err
+    assert err == f"Error: unexpected ZeroDivisionError: by nought; details: {file}\n"
+    assert "Traceback" in file.read_text()
+    assert file.stat().st_mode & 0o077 == 0
