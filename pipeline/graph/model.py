@@ -8,6 +8,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+from pipeline.errors import GraphError
+
 ANY, ALL = "any", "all"
 
 
@@ -15,7 +17,7 @@ ANY, ALL = "any", "all"
 class Node:
     """A place in the graph where a step runs."""
 
-    #: Unique; no "#" and no "/", which paths are made of.
+    #: Unique; no "#", "/" or "->", which paths and edge ids are made of.
     id: str
     #: When it fires. any: each token is one visit; all: once every incoming edge is chosen or dead.
     join: str = ANY
@@ -64,8 +66,17 @@ class Graph:
 
     @classmethod
     def of(cls, nodes: Iterable[Node], edges: Iterable[Edge], start: str) -> Graph:
-        """A graph whose edges get their ids; of two nodes with one id the later stands (validate tells)."""
-        return cls({node.id: node for node in nodes}, tuple(_named(edges)), start)
+        """A graph whose edges get their ids where they have none.
+
+        Raises:
+            GraphError: Two nodes have one id.
+        """
+        table: dict[str, Node] = {}
+        for node in nodes:
+            if node.id in table:
+                raise GraphError(f"Node {node.id!r} stands twice.", node=node.id)
+            table[node.id] = node
+        return cls(table, tuple(_named(edges)), start)
 
     def outgoing(self, node: str) -> Sequence[Edge]:
         """Edges from the node, in order of declaration."""

@@ -8,6 +8,9 @@ from pipeline.errors import GraphError
 from pipeline.graph.liveness import components, reachable
 from pipeline.graph.model import ALL, ANY, Graph
 
+#: What paths and edge ids are made of.
+_MARKS = ("#", "/", "->")
+
 
 def validate(graph: Graph) -> None:
     """Refuse a graph that cannot be run.
@@ -44,8 +47,8 @@ def _node_faults(graph: Graph) -> Iterator[str]:
     for key, node in graph.nodes.items():
         if key != node.id:
             yield f"Node {node.id!r} stands under the name {key!r}."
-        if not node.id or "#" in node.id or "/" in node.id:
-            yield f"Node {node.id!r}: an id is not empty and holds no '#' or '/'."
+        if not node.id or any(mark in node.id for mark in _MARKS):
+            yield f"Node {node.id!r}: an id is not empty and holds no '#', '/' or '->'."
         if node.join not in (ANY, ALL):
             yield f"Node {node.id!r}: join {node.join!r} is neither 'any' nor 'all'."
 

@@ -1,0 +1,309 @@
+"""Which visits may start: joins, branches, loops, failures, resumes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from pipeline.graph.model import Edge, Graph, Node, chain
+from pipeline.graph.readiness import Activation, Frontier, ready, skipped
+from pipeline.records import kinds
+from tests.tape import Walk
+
+
+def graph(nodes: str, *edges: str, every: str = "") -> Graph:
+    """Nodes by letter; edges "ab" or "ab:label"; joins of `every` wait for all edges."""
+    made = [Node(name, join="all" if name in every else "any") for name in nodes]
+    links = []
+    for text in edges:
+        ends, _, label = text.partition(":")
+        links.append(Edge(ends[0], ends[1], label or None))
+    return Graph.of(made, links, nodes[0])
+
+
+DIAMOND = graph("abcd", "ab", "ac", "bd", "cd", every="d")
+BRANCH = graph("abcd", "ab:left", "ac:right", "bd", "cd", every="d")
+LOOP = graph("abc", "ab", "ba:again", "bc")
+
+
+def says(**labels: str) -> Callable[[Activation], str]:
+    """Outcomes by path ("b_2" for "b#2") or node; success else."""
+    return lambda visit: labels.get(f"{visit.node}_{visit.visit}", labels.get(visit.node, "success"))
+
+
+def paths(found: list[Activation]) -> list[str]:
+    return [activation.path for activation in found]
+
+
+def test_chain_runs_in_order() -> None:
+    assert Walk(chain(["seed", "sow", "publish"])).run() == ["seed#1", "sow#1", "publish#1"]
+
+
+def test_start_consumes_the_token_of_the_start() -> None:
+    walk = Walk(chain(["a"]))
+    assert walk.offered() == [Activation("a#1", "a", 1, (("", ""),))]
+
+
+def test_what_is_ready_is_offered_until_it_is_started() -> None:
+    walk = Walk(DIAMOND)
+    (first,) = walk.offered()
+    assert walk.offered() == [first]
+    walk.begin(first)
+    assert walk.offered() == []
+    walk.end(first)
+    left, right = walk.offered()
+    walk.begin(right)
+    assert walk.offered() == [left]
+
+
+def test_diamond_joins_once_with_both_tokens() -> None:
+    walk = Walk(DIAMOND)
+    assert walk.run() == ["a#1", "b#1", "c#1", "d#1"]
+    assert walk.tape.state.steps["d#1"].consumed == (("b->d", "b#1"), ("c->d", "c#1"))
+
+
+def test_join_all_names_its_tokens_in_order_of_declaration_not_of_arrival() -> None:
+    walk = Walk(DIAMOND)
+    (first,) = walk.offered()
+    walk.begin(first)
+    walk.end(first)
+    left, right = walk.offered()
+    for activation in (left, right):
+        walk.begin(activation)
+    for activation in (right, left):
+        walk.end(activation)
+    assert walk.offered()[0].consumed == (("b->d", "b#1"), ("c->d", "c#1"))
+
+
+def test_join_all_waits_for_an_arm_that_still_runs() -> None:
+    walk = Walk(DIAMOND)
+    (first,) = walk.offered()
+    walk.begin(first)
+    walk.end(first)
+    left, right = walk.offered()
+    walk.begin(left)
+    walk.begin(right)
+    walk.end(left)
+    assert walk.offered() == walk.offered(idle=True) == []
+
+
+def test_join_any_visits_once_a_token() -> None:
+    walk = Walk(graph("abcd", "ab", "ac", "bd", "cd"))
+    assert walk.run() == ["a#1", "b#1", "c#1", "d#1", "d#2"]
+    assert walk.tape.state.steps["d#2"].consumed == (("c->d", "c#1"),)
+
+
+def test_branch_goes_one_way_and_the_join_does_not_wait_for_the_other() -> None:
+    walk = Walk(BRANCH, says(a="right"))
+    assert walk.run() == ["a#1", "c#1", "d#1"]
+    assert walk.tape.state.steps["d#1"].consumed == (("c->d", "c#1"),)
+    assert skipped(BRANCH, walk.tape.state) == ["b"]
+
+
+def test_join_after_a_skipped_arm_does_not_wait_until_all_is_idle() -> None:
+    # A long arm (e, f) runs beside the branch; d joins only the branch's arms.
+    shape = graph("abcdef", "ab:left", "ac:right", "ae:left", "ae:right", "bd", "cd", "ef", every="d")
+    walk = Walk(shape, says(a="left"))
+    (first,) = walk.offered()
+    walk.begin(first)
+    walk.end(first)
+    b, e = walk.offered()
+    walk.begin(b)
+    walk.begin(e)
+    walk.end(b)
+    assert paths(walk.offered()) == ["d#1"]
+
+
+def test_dead_arm_of_several_nodes_is_seen_through() -> None:
+    shape = graph("abcde", "ab:long", "bc", "cd", "ad:long", "ad:short", "de", every="d")
+    assert Walk(shape, says(a="short")).run() == ["a#1", "d#1", "e#1"]
+    assert Walk(shape, says(a="long")).run() == ["a#1", "b#1", "c#1", "d#1", "e#1"]
+
+
+def test_nothing_is_skipped_while_it_can_still_be_reached() -> None:
+    walk = Walk(BRANCH, says(a="left"))
+    assert skipped(BRANCH, walk.tape.state) == []
+    (first,) = walk.offered()
+    walk.begin(first)
+    assert skipped(BRANCH, walk.tape.state) == []
+    walk.end(first)
+    assert skipped(BRANCH, walk.tape.state) == ["c"]
+
+
+def test_loop_visits_a_node_three_times() -> None:
+    walk = Walk(LOOP, says(b_1="again", b_2="again"))
+    assert walk.run() == ["a#1", "b#1", "a#2", "b#2", "a#3", "b#3", "c#1"]
+    assert walk.tape.state.visits == {"a": 3, "b": 3, "c": 1}
+    assert skipped(LOOP, walk.tape.state) == []
+
+
+def test_self_loop_of_a_node() -> None:
+    assert Walk(graph("ab", "aa:again", "ab"), says(a_1="again")).run() == ["a#1", "a#2", "b#1"]
+
+
+def test_failing_sibling_lets_the_others_run_and_blocks_the_join() -> None:
+    walk = Walk(DIAMOND, says(b="fail"))
+    assert walk.run() == ["a#1", "b#1", "c#1"]
+    assert skipped(DIAMOND, walk.tape.state) == []
+    assert [token.edge for token in walk.tape.state.tokens] == ["c->d"]
+
+
+def test_failed_step_is_offered_only_to_the_next_owner_as_a_new_attempt() -> None:
+    walk = Walk(DIAMOND, says(b="fail"))
+    walk.run()
+    assert walk.offered(idle=True) == []
+    walk.outcome = says()
+    walk.resume()
+    (again,) = walk.offered()
+    assert (again.path, again.attempt, again.again, again.consumed) == ("b#1", 2, True, (("a->b", "a#1"),))
+    assert walk.run()[3:] == ["b#1", "d#1"]
+    assert len(walk.tape.state.steps["d#1"].consumed) == 2
+
+
+def test_failure_edge_takes_the_failure_and_the_other_arm_is_dead() -> None:
+    shape = graph("abcd", "ab", "ac:fail", "bd", "cd", every="d")
+    walk = Walk(shape, says(a="fail"))
+    assert walk.run() == ["a#1", "c#1", "d#1"]
+    assert skipped(shape, walk.tape.state) == ["b"]
+    assert walk.tape.state.failed_paths == {}
+
+
+def test_open_steps_are_taken_up_first_at_the_same_path_and_attempt() -> None:
+    walk = Walk(DIAMOND)
+    (first,) = walk.offered()
+    walk.begin(first)
+    walk.end(first)
+    left, _ = walk.offered()
+    walk.begin(left)
+    walk.resume()
+    again, right = walk.offered()
+    assert (again.path, again.attempt, again.again) == ("b#1", 1, True)
+    assert (right.path, right.again) == ("c#1", False)
+    walk.begin(again)
+    assert paths(walk.offered()) == ["c#1"]
+
+
+def test_frontier_that_lives_through_a_resume_offers_what_is_left_over() -> None:
+    walk = Walk(chain(["a", "b"]))
+    (first,) = walk.offered()
+    walk.begin(first)
+    walk.tape.resume()
+    assert paths(walk.offered()) == ["a#1"]
+
+
+@pytest.mark.parametrize("idle", [False, True])
+def test_frontier_and_a_fresh_reading_agree_at_every_record(idle: bool) -> None:
+    labels = says(a="left", b_1="again", b_2="again")
+    for shape in (DIAMOND, BRANCH, LOOP, graph("abcd", "ab", "ac", "bd", "cd")):
+        walk = Walk(shape, labels)
+        while found := walk.frontier.ready() or walk.frontier.ready(idle=True):
+            assert found == ready(shape, walk.tape.state, idle=idle)
+            walk.begin(found[0])
+            assert walk.frontier.ready() == ready(shape, walk.tape.state, idle=False)
+            walk.end(found[0])
+
+
+def mutual() -> Graph:
+    """Two joins: each waits for the other's arm to come round."""
+    return graph("suvaxby", "su", "sv", "ua", "vb", "ax", "xb", "by", "ya", every="ab")
+
+
+def test_joins_that_wait_for_each_other_let_the_oldest_token_go() -> None:
+    walk = Walk(mutual(), says(y="stop"))
+    started: list[str] = []
+    for _ in range(4):
+        found = walk.offered()
+        started += paths(found)
+        for activation in found:
+            walk.begin(activation)
+            walk.end(activation)
+    assert started == ["s#1", "u#1", "v#1"]
+    assert paths(walk.offered(idle=True)) == ["a#1"]
+
+
+def test_joins_that_wait_for_each_other_stay_where_a_failure_holds_both() -> None:
+    shape = graph("suvaxbyf", "su", "sv", "sf", "fa", "fb", "ua", "vb", "ax", "xb", "by", "ya", every="ab")
+    walk = Walk(shape, says(f="fail"))
+    assert sorted(walk.run()) == ["f#1", "s#1", "u#1", "v#1"]
+    assert len(walk.tape.state.tokens) == 2
+
+
+def test_join_in_a_loop_does_not_wait_for_its_own_next_round() -> None:
+    shape = graph("abcd", "ab", "bc", "cb:again", "cd", every="b")
+    walk = Walk(shape, says(c_1="again"))
+    assert walk.run() == ["a#1", "b#1", "c#1", "b#2", "c#2", "d#1"]
+
+
+def test_join_waits_for_its_own_earlier_visit_that_may_still_come_round() -> None:
+    # p feeds b again while b#1 runs; b#1 may yet choose its way back to b.
+    shape = graph("abcp", "ab", "ap", "pb", "bb:again", "bc", every="b")
+    walk = Walk(shape, says(b_1="again"))
+    assert walk.run()[-1] == "c#1"
+    assert [token.edge for token in walk.tape.state.tokens] == []
+
+
+def test_void_step_runs_again_at_the_same_path_and_so_does_what_follows() -> None:
+    walk = Walk(LOOP, says(b_1="again"))
+    walk.run()
+    walk.tape.put(kinds.Invalidated("redo", ["b#1"]))
+    (again,) = walk.offered()
+    assert (again.path, again.attempt, again.consumed, again.again) == ("b#1", 2, (("a->b", "a#1"),), False)
+    assert walk.run() == ["a#1", "b#1", "a#2", "b#2", "c#1", "b#1", "a#2", "b#2", "c#1"]
+    assert walk.tape.state.steps["c#1"].attempt == 2
+    assert walk.tape.state.visits == {"a": 2, "b": 2, "c": 1}
+
+
+def test_void_arm_of_a_diamond_joins_at_the_same_path_again() -> None:
+    walk = Walk(DIAMOND)
+    walk.run()
+    walk.tape.put(kinds.Invalidated("redo", ["c#1"]))
+    assert walk.run()[4:] == ["c#1", "d#1"]
+    assert walk.tape.state.steps["d#1"].consumed == (("b->d", "b#1"), ("c->d", "c#1"))
+
+
+def test_void_branch_that_turns_the_other_way_takes_a_new_visit() -> None:
+    walk = Walk(BRANCH, says(a="left"))
+    walk.run()
+    walk.tape.put(kinds.Invalidated("redo", ["a#1"]))
+    walk.outcome = says(a="right")
+    assert walk.run()[3:] == ["a#1", "c#1", "d#2"]
+    assert list(walk.tape.state.steps) == ["a#1", "c#1", "d#2"]
+
+
+def test_tokens_of_edges_the_graph_does_not_have_are_left_alone() -> None:
+    walk = Walk(chain(["a", "b"]))
+    walk.tape.start("a#1", (("", ""),))
+    walk.tape.complete("a#1", ["a->gone"])
+    assert walk.offered(idle=True) == []
+    assert ready(Graph.of([], [], ""), Walk(chain(["a"])).tape.state, idle=True) == []
+
+
+def layered(layers: int, width: int) -> Graph:
+    """Every node of a layer waits for every node of the one before."""
+    nodes = [Node("start")]
+    nodes += [Node(f"n{layer}_{place}", join="all") for layer in range(layers) for place in range(width)]
+    edges = [Edge("start", f"n0_{place}") for place in range(width)]
+    edges += [
+        Edge(f"n{layer}_{here}", f"n{layer + 1}_{there}")
+        for layer in range(layers - 1)
+        for here in range(width)
+        for there in range(width)
+    ]
+    return Graph.of(nodes, edges, "start")
+
+
+def test_layers_of_thirty_by_thirty_run_once_each_in_order() -> None:
+    walk = Walk(layered(30, 30))
+    walk.frontier = Frontier(walk.graph, walk.tape.state)
+    order: list[str] = []
+    while found := walk.frontier.ready():
+        assert len({activation.node.split("_")[0] for activation in found}) == 1
+        for activation in found:
+            walk.begin(activation)
+            walk.end(activation)
+            order.append(activation.path)
+    assert len(order) == len(set(order)) == 901
+    assert order[-1] == "n29_29#1"
+    assert walk.tape.state.tokens == []
+    assert len(walk.tape.state.steps["n29_0#1"].consumed) == 30
