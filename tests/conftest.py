@@ -7,7 +7,13 @@ import os
 import socket
 from typing import Any
 
+import hypothesis
 import pytest
+
+# How long an example takes says something about the machine, not about the code; and the build
+# server should find the same today as yesterday.
+hypothesis.settings.register_profile("project", deadline=None, derandomize=bool(os.environ.get("CI")))
+hypothesis.settings.load_profile("project")
 
 #: Variables that could hand a test somebody's account, or steer it away from its own settings.
 _PREFIXES = ("ANTHROPIC_", "CLAUDE", "PIPELINE_")

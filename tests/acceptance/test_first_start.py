@@ -46,6 +46,13 @@ def test_first_start_installs_what_is_pinned_and_runs(copy: Copy) -> None:
     assert leftovers(copy) == []
 
 
+def test_first_start_works_where_bash_keeps_to_posix(copy: Copy) -> None:
+    result = copy.start(POSIXLY_CORRECT="1")
+
+    assert result.returncode == 0, result.stderr
+    assert copy.start(POSIXLY_CORRECT="1").stderr == ""
+
+
 def test_later_start_asks_python_once_and_says_nothing(made: Copy) -> None:
     result = made.start("list")
 
