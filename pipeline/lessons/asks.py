@@ -27,8 +27,8 @@ from pipeline.lessons.fields import wire_schema
 from pipeline.lessons.levels import level_text
 from pipeline.lessons.plan import Plan
 from pipeline.lessons.prompts import render
-from pipeline.lessons.scheme import ENTRY_SCHEMA, OUTLINE_SCHEMA, Entry, EntryDetails, Outline, OutlineEntry
 from pipeline.lessons.schemas import LESSON_SCHEMA, Lesson
+from pipeline.lessons.scheme import ENTRY_SCHEMA, OUTLINE_SCHEMA, Entry, EntryDetails, Outline, OutlineEntry
 from pipeline.llm.base import Message, Request, Segment
 
 #: Output tokens a reply may take, thinking included; a truncated one is asked again with more.

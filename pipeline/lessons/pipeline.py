@@ -1,0 +1,103 @@
+"""The lessons pipeline: seed → sow → lessons → publish."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipeline.engine.pipeline import Pipeline
+from pipeline.engine.step import StepContext, step
+from pipeline.engine.tasks import TaskFailure
+from pipeline.lessons.author import offline, write_lesson
+from pipeline.lessons.prompts import PLACEHOLDERS
+from pipeline.lessons.repeats import course_repeats
+from pipeline.lessons.sow import seed, sow
+from pipeline.publish.base import Bundle
+from pipeline.records.values import value_hash
+
+
+@step(version=1, effect="read")
+def lessons(ctx: StepContext) -> dict[str, Any]:
+    """Every lesson of the scheme, saved as "lessons": {"total_lessons", "completed", "failed", "skipped"}.
+
+    Raises:
+        StepFailed: Lessons failed (named; the others are kept), unless failed ones are skipped.
+    """
+    total = int(ctx.outputs["sow"]["lesson_count"])
+    sample = ctx.options.get("sample")
+    wanted = total if sample is None else min(int(sample), total)
+    skip = bool(ctx.options.get("skip_failed"))
+    rows = ctx.map("lessons", range(1, wanted + 1), write_lesson, key=str, warm=True, skip_failed=skip)
+    if wanted < total:
+        ctx.stop(f"The first {wanted} of {total} lessons are made, as asked.")
+    entries = ctx.load("scheme")["entries"]
+    made = [_row(entry, row) for entry, row in zip(entries, rows, strict=True)]
+    _note_repeats(ctx, made)
+    ctx.save("lessons", made)
+    failed = sum(row["lesson"] is None for row in made)
+    return {"total_lessons": total, "completed": total - failed, "failed": failed, "skipped": 0}
+
+
+@step(version=1, effect="write", repeatable=True)
+def publish(ctx: StepContext) -> dict[str, Any]:
+    """The course as a site and data: {"path" (folder name), "content_hash", "files"}.
+
+    Raises:
+        PublishedFilesEdited: Published files were edited by hand; names them.
+        PublishError: The folder cannot be written.
+    """
+    bundle = make_bundle(ctx)
+    receipt = ctx.services["publisher"].publish(bundle, overwrite=bool(ctx.options.get("overwrite")))
+    return {"path": bundle.name, "content_hash": receipt.content_hash, "files": receipt.files}
+
+
+def make_bundle(ctx: StepContext) -> Bundle:
+    """All that is published; nothing in it depends on run, time, attempts or money."""
+    course, rows = ctx.pin("catalogue"), ctx.load("lessons")
+    draft = offline(ctx)
+    return Bundle(
+        name=course["course_id"] + ("-draft" if draft else ""),
+        course=course,
+        scheme=ctx.load("scheme"),
+        lessons=[row for row in rows if row["lesson"] is not None],
+        failed=[
+            {"order": row["order"], "label": row["label"], "reason": row["failed"]}
+            for row in rows
+            if row["lesson"] is None
+        ],
+        about=_about(ctx, course, draft=draft),
+        draft=draft,
+    )
+
+
+def _about(ctx: StepContext, course: Mapping[str, Any], *, draft: bool) -> dict[str, Any]:
+    settings = ctx.settings
+    return {
+        "author": "offline" if draft else "model",
+        "model": settings["model"],
+        "critic": None if draft else settings["model"],
+        "effort": settings.get("effort"),
+        "prompts": {name: value_hash(ctx.prompt(name)) for name in PLACEHOLDERS},
+        "catalogue": value_hash(course),
+    }
+
+
+def _row(entry: Mapping[str, Any], row: Any) -> dict[str, Any]:
+    """A lesson's row in the artifact: what was written, or why there is nothing."""
+    if isinstance(row, TaskFailure):
+        reason = str(row.error.get("message") or "failed")
+        empty = {"order": entry["order"], "lesson": None, "checks": {"warnings": []}, "critic": None}
+        return {**empty, "label": entry["label"], "failed": reason}
+    return {**row, "label": entry["label"], "failed": None}
+
+
+def _note_repeats(ctx: StepContext, rows: Sequence[dict[str, Any]]) -> None:
+    repeats = course_repeats([row["lesson"] for row in rows if row["lesson"] is not None])
+    for row in rows:
+        row["checks"]["warnings"] += repeats.get(row["order"], [])
+    if repeats:
+        number = sum(len(findings) for findings in repeats.values())
+        ctx.note(f"{number} questions come back in a later lesson; the page About names them.")
+
+
+PIPELINE = Pipeline("lessons", [seed, sow, lessons, publish])
