@@ -33,19 +33,23 @@ from pipeline.errors import (
     PipelineError,
     SettingsConflict,
     StepFailed,
+    WriteFailed,
 )
 from pipeline.graph.model import Graph
 from pipeline.llm.base import Model, ModelInfo
-from pipeline.records.codec import Record, decode_line, encode_fact, encode_line
+from pipeline.records.codec import Record, encode_fact, encode_line
 from pipeline.records.documents import head_document
 from pipeline.records.fold import Builder, spent
 from pipeline.records.kinds import Gap, RunEnded, RunResumed, RunStarted
 from pipeline.records.run import COMPLETED, FAILED, IN_PROGRESS, RunState, Spend, bare
 from pipeline.records.values import canonical, digest
 from pipeline.store.base import Claim, Journal, Store
+from pipeline.store.reading import records
 
 #: Deaths of one step with nothing recorded between them before a person is asked.
 _DEATHS = 3
+_FULL = "The disk is full: what was in flight is recorded, nothing more was started."
+_FREE_SPACE = "Free some space, then resume."
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +98,13 @@ class Engine:
         identity: Mapping[str, Any],
         pins: Mapping[str, Any],
         claim: Claim | None = None,
+        exclusive: bool = True,
     ) -> RunResult:
         """A new run, from its start to wherever it comes.
 
         Args:
             pins: JSON values the run is pinned to, by name (catalogue, prompt:NAME).
+            exclusive: Refuse where another unfinished run holds the claim.
 
         Raises:
             RunExists, StoreError, ConfigError: Before anything was recorded.
@@ -112,7 +118,7 @@ class Engine:
         )  # fmt: skip
         now = setup.clock.now()
         line = encode_line(1, iso(now), 1, encode_fact(fact))
-        run_id, journal = setup.store.create(line, list(blobs.values()), at=now, claim=claim)
+        run_id, journal = setup.store.create(line, list(blobs.values()), at=now, claim=claim if exclusive else None)
         builder = Builder(run_id)
         builder.apply(Record(1, iso(now), 1, fact))
         recorder = self._recorder(journal, builder, owner=1)
@@ -142,8 +148,8 @@ class Engine:
         journal = self._setup.store.open(run_id)
         try:
             builder = Builder(run_id)
-            for line in self._setup.store.read(run_id):
-                builder.apply(decode_line(line))
+            for record in records(self._setup.store, run_id):
+                builder.apply(record)
             recorder = self._recorder(journal, builder, owner=0)
             before = spent(builder.state)
             if done := self._nothing_to_do(builder.state, identity, pins):
@@ -223,10 +229,12 @@ class Engine:
             _recorded(setup.options), host=_host(), identity=dict(identity) or None, pins=hashes or None,
             product=setup.product,
         )  # fmt: skip
+        for repair in journal.repairs:
+            first, last, size, kept, reason = repair
+            if not getattr(repair, "recorded", False):
+                recorder.append(Gap(first, last, size, kept, reason), sync=False)
+            setup.emit("note", text=_repaired(size, kept, reason))
         recorder.owner = recorder.append(fact, sync=False)
-        for first, last, size, kept, reason in journal.repairs:
-            recorder.append(Gap(first, last, size, kept, reason), sync=False)
-            setup.emit("note", text=reason)
         for void in (*stale.facts(), *changes.missing(recorder.state, steps).facts()):
             recorder.append(void, sync=False)
 
@@ -246,6 +254,7 @@ class Engine:
         setup = self._setup
         begun = setup.clock.monotonic()
         stop = Stop(setup.clock)
+        recorder.on_strain = lambda: stop.request("interrupted", WriteFailed(_FULL, hint=_FREE_SPACE))
         stopped: PipelineError | None = None
         detail: str | None = None
 
@@ -337,6 +346,11 @@ class Engine:
         now.tokens = {kind: count - before.tokens.get(kind, 0) for kind, count in total.tokens.items()}
         outputs = {run.node: dict(run.outputs) for run in state.steps.values() if run.status == COMPLETED}
         return RunResult(state.run_id, state.status, state.detail, error, outputs, total, now, seconds, worked)
+
+
+def _repaired(size: int, kept: str, reason: str) -> str:
+    where = f" ({size:,} bytes kept in {kept})" if kept else ""
+    return f"The journal was repaired: {reason}{where}."
 
 
 def _host() -> dict[str, Any]:

@@ -75,6 +75,8 @@ class Recorder:
         self._synced_at = clock.monotonic()
         self._head_due = clock.monotonic()
         self._warned = False
+        #: Called when the disk is full and the store lives on what it had held back.
+        self.on_strain: Told | None = None
         self._blobs = threading.Lock()
         self._reading = Reading(self._lock, builder.state)
 
@@ -166,6 +168,8 @@ class Recorder:
             told, self._untold = self._untold, []
             for then in told:
                 then()
+        if self.on_strain is not None and getattr(self.journal, "strained", False):
+            self.on_strain()
         if now >= self._head_due:
             self._write_head(durable=False)
 
