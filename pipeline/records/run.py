@@ -119,6 +119,9 @@ class CallRun:
     ended_seq: int = 0
 
 
+_ZERO = Decimal(0)
+
+
 @dataclass(slots=True)
 class Spend:
     """Sums of charges; one a bucket (path's step, model, label, day, outcome)."""
@@ -127,9 +130,9 @@ class Spend:
     tokens: dict[str, int] = field(default_factory=dict)
     usd_by_kind: dict[str, Decimal] = field(default_factory=dict)
     #: Exact spend, and the sums of the open intervals' low and high ends.
-    usd: Decimal = Decimal(0)
-    low: Decimal = Decimal(0)
-    high: Decimal = Decimal(0)
+    usd: Decimal = _ZERO
+    low: Decimal = _ZERO
+    high: Decimal = _ZERO
     #: Calls whose charge has no price, or no upper bound.
     unpriced: int = 0
     unbounded: int = 0
@@ -141,10 +144,10 @@ class Spend:
         self.high += other.high
         self.unpriced += other.unpriced
         self.unbounded += other.unbounded
-        for kind, count in other.tokens.items():
+        for kind, count in other.tokens.items() if other.tokens else ():
             self.tokens[kind] = self.tokens.get(kind, 0) + count
-        for kind, usd in other.usd_by_kind.items():
-            self.usd_by_kind[kind] = self.usd_by_kind.get(kind, Decimal(0)) + usd
+        for kind, usd in other.usd_by_kind.items() if other.usd_by_kind else ():
+            self.usd_by_kind[kind] = self.usd_by_kind.get(kind, _ZERO) + usd
 
     def subtract(self, other: Spend) -> None:
         """Take back what `add(other)` added; kinds that come to nothing leave the tables."""
@@ -154,12 +157,12 @@ class Spend:
         self.high -= other.high
         self.unpriced -= other.unpriced
         self.unbounded -= other.unbounded
-        for kind, count in other.tokens.items():
-            self.tokens[kind] = self.tokens.get(kind, 0) - count
-        for kind, usd in other.usd_by_kind.items():
-            self.usd_by_kind[kind] = self.usd_by_kind.get(kind, Decimal(0)) - usd
-        self.tokens = {kind: count for kind, count in self.tokens.items() if count}
-        self.usd_by_kind = {kind: usd for kind, usd in self.usd_by_kind.items() if usd}
+        if other.tokens:
+            left = {kind: count - other.tokens.get(kind, 0) for kind, count in self.tokens.items()}
+            self.tokens = {kind: count for kind, count in left.items() if count}
+        if other.usd_by_kind:
+            money = {kind: usd - other.usd_by_kind.get(kind, _ZERO) for kind, usd in self.usd_by_kind.items()}
+            self.usd_by_kind = {kind: usd for kind, usd in money.items() if usd}
 
     def copy(self) -> Spend:
         out = Spend()
@@ -263,6 +266,8 @@ class RunState:
 
 def bare(path: str) -> str:
     """A step path as people see it: first visits without their number ("seed#1" → "seed")."""
+    if "/" not in path:
+        return path.removesuffix("#1")
     return "/".join(frame.removesuffix("#1") for frame in path.split("/"))
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
-from pipeline.records.charge import EXACT, INTERVAL, Charge
+from pipeline.records.charge import EXACT, INTERVAL
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
 from pipeline.records.run import CallRun, RunState, Spend, SpendKey, bare
 
@@ -22,30 +23,23 @@ class Spending:
 
     def __init__(self, state: RunState) -> None:
         self._state = state
-        #: Used spend by attempt, so that an attempt can turn wasted as a whole.
-        self._paid: dict[Slot, dict[SpendKey, Spend]] = {}
-        #: Ended calls whose charge can still be settled: (slot, key, what was counted).
+        #: What each call of an attempt was counted as used, so that the attempt can turn wasted as a whole.
+        self._paid: dict[Slot, dict[int, tuple[SpendKey, Spend]]] = {}
+        #: Ended calls whose charge can still be settled.
         self._unsettled: dict[int, tuple[Slot, SpendKey, Spend]] = {}
+        #: Calls settled while they were open: a late end adds nothing.
         self._settled: set[int] = set()
+        #: One key object per kind of sum; making and hashing them is what costs.
+        self._keys: dict[tuple[str, str, str, str, str], SpendKey] = {}
 
     def start(self, seq: int, at: str, fact: CallStarted) -> CallRun:
         """Count an open call at its worst case; returns the try."""
         worst = None if fact.worst is None else Decimal(fact.worst)
         call = CallRun(
-            seq=seq,
-            k=fact.k,
-            model=fact.model,
-            label=fact.label,
-            worst=worst,
-            at=at,
-            path=fact.path,
-            task=fact.task,
-            attempt=fact.attempt,
-            key=fact.key,
-            n=fact.n,
-        )
+            seq, fact.k, fact.model, fact.label, worst, at, fact.path, fact.task, fact.attempt, fact.key, fact.n
+        )  # fmt: skip
         self._state.open_calls[seq] = call
-        self._put(_key(call, OPEN), _open(call))
+        self._put(self._key(call, OPEN), _open(call))
         return call
 
     def end(self, seq: int, at: str, fact: CallEnded) -> tuple[CallRun, CallRun] | None:
@@ -56,38 +50,38 @@ class Spending:
         if fact.call in self._settled:
             return None
         call = self._state.open_calls.pop(fact.call, None)
-        charge = counted(Charge.from_json(fact.charge))
+        charge = counted(fact.charge)
         if call is None:
             self._put(SpendKey("", "", "", at[:10], WASTED), charge)
             return None
-        self._take(_key(call, OPEN), _open(call))
+        self._take(self._key(call, OPEN), _open(call))
         slot = (call.path, call.task, call.attempt)
-        closed = self._state.attempts.get((call.path, call.task), 1) > call.attempt
-        good = fact.usable and fact.error is None and fact.stop_reason != _REFUSAL and not closed
-        key = _key(call, USED if good else WASTED)
+        good = self._good(call, fact)
+        key = self._key(call, USED if good else WASTED)
         self._put(key, charge)
         if good:
-            self._paid.setdefault(slot, {}).setdefault(key, Spend()).add(charge)
+            self._paid.setdefault(slot, {})[call.seq] = (key, charge)
         if fact.charge["state"] != EXACT:
             self._unsettled[call.seq] = (slot, key, charge)
-        ended = replace(
-            call,
-            ended=True,
-            usable=fact.usable,
-            reply=fact.reply,
-            error=fact.error,
-            stop_reason=fact.stop_reason,
-            ended_seq=seq,
-        )
+        ended = CallRun(
+            call.seq, call.k, call.model, call.label, call.worst, call.at, call.path, call.task, call.attempt,
+            call.key, call.n, True, fact.usable, fact.reply, fact.error, fact.stop_reason, seq,
+        )  # fmt: skip
         return call, ended
+
+    def _good(self, call: CallRun, fact: CallEnded) -> bool:
+        """Whether the reply is of use to an attempt that is not closed."""
+        if not fact.usable or fact.error is not None or fact.stop_reason == _REFUSAL:
+            return False
+        return self._state.attempts.get((call.path, call.task), 1) <= call.attempt
 
     def settle(self, fact: ChargeSettled) -> None:
         """Put a known amount in the place of an interval, an unpriced charge or an open call."""
         call = self._state.open_calls.pop(fact.call, None)
         usd = Decimal(fact.usd)
         if call is not None:
-            self._take(_key(call, OPEN), _open(call))
-            self._put(_key(call, WASTED), Spend(calls=1, usd=usd))
+            self._take(self._key(call, OPEN), _open(call))
+            self._put(self._key(call, WASTED), Spend(calls=1, usd=usd))
             self._settled.add(fact.call)
             return
         found = self._unsettled.pop(fact.call, None)
@@ -95,20 +89,19 @@ class Spending:
             return
         slot, key, before = found
         after = Spend(calls=1, tokens=dict(before.tokens), usd=usd)
-        sums = self._paid.get(slot, {})
-        if key in sums:
-            sums[key].subtract(before)
-            sums[key].add(after)
-        elif key.outcome == USED:
-            key = replace(key, outcome=WASTED)
+        paid = self._paid.get(slot, {})
+        if fact.call in paid:
+            paid[fact.call] = (key, after)
+        else:
+            key = self._wasted(key)
         self._take(key, before)
         self._put(key, after)
 
     def waste(self, slot: Slot) -> None:
         """The attempt was for nothing: what it used turns wasted."""
-        for key, amount in self._paid.pop(slot, {}).items():
+        for key, amount in self._paid.pop(slot, {}).values():
             self._take(key, amount)
-            self._put(replace(key, outcome=WASTED), amount)
+            self._put(self._wasted(key), amount)
 
     def _put(self, key: SpendKey, amount: Spend) -> None:
         spend = self._state.spend
@@ -125,21 +118,29 @@ class Spending:
         if not bucket.calls:
             del self._state.spend[key]
 
+    def _key(self, call: CallRun, outcome: str) -> SpendKey:
+        parts = (call.path, call.model, call.label, call.at[:10], outcome)
+        key = self._keys.get(parts)
+        if key is None:
+            key = self._keys[parts] = SpendKey(bare(call.path), *parts[1:])
+        return key
 
-def counted(charge: Charge) -> Spend:
-    """One call's charge as a sum."""
-    tokens = dict(charge.tokens)
-    if charge.state == EXACT:
-        return Spend(calls=1, tokens=tokens, usd=charge.low, usd_by_kind=dict(charge.parts))
-    if charge.state == INTERVAL:
-        high = charge.low if charge.high is None else charge.high
-        return Spend(calls=1, tokens=tokens, low=charge.low, high=high, unbounded=int(charge.high is None))
-    return Spend(calls=1, tokens=tokens, unpriced=1)
+    def _wasted(self, key: SpendKey) -> SpendKey:
+        return SpendKey(key.step, key.model, key.label, key.day, WASTED)
+
+
+def counted(charge: Mapping[str, Any]) -> Spend:
+    """One call's recorded charge (Charge.to_json) as a sum. Never zero by silence: no price is counted as such."""
+    tokens = charge.get("tokens") or {}
+    state, low = charge["state"], Decimal(charge.get("low", "0"))
+    if state == EXACT:
+        parts = {kind: Decimal(usd) for kind, usd in charge.get("parts", {}).items()}
+        return Spend(1, tokens, parts, low)
+    if state == INTERVAL:
+        high = charge.get("high")
+        return Spend(1, tokens, {}, _ZERO, low, low if high is None else Decimal(high), 0, int(high is None))
+    return Spend(1, tokens, {}, unpriced=1)
 
 
 def _open(call: CallRun) -> Spend:
-    return Spend(calls=1, high=call.worst or _ZERO, unbounded=int(call.worst is None))
-
-
-def _key(call: CallRun, outcome: str) -> SpendKey:
-    return SpendKey(bare(call.path), call.model, call.label, call.at[:10], outcome)
+    return Spend(1, {}, {}, _ZERO, _ZERO, call.worst or _ZERO, 0, int(call.worst is None))
