@@ -168,12 +168,14 @@ def test_imports_point_down() -> None:
 
 def test_engine_knows_protocols_only() -> None:
     adapters = {"store", "llm", "publish"}
+    # store/reading.py reads through the protocol, so it is above the adapters too.
+    allowed = (["base"], ["reading"])
     problems = [
         f"{_where(source, item.line)}: the engine imports {item.target}"
         for source in _package()
         if _floor(source.name) == "engine"
         for item in _imports(source.tree)
-        if _is_ours(item.target) and _floor(item.target) in adapters and item.target.split(".")[2:] != ["base"]
+        if _is_ours(item.target) and _floor(item.target) in adapters and item.target.split(".")[2:] not in allowed
     ]
     _agree(problems)
 
