@@ -25,17 +25,28 @@ from pipeline.records.kinds import (
     TaskCompleted,
 )
 from pipeline.records.values import canonical, digest
+from pipeline.store.disk import Disk
 from pipeline.store.files import FileStore
 
 STEPS = ("seed", "sow", "lessons", "publish")
 BEGIN = datetime(2026, 1, 9, 14, 30, 22, tzinfo=UTC)
 
 
+class HastyDisk(Disk):
+    """Written, not synced: what these tests show does not depend on a power cut."""
+
+    def sync(self, fd: int) -> None:
+        """Nothing waits."""
+
+    def sync_folder(self, path: Path) -> None:
+        """Nothing waits."""
+
+
 class Script:
-    """One run being written; every fact is durable when its method returns."""
+    """One run being written, fact by fact."""
 
     def __init__(self, root: Path, *, at: datetime = BEGIN, **params: str) -> None:
-        self._store = FileStore(root, SystemClock())
+        self._store = FileStore(root, SystemClock(), disk=HastyDisk())
         self._at = at
         self._seq = 1
         graph = canonical(_chain(STEPS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import click
@@ -58,7 +59,7 @@ def list_runs(
     place = open_store(store)
     wanted = _subject(place, subject) if subject else None
     rows = find(place, status=status, subject=wanted, resumable=resumable)
-    shown = [row for row, _ in zip(rows, range(limit), strict=False)] if limit else list(rows)
+    shown = list(islice(rows, limit or None))
     if as_json:
         for row in shown:
             say_json(row_json(row))

@@ -35,8 +35,8 @@ def outputs_text(outputs: Data) -> str:
 
 def _decided(word: str) -> Callable[[Data, Tally], list[str]]:
     def make(data: Data, _: Tally) -> list[str]:
-        reason = f" ({data['reason']})" if data.get("reason") else ""
-        return [f"{word} {data.get('run', '')}{reason}"]
+        reason = f"({data['reason']})" if data.get("reason") else ""
+        return [" ".join(filter(None, (word, str(data.get("run", "")), reason)))]
 
     return make
 
@@ -93,6 +93,16 @@ def _note(data: Data, _: Tally) -> list[str]:
     return [one_line(data.get("text", ""), 1000)]
 
 
+def _stopping(data: Data, _: Tally) -> list[str]:
+    calls = data.get("calls", 0)
+    waits = f"; {count(calls, 'call')} in flight, at most {money(data.get('worst_usd'))}, will be recorded" if calls else ""
+    return [f"Stopping ({data.get('signal', '')}){waits}. Once more: leave at once."]
+
+
+def _leaving(data: Data, _: Tally) -> list[str]:
+    return [f"Left at once; run {data.get('run', '')} is saved.", f"Go on: {data.get('command', '')}"]
+
+
 def _message(error: Any) -> str:
     return str(error.get("message", "")) if isinstance(error, Mapping) else str(error or "")
 
@@ -102,6 +112,9 @@ _MAKERS: Mapping[str, Callable[[Data, Tally], list[str]]] = {
     "run_continuing": _decided("continuing"),
     "run_already_completed": _decided("already completed"),
     "run_resumed": _resumed,
+    "run_started": lambda data, _: [f"Run {data.get('run', '')}"],
+    "stopping": _stopping,
+    "leaving": _leaving,
     "plan": _plan,
     "step_started": _step_started,
     "step_completed": _step_completed,

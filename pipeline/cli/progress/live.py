@@ -19,8 +19,8 @@ from pipeline.engine.events import Event
 BAR = 40
 #: Events whose lines stay above the live part; the others only move it.
 _KEPT = frozenset(
-    {"run_new", "run_continuing", "run_already_completed", "run_resumed", "plan", "step_completed", "step_failed",
-     "task_failed", "note"}
+    {"run_new", "run_continuing", "run_already_completed", "run_resumed", "run_started", "plan", "step_completed",
+     "step_failed", "task_failed", "note", "stopping", "leaving"}
 )  # fmt: skip
 
 

@@ -33,11 +33,12 @@ class Display(Protocol):
 
 
 class Quiet:
-    """Warnings only; the end is printed by the command."""
+    """Warnings only, on stderr; the end is printed by the command."""
 
     def __call__(self, event: Event) -> None:
-        if event.type == "note":
-            warn(str(event.data.get("text", "")))
+        if event.type in ("note", "stopping", "leaving"):
+            for line in lines_of(event.type, event.data, Tally()):
+                warn(line)
 
     def close(self) -> None:
         """Nothing is open."""
