@@ -16,7 +16,7 @@ from pipeline.publish.base import Bundle
 from pipeline.records.values import value_hash
 
 
-@step(version=1, effect="read")
+@step(version=1, effect="read", saves=("lessons",))
 def lessons(ctx: StepContext) -> dict[str, Any]:
     """Every lesson of the scheme, saved as "lessons": {"total_lessons", "completed", "failed", "skipped"}.
 

@@ -20,7 +20,7 @@ def seed(ctx: StepContext) -> dict[str, Any]:
     return {"course_id": course.course_id, "outcomes_created": sum(len(group.outcomes) for group in course.groups)}
 
 
-@step(version=1, effect="read")
+@step(version=1, effect="read", saves=("scheme",))
 def sow(ctx: StepContext) -> dict[str, Any]:
     """The scheme of work, saved as "scheme": {"sow_document_id", "lesson_count"}.
 

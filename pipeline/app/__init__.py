@@ -1,0 +1,8 @@
+"""The composition root: settings, store, model and application are put together here, and only here."""
+
+from pipeline.app.course import lessons as lessons
+from pipeline.app.course import resume as resume
+from pipeline.app.run_file import run_file as run_file
+from pipeline.app.start import RunResult as RunResult
+from pipeline.app.start import open_account as open_account
+from pipeline.app.start import open_store as open_store

@@ -1,0 +1,49 @@
+"""The run command: a pipeline file of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pipeline.app.start import Confirm, RunResult, Start, finish, has_credential, set_up
+from pipeline.errors import ConfigError
+from pipeline.settings import DEFAULT_MODEL, LessonsOptions
+
+if TYPE_CHECKING:
+    from pipeline.engine.events import Listener
+
+
+def run_file(
+    target: str,
+    *,
+    params: Mapping[str, Any],
+    resume: str | None,
+    options: LessonsOptions,
+    listener: Listener,
+    confirm: Confirm | None = None,
+) -> RunResult:
+    """Run a user's own pipeline (FILE.py:NAME), or go on with one of its runs.
+
+    Raises:
+        ConfigError, GraphError, StoreError, SettingsConflict: Before anything was recorded.
+    """
+    from pipeline.engine import preflight
+    from pipeline.engine.engine import Engine
+    from pipeline.engine.foreign import load_pipeline
+    from pipeline.store.reading import load, resolve
+
+    pipeline, verb = load_pipeline(target), f"run {target}"
+    preflight.check_params(params)
+    start = Start.of(options, listener, confirm)
+    run = resolve(start.store, resume) if resume else ""
+    state = load(start.store, run) if run else None
+    if state is not None and state.pipeline != pipeline.name:
+        raise ConfigError(f"Run {run} is of the pipeline {state.pipeline!r}, and {target} is {pipeline.name!r}.")
+    pinned = str(state.identity.get("model") or "") if state else ""
+    setup = set_up(start, options.model or pinned or (DEFAULT_MODEL if has_credential() else ""),
+                   state.execution if state else {}, verb)  # fmt: skip
+    engine = Engine(pipeline.definition, setup)
+    if run:
+        return finish(start, engine.resume(run), verb)
+    identity = {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
+    return finish(start, engine.start(params, identity=identity, pins={}), verb)

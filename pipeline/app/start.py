@@ -1,0 +1,186 @@
+"""One start of the program: its store, its model, its settings, put together before any step; and its end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.clock import Clock, SystemClock
+from pipeline.errors import CredentialMissing, PipelineError
+from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
+from pipeline.store.base import Account, Store
+
+if TYPE_CHECKING:
+    from pipeline.engine.engine import Setup
+    from pipeline.engine.events import Emitter, Listener
+    from pipeline.engine.result import RunResult as EngineResult
+    from pipeline.llm.base import Model
+
+Confirm = Callable[[str], bool]
+
+#: Variables with which the SDK finds a credential by itself.
+_CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE", "ANTHROPIC_IDENTITY_TOKEN_FILE")
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """US dollars between two bounds; equal where exact."""
+
+    low: Decimal = Decimal(0)
+    high: Decimal = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A start as the command line shows its end."""
+
+    run_id: str
+    status: str
+    detail: str | None
+    error: PipelineError | None
+    #: Folder of the published course; "" if it was not published.
+    published: str
+    spent: Amount
+    tokens: int
+    seconds: float
+    resume_command: str
+
+
+def open_store(url: str) -> Store:
+    """The store at a URL; see store.url."""
+    from pipeline.store.url import open_store as opened
+
+    return opened(url)
+
+
+def open_account(url: str) -> Account:
+    """The account of the store at a URL."""
+    from pipeline.store.url import open_account as opened
+
+    return opened(url)
+
+
+def has_credential() -> bool:
+    """Whether the environment holds something the SDK can log in with."""
+    return any(os.environ.get(name, "").strip() for name in _CREDENTIALS)
+
+
+@dataclass(slots=True)
+class Start:
+    """One start of the program: what was asked for, and what it works with."""
+
+    options: LessonsOptions
+    store: Store
+    clock: Clock
+    emit: Emitter
+    confirm: Confirm | None
+
+    @classmethod
+    def of(cls, options: LessonsOptions, listener: Listener, confirm: Confirm | None) -> Start:
+        from pipeline.engine.events import Emitter
+
+        clock = SystemClock()
+        return cls(options, open_store(options.store_url), clock, Emitter(clock, [listener]), confirm)
+
+
+def model_name(asked: str | None) -> str:
+    """The model that writes: as asked, else Claude where a credential is set, else the offline author.
+
+    Raises:
+        CredentialMissing: A Claude model was asked for without a credential.
+    """
+    if asked is None:
+        return DEFAULT_MODEL if has_credential() else OFFLINE
+    if asked != OFFLINE and not has_credential():
+        raise CredentialMissing(
+            f"--model {asked} needs a credential, and none is set.",
+            hint="Set ANTHROPIC_API_KEY (in the environment or in .env beside pipeline.sh), or take --model offline.",
+        )
+    return asked
+
+
+def author_kind(model: str) -> str:
+    """Whether "offline" or "model" wrote it; the two are never mixed."""
+    return "offline" if model == OFFLINE else "model"
+
+
+def model_of(name: str) -> Model:
+    """The model of that name, not yet looked up."""
+    if name == OFFLINE:
+        from pipeline.lessons.offline import OfflineAuthor
+
+        return OfflineAuthor()
+    from pipeline.llm.anthropic import AnthropicModel
+
+    return AnthropicModel(name)
+
+
+#: Execution settings that a run keeps until others are given; the rest hold for one start.
+_KEPT = ("max_cost_usd", "concurrency", "out", "prices")
+
+
+def _execution(options: LessonsOptions, recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """How this start works: what was given, else what the run was started with, else the defaults."""
+    values: dict[str, Any] = {
+        "max_cost_usd": None if options.max_cost_usd is None else str(options.max_cost_usd),
+        "concurrency": options.concurrency,
+        "out": str(options.out_folder),
+        "prices": None if options.prices is None else str(options.prices.expanduser().absolute()),
+    }
+    for name in _KEPT:
+        if name in recorded and name not in options.given:
+            values[name] = recorded[name]
+    for name in ("until", "sample", "skip_failed", "overwrite"):
+        values[name] = getattr(options, name)
+    return values
+
+
+def set_up(start: Start, model_name: str, recorded: Mapping[str, Any], verb: str = "lessons") -> Setup:
+    """Everything a run works with; free look-ups and refusals come first. `model_name` "": no model.
+
+    Raises:
+        CredentialMissing, ModelError, BudgetExceeded, ConfigError: Before any step.
+    """
+    from pipeline import __version__
+    from pipeline.cost.prices import PriceBook
+    from pipeline.engine import preflight
+    from pipeline.engine.engine import Setup
+    from pipeline.publish.folder import FolderPublisher
+
+    options = start.options
+    execution = _execution(options, recorded)
+    model = model_of(model_name) if model_name else None
+    info = model.check() if model else None
+    for warning in info.warnings if info else ():
+        start.emit("note", text=warning)
+    prices = PriceBook(Path(execution["prices"]) if execution["prices"] else None)
+    if info is not None:
+        preflight.check_priced(info, prices, start.clock, preflight.limit(execution))
+    return Setup(
+        start.store, start.clock, start.emit, execution, model, info, prices,
+        services={"publisher": FolderPublisher(Path(execution["out"]))},
+        product=__version__, command=lambda run: resume_command(options, run, verb),
+        confirm=start.confirm, yes=options.yes,
+    )  # fmt: skip
+
+
+def resume_command(options: LessonsOptions, run: str, verb: str = "lessons") -> str:
+    """What to type to go on with a run."""
+    store = f" --store {options.store}" if "store" in options.given else ""
+    return f"./pipeline.sh {verb} --resume {run}{store}"
+
+
+def finish(start: Start, result: EngineResult, verb: str = "lessons") -> RunResult:
+    """The end as the command line shows it; the receipt beside what was published."""
+    options, outputs = start.options, result.outputs.get("publish") or {}
+    return RunResult(
+        result.run_id, result.status, result.detail, result.error,
+        str(options.out_folder / str(outputs["path"])) if outputs else "",
+        Amount(result.spent.usd + result.spent.low, result.spent.usd + result.spent.high),
+        sum(result.spent.tokens.values()), result.seconds,
+        "" if result.status == "completed" else resume_command(options, result.run_id, verb),
+    )  # fmt: skip
