@@ -79,7 +79,8 @@ def write_lesson(ctx: StepContext, order: int) -> dict[str, Any]:
     entry, asks, course = scheme.entries[order - 1], asks_of(ctx), ctx.pin("catalogue")
     what = f"lesson {order}"
     draft: Draft | None = None
-    for _ in range(1 + MAX_REVISIONS):
+    # The offline author would only say the same again.
+    for _ in range(1 if offline(ctx) else 1 + MAX_REVISIONS):
         text = _text(ctx, asks.lesson(scheme.entries, order, draft), what)
         answer = examine_lesson(text, entry, course)
         if answer.value is None:
@@ -128,7 +129,7 @@ def _written(order: int, answer: Examined[Any], critic: dict[str, Any] | None) -
 def _rejected(what: str, faults: Sequence[str]) -> TaskRejected:
     shown = "; ".join(faults[:3]) + (f" (and {len(faults) - 3} more)" if len(faults) > 3 else "")
     return TaskRejected(
-        f"{what[0].upper()}{what[1:]} is not good enough after {MAX_REVISIONS} revisions: {shown}",
+        f"{what[0].upper()}{what[1:]} is not good enough: {shown}",
         hint="Resume to try it anew; the other lessons are kept.",
         faults=list(faults),
     )

@@ -1,0 +1,104 @@
+"""What a course will ask of a model: calls, tokens and largest requests, from prompts rendered beforehand.
+
+Where there is no scheme yet, the offline author's stands in for it, so these are estimates. No prices here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pipeline.lessons.asks import Asks
+from pipeline.lessons.author import CRITIC_FORMS, MAX_REVISIONS
+from pipeline.lessons.offline import answer
+from pipeline.lessons.plan import make_plan
+from pipeline.lessons.scheme import Entry, OutlineEntry
+from pipeline.llm.base import Request
+
+#: Bytes of text a token stands for, on average, in prompts like ours.
+BYTES_PER_TOKEN = 3.5
+#: A token is never more bytes of an answer than this, on average over a whole one.
+MOST_BYTES_PER_TOKEN = 6
+#: Output tokens of one answer, thinking included, as they usually come.
+OUTPUT_TOKENS = {"outline": 600, "entry": 400, "lesson": 9_000, "critic": 2_800}
+#: The outline grows with each lesson; an exam is longer than a lesson.
+OUTLINE_EACH, MOCK_TOKENS = 110, 16_000
+#: Answers a lesson usually takes, and forms of the critic.
+LESSON_TRIES, CRITIC_TRIES = 1.3, 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kind of call."""
+
+    label: str
+    #: Calls as they usually come, and at most (revisions included).
+    calls: float
+    most_calls: int
+    #: Tokens of one call: new input, input read from the cache (0 on the first), output.
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    #: The largest request (UTF-8 bytes, a revision's previous answer included) and answer (tokens).
+    most_bytes: int
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """All of a course's calls before the first."""
+
+    rows: tuple[Row, ...]
+    #: One rendered request of each kind and each type of lesson, as they will be sent.
+    requests: tuple[Request, ...]
+
+
+def estimate(asks: Asks, lessons: int) -> Estimate:
+    """What a course of so many lessons asks for, nothing made yet."""
+    plan = make_plan(asks.course, lessons)
+    outline = asks.outline(plan)
+    entries = [OutlineEntry.model_validate(row) for row in answer(outline.data)["entries"]]
+    scheme = [_entry(asks, entries, row) for row in entries]
+    samples = _one_of_each(scheme)
+    entry = [asks.entry(entries, row.order) for row in samples]
+    lesson = [asks.lesson(scheme, row.order) for row in samples]
+    critic = [asks.critic(row, answer(request.data), ()) for row, request in zip(samples, lesson, strict=True)]
+    exams = sum(row.lesson_type == "mock_exam" for row in scheme)
+    output = (OUTPUT_TOKENS["lesson"] * (lessons - exams) + MOCK_TOKENS * exams) // lessons
+    most = 1 + MAX_REVISIONS
+    rows = (
+        _row("outline", [outline], 1.1, most, OUTPUT_TOKENS["outline"] + OUTLINE_EACH * lessons),
+        _row("entry", entry, 1.05 * lessons, most * lessons, OUTPUT_TOKENS["entry"]),
+        _row("lesson", lesson, LESSON_TRIES * lessons, most * lessons, output),
+        _row("critic", critic, CRITIC_TRIES * lessons, most * CRITIC_FORMS * lessons, OUTPUT_TOKENS["critic"]),
+    )
+    return Estimate(rows, (outline, *entry, *lesson, *critic))
+
+
+def _entry(asks: Asks, entries: Sequence[OutlineEntry], row: OutlineEntry) -> Entry:
+    details = answer(asks.entry(entries, row.order).data)
+    return Entry.model_validate({**row.model_dump(), **details})
+
+
+def _one_of_each(scheme: Iterable[Entry]) -> list[Entry]:
+    """The last lesson of each type: it has the most before it."""
+    return list({row.lesson_type: row for row in scheme}.values())
+
+
+def _row(label: str, requests: Sequence[Request], calls: float, most_calls: int, output: int) -> Row:
+    shared = [sum(len(part.text.encode()) for part in request.system) for request in requests]
+    sizes = [request.size() for request in requests]
+    own = [size - prefix for size, prefix in zip(sizes, shared, strict=True)]
+    cap = max(request.max_tokens for request in requests)
+    # A revision carries the answer it is about; a critic's second form only sentences.
+    previous = 0 if label == "critic" else cap * MOST_BYTES_PER_TOKEN
+    return Row(
+        label,
+        calls,
+        most_calls,
+        round(sum(own) / len(own) / BYTES_PER_TOKEN),
+        round(sum(shared) / len(shared) / BYTES_PER_TOKEN),
+        output,
+        max(sizes) + previous,
+        cap,
+    )
