@@ -95,7 +95,9 @@ def _note(data: Data, _: Tally) -> list[str]:
 
 def _stopping(data: Data, _: Tally) -> list[str]:
     calls = data.get("calls", 0)
-    waits = f"; {count(calls, 'call')} in flight, at most {money(data.get('worst_usd'))}, will be recorded" if calls else ""
+    waits = (
+        f"; {count(calls, 'call')} in flight, at most {money(data.get('worst_usd'))}, will be recorded" if calls else ""
+    )
     return [f"Stopping ({data.get('signal', '')}){waits}. Once more: leave at once."]
 
 

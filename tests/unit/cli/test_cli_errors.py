@@ -43,7 +43,7 @@ def test_errors_are_three_lines() -> None:
 @pytest.mark.parametrize(
     ("error", "code", "shown"),
     [
-        (RunNotFound("There is no run 'x'.", hint="`list` shows them."), 3, "Error: There is no run 'x'.\nHint: `list` shows them.\n"),
+        (RunNotFound("No run.", hint="`list` shows them."), 3, "Error: No run.\nHint: `list` shows them.\n"),
         (BudgetExceeded(hint="./pipeline.sh lessons --resume 7"), 5, "Go on: ./pipeline.sh lessons --resume 7\n"),
         (RunInterrupted(), 130, "Error: Interrupted.\n"),
         (PipelineError("x"), 1, "Error: x\n"),
@@ -51,7 +51,7 @@ def test_errors_are_three_lines() -> None:
         (PermissionError(13, "Permission denied", "/x/y"), 1, "Error: /x/y: Permission denied\n"),
         (click.UsageError("no such thing"), 2, "Error: no such thing\n"),
     ],
-)  # fmt: skip
+)
 def test_errors_are_told_on_stderr_without_a_traceback(
     error: BaseException, code: int, shown: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -66,10 +66,9 @@ def test_errors_nobody_expected_are_one_line_and_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    try:
+    with pytest.raises(ZeroDivisionError) as caught:
         raise ZeroDivisionError("by nought")
-    except ZeroDivisionError as error:
-        assert errors.report(error) == 1
+    assert errors.report(caught.value) == 1
     (file,) = tmp_path.iterdir()
     err = capsys.readouterr().err
     assert err == f"Error: unexpected ZeroDivisionError: by nought; details: {file}\n"

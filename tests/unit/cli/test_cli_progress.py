@@ -28,7 +28,10 @@ RUN: Sequence[tuple[str, dict[str, Any]]] = [
     ("map_started", {"name": "lessons", "total": 18, "restored": 7}),
     ("task_completed", {"name": "lessons", "key": "1", "restored": True}),
     ("call_started", {"call": 9, "label": "lesson"}),
-    ("call_ended", {"call": 9, "label": "lesson", "usd": "0.20", "usd_high": "0.20", "tokens": {"input": 10, "output": 5}}),
+    (
+        "call_ended",
+        {"call": 9, "label": "lesson", "usd": "0.20", "usd_high": "0.20", "tokens": {"input": 10, "output": 5}},
+    ),
     ("task_completed", {"name": "lessons", "key": "8", "restored": False}),
     ("waiting", {"reason": "429", "until": "2026-01-09T14:05:00.000Z"}),
 ]
@@ -160,7 +163,9 @@ def test_progress_question_takes_only_yes(monkeypatch: pytest.MonkeyPatch, capsy
 
 def live_screen(*, ascii_only: bool, color: bool = True) -> str:
     out = io.StringIO()
-    console = Console(file=out, force_terminal=True, width=100, no_color=not color, color_system="standard", markup=False)
+    console = Console(
+        file=out, force_terminal=True, width=100, no_color=not color, color_system="standard", markup=False
+    )
     shown = Live(ascii_only=ascii_only, console=console)
     for kind, data in RUN:
         shown(Event(kind, AT, data))
@@ -197,5 +202,5 @@ def test_progress_live_leaves_the_screen_for_a_question() -> None:
     with shown.paused():
         before = out.getvalue()
         shown(Event("note", AT, {"text": "question"}))
-        assert out.getvalue()[len(before):] == "question\n"
+        assert out.getvalue()[len(before) :] == "question\n"
     shown.close()

@@ -46,7 +46,9 @@ def test_settings_outside_their_range_name_the_option(values: dict[str, object],
         LessonsOptions(**values)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("text", "usd"), [("50", Decimal(50)), ("$2.50", Decimal("2.5")), ("none", None), ("NONE", None)])
+@pytest.mark.parametrize(
+    ("text", "usd"), [("50", Decimal(50)), ("$2.50", Decimal("2.5")), ("none", None), ("NONE", None)]
+)
 def test_settings_ceiling_is_dollars_or_none(text: str, usd: Decimal | None) -> None:
     assert parse_usd(text) == usd
 

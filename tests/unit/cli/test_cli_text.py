@@ -26,7 +26,14 @@ def written(encoding: str, line: str) -> bytes:
 
 @pytest.mark.parametrize(
     ("usd", "shown"),
-    [(0, "$0.00"), ("1.85", "$1.85"), ("0.0042", "$0.0042"), ("32.4", "$32.40"), ("1234.5", "$1,234.50"), (None, "unknown")],
+    [
+        (0, "$0.00"),
+        ("1.85", "$1.85"),
+        ("0.0042", "$0.0042"),
+        ("32.4", "$32.40"),
+        ("1234.5", "$1,234.50"),
+        (None, "unknown"),
+    ],
 )
 def test_text_money_keeps_small_amounts_visible(usd: object, shown: str) -> None:
     assert text.money(usd) == shown
@@ -39,7 +46,8 @@ def test_text_money_names_both_ends_where_they_differ() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"), [(3, "3 s"), (0.25, "0.2 s"), (42.4, "42 s"), (287, "4 min 47 s"), (4341, "1 h 12 min"), (None, "-")]
+    ("seconds", "shown"),
+    [(3, "3 s"), (0.25, "0.2 s"), (42.4, "42 s"), (287, "4 min 47 s"), (4341, "1 h 12 min"), (None, "-")],
 )
 def test_text_durations_are_for_people(seconds: float | None, shown: str) -> None:
     assert text.duration(seconds) == shown

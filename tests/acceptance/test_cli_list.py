@@ -1,0 +1,103 @@
+"""`list`: every kind of run, filters, and what is an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.runs import Script
+from tests.said import Cli, Said
+from tests.sample_runs import completed_run, corrupt_run, dead_run, failed_run, original_run
+
+
+def table_rows(said: Said) -> list[list[str]]:
+    lines = said.out.splitlines()
+    begin = next(index for index, line in enumerate(lines) if line.startswith("─")) + 1
+    end = next((index for index in range(begin, len(lines)) if not lines[index]), len(lines))
+    return [line.split() for line in lines[begin:end]]
+
+
+def test_list_shows_every_kind_of_run_newest_first(root: Path, cli: Cli) -> None:
+    failed_run(root), completed_run(root), dead_run(root), original_run(root), corrupt_run(root)
+    said = cli("list")
+    assert said.code == 0
+    lines = said.out.splitlines()
+    assert lines[:3] == ["═" * 75, "PIPELINE RUNS", "═" * 75]
+    assert lines[4].split() == ["Run", "ID", "Subject", "Level", "Status", "Steps", "Cost"]
+    assert table_rows(said) == [
+        ["20260111_143022", "physics", "higher", "interrupted", "1/4", "$0.00"],
+        ["20260110_143022", "physics", "higher", "completed", "4/4", "$0.00"],
+        ["20260109_143022", "mathematics", "national_5", "failed", "2/4", "$0.15+"],
+        ["20260108_161230", "mathematics", "national_5", "in_progress", "2/4", "$1.85"],
+        ["20260107_161230", "-", "-", "corrupt", "-", "$0.00"],
+    ]
+    assert "./pipeline.sh lessons --resume 20260111_143022" in said.out
+
+
+def test_list_of_an_empty_store_says_how_to_start(cli: Cli) -> None:
+    said = cli("list")
+    assert said.code == 0
+    assert "No runs yet" in said.out
+    assert cli("list", "--json").out == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "ids"),
+    [
+        (["--status", "failed"], ["20260109_143022"]),
+        (["--status", "in_progress"], ["20260111_143022", "20260108_161230"]),
+        (["--status", "interrupted"], ["20260111_143022"]),
+        (["--status", "completed,corrupt"], ["20260110_143022", "20260107_161230"]),
+        (["--subject", "maths"], ["20260109_143022", "20260108_161230"]),
+        (["--subject", "Phys"], ["20260111_143022", "20260110_143022"]),
+        (["--resumable"], ["20260111_143022", "20260109_143022", "20260108_161230"]),
+        (["--limit", "2"], ["20260111_143022", "20260110_143022"]),
+        (["--limit", "1", "--status", "failed"], ["20260109_143022"]),
+    ],
+)
+def test_list_filters(root: Path, cli: Cli, options: list[str], ids: list[str]) -> None:
+    failed_run(root), completed_run(root), dead_run(root), original_run(root), corrupt_run(root)
+    assert [row["run_id"] for row in cli("list", "--json", *options).json()] == ids
+
+
+@pytest.mark.parametrize("options", [["--status", "bogus"], ["--subject", "alchemy"], ["--limit", "-1"], ["--nothing"]])
+def test_list_unknown_values_are_errors(cli: Cli, options: list[str]) -> None:
+    said = cli("list", *options)
+    assert said.code == 2
+    assert said.out == ""
+    assert "Error:" in said.err
+
+
+def test_list_subject_of_an_own_catalogue_is_known_by_its_runs(root: Path, cli: Cli) -> None:
+    run = Script(root, subject="marine_biology", level="higher").begin("seed").leave()
+    assert [row["run_id"] for row in cli("list", "--json", "--subject", "Marine Biology").json()] == [run]
+
+
+def test_list_says_that_older_runs_are_left_out(root: Path, cli: Cli) -> None:
+    completed_run(root, 1), completed_run(root, 2)
+    assert "The newest 1 are shown" in cli("list", "--limit", "1").out
+    assert "are shown" not in cli("list", "--limit", "2").out
+
+
+def test_list_verbose_shows_steps_and_error(root: Path, cli: Cli) -> None:
+    failed_run(root)
+    text = cli("list", "-v").out
+    assert "1 of 3 lessons failed: 2" in text
+    assert "2026-01-09 14:30:22" in text
+
+
+def test_list_json_is_versioned_and_complete(root: Path, cli: Cli) -> None:
+    failed_run(root)
+    (row,) = cli("list", "--json").json()
+    assert row["v"] == 1
+    assert row["cost_usd"] == 0.15
+    assert row["possibly_usd"] == 0.1
+    assert (row["steps_completed"], row["steps_total"], row["resumable"]) == (2, 4, True)
+
+
+def test_list_takes_its_options_from_variables(root: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed_run(root), completed_run(root)
+    monkeypatch.setenv("PIPELINE_LIST_STATUS", "failed")
+    monkeypatch.setenv("PIPELINE_JSON", "1")
+    assert [row["run_id"] for row in cli("list").json()] == ["20260109_143022"]
