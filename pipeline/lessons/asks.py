@@ -62,7 +62,12 @@ class Asks:
     def outline(self, plan: Plan, draft: Draft | None = None) -> Request:
         """The request for the outline of the whole scheme."""
         text = self._text("outline", lessons=str(plan.lessons), counts=_counts(plan), reach=_reach(plan))
-        data = {"kind": "outline", "course": self.course.to_json(), "lessons": plan.lessons, "plan": plan.to_json()}
+        data = {
+            "kind": "outline",
+            "course": without_empty(self.course.to_json()),
+            "lessons": plan.lessons,
+            "plan": plan.to_json(),
+        }
         most = OUTLINE_TOKENS + OUTLINE_TOKENS_EACH * plan.lessons
         return self._request([self._shared()], text, data, Outline, OUTLINE_SCHEMA, draft, most)
 
@@ -165,7 +170,16 @@ class Asks:
             {**group, "outcomes": [out for out in group["outcomes"] if out["id"] in wanted]} for group in full["groups"]
         ]
         kept = {key: full[key] for key in ("id", "subject", "level", "title", "code", "course_id", "assessment")}
-        return {**kept, "groups": [group for group in groups if group["outcomes"]]}
+        cut: dict[str, Any] = without_empty({**kept, "groups": [group for group in groups if group["outcomes"]]})
+        return cut
+
+
+def without_empty(value: Any) -> Any:
+    """A JSON value without the keys that say nothing (null, "", []): they only cost tokens. False says something."""
+    if isinstance(value, dict):
+        kept = {key: without_empty(item) for key, item in value.items()}
+        return {key: item for key, item in kept.items() if item is not None and item != "" and item != []}
+    return [without_empty(item) for item in value] if isinstance(value, list) else value
 
 
 def task_json(data: Mapping[str, Any]) -> str:

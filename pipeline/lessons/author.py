@@ -11,6 +11,7 @@ from pipeline.engine.step import StepContext
 from pipeline.errors import TaskRejected
 from pipeline.lessons import release
 from pipeline.lessons.asks import Asks, Draft
+from pipeline.lessons.checks import summary
 from pipeline.lessons.critique import Critique
 from pipeline.lessons.examine import Examined, course_of, examine, examine_lesson
 from pipeline.lessons.prompts import PLACEHOLDERS
@@ -123,7 +124,8 @@ def _text(ctx: StepContext, request: Request, what: str) -> str:
 
 
 def _written(order: int, answer: Examined[Any], critic: dict[str, Any] | None) -> dict[str, Any]:
-    return {"order": order, "lesson": answer.raw, "checks": {"warnings": list(answer.warnings)}, "critic": critic}
+    checks = {"warnings": list(answer.warnings), **summary(answer.raw)}
+    return {"order": order, "lesson": answer.raw, "checks": checks, "critic": critic}
 
 
 def _rejected(what: str, faults: Sequence[str]) -> TaskRejected:

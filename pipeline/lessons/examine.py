@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pipeline.lessons.checks import check_lesson
 from pipeline.lessons.course import Course
 from pipeline.lessons.fields import MAX_PROBLEMS, problems
+from pipeline.lessons.findings import Finding
 from pipeline.lessons.scheme import Entry
 from pipeline.lessons.shape import parse_lesson
 
@@ -68,20 +69,15 @@ def examine_lesson(text: str, entry: Entry, course: Mapping[str, Any]) -> Examin
     differs = [f"{key}: {raw[key]!r}, wanted {plan[key]!r} as in the entry" for key in COPIED if raw[key] != plan[key]]
     findings = check_lesson(raw, entry=plan, course=dict(course))
     blocking = [item for item in findings if item.severity != "W"]
-    faults = [*differs, *(f"{item.where}: {item.found}; wanted {item.wanted}" for item in blocking)]
+    faults = [*differs, *(item.line() for item in blocking)]
     if faults:
         return Examined(None, tuple(faults[:MAX_PROBLEMS]), raw)
-    return Examined(lesson, (), raw, tuple(finding_json(item) for item in findings))
+    return Examined(lesson, (), raw, tuple(warning(item) for item in findings))
 
 
-def finding_json(finding: Any) -> dict[str, Any]:
-    """A finding as it is recorded."""
-    return {
-        "check": finding.check,
-        "severity": finding.severity,
-        "where": finding.where,
-        "text": f"{finding.found}; wanted {finding.wanted}" if finding.wanted else finding.found,
-    }
+def warning(finding: Finding) -> dict[str, Any]:
+    """A finding as it is recorded and shown beside its lesson."""
+    return {**finding.to_json(), "text": f"{finding.found}; wanted {finding.wanted}"}
 
 
 def course_of(pinned: Any) -> Course:

@@ -9,8 +9,9 @@ from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
 from pipeline.engine.tasks import TaskFailure
 from pipeline.lessons.author import offline, write_lesson
+from pipeline.lessons.checks import repeats
+from pipeline.lessons.examine import warning
 from pipeline.lessons.prompts import PLACEHOLDERS
-from pipeline.lessons.repeats import course_repeats
 from pipeline.lessons.sow import seed, sow
 from pipeline.publish.base import Bundle
 from pipeline.records.values import value_hash
@@ -92,12 +93,13 @@ def _row(entry: Mapping[str, Any], row: Any) -> dict[str, Any]:
 
 
 def _note_repeats(ctx: StepContext, rows: Sequence[dict[str, Any]]) -> None:
-    repeats = course_repeats([row["lesson"] for row in rows if row["lesson"] is not None])
-    for row in rows:
-        row["checks"]["warnings"] += repeats.get(row["order"], [])
-    if repeats:
-        number = sum(len(findings) for findings in repeats.values())
-        ctx.note(f"{number} questions come back in a later lesson; the page About names them.")
+    """Questions that an earlier lesson asked too: lessons are written side by side, so only here they are seen."""
+    found = repeats([row["lesson"] for row in rows if row["lesson"] is not None])
+    for finding in found:
+        order, item = finding.where.removeprefix("lesson ").split(" ", 1)
+        rows[int(order) - 1]["checks"]["warnings"].append({**warning(finding), "severity": "W", "where": item})
+    if found:
+        ctx.note(f"{len(found)} questions stand in two lessons; the page About names them.")
 
 
 PIPELINE = Pipeline("lessons", [seed, sow, lessons, publish])
