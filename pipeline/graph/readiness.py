@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pipeline.graph.liveness import components, reachable
 from pipeline.graph.model import ALL, Edge, Graph, Node
 from pipeline.records.run import RunState, StepRun, Token, next_attempt
 
 
-@dataclass(frozen=True, slots=True)
-class Activation:
+class Activation(NamedTuple):
     """A visit that may start."""
 
     path: str
@@ -85,7 +84,7 @@ class Frontier:
         if node is None:
             return
         incoming = self.graph.incoming(node.id)
-        if node.join != ALL or not token.edge or len(incoming) == 1:
+        if node.join != ALL or len(incoming) == 1 or self.graph.edge(token.edge) is None:
             self._fire(node, [token])
             return
         edges = self._gathered.setdefault(node.id, {})
@@ -97,7 +96,9 @@ class Frontier:
         if not token.edge:
             return self.graph.nodes.get(self.graph.start)
         edge = self.graph.edge(token.edge)
-        return None if edge is None else self.graph.nodes.get(edge.target)
+        # An imported document names the next step only: its token lies on an edge that may not exist.
+        target = edge.target if edge is not None else token.edge.partition("->")[2]
+        return self.graph.nodes.get(target)
 
     def _fire_join(self, node: Node) -> None:
         edges = self._gathered.pop(node.id)

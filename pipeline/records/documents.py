@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.records.charge import INPUT_KINDS, TOKEN_KINDS
-from pipeline.records.run import COMPLETED, PENDING, RunState, Spend, StepRun, bare
+from pipeline.records.run import COMPLETED, PENDING, RunState, Spend, StepRun, bare, full
 
 #: Grows after the point with new keys, before it with a changed meaning.
 SCHEMA_VERSION = "1.0"
@@ -227,7 +227,7 @@ def _by_step(state: RunState) -> dict[str, Spend]:
 
 def _imported_steps(state: RunState) -> dict[str, Mapping[str, Any]]:
     entries: Iterable[Mapping[str, Any]] = state.imported.get("completed_steps") or ()
-    return {bare(entry.get("path") or entry["step"]): entry for entry in entries}
+    return {bare(entry.get("path") or full(entry["step"])): entry for entry in entries}
 
 
 def _step(step: StepRun, sums: Mapping[str, Spend], imported: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -6,10 +6,13 @@ under the Recorder's lock.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
+
+_VISIT = re.compile(r"#[0-9]+$")
 
 PENDING, IN_PROGRESS, COMPLETED, FAILED = "pending", "in_progress", "completed", "failed"
 #: What in_progress may mean (status_detail).
@@ -185,8 +188,7 @@ class SpendKey:
     outcome: str
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointMark:
+class CheckpointMark(NamedTuple):
     """A checkpoint boundary, for history."""
 
     seq: int
@@ -269,6 +271,11 @@ def bare(path: str) -> str:
     if "/" not in path:
         return path.removesuffix("#1")
     return "/".join(frame.removesuffix("#1") for frame in path.split("/"))
+
+
+def full(name: str) -> str:
+    """The step path of a name that `bare` gave: "seed" → "seed#1", "write#2" stays."""
+    return "/".join(frame if _VISIT.search(frame) else f"{frame}#1" for frame in name.split("/"))
 
 
 def next_attempt(state: RunState, path: str, task: str | None = None) -> int:

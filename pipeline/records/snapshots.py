@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.records.kinds import Snapshot
 from pipeline.records.positions import START, merged_context, split
-from pipeline.records.run import COMPLETED, FAILED, IN_PROGRESS, PENDING, RunState, StepRun, Token
+from pipeline.records.run import COMPLETED, FAILED, IN_PROGRESS, PENDING, RunState, StepRun, Token, full
 
 _STATUSES = {PENDING, IN_PROGRESS, COMPLETED, FAILED}
 
@@ -44,7 +44,7 @@ def take(state: RunState, seq: int, fact: Snapshot) -> None:
 
 
 def _step(entry: Mapping[str, Any], last: str, seq: int) -> StepRun:
-    path = entry.get("path") or f"{entry['step']}#1"
+    path = entry.get("path") or full(entry["step"])
     node, visit = split(path)
     edge = (f"{split(last)[0]}->{node}", last) if last else START
     return StepRun(
@@ -68,5 +68,5 @@ def _step(entry: Mapping[str, Any], last: str, seq: int) -> StepRun:
 def _position(last: str, following: Any, seq: int) -> dict[tuple[str, str], Token]:
     if not following:
         return {}
-    edge = f"{split(last)[0]}->{following}"
+    edge = f"{split(last)[0]}->{split(full(str(following)))[0]}"
     return {(edge, last): Token(edge, last, seq)}

@@ -235,12 +235,40 @@ def test_join_in_a_loop_does_not_wait_for_its_own_next_round() -> None:
     assert walk.run() == ["a#1", "b#1", "c#1", "b#2", "c#2", "d#1"]
 
 
-def test_join_waits_for_its_own_earlier_visit_that_may_still_come_round() -> None:
-    # p feeds b again while b#1 runs; b#1 may yet choose its way back to b.
-    shape = graph("abcp", "ab", "ap", "pb", "bb:again", "bc", every="b")
-    walk = Walk(shape, says(b_1="again"))
-    assert walk.run()[-1] == "c#1"
-    assert [token.edge for token in walk.tape.state.tokens] == []
+@pytest.mark.parametrize(("way", "second"), [("again", 2), ("success", 1)])
+def test_join_waits_for_its_own_earlier_visit_that_may_still_come_round(way: str, second: int) -> None:
+    # x feeds b twice; while b#1 runs, c may yet choose the way back to b.
+    shape = graph("suvxbcdz", "su", "sv", "sz:never", "ux", "vx", "xb", "bc", "cb:again", "cd", every="b")
+    walk = Walk(shape, says(c_1=way))
+
+    def go(path: str) -> None:
+        found = {activation.path: activation for activation in walk.offered()}
+        walk.begin(found[path])
+        walk.end(found[path])
+
+    for path in ("s#1", "u#1", "x#1"):
+        go(path)
+    first = next(activation for activation in walk.offered() if activation.node == "b")
+    assert first.consumed == (("x->b", "x#1"),)
+    walk.begin(first)
+    for path in ("v#1", "x#2"):
+        go(path)
+    assert walk.offered() == []
+    walk.end(first)
+    go("c#1")
+    again = next(activation for activation in walk.offered() if activation.node == "b")
+    assert (again.path, len(again.consumed)) == ("b#2", second)
+
+
+def test_token_of_an_imported_document_finds_its_step_without_an_edge() -> None:
+    walk = Walk(DIAMOND)
+    steps = [{"step": name, "outputs": {}} for name in "acb"]
+    walk.tape.put(kinds.Snapshot({"completed_steps": steps, "next_step": "d"}))
+    walk.frontier = Frontier(DIAMOND, walk.tape.state)
+    assert [(token.edge, token.source) for token in walk.tape.state.tokens] == [("b->d", "b#1")]
+    steps[1:] = []
+    walk.tape.put(kinds.Snapshot({"completed_steps": steps, "next_step": "d"}))
+    assert paths(walk.offered()) == ["d#1"]
 
 
 def test_void_step_runs_again_at_the_same_path_and_so_does_what_follows() -> None:

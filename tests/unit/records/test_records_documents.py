@@ -315,6 +315,21 @@ def test_snapshot_position_follows_the_document(change: dict[str, Any], tokens: 
     assert [(token.edge, token.source) for token in tape.state.tokens] == tokens
 
 
+def test_snapshot_of_an_own_document_finds_later_visits_again() -> None:
+    tape = Tape()
+    tape.start("write#1", (("", ""),))
+    tape.complete("write#1", ["write->write"])
+    tape.start("write#2", [["write->write", "write#1"]])
+    tape.complete("write#2", ["write->write"])
+    tape.start("write#3", [["write->write", "write#2"]])
+    document = head(tape)
+    assert document["next_step"] == "write#3"
+    state = imported(document).state
+    assert list(state.steps) == ["write#1", "write#2"]
+    assert [(token.edge, token.source) for token in state.tokens] == [("write->write", "write#2")]
+    assert [step["step"] for step in head(imported(document))["completed_steps"]] == ["write", "write#2"]
+
+
 def test_snapshot_saved_by_a_library_user_carries_its_status() -> None:
     tape = imported(ORIGINAL, "api")
     assert (head(tape)["status"], head(tape)["error"], head(tape)["status_detail"]) == (

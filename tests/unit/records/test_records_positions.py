@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.records import kinds
-from pipeline.records.run import StepRun, bare, failed_steps, next_attempt, open_steps
+from pipeline.records.run import StepRun, bare, failed_steps, full, next_attempt, open_steps
 from tests.tape import Tape
 
 START = (("", ""),)
@@ -211,6 +211,21 @@ def test_steps_that_follow_from_lost_lines_are_left_out_even_under_a_later_owner
     assert waiting(tape) == []
 
 
+def test_after_a_gap_a_step_goes_on_where_the_position_is_known() -> None:
+    tape = Tape()
+    tape.start("a#1", START)
+    tape.put(kinds.Gap(3, 3, reason="crc"))
+    tape.resume()
+    tape.start("a#1", START)
+    tape.complete("a#1", ["a->b"])
+    tape.start("a#1", START)
+    assert tape.state.steps["a#1"].status == "completed"
+    tape.start("b#1", [["a->b", "a#1"]])
+    tape.fail("b#1")
+    tape.start("b#1", [["a->b", "a#1"]], attempt=2)
+    assert [step.path for step in open_steps(tape.state)] == ["b#1"]
+
+
 def test_invalidated_voids_what_followed_and_gives_the_token_back() -> None:
     tape = chain_of_three()
     tape.put(kinds.Invalidated("redo", ["b#1"]))
@@ -277,8 +292,9 @@ def test_invalidated_steps_keep_their_tasks_unless_named() -> None:
 @pytest.mark.parametrize(
     ("path", "shown"), [("seed#1", "seed"), ("write#2", "write#2"), ("fan#2/left#1/write#3", "fan#2/left/write#3")]
 )
-def test_bare_leaves_out_first_visits_only(path: str, shown: str) -> None:
+def test_bare_leaves_out_first_visits_only_and_full_puts_them_back(path: str, shown: str) -> None:
     assert bare(path) == shown
+    assert full(shown) == path
 
 
 def test_steps_of_a_damaged_journal_never_raise() -> None:

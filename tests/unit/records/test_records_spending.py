@@ -127,6 +127,15 @@ def test_task_failed_by_content_starts_empty_next_time_and_wastes_what_it_spent(
     )
 
 
+def test_wasting_moves_tokens_and_money_by_kind_along(tape: Tape) -> None:
+    charge = {"state": "exact", "low": "0.3", "tokens": {"output": 5}, "parts": {"output": "0.3"}}
+    tape.reply(tape.call(PATH, "k"), charge=charge)
+    tape.reply(tape.call(PATH, "other"), charge=charge)
+    tape.failed(PATH, "k")
+    moved = {key.outcome: (spend.tokens, spend.usd_by_kind) for key, spend in tape.state.spend.items()}
+    assert moved == dict.fromkeys(("used", "wasted"), ({"output": 5}, {"output": Decimal("0.3")}))
+
+
 def test_task_failed_by_its_provider_goes_on_with_its_replies(tape: Tape) -> None:
     tape.reply(tape.call(PATH, "k"))
     tape.failed(PATH, "k", "provider")
