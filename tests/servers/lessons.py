@@ -1,14 +1,26 @@
-"""Answers of the test server as an author of lessons: what the offline author says to the same data."""
+"""Answers of the test server as an author and a critic of lessons, from the HTTP request alone.
+
+An author's answer is what the offline author says to the same data; a critic's is made here. Faults
+of the content are built in where the plan asks for them.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pipeline.lessons.critique import CRITERIA
+from pipeline.lessons.offline import OfflineAuthor
+from pipeline.llm.base import Message, Request
 from tests.servers.bill import blocks
 
 _OPEN, _CLOSE = "<task_data>", "</task_data>"
+#: A reference that no catalogue holds.
+OFF_PLAN = "zz.99"
+#: What a miscalculated answer says.
+WRONG_VALUE = "987654321"
+_AGAIN = " Look at the working once more."
 
 
 def task_data(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -23,3 +35,79 @@ def task_data(body: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def answer(body: Mapping[str, Any], fault: str) -> str:
+    """The responder for a course of lessons. Equal requests have equal answers."""
+    data = task_data(body)
+    kind = str(data.get("kind"))
+    if kind == "critic":
+        return json.dumps(_critique(data, fault))
+    asked = Request(str(body["model"]), [Message("user", "")], label=kind, data=data)
+    value = json.loads(OfflineAuthor().complete(asked).text)
+    if kind == "lesson" and data.get("previous") is not None:
+        _revise(value, data["previous"])
+    if fault == "offplan":
+        _leave_the_plan(value)
+    if fault == "wrong":
+        _miscalculate(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _critique(data: Mapping[str, Any], fault: str) -> dict[str, Any]:
+    """A full form; with `lowscore` or `passlow` one criterion is at 2, which no lesson may be released with."""
+    low = fault in ("lowscore", "passlow")
+    card = data["lesson"]["cards"][0]
+    evidence = [{"id": card["id"], "quotation": " ".join(str(card["title"]).split()[:8])}]
+    judgements = [
+        {
+            "criterion": name,
+            "evidence": evidence,
+            "finding": "Steps are missing." if low and name == "Q1" else "As it should be.",
+            "missing": False,
+            "score": 2 if low and name == "Q1" else 5,
+            "fix": f"Explain {card['id']} in smaller steps." if low and name == "Q1" else "",
+        }
+        for name in CRITERIA
+    ]
+    verdict = "revise" if fault == "lowscore" else "release"
+    return {"claims": [], "judgements": judgements, "concerns": [], "verdict": verdict}
+
+
+def _items(lesson: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for card in lesson.get("cards") or []:
+        yield from card.get("items") or []
+
+
+def _revise(lesson: dict[str, Any], previous: Any) -> None:
+    """Make the revision differ from what it revises, so that its critic is asked something new."""
+    before = next(_items(previous), {}) if isinstance(previous, Mapping) else {}
+    times = str(before.get("feedback", "")).count(_AGAIN) + 1
+    for item in _items(lesson):
+        item["feedback"] = (item["feedback"] + _AGAIN * times)[:400]
+        return
+
+
+def _leave_the_plan(value: dict[str, Any]) -> None:
+    entries = value.get("entries")
+    place = entries[0] if isinstance(entries, list) and entries else value
+    for name in ("outcome_refs", "points", "cross_cutting"):
+        if name in place:
+            place[name] = [*place[name], OFF_PLAN]
+            return
+
+
+def _miscalculate(lesson: Mapping[str, Any]) -> None:
+    """Give the first question an answer that its own calculation contradicts."""
+    for item in _items(lesson):
+        item["answer"] = {
+            "kind": "numeric",
+            "expression": "2+2",
+            "rounding": {"kind": "exact", "amount": 0},
+            "value": WRONG_VALUE,
+            "unit": "",
+            "tolerance": "0",
+            "wrong": [],
+            "shown": WRONG_VALUE,
+        }
+        return

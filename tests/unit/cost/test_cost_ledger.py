@@ -1,0 +1,296 @@
+"""The ledger and its tables, from records alone."""
+
+from __future__ import annotations
+
+from decimal import Decimal as D
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.cost.ledger import COLUMNS, OPEN, USED, WASTED, rows
+from pipeline.cost.report import GROUPS, UNSPLIT, open_calls, possibly_spent, report
+from pipeline.records.charge import EXACT, INTERVAL, UNPRICED, Charge
+from pipeline.records.codec import Record
+from pipeline.records.fold import fold
+from pipeline.records.kinds import (
+    CallEnded,
+    CallStarted,
+    ChargeSettled,
+    Fact,
+    Invalidated,
+    RunStarted,
+    StepFailed,
+    StepStarted,
+    TaskFailed,
+)
+
+AT = "2026-01-09T14:30:22.000Z"
+
+
+class Log:
+    """Writes records."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.add(RunStarted("lessons", {}, {}, {}))
+
+    def add(self, fact: Fact) -> int:
+        self.records.append(Record(len(self.records) + 1, AT, 1, fact))
+        return len(self.records)
+
+    def start(self, path: str = "lessons#1", task: str | None = "lessons/7", **more: Any) -> int:
+        return self.add(CallStarted(path, "key", "claude-sonnet-5-5", "blob", task=task, worst="1.5", **more))
+
+    def end(self, call: int, charge: Charge, **more: Any) -> int:
+        return self.add(CallEnded(call, None, charge.to_json(), **{"stop_reason": "end_turn", **more}))
+
+    def call(self, charge: Charge, path: str = "lessons#1", task: str | None = "lessons/7", **more: Any) -> int:
+        seq = self.start(path, task, label="lesson")
+        self.end(seq, charge, **more)
+        return seq
+
+
+def exact(usd: str = "0.03", output: int = 100) -> Charge:
+    part = D(usd) / 3
+    parts = {"input": part, "output": D(usd) - part}
+    return Charge(EXACT, D(usd), D(usd), {"input": 50, "output": output}, parts, {"input": D(2)}, "genai-prices 1")
+
+
+def interval(low: str = "0.01", high: str | None = "0.5") -> Charge:
+    return Charge(INTERVAL, D(low), None if high is None else D(high), {"input": 10, "output": 1}, {"input": D(low)})
+
+
+def test_finished_call_is_one_row_with_its_place_tokens_and_price() -> None:
+    log = Log()
+    seq = log.start(label="lesson", attempt=2, n=1, k=3)
+    log.end(seq, exact(), request_id="req_9")
+    (row,) = rows(log.records)
+    assert (row.seq, row.place, row.attempt, row.k, row.label) == (seq, "lessons/7", 2, 3, "lesson")
+    assert (row.low, row.high, row.state, row.outcome) == (D("0.03"), D("0.03"), EXACT, USED)
+    assert (row.tokens["output"], row.prices["input"], row.source) == (100, D(2), "genai-prices 1")
+    assert (row.request_id, row.stop_reason, row.error) == ("req_9", "end_turn", "")
+
+
+def test_call_of_a_step_itself_has_no_item() -> None:
+    log = Log()
+    log.call(exact(), "sow#1", None)
+    log.call(exact(), "sow#2", "entries/3")
+    assert [row.place for row in rows(log.records)] == ["sow", "sow#2/entries/3"]
+
+
+def test_call_without_an_end_is_open_between_nothing_and_its_worst_case() -> None:
+    log = Log()
+    log.start()
+    found = rows(log.records)
+    assert (found[0].state, found[0].outcome, found[0].low, found[0].high) == (OPEN, OPEN, D(0), D("1.5"))
+    assert open_calls(found) == found
+
+
+def test_every_try_has_its_own_row() -> None:
+    log = Log()
+    for k, error in ((1, {"type": "ModelUnavailable", "message": "busy"}), (2, None)):
+        seq = log.start(k=k)
+        log.end(seq, interval() if error else exact(), error=error, usable=error is None)
+    first, second = rows(log.records)
+    assert (first.outcome, first.error, first.state) == (WASTED, "ModelUnavailable", INTERVAL)
+    assert (second.outcome, second.k) == (USED, 2)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"stop_reason": "refusal"},
+        {"stop_reason": "max_tokens", "usable": False},
+        {"error": {"type": "ModelRejected"}, "usable": False},
+    ],
+)
+def test_refused_cut_off_and_failed_calls_are_wasted(end: dict[str, Any]) -> None:
+    log = Log()
+    log.call(exact(), **end)
+    assert rows(log.records)[0].outcome == WASTED
+
+
+def test_calls_of_an_attempt_that_was_closed_are_wasted_after_all() -> None:
+    log = Log()
+    log.call(exact())
+    log.call(exact(), task="lessons/8")
+    log.add(TaskFailed("lessons#1", "lessons/7", {"type": "TaskRejected", "message": "no"}))
+    assert [row.outcome for row in rows(log.records)] == [WASTED, USED]
+
+
+def test_calls_of_an_attempt_that_goes_on_stay_used() -> None:
+    log = Log()
+    log.call(exact())
+    log.add(TaskFailed("lessons#1", "lessons/7", {"type": "ModelUnavailable", "message": "x"}, cause="provider"))
+    assert rows(log.records)[0].outcome == USED
+
+
+def test_calls_of_voided_work_are_wasted() -> None:
+    log = Log()
+    log.call(exact())
+    log.add(Invalidated("redo", tasks=[["lessons#1", "lessons/7"]]))
+    assert rows(log.records)[0].outcome == WASTED
+
+
+def test_money_of_an_end_without_its_start_is_kept() -> None:
+    log = Log()
+    log.end(99, exact())
+    (row,) = rows(log.records)
+    assert (row.seq, row.low, row.outcome, row.place) == (99, D("0.03"), WASTED, "")
+
+
+@pytest.mark.parametrize("charge", [None, interval(), Charge(UNPRICED, tokens={"input": 1, "output": 1}, note="why")])
+def test_settled_charge_becomes_exact(charge: Charge | None) -> None:
+    log = Log()
+    seq = log.start()
+    if charge is not None:
+        log.end(seq, charge)
+    log.add(ChargeSettled(seq, "0.25", "teacher"))
+    (row,) = rows(log.records)
+    assert (row.state, row.low, row.high) == (EXACT, D("0.25"), D("0.25"))
+    assert row.note == "settled by teacher"
+
+
+def test_exact_charge_is_not_settled_again() -> None:
+    log = Log()
+    seq = log.call(exact())
+    log.add(ChargeSettled(seq, "9"))
+    assert rows(log.records)[0].low == D("0.03")
+
+
+def test_row_as_csv_has_every_column_and_exact_money() -> None:
+    log = Log()
+    log.call(exact("0.0000002"))
+    cells = dict(zip(COLUMNS, rows(log.records)[0].to_csv(), strict=True))
+    assert (cells["usd_low"], cells["output"], cells["cache_read"], cells["step"]) == (
+        "0.0000002",
+        "100",
+        "0",
+        "lessons",
+    )
+
+
+def test_row_as_json_has_money_as_numbers() -> None:
+    log = Log()
+    log.start()
+    document = rows(log.records)[0].to_json()
+    assert (document["usd_low"], document["usd_high"], document["outcome"]) == (0.0, 1.5, "open")
+
+
+def mixed() -> Log:
+    log = Log()
+    log.call(exact("0.10"), "sow#1", None)
+    log.call(exact("0.031"))
+    log.call(exact("0.02"), stop_reason="refusal")
+    log.call(interval(), error={"type": "ModelUnavailable"}, usable=False)
+    log.call(Charge(UNPRICED, tokens={"input": 3, "output": 4}), task="lessons/8")
+    log.start(task="lessons/8")
+    return log
+
+
+def test_report_by_step_tells_used_wasted_open_and_unpriced_apart() -> None:
+    result = report(rows(mixed().records), "step")
+    sow, lessons = result.lines
+    assert (sow.key, sow.calls, sow.usd, sow.wasted) == ("sow", 1, D("0.10"), D(0))
+    assert (lessons.calls, lessons.usd, lessons.wasted) == (5, D("0.051"), D("0.03"))
+    assert (lessons.low, lessons.high, lessons.unpriced) == (D("0.01"), D("2.0"), 1)
+    assert [row.state for row in result.open_rows] == [INTERVAL, UNPRICED, OPEN]
+
+
+@pytest.mark.parametrize("by", GROUPS)
+def test_lines_of_every_report_add_up_to_its_total(by: str) -> None:
+    result = report(rows(mixed().records), by)
+    for name in ("usd", "wasted", "low", "high", "unpriced"):
+        assert sum(getattr(line, name) for line in result.lines) == getattr(result.total, name), name
+
+
+def test_reports_by_item_call_and_model_name_their_lines() -> None:
+    found = rows(mixed().records)
+    assert [line.key for line in report(found, "item").lines] == ["sow", "lessons/7", "lessons/8"]
+    assert [line.key for line in report(found, "model").lines] == ["claude-sonnet-5-5"]
+    assert report(found, "call").lines[0].key == "#2 sow lesson"
+    assert len(report(found, "call").lines) == 6
+
+
+def test_report_by_token_kind_splits_exact_charges_and_keeps_the_rest_apart() -> None:
+    lines = {line.key: line for line in report(rows(mixed().records), "token_kind").lines}
+    assert list(lines) == ["input", "output", UNSPLIT]
+    assert lines["input"].tokens == {"input": 50 * 3 + 10 + 3}
+    assert lines["input"].usd + lines["output"].usd == D("0.151")
+    assert (lines[UNSPLIT].low, lines[UNSPLIT].high) == (D("0.01"), D("2.0"))
+
+
+def test_settled_amount_stands_unsplit_by_token_kind() -> None:
+    log = Log()
+    seq = log.start()
+    log.add(ChargeSettled(seq, "0.25"))
+    (line,) = report(rows(log.records), "token_kind").lines
+    assert (line.key, line.usd) == (UNSPLIT, D("0.25"))
+
+
+def test_unknown_grouping_is_an_error_that_names_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="token_kind"):
+        report([], "colour")
+
+
+def test_report_of_nothing_is_empty() -> None:
+    result = report([], "step")
+    assert not result.lines
+    assert not result.total.calls
+
+
+def test_both_ends_of_what_was_spent() -> None:
+    log = Log()
+    log.call(exact("0.10"))
+    log.start()
+    assert possibly_spent(report(rows(log.records)).total) == (D("0.10"), D("1.60"))
+    log.call(interval(high=None))
+    assert possibly_spent(report(rows(log.records)).total) == (D("0.11"), None)
+    assert report(rows(log.records)).lines[0].to_json()["open_high_usd"] is None
+
+
+def test_line_as_json_has_the_names_of_the_metrics() -> None:
+    document = report(rows(mixed().records)).total.to_json()
+    assert (document["input_tokens"], document["output_tokens"]) == (163, 305)
+    assert (document["cost_usd"], document["wasted_usd"], document["unpriced_calls"]) == (0.151, 0.03, 1)
+
+
+CHARGES = st.sampled_from([exact(), exact("0.007"), interval(), interval(high=None), Charge(UNPRICED, high=None)])
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_ledger_and_fold_never_disagree_about_money(data: Any) -> None:
+    log = Log()
+    log.add(StepStarted("lessons#1"))
+    calls: list[int] = []
+    unended: list[int] = []
+    for _ in range(data.draw(st.integers(0, 12))):
+        action = data.draw(st.sampled_from(["start", "start", "end", "end", "settle", "fail", "void", "step", "lost"]))
+        task = data.draw(st.sampled_from(["lessons/7", "lessons/8", None]))
+        attempt = data.draw(st.integers(1, 2))
+        if action == "start":
+            calls.append(log.start(task=task, attempt=attempt))
+            unended.append(calls[-1])
+        elif action == "lost":
+            log.end(10_000 + len(log.records), data.draw(CHARGES))
+        elif action == "end" and unended:
+            reason = data.draw(st.sampled_from(["end_turn", "refusal"]))
+            call = unended.pop(data.draw(st.integers(0, len(unended) - 1)))
+            log.end(call, data.draw(CHARGES), stop_reason=reason)
+        elif action == "settle" and calls:
+            log.add(ChargeSettled(data.draw(st.sampled_from(calls)), "0.2"))
+        elif action == "fail" and task is not None:
+            log.add(TaskFailed("lessons#1", task, {"type": "TaskRejected"}, attempt=attempt))
+        elif action == "void" and task is not None:
+            log.add(Invalidated("redo", tasks=[["lessons#1", task]]))
+        elif action == "step":
+            log.add(StepFailed("lessons#1", {"type": "StepFailed"}, "c" * 32, attempt=attempt))
+    spend = fold("run", log.records).spend
+    result = report(rows(log.records), "step").total
+    for name in ("calls", "usd", "low", "high", "unpriced"):
+        assert getattr(result, name) == sum(getattr(part, name) for part in spend.values()), name
+    wasted = sum((part.usd + part.low for key, part in spend.items() if key.outcome == WASTED), D(0))
+    assert result.wasted == wasted

@@ -1,0 +1,74 @@
+"""Raw usage → billed tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pipeline.cost.usage import UsageUnreadable, billed
+
+BASE: dict[str, Any] = {"input_tokens": 10, "output_tokens": 7}
+
+
+def test_three_input_buckets_are_disjoint() -> None:
+    seen = billed({**BASE, "cache_creation_input_tokens": 30, "cache_read_input_tokens": 5})
+    assert seen.tokens == {"input": 10, "cache_write_5m": 30, "cache_read": 5, "output": 7}
+    assert seen.prompt == 45
+
+
+def test_breakdown_of_writes_replaces_their_total() -> None:
+    split = {"ephemeral_5m_input_tokens": 20, "ephemeral_1h_input_tokens": 10}
+    seen = billed({**BASE, "cache_creation_input_tokens": 30, "cache_creation": split})
+    assert (seen.tokens["cache_write_5m"], seen.tokens["cache_write_1h"]) == (20, 10)
+    assert seen.prompt == 40
+
+
+def test_writes_beyond_the_breakdown_count_as_five_minutes() -> None:
+    split = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 10}
+    seen = billed({**BASE, "cache_creation_input_tokens": 30, "cache_creation": split})
+    assert (seen.tokens["cache_write_5m"], seen.tokens["cache_write_1h"]) == (20, 10)
+
+
+def test_breakdown_without_a_total_counts() -> None:
+    seen = billed({**BASE, "cache_creation": {"ephemeral_5m_input_tokens": 20}})
+    assert seen.tokens["cache_write_5m"] == 20
+
+
+def test_nulls_and_unknown_keys_do_no_harm() -> None:
+    seen = billed({**BASE, "cache_creation": None, "server_tool_use": None, "cache_read_input_tokens": None, "new": {}})
+    assert seen.tokens == {"input": 10, "output": 7}
+
+
+def test_thinking_tokens_are_part_of_the_output_already() -> None:
+    assert billed({**BASE, "output_tokens_details": {"thinking_tokens": 5}}).tokens["output"] == 7
+
+
+def test_web_searches_count_and_fetches_are_free() -> None:
+    seen = billed({**BASE, "server_tool_use": {"web_search_requests": 2, "web_fetch_requests": 9}})
+    assert seen.tokens["web_search"] == 2
+    assert seen.unknown == ()
+
+
+def test_other_tools_are_named_as_unknown() -> None:
+    seen = billed({**BASE, "server_tool_use": {"code_execution_requests": 1, "other_requests": 0}})
+    assert seen.unknown == ("code_execution_requests",)
+
+
+@pytest.mark.parametrize("usage", [{}, {"input_tokens": 1}, {"output_tokens": 1}])
+def test_usage_without_its_main_figures_is_unreadable(usage: dict[str, Any]) -> None:
+    with pytest.raises(UsageUnreadable):
+        billed(usage)
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, "7", True])
+def test_figure_that_is_no_count_is_unreadable_and_named(value: Any) -> None:
+    with pytest.raises(UsageUnreadable, match="cache_read_input_tokens"):
+        billed({**BASE, "cache_read_input_tokens": value})
+
+
+def test_tier_speed_and_place_come_from_the_reply() -> None:
+    seen = billed({**BASE, "service_tier": "batch", "speed": "fast", "inference_geo": "US"})
+    assert (seen.tier, seen.fast, seen.geo) == ("batch", True, "us")
+    assert billed({**BASE, "inference_geo": "not_available"}).geo == ""
+    assert billed(BASE, tier="batch").tier == "batch"
