@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pipeline.publish import tables
@@ -10,7 +10,8 @@ from pipeline.publish.html import Html, clean, el, join
 from pipeline.publish.index_page import count
 from pipeline.publish.page import Page, by_line
 from pipeline.publish.prose import inline
-from pipeline.publish.verified import COMPUTED, NOBODY, PARTLY, counts
+from pipeline.publish.review_part import score, warnings
+from pipeline.publish.verified import NOBODY, PARTLY, counts
 from pipeline.publish.view import CourseView, LessonView
 from pipeline.records.values import value_hash
 
@@ -79,7 +80,7 @@ def _checked(view: CourseView) -> Html:
     answers = total - found[NOBODY]
     rows = [
         tables.row("Questions", total, right=1),
-        tables.row("Answers computed again by code", found[COMPUTED], right=1),
+        tables.row("Answers computed again by code", answers - found[PARTLY], right=1),
         tables.row("Answers computed in part", found[PARTLY], right=1),
         tables.row("Answers that need a person", found[NOBODY], right=1),
     ]
@@ -94,7 +95,7 @@ def _checked(view: CourseView) -> Html:
         [
             el("p", sentence),
             el("p", also),
-            tables.table("Questions by check", ("", "Number"), [el("tbody", rows)], right=1),
+            tables.table("Questions by check", ("What", "Number"), [el("tbody", rows)], right=1),
         ]
     )
 
@@ -111,7 +112,7 @@ def _scores(view: CourseView) -> Html:
             sum(found.values()),
             found[NOBODY] + found[PARTLY],
         ]
-        cells += [score(lesson.critic, "fidelity"), score(lesson.critic, "quality")] if scored else []
+        cells += [score(lesson, "fidelity"), score(lesson, "quality")] if scored else []
         rows.append(tables.row(lesson.order, *cells))
     words = (
         "A critic model scored each lesson; code set the verdict: fidelity at least 0.90, quality at least 0.80."
@@ -121,30 +122,17 @@ def _scores(view: CourseView) -> Html:
     return join([el("p", words), tables.table("Lessons and their checks", head, [el("tbody", rows)])])
 
 
-def score(critic: Mapping[str, Any] | None, name: str) -> str:
-    """A score as it is printed; a dash where there is none."""
-    value = (critic or {}).get(name)
-    return f"{float(value):.2f}" if isinstance(value, (int, float)) else "–"
-
-
 def _warnings(view: CourseView) -> Html | None:
     rows = [
-        el("li", f"Lesson {lesson.order}: ", clean(found))
+        el(
+            "li",
+            el("a", f"Lesson {lesson.order}", href=f"answers/{lesson.file}.html#review"),
+            f": {count(number, 'warning')}",
+        )
         for lesson in view.lessons
-        for found in warnings(lesson.checks)
+        if (number := len(warnings(lesson.checks)))
     ]
     return el("ul", rows) if rows else None
-
-
-def warnings(checks: Mapping[str, Any]) -> Sequence[str]:
-    """Findings that were recorded without stopping the lesson, as text."""
-    out = []
-    for found in checks.get("warnings") or ():
-        if isinstance(found, Mapping):
-            out.append(" – ".join(str(found[key]) for key in ("where", "message", "text") if found.get(key)))
-        else:
-            out.append(str(found))
-    return out
 
 
 def _nobody(view: CourseView) -> Html:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pipeline.publish import tables
+from pipeline.publish import review_part, tables
 from pipeline.publish.html import Html, clean, el, join
 from pipeline.publish.index_page import count
 from pipeline.publish.lesson_page import eyebrow, kind_of
@@ -13,12 +13,12 @@ from pipeline.publish.notation import shown
 from pipeline.publish.page import Page, link
 from pipeline.publish.prose import blocks, inline
 from pipeline.publish.questions import letter, marks, options, working
-from pipeline.publish.verified import verified
+from pipeline.publish.verified import SENTENCES, verified
 from pipeline.publish.view import CourseView, LessonView, Question
 
 _MARKS = ("Expected answer", "Give the mark for", "Mark")
-#: What a class with extra time gets: a quarter more.
-_EXTRA_TIME = 1.25
+#: What a pupil with extra time gets, in quarters.
+_EXTRA_TIME = 5
 
 
 def index(view: CourseView) -> Page:
@@ -59,6 +59,7 @@ def build(view: CourseView, lesson: LessonView) -> Page:
             el("p", f"{count(len(lesson.questions), 'question')}, {marks(total)}. ", back, ".", cls="lede"),
             _notes(lesson),
             [_card(card, place, lesson) for place, card in enumerate(asked, 1)],
+            review_part.build(view, lesson),
             _pager(view, lesson),
         ]
     )
@@ -90,7 +91,7 @@ def _notes(lesson: LessonView) -> Html:
         ("If they fly", [inline(notes["if_they_fly"])] if notes.get("if_they_fly") else []),
         ("Safety", [inline(notes["safety"])] if notes.get("safety") else []),
         ("Guidance", [_label(label) for label in data.get("labels") or ()]),
-        ("Time", [f"{minutes} minutes; with extra time {round(minutes * _EXTRA_TIME)} minutes"]),
+        ("Time", [f"{minutes} minutes; with extra time {-(-minutes * _EXTRA_TIME // 4)} minutes"]),
     ]
     made = [[el("dt", name), el("dd", [el("div", line) for line in lines])] for name, lines in rows if lines]
     heading = el("h2", "Notes for the lesson", id="notes")
@@ -145,9 +146,9 @@ def _question(question: Question) -> Html:
         if item.get("follow_through")
         else None,
         _list("Other valid methods", item.get("alternatives")),
-        el("p", el("strong", "Why: "), inline(item["feedback"])) if item.get("feedback") else None,
+        el("p", el("strong", "Feedback: "), inline(item["feedback"])) if item.get("feedback") else None,
         _wrong_answers(question),
-        el("p", verified(answer), cls="muted"),
+        el("p", SENTENCES[verified(answer)], cls="muted"),
         cls="answer",
     )
 

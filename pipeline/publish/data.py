@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pipeline.publish.about_page import score, warnings
 from pipeline.publish.html import clean
-from pipeline.publish.verified import verified
+from pipeline.publish.review_part import score, warnings
+from pipeline.publish.verified import SENTENCES, verified
 from pipeline.publish.view import CourseView, LessonView
 
 
@@ -61,9 +61,9 @@ def _record(lesson: LessonView) -> dict[str, Any]:
                 for question in lesson.questions
             ],
             "points": lesson.lesson.get("points", []),
-            "warnings": list(warnings(lesson.checks)),
-            "fidelity": score(lesson.critic, "fidelity"),
-            "quality": score(lesson.critic, "quality"),
+            "warnings": warnings(lesson.checks),
+            "fidelity": score(lesson, "fidelity"),
+            "quality": score(lesson, "quality"),
             "labels": lesson.lesson.get("labels", []),
         },
     }
@@ -184,5 +184,5 @@ def _answers(view: CourseView, lesson: LessonView) -> Iterator[str]:
         for bullet in [*question.item.get("scheme", ()), *(b for p in answer.get("parts") or () for b in p["scheme"])]:
             yield f"- 1 mark: {_md(bullet['generic'])} ({_md(bullet['illustration'])})"
         yield ""
-        yield verified(answer)
+        yield SENTENCES[verified(answer)]
         yield ""

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.publish import tables
-from pipeline.publish.html import Html, clean, el
+from pipeline.publish.html import Html, clean, el, join
 from pipeline.publish.prose import inline
 
-_WIDTH, _HEIGHT = 340, 230
+_WIDTH, _HEIGHT = 340, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 326, 14, 192
 _NUMBER = re.compile(r"[-−]?\d+(?:\.\d+)?\Z")
 #: More points or bars than a small drawing can hold.
@@ -29,12 +29,12 @@ def figure(data: Mapping[str, Any], anchor: str) -> Html:
     """
     drawing = _drawing(data, anchor)
     rows = [tables.row(inline(cells[0]), *[inline(cell) for cell in cells[1:]]) for cells in data["rows"] if cells]
-    caption = "The same data as a table" if drawing else inline(data["alt"])
+    caption = "The same data" if drawing else inline(data["alt"])
     table = tables.table(caption, [inline(cell) for cell in data["columns"]], [el("tbody", rows)], cls="data")
     function = data.get("function") or ""
     formula = el("p", f"y = {function}") if function and data["kind"] == "function_graph" and drawing is None else None
-    words = el("figcaption", inline(data["alt"])) if drawing else None
-    return el("figure", drawing, words, formula, table)
+    drawn = el("figure", drawing, el("figcaption", inline(data["alt"]))) if drawing else None
+    return join([drawn, formula, table])
 
 
 def _drawing(data: Mapping[str, Any], anchor: str) -> Html | None:
@@ -120,7 +120,7 @@ def _bars(rows: Sequence[Sequence[str]], points: Points) -> list[Html]:
         )
         name = clean(rows[index][0])
         short = name if len(name) <= room else name[: max(room - 1, 1)] + "…"
-        out.append(el("text", short, x=_n(x + 0.3 * wide), y=_BOTTOM + 18, text_anchor="middle"))
+        out.append(el("text", short, x=_n(x + 0.3 * wide), y=_BOTTOM + 19, text_anchor="middle"))
     return out
 
 
@@ -131,7 +131,7 @@ def _plot(points: Points, *, joined: bool) -> list[Html]:
     for tick in across:
         x = _n(_at(tick, across, _LEFT, _RIGHT))
         out.append(el("path", d=f"M{x} {_TOP}V{_BOTTOM}", stroke="currentColor", stroke_opacity="0.25"))
-        out.append(el("text", _label(tick), x=x, y=_BOTTOM + 18, text_anchor="middle"))
+        out.append(el("text", _label(tick), x=x, y=_BOTTOM + 19, text_anchor="middle"))
     spots = [(_n(_at(x, across, _LEFT, _RIGHT)), _n(_at(y, up, _BOTTOM, _TOP))) for x, y in sorted(points)]
     if joined:
         path = "M" + "L".join(f"{x} {y}" for x, y in spots)

@@ -9,7 +9,7 @@ from pipeline.publish.figures import figure
 from pipeline.publish.html import Html, clean, el, join
 from pipeline.publish.page import Page, link
 from pipeline.publish.prose import Plain, Terms, blocks, inline
-from pipeline.publish.questions import question, working
+from pipeline.publish.questions import calculator_rule, question, working
 from pipeline.publish.view import CALCULATOR, KINDS, CourseView, LessonView
 
 
@@ -29,7 +29,7 @@ def _head(view: CourseView, lesson: LessonView) -> Html:
     sheet = [el("span", "Name"), el("span", "Date")]
     return el(
         "div",
-        el("p", f"{view.title} · {place}", cls="code"),
+        el("p", el("span", f"{view.title} · ", cls="paper"), place, cls="code"),
         el("h1", inline(lesson.title)),
         el("p", inline(lesson.lesson["outcome"]), cls="lede"),
         el("p", sheet, cls="sheet"),
@@ -123,10 +123,13 @@ class _Text:
         return out
 
     def _questions(self, card: Mapping[str, Any], place: int) -> list[object]:
-        mixed = self._lesson.lesson.get("calculator") == "mixed"
         asked = self._lesson.questions_of(card)
+        rules = sorted({calculator_rule(one.item) for one in asked})
+        mixed = len(rules) > 1
+        sometimes = self._lesson.lesson.get("calculator") == "mixed"
         return [
-            blocks(card["instructions"]) if card.get("instructions") else None,
+            el("div", blocks(card["instructions"]), cls="lead") if card.get("instructions") else None,
+            el("p", rules[0], cls="muted lead") if sometimes and not mixed else None,
             el("ol", [question(one, mixed=mixed) for one in asked], cls="questions"),
         ]
 
@@ -144,7 +147,7 @@ def _rail(view: CourseView, lesson: LessonView, path: str) -> Html:
         _guidance(data),
     ]  # fmt: skip
     links = [
-        el("li", el("a", kind_of(card, lesson)[1] + ": ", inline(card["title"]), href=f"#s{place}"))
+        el("li", el("a", _said(kind_of(card, lesson)[1], card["title"]), href=f"#s{place}"))
         for place, card in enumerate(lesson.cards, 1)
     ]
     contents = el("nav", el("h2", "On this page", id="contents"), el("ul", links), aria_labelledby="contents")
@@ -157,6 +160,11 @@ def _rail(view: CourseView, lesson: LessonView, path: str) -> Html:
         cls="rail",
         aria_label="This lesson",
     )
+
+
+def _said(kind: str, title: str) -> Html:
+    """Kind and title of a section in one link, without saying the kind twice."""
+    return inline(title) if title.lower().startswith(kind.lower()) else join([f"{kind}: ", inline(title)])
 
 
 def _guidance(data: Mapping[str, Any]) -> list[Html]:

@@ -61,12 +61,15 @@ def _head(view: CourseView, page: Page) -> Html:
 def _print_rule(view: CourseView, page: Page) -> str:
     foot = page.foot or f"{view.title}. {page.title}" if page.title != view.title else view.title
     foot += ". Draft." if view.bundle.draft else "."
-    return f'@page{{@bottom-left{{content:"{_css_text(foot)}";font-size:9pt}}}}'
+    return f'@page{{@bottom-left{{content:"{_css_text(foot)}";font:9pt sans-serif}}}}'
 
 
 def _css_text(value: str) -> str:
-    """Words inside a quoted CSS string: everything but plain letters, digits and spaces is escaped by number."""
-    return re.sub(r"[^A-Za-z0-9 ]", lambda match: f"\\{ord(match[0]):06x}", clean(value).replace("\n", " "))
+    """Words inside a quoted CSS string: all but plain letters, digits and spaces is escaped by number.
+
+    The space after an escape ends it and is not shown.
+    """
+    return re.sub(r"[^A-Za-z0-9 ]", lambda match: f"\\{ord(match[0]):x} ", clean(value).replace("\n", " "))
 
 
 def _body(view: CourseView, page: Page) -> Html:

@@ -29,14 +29,13 @@ def letter(place: int) -> str:
 
 
 def question(asked: Question, *, mixed: bool) -> Html:
-    """The question as a list item; `mixed` where the lesson allows the calculator in some questions only."""
+    """The question as a list item; `mixed` where its neighbours differ in the use of the calculator."""
     item = asked.item
     answer = item["answer"]
     parts = answer.get("parts") or ()
-    allowed = "Calculator allowed." if item.get("calculator") else "No calculator."
     body = [
         blocks(item["stem"]),
-        el("p", allowed, cls="muted") if mixed else None,
+        el("p", calculator_rule(item), cls="muted") if mixed else None,
         figures(asked),
         options(answer) if answer["kind"] == "mcq" else None,
         el("ol", [_part(part) for part in parts], cls="parts") if parts else None,
@@ -51,6 +50,11 @@ def question(asked: Question, *, mixed: bool) -> Html:
         id=asked.anchor,
         cls="q",
     )
+
+
+def calculator_rule(item: Mapping[str, Any]) -> str:
+    """Whether the calculator is allowed, as a sentence."""
+    return "Calculator allowed." if item.get("calculator") else "No calculator."
 
 
 def figures(asked: Question) -> list[Html]:

@@ -8,31 +8,41 @@ from typing import Any
 
 from pipeline.publish.view import LessonView
 
-COMPUTED = "Checked by calculation."
-PARTLY = "Checked by calculation in part."
-NOBODY = "Not checkable by code: a person must judge it."
+COMPUTED, TESTED, SUBSTITUTED, PARTLY, NOBODY = "computed", "point-tested", "substituted", "in part", "nobody"
 
-#: Kinds whose key carries the calculation; code repeats it before a lesson is published.
-_COMPUTED_KINDS = frozenset(
-    {
-        "numeric", "surd", "fraction", "power", "algebra", "equation", "system", "inequality", "statistics",
-        "geometry", "trig", "vector", "science",
-    }
-)  # fmt: skip
+#: How an answer of each kind is checked before its lesson may be published; the key carries the calculation.
+_HOW = {
+    **dict.fromkeys(
+        ("numeric", "surd", "fraction", "power", "statistics", "geometry", "trig", "vector", "science"), COMPUTED
+    ),
+    "algebra": TESTED,
+    "equation": SUBSTITUTED,
+    "system": SUBSTITUTED,
+    "inequality": SUBSTITUTED,
+}
+SENTENCES = {
+    COMPUTED: "Checked by calculation.",
+    TESTED: "Checked by calculation at many points.",
+    SUBSTITUTED: "Checked by putting it back into the question.",
+    PARTLY: "Checked by calculation in part; the rest is not checkable by code, a person must judge it.",
+    NOBODY: "Not checkable by code: a person must judge it.",
+}
 
 
 def verified(answer: Mapping[str, Any]) -> str:
-    """One of COMPUTED, PARTLY, NOBODY for an answer."""
+    """How an answer was checked: one of COMPUTED, TESTED, SUBSTITUTED, PARTLY, NOBODY."""
     kind = answer["kind"]
     if kind == "structured":
         found = {verified(part["answer"]) for part in answer["parts"]}
-        return found.pop() if len(found) == 1 else PARTLY
+        if NOBODY in found and len(found) > 1:
+            return PARTLY
+        return found.pop() if len(found) == 1 else COMPUTED
     if kind == "mcq":
-        options, key = answer["options"], int(answer["key"])
-        return COMPUTED if key < len(options) and options[key].get("expression") else NOBODY
-    return COMPUTED if kind in _COMPUTED_KINDS else NOBODY
+        key = answer["options"][int(answer["key"])]
+        return COMPUTED if key.get("expression") and key.get("method") else NOBODY
+    return _HOW.get(kind, NOBODY)
 
 
 def counts(lessons: Iterable[LessonView]) -> Counter[str]:
-    """How many questions of these lessons stand how."""
+    """How many questions of these lessons were checked how."""
     return Counter(verified(question.item["answer"]) for lesson in lessons for question in lesson.questions)

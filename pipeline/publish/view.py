@@ -180,6 +180,16 @@ class CourseView:
         """Outcome id → "1.1 Working with surds"."""
         return {outcome.id: f"{outcome.number} {outcome.title}" for group in self.groups for outcome in group.outcomes}
 
+    @cached_property
+    def point_names(self) -> dict[str, str]:
+        """Point id → its text in the catalogue."""
+        return {
+            point["id"]: clean(point["text"])
+            for group in self.bundle.course.get("groups", ())
+            for outcome in group["outcomes"]
+            for point in outcome.get("points") or ()
+        }
+
     @property
     def offline(self) -> bool:
         """True where no model wrote it."""
