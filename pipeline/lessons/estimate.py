@@ -5,7 +5,7 @@ Where there is no scheme yet, the offline author's stands in for it, so these ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeline.lessons.asks import Asks
@@ -29,7 +29,7 @@ LESSON_TRIES, CRITIC_TRIES = 1.3, 1.2
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One kind of call."""
+    """One kind of call; a label may have two rows (lessons, and the mock exam by itself)."""
 
     label: str
     #: Calls as they usually come, and at most (revisions included).
@@ -63,16 +63,24 @@ def estimate(asks: Asks, lessons: int) -> Estimate:
     entry = [asks.entry(entries, row.order) for row in samples]
     lesson = [asks.lesson(scheme, row.order) for row in samples]
     critic = [asks.critic(row, answer(request.data), ()) for row, request in zip(samples, lesson, strict=True)]
-    exams = sum(row.lesson_type == "mock_exam" for row in scheme)
-    output = (OUTPUT_TOKENS["lesson"] * (lessons - exams) + MOCK_TOKENS * exams) // lessons
     most = 1 + MAX_REVISIONS
     rows = (
         _row("outline", [outline], 1.1, most, OUTPUT_TOKENS["outline"] + OUTLINE_EACH * lessons),
         _row("entry", entry, 1.05 * lessons, most * lessons, OUTPUT_TOKENS["entry"]),
-        _row("lesson", lesson, LESSON_TRIES * lessons, most * lessons, output),
+        *_lesson_rows(scheme, lesson, most),
         _row("critic", critic, CRITIC_TRIES * lessons, most * CRITIC_FORMS * lessons, OUTPUT_TOKENS["critic"]),
     )
     return Estimate(rows, (outline, *entry, *lesson, *critic))
+
+
+def _lesson_rows(scheme: Sequence[Entry], requests: Sequence[Request], most: int) -> Iterator[Row]:
+    """Lessons, and the mock exam by itself: it may take a longer answer."""
+    for exam in (False, True):
+        number = sum((row.lesson_type == "mock_exam") is exam for row in scheme)
+        asked = [request for request in requests if (request.data["entry"]["lesson_type"] == "mock_exam") is exam]
+        if asked:
+            output = MOCK_TOKENS if exam else OUTPUT_TOKENS["lesson"]
+            yield _row("lesson", asked, LESSON_TRIES * number, most * number, output)
 
 
 def _entry(asks: Asks, entries: Sequence[OutlineEntry], row: OutlineEntry) -> Entry:
