@@ -182,18 +182,18 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             mishap = owner.plan.draw(entry.number, _question(body), digest)
             entry.fault = mishap.kind if mishap else ""
+            counted = owner.cache.count(body)
             owner.stopping.wait(owner.latency)
             if mishap is not None and mishap.kind in STATUSES:
                 return self._status(mishap)
-            self._answer(body, entry, mishap)
+            self._answer(body, counted, entry, mishap)
         finally:
             bill.end(entry)
 
-    def _answer(self, body: dict[str, Any], entry: Entry, mishap: Mishap | None) -> None:
+    def _answer(self, body: dict[str, Any], counted: Counted, entry: Entry, mishap: Mishap | None) -> None:
         owner = self.server.owner
         kind = mishap.kind if mishap else ""
         text, stop = _text(owner.responder, body, kind)
-        counted = owner.cache.count(body)
         owner.cache.remember(counted)
         output = tokens_of(text)
         owner.bill.charge(entry, counted, output)
