@@ -37,7 +37,7 @@ _SIGNS = str.maketrans({"×": "*", "÷": "/", "−": "-", "^": "**", "π": "pi",
 _SINE_SQUARED = {0: Fraction(0), 30: Fraction(1, 4), 45: Fraction(1, 2), 60: Fraction(3, 4), 90: Fraction(1)}
 
 
-def evaluate(text: str, names: Mapping[str, Fraction] | None = None) -> Number:
+def evaluate(text: str, names: Mapping[str, Number] | None = None) -> Number:
     """Return the value of an expression, exactly where that is possible.
 
     Args:
@@ -120,7 +120,7 @@ def _checked(node: ast.expr, source: str) -> ast.expr:
     raise EvaluationError(f"{type(node).__name__.lower()} is not allowed in an expression")
 
 
-def value_of(node: ast.expr, names: Mapping[str, Fraction]) -> Number:
+def value_of(node: ast.expr, names: Mapping[str, Number]) -> Number:
     """Return the value of a tree that `parse` made."""
     if isinstance(node, ast.Constant):
         return Fraction(node.value)  # type: ignore[arg-type]

@@ -1,7 +1,8 @@
 """The offline author: answers the requests of the lessons pipeline by code, without a model, for nothing.
 
 What it reads is `request.data`, all plain JSON:
-outline: {"kind", "course", "plan" or "lessons"} -> Outline; entry: {"kind", "course", "entries", "order"} -> EntryDetails;
+outline: {"kind", "course", "plan" or "lessons"} -> Outline;
+entry: {"kind", "course", "entries", "order"} -> EntryDetails;
 lesson: {"kind", "course", "entry", "entries"} -> Lesson. "course" is the pinned catalogue, "entries" are those of the
 outline or the scheme (a "scheme" or "outline" that holds them will do), "entry" one of the scheme.
 The same data give the same text, in every process.

@@ -113,6 +113,26 @@ def agrees(printed: str, value: Number, rule: Mapping[str, Any], tolerance: Frac
     return gap <= tolerance
 
 
+def last_place(printed: str, rule: Mapping[str, Any]) -> Fraction:
+    """Return the worth of the last place a printed answer shows under the rule; 0 where the rule is "exact".
+
+    Raises:
+        EvaluationError: The answer is not a number.
+    """
+    kind = rule.get("kind", "exact")
+    if kind == "exact":
+        return Fraction(0)
+    if kind == "nearest":
+        return Fraction(max(int(rule.get("amount") or 1), 1))
+    whole, _, digits = printed.partition(".")
+    if digits:
+        return Fraction(1, 10 ** len(digits))
+    shown = str(abs(read_printed(whole).numerator))
+    # 12,300 to three figures: its last place is the hundreds.
+    figures = int(rule.get("amount") or 1) if kind == "sf" else len(shown)
+    return Fraction(10 ** max(0, len(shown) - figures))
+
+
 def show(value: Number, rule: Mapping[str, Any]) -> str:
     """Return the value as it is printed: trailing places kept where the rule asks for places.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pipeline.lessons.drafting.choice import Draw
 from pipeline.lessons.drafting.parts import Json, Maker, Question, item
@@ -11,6 +11,13 @@ from pipeline.lessons.drafting.topics import Part, asked
 
 #: Draws of one maker before a repeat is accepted as the best there is.
 TRIES = 40
+PRACTICE, CHECK, EXIT = "practice", "check", "exit"
+#: Where each lane starts among the makers, so that a lesson does not ask the same thing in three cards.
+_STARTS: Mapping[str, Callable[[int], int]] = {
+    PRACTICE: lambda makers: 2 if makers > 3 else 0,
+    CHECK: lambda makers: 0,
+    EXIT: lambda makers: makers // 2,
+}
 _NOISE = re.compile(r"\W+")
 
 
@@ -28,20 +35,28 @@ class Bench:
         self.asking: dict[str, list[str]] = {}
 
     def take(
-        self, parts: Sequence[Part], index: int, *, easiest: bool = False, point: str | None = None, **fields: object
+        self,
+        parts: Sequence[Part],
+        index: int,
+        *,
+        lane: str = PRACTICE,
+        point: str | None = None,
+        most: int = 0,
+        **fields: object,
     ) -> Json:
         """Return the next item of part `index`: in order of difficulty, only on points that this lesson covers.
 
         Args:
-            easiest: Start again from the easy ones (checks, exit tickets keep their own count).
+            lane: Where in the order of difficulty it starts: checks, practice and exit ticket each keep a count.
             point: Only makers that ask this point.
+            most: Marks it may have, where some maker keeps to that; 0 for any.
             fields: As `parts.item`.
         """
         part = parts[index]
-        makers = self._fitting(part, point)
-        lane = (index, f"{easiest}{point}")
-        place = self._next.get(lane, 0)
-        self._next[lane] = place + 1
+        makers = _cheap(self._fitting(part, point), most)
+        counter = (index, f"{lane}{point}{len(makers)}")
+        place = self._next.get(counter, 0 if point else _STARTS[lane](len(makers)))
+        self._next[counter] = place + 1
         question = self._fresh(makers[place % len(makers)])
         return self._placed(question, part, self._mistakes[index], fields)
 
@@ -76,6 +91,12 @@ class Bench:
         for point in made["points"]:
             self.asking.setdefault(point, []).append(name)
         return made
+
+
+def _cheap(makers: list[Maker], most: int) -> list[Maker]:
+    """Return the makers of questions with at most so many marks; all where there is none, or no limit."""
+    cheap = [maker for maker in makers if len(maker(Draw("trial")).scheme) <= most] if most else makers
+    return cheap or makers
 
 
 def _ids(part: Part, asks: Sequence[int]) -> list[str]:

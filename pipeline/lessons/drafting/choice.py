@@ -26,6 +26,7 @@ class Draw:
     def __init__(self, *purpose: object) -> None:
         # A text seed gives the same sequence in every process and version of Python.
         self._random = random.Random("|".join(str(part) for part in purpose))
+        self._next_pair = self.whole(0, 689)
 
     def whole(self, low: int, high: int) -> int:
         """Return a whole number from low to high, both possible."""
@@ -43,6 +44,12 @@ class Draw:
         """Return so many different choices, in drawn order."""
         return self._random.sample(list(choices), count)
 
+    def pair(self) -> tuple[str, str]:
+        """Return a person and a town; the same pair comes back only after 690 others."""
+        self._next_pair += 1
+        # 30 and 23 have no common factor, so the two cycles meet again only after their product.
+        return PEOPLE[self._next_pair % len(PEOPLE)], PLACES[self._next_pair % len(PLACES)]
+
     def person(self) -> str:
         """Return a first name."""
         return self.one(PEOPLE)
@@ -50,9 +57,3 @@ class Draw:
     def place(self) -> str:
         """Return a town."""
         return self.one(PLACES)
-
-
-def pair(number: int) -> tuple[str, str]:
-    """Return the person and place of a running number; the first 690 pairs are all different."""
-    # 30 and 23 have no common factor, so the two cycles meet again only after their product.
-    return PEOPLE[number % len(PEOPLE)], PLACES[number % len(PLACES)]

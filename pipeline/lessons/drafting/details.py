@@ -1,4 +1,4 @@
-"""Decides what an offline scheme says of one lesson besides its place: time, calculator, what it builds on, its setting."""
+"""Decides what an offline scheme says of one lesson besides its place: time, calculator, needs, setting."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def details(course: Mapping[str, Any], entries: Sequence[Mapping[str, Any]], ord
 
 def exam_minutes(course: Mapping[str, Any]) -> int:
     """Return the time of all question papers together, at most three hours."""
-    total = sum(paper["minutes"] for paper in papers(course))
+    total = sum(int(paper["minutes"]) for paper in papers(course))
     return max(5, min(total, MOST_MINUTES))
 
 
@@ -86,8 +86,8 @@ _EMPHASIS = {
     "mock_exam": "Keep to the time of each paper and show all working",
 }
 _SUMMARIES = {
-    "teach": "Starter on what is needed, then explanation, worked example and questions on {names}; an exit ticket closes it.",
-    "independent_practice": "Pupils work alone through questions of rising difficulty on {names}, with feedback after each.",
+    "teach": "Starter on what is needed, then explanation, worked example and questions on {names}; exit ticket.",
+    "independent_practice": "Pupils work alone through questions that get harder on {names}, with feedback.",
     "formative_assessment": "A short assessment without notes on {names}; the mark scheme shows what to teach again.",
     "revision": "Pupils recall earlier lessons with notes closed, then practise questions on {names}.",
     "mock_exam": "A paper under exam conditions that draws on {names}, with a mark scheme for each question.",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.lessons.drafting.bench import Bench
+from pipeline.lessons.drafting.bench import CHECK, EXIT, Bench
 from pipeline.lessons.drafting.choice import Draw
 from pipeline.lessons.drafting.course import printable
 from pipeline.lessons.drafting.parts import Json
@@ -79,7 +79,7 @@ def _cycle(
         "cycle": number,
         "examples": [topic.example(draw).to_json(f"example_{number}")],
     }
-    items = [bench.take(parts, number - 1, easiest=True) for _ in range(2)]
+    items = [bench.take(parts, number - 1, lane=CHECK) for _ in range(2)]
     check = questions("check", f"check_{number}", "Check that it makes sense", 4, items, cycle=number)
     return [explain, model, check]
 
@@ -108,7 +108,7 @@ def exit_ticket(bench: Bench, parts: Sequence[Part]) -> Json:
     items = []
     for number in range(count):
         index = number % len(parts)
-        items.append(bench.take(parts, index, easiest=True, key_points=fact_ids(parts, index, number)))
+        items.append(bench.take(parts, index, lane=EXIT, key_points=fact_ids(parts, index, number)))
     return questions("exit_ticket", "exit", "Before you go", 5, items, note="Work alone, notes closed.")
 
 
@@ -154,8 +154,18 @@ def questions(
         "component": component,
         "instructions": note,
         "items": items,
-        "rubric": [{"from_marks": int(share * total), "means": means} for share, means in _BANDS] if scored else [],
+        "rubric": _bands(total) if scored else [],
     }
+
+
+def _bands(total: int) -> list[Json]:
+    """Return what a score means, best first; small totals have fewer bands."""
+    starts = [-(-int(share * 10) * total // 10) for share, _ in _BANDS]
+    found = []
+    for index, (_, means) in enumerate(_BANDS):
+        if index == 0 or starts[index] < starts[index - 1]:
+            found.append({"from_marks": starts[index], "means": means})
+    return found
 
 
 def shared(entry: Mapping[str, Any], parts: Sequence[Part], mistakes: Sequence[Sequence[str]]) -> Json:
@@ -234,7 +244,7 @@ def finished(
 
 
 def timed(cards: list[Json], minutes: int) -> list[Json]:
-    """Return the cards with minutes in the same proportion that sum to the lesson's; at least one each, explainers at most 40."""
+    """Return the cards with minutes in the same proportion that sum to the lesson's; at least one minute each."""
     total = sum(card["minutes"] for card in cards)
     scaled = [max(1, min(_most(card), card["minutes"] * minutes // total)) for card in cards]
     spare = minutes - sum(scaled)

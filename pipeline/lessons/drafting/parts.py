@@ -236,7 +236,7 @@ def option(text: str, why: str, *, value: str = "", method: str = "", mistake: s
 
 
 def choice(key: Json, *others: Json) -> Json:
-    """Return a multiple-choice answer; numbers rise, else the order is alphabetical, so that the key has no favourite place."""
+    """Return a multiple-choice answer; numbers rise, else by the alphabet: the key has no favourite place."""
     options = sorted((key, *others), key=_place)
     return {"kind": "mcq", "options": options, "key": options.index(key), "shown": key["text"]}
 

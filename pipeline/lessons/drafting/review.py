@@ -34,16 +34,16 @@ def assess(course: Mapping[str, Any], entry: Mapping[str, Any], parts: Sequence[
     """Return a short assessment of 10 to 20 marks."""
     bench, mistakes = _start(course, entry, parts)
     low, high = ASSESSMENT_MARKS
-    items: list[Json] = []
-    marks = 0
-    for made in _asking(bench, parts, rounds=12):
+    items = list(_asking_all(bench, parts, most=high))
+    for made in _asking(bench, parts, rounds=high):
+        marks = sum(item["marks"] for item in items)
+        if marks >= low and len(items) >= PAPER_ITEMS[0]:
+            _forget(bench, made)
+            break
         if marks + made["marks"] <= high:
             items.append(made)
-            marks += made["marks"]
         else:
             _forget(bench, made)
-        if marks >= low and len(items) >= PAPER_ITEMS[0] and len(items) >= min(len(parts), 6):
-            break
     cards = [
         questions("assessment", "paper", "Short assessment", entry["minutes"], items, note="Notes closed. " + _ALONE)
     ]
@@ -109,16 +109,27 @@ def _start(course: Mapping[str, Any], entry: Mapping[str, Any], parts: Sequence[
     return Bench(Draw(course.get("course_id"), entry["order"], entry["lesson_type"]), mistakes), mistakes
 
 
-def _asking_all(bench: Bench, parts: Sequence[Part]) -> Iterator[Json]:
-    """Yield an item for each wanted point that none before has asked."""
+def _asking_all(bench: Bench, parts: Sequence[Part], most: int = 0) -> Iterator[Json]:
+    """Yield an item for each wanted point that none before has asked.
+
+    Args:
+        most: Marks that all of them may have together; 0 for no limit.
+    """
+    left = sum(len(part.wanted) for part in parts)
     for index, part in enumerate(parts):
         for point in part.points:
-            if point in part.wanted and point not in bench.asking:
-                yield bench.take(parts, index, point=point)
+            if point not in part.wanted:
+                continue
+            left -= 1
+            if point not in bench.asking:
+                # Every point still to come needs a mark at least.
+                made = bench.take(parts, index, point=point, most=max(1, most - left) if most else 0)
+                most = max(1, most - made["marks"]) if most else 0
+                yield made
 
 
 def _asking(bench: Bench, parts: Sequence[Part], *, rounds: int, only: Sequence[Part] | None = None) -> Iterator[Json]:
-    """Yield items of the parts in turn: the first round, the second, …"""
+    """Yield items of the parts in turn, round after round."""
     chosen = [index for index, part in enumerate(parts) if only is None or part in only]
     for _ in range(rounds):
         for index in chosen:
@@ -175,16 +186,18 @@ def _recall(parts: Sequence[Part]) -> Json:
 
 
 _RECALL = (
-    "Today you come back to earlier work: {names}. Begin with a blank page and closed notes. For each topic, write down "
-    "the main rule or method you remember, one example that shows it, and one mistake that is easy to make. It is normal "
-    "that this feels hard after a gap; the effort of finding an answer in your memory is what makes it easier to find next "
-    "time. When you have written all you can, open your notes and compare. Tick what was right, correct what was wrong, and "
-    "add what was missing in another colour. Then answer the questions below without looking back. After each one, check "
-    "the answer at once and say why it is right. Keep a list of what you missed: that list is your plan for the next days."
+    "Today you come back to earlier work: {names}. Begin with a blank page and closed notes. For each topic, "
+    "write down the main rule or method you remember, one example that shows it, and one mistake that is easy to "
+    "make. It is normal that this feels hard after a gap; the effort of finding an answer in your memory is what "
+    "makes it easier to find next time. When you have written all you can, open your notes and compare. Tick what "
+    "was right, correct what was wrong, and add what was missing in another colour. Then answer the questions "
+    "below without looking back. After each one, check the answer at once and say why it is right. Keep a list of "
+    "what you missed: that list is your plan for the next days."
 )
 _RECALL_PLAIN = (
-    "Today you come back to earlier work: {names}. Take a blank page. Close your notes. For each topic, write the main rule. "
-    "Write one example. Write one mistake that is easy to make. It may feel hard after a gap. That effort helps you to remember. "
-    "Then open your notes and compare. Tick what was right. Correct what was wrong. Add what was missing. Now answer the "
-    "questions below. Do not look back. Check each answer at once and say why it is right. Keep a list of what you missed."
+    "Today you come back to earlier work: {names}. Take a blank page. Close your notes. For each topic, write the "
+    "main rule. Write one example. Write one mistake that is easy to make. It may feel hard after a gap. That "
+    "effort helps you to remember. Then open your notes and compare. Tick what was right. Correct what was wrong. "
+    "Add what was missing. Now answer the questions below. Do not look back. Check each answer at once and say "
+    "why it is right. Keep a list of what you missed."
 )
