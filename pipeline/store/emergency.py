@@ -89,15 +89,15 @@ def _found(present: Counter[bytes], body: bytes) -> bool:
 
 
 def _append(journal: Journal, line: bytes) -> None:
-    following, seq = journal.last_seq + 1, line_seq(line)
-    record = decode_line(line)
-    if seq > following:
-        hole = Gap(following, seq - 1, reason="not in the journal, nor in the emergency file")
-        journal.append(following, [encode_line(following, record.at, record.owner, encode_fact(hole))], sync=False)
-        following += 1
-    if seq != following:
-        line = encode_line(following, record.at, record.owner, line_body(line))
-    journal.append(following, [line.rstrip(b"\n") + b"\n"])
+    seq, record = line_seq(line), decode_line(line)
+    # Numbers are kept where they are free, because records name each other by them.
+    for missing in range(journal.last_seq + 1, seq):
+        hole = encode_fact(Gap(missing, missing, reason="neither in the journal nor in the emergency file"))
+        journal.append(missing, [encode_line(missing, record.at, record.owner, hole)], sync=False)
+    if seq <= journal.last_seq:
+        seq = journal.last_seq + 1
+        line = encode_line(seq, record.at, record.owner, line_body(line))
+    journal.append(seq, [line.rstrip(b"\n") + b"\n"])
 
 
 def _read(file: Path, run: str) -> list[bytes]:

@@ -90,13 +90,9 @@ class FileStore:
     def read(self, run: str, after: int = 0) -> Iterator[bytes]:
         """See store.base.Store.read."""
         home = self._folder(run)
-        try:
-            fd = os.open(home / JOURNAL, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except FileNotFoundError:
+        if not os.path.lexists(home / JOURNAL):
             return iter(document_lines(home, run, self._clock.now())[after:])
-        except OSError as error:
-            raise StoreError(f"The journal of run {run} cannot be read: {error.strerror}.", run=run) from error
-        return _read(fd, after)
+        return _read(home / JOURNAL, run, after)
 
     def get_blob(self, run: str, blob: str) -> bytes:
         """See store.base.Store.get_blob."""
@@ -188,7 +184,11 @@ class FileStore:
         return WriteFailed(f"{what}: {error.strerror or error}.", hint="Check the folder and its disk.", fatal=False)
 
 
-def _read(fd: int, after: int) -> Iterator[bytes]:
+def _read(path: Path, run: str, after: int) -> Iterator[bytes]:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise StoreError(f"The journal of run {run} cannot be read: {error.strerror}.", run=run) from error
     try:
         start = place(fd, os.fstat(fd).st_size, after) if after else 0
         yield from lines(fd, start, after)

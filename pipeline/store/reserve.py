@@ -18,6 +18,7 @@ class Reserve:
     def __init__(self, disk: Disk, folder: Path, size: int) -> None:
         #: It was needed: the disk is full.
         self.released = False
+        self._disk = disk
         self._fd = -1
         if size <= 0:
             return
@@ -37,7 +38,7 @@ class Reserve:
         if self._fd < 0:
             return False
         with contextlib.suppress(OSError):
-            os.ftruncate(self._fd, 0)
+            self._disk.truncate(self._fd, 0)
         self.close()
         return True
 

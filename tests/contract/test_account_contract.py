@@ -1,0 +1,105 @@
+"""What every account promises; the same tests over a file and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import StoreError
+from pipeline.store.account import FileAccount
+from pipeline.store.base import Account
+from pipeline.store.memory import MemoryAccount
+from tests.journals import AT, StillClock
+
+DAY = date(2026, 1, 9)
+LIMIT = Decimal(10)
+ME = "host:1:2"
+
+
+@pytest.fixture(params=["files", "memory"])
+def account(request: pytest.FixtureRequest, tmp_path: Path) -> Account:
+    clock = StillClock()
+    makers: dict[str, Callable[[], Account]] = {
+        "files": lambda: FileAccount(tmp_path / "runs", clock),
+        "memory": lambda: MemoryAccount(clock),
+    }
+    return makers[request.param]()
+
+
+def test_new_account_is_empty(account: Account) -> None:
+    assert account.total(DAY) == 0
+    assert account.kept() == {}
+
+
+def test_reservations_are_granted_up_to_the_limit_and_no_further(account: Account) -> None:
+    assert account.reserve(ME, Decimal("9.99"), AT, LIMIT)
+    assert account.reserve(ME, Decimal("0.02"), AT, LIMIT) is None
+    assert account.reserve(ME, Decimal("0.01"), AT, LIMIT)
+    assert account.total(DAY) == 10
+    assert account.reserve(ME, Decimal("0.000001"), AT, LIMIT) is None
+
+
+def test_open_slice_counts_in_full_whoever_owns_it(account: Account) -> None:
+    account.reserve("a host that is gone:1:2", Decimal(4), AT, LIMIT)
+    assert account.total(DAY) == 4
+
+
+def test_settled_slice_counts_what_it_cost(account: Account) -> None:
+    name = account.reserve(ME, Decimal(4), AT, LIMIT)
+    assert name
+    account.settle(name, Decimal("1.25"))
+    account.settle(name, Decimal("1.25"))
+    assert account.total(DAY) == Decimal("1.25")
+
+
+def test_bill_above_its_reservation_counts_as_it_is(account: Account) -> None:
+    name = account.reserve(ME, Decimal(4), AT, LIMIT)
+    assert name
+    account.settle(name, Decimal(12))
+    assert account.total(DAY) == 12
+    assert account.reserve(ME, Decimal(0), AT, LIMIT) is None
+
+
+def test_a_slice_nobody_reserved_cannot_be_settled(account: Account) -> None:
+    with pytest.raises(StoreError):
+        account.settle("no such slice", Decimal(1))
+
+
+@pytest.mark.parametrize("usd", ["-1", "NaN", "Infinity"])
+def test_amounts_that_are_no_money_are_refused(account: Account, usd: str) -> None:
+    with pytest.raises(StoreError):
+        account.reserve(ME, Decimal(usd), AT, LIMIT)
+    assert account.total(DAY) == 0
+
+
+def test_days_are_utc_and_apart(account: Account) -> None:
+    late = datetime(2026, 1, 9, 23, 30, tzinfo=timezone(timedelta(hours=-2)))
+    account.reserve(ME, Decimal(7), late, LIMIT)
+    assert account.total(DAY) == 0
+    assert account.total(date(2026, 1, 10)) == 7
+    assert account.reserve(ME, Decimal(7), AT, LIMIT)
+
+
+def test_amounts_are_exact(account: Account) -> None:
+    for _ in range(3):
+        account.reserve(ME, Decimal("0.1"), AT, LIMIT)
+    assert account.total(DAY) == Decimal("0.3")
+
+
+def test_sums_of_deleted_runs_are_kept_once(account: Account) -> None:
+    for usd in ("1", "1", "2"):
+        account.keep("20260109_143022", {"usd": usd})
+    assert account.kept() == {"20260109_143022": {"usd": "2"}}
+
+
+def test_threads_that_reserve_at_once_never_pass_the_limit(account: Account) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        slices = list(pool.map(lambda _: account.reserve(ME, Decimal("0.7"), AT, LIMIT), range(40)))
+    assert sum(one is not None for one in slices) == 14
+    assert len({one for one in slices if one}) == 14
+    assert account.total(DAY) == Decimal("9.8")

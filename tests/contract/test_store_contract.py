@@ -1,0 +1,457 @@
+"""What every store promises; the same tests over files and memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.errors import (
+    CheckpointCorrupt,
+    RunExists,
+    RunLocked,
+    RunNotFound,
+    SchemaTooNew,
+    StoreError,
+    WriteFailed,
+)
+from pipeline.records.codec import decode_line, line_seq
+from pipeline.records.documents import head_document
+from pipeline.records.fold import fold
+from pipeline.records.kinds import Snapshot, StepStarted
+from pipeline.records.values import canonical, digest
+from pipeline.store.base import Claim, Store
+from pipeline.store.files import FileStore
+from pipeline.store.memory import MemoryAccount, MemoryStore
+from pipeline.store.reading import kept_spend, load, records, resolve
+from pipeline.store.retention import cleanup
+from tests.journals import AT, CLAIM, OFFLINE, StillClock, ended, line, small_run, started
+
+
+@pytest.fixture
+def clock() -> StillClock:
+    return StillClock()
+
+
+@pytest.fixture(params=["files", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock) -> Store:
+    makers: dict[str, Callable[[], Store]] = {
+        "files": lambda: FileStore(tmp_path / "runs", clock),
+        "memory": lambda: MemoryStore(clock),
+    }
+    return makers[request.param]()
+
+
+def write(store: Store, lines: list[bytes], *, head: bool = True, claim: Claim | None = None, days: float = 0) -> str:
+    """A run of these lines that nobody owns."""
+    run, journal = store.create(lines[0], [], at=AT - timedelta(days=days), claim=claim)
+    journal.append(2, lines[1:])
+    if head:
+        state = fold(run, map(decode_line, store.read(run)))
+        journal.write_head(head_document(state, journal.size, ["seed", "sow", "lessons", "publish"]), True)
+    journal.close()
+    return run
+
+
+def ids(store: Store) -> list[str]:
+    return [head.run_id for head in store.heads()]
+
+
+# --- create ---------------------------------------------------------------------------------------
+
+
+def test_run_is_named_by_its_start_and_collisions_are_counted(store: Store) -> None:
+    names = [store.create(started(), [], at=AT)[0] for _ in range(3)]
+    assert names == ["20260109_143022", "20260109_143022_02", "20260109_143022_03"]
+
+
+def test_created_run_has_its_first_record_and_its_blobs(store: Store) -> None:
+    run, journal = store.create(started(), [b"graph", b"prompt"], at=AT)
+    assert [decode_line(one) for one in store.read(run)] == [decode_line(started())]
+    assert store.get_blob(run, digest(b"prompt")) == journal.get_blob(digest(b"prompt")) == b"prompt"
+    assert journal.last_seq == 1
+
+
+def test_created_run_is_owned_by_its_creator(store: Store) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    with pytest.raises(RunLocked, match=str(os.getpid())):
+        store.open(run)
+    journal.close()
+    store.open(run).close()
+
+
+# --- append and read ------------------------------------------------------------------------------
+
+
+def test_appended_lines_are_read_in_order(store: Store) -> None:
+    lines = small_run()
+    run, journal = store.create(lines[0], [], at=AT)
+    journal.append(2, lines[1:3])
+    journal.append(4, lines[3:4], sync=False)
+    assert [line_seq(one) for one in store.read(run)] == [1, 2, 3, 4]
+    assert [line_seq(one) for one in store.read(run, after=2)] == [3, 4]
+    assert list(store.read(run, after=4)) == []
+    assert (journal.last_seq, journal.size) == (4, sum(map(len, lines[:4])))
+
+
+def test_the_same_lines_again_are_nothing_new(store: Store) -> None:
+    lines = small_run()
+    run, journal = store.create(lines[0], [], at=AT)
+    journal.append(2, lines[1:4])
+    journal.append(3, lines[2:4])
+    journal.append(3, lines[2:6])
+    assert [line_seq(one) for one in store.read(run)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_another_fact_under_a_used_number_is_refused(store: Store) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    journal.append(2, [line(2, StepStarted("seed#1"))])
+    with pytest.raises(StoreError, match="another fact"):
+        journal.append(2, [line(2, StepStarted("sow#1"))])
+    assert len(list(store.read(run))) == 2
+
+
+def test_a_hole_in_the_numbers_is_refused(store: Store) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    with pytest.raises(StoreError, match="cannot follow"):
+        journal.append(3, [line(3, StepStarted("seed#1"))])
+    assert len(list(store.read(run))) == 1
+
+
+def test_closed_journal_takes_nothing(store: Store) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    journal.close()
+    journal.close()
+    with pytest.raises(WriteFailed):
+        journal.append(2, [line(2, StepStarted("seed#1"))])
+    with pytest.raises(WriteFailed):
+        journal.put_blob(b"x")
+    journal.write_head({"status": "failed"}, True)
+    assert len(list(store.read(run))) == 1
+    assert next(store.heads()).document["status"] == "in_progress"
+
+
+def test_a_clock_that_steps_back_does_not_reorder_records(store: Store) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    for seq in (2, 3, 4):
+        journal.append(seq, [line(seq, StepStarted(f"s{seq}#1"), at=AT - timedelta(hours=seq))])
+    assert [record.seq for record in records(store, run)] == [1, 2, 3, 4]
+    assert list(load(store, run).steps) == ["s2#1", "s3#1", "s4#1"]
+
+
+def test_one_record_of_many_is_found(store: Store) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    journal.append(2, [line(seq, StepStarted(f"s{seq}#1", version=seq)) for seq in range(2, 3002)])
+    for seq in (1, 2, 77, 1500, 3000, 3001):
+        assert line_seq(next(iter(store.read(run, after=seq - 1)))) == seq
+
+
+def test_reopened_journal_goes_on_where_it_was(store: Store) -> None:
+    lines = small_run()
+    run = write(store, lines[:4])
+    journal = store.open(run)
+    assert (journal.last_seq, list(journal.repairs), journal.strained) == (4, [], False)
+    journal.append(5, lines[4:])
+    assert load(store, run).seq == 7
+
+
+# --- blobs ----------------------------------------------------------------------------------------
+
+
+def test_blobs_are_named_by_content(store: Store) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    large = b"\0lesson\xff" * 700_000
+    assert journal.put_blob(large) == journal.put_blob(large) == digest(large)
+    assert store.get_blob(run, digest(large)) == large
+    assert journal.get_blob(journal.put_blob(b"")) == b""
+
+
+@pytest.mark.parametrize("blob", [digest(b"never stored"), "../../../etc/passwd", "", "ab"])
+def test_a_blob_that_is_not_there_is_named(store: Store, blob: str) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    with pytest.raises(CheckpointCorrupt) as caught:
+        journal.get_blob(blob)
+    assert caught.value.data["blob"] == blob
+    with pytest.raises(CheckpointCorrupt):
+        store.get_blob(run, blob)
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../x", "/etc", ".new-1", "no such", "a/../b", "a//b", "a/", "a/\0", "x" * 200, "20991231"]
+)
+def test_impossible_and_unknown_names_are_not_found(store: Store, name: str) -> None:
+    verbs: list[Callable[[str], object]] = [
+        store.open, store.read, store.delete, lambda run: store.get_blob(run, digest(b""))
+    ]  # fmt: skip
+    for verb in verbs:
+        with pytest.raises(RunNotFound):
+            verb(name)
+
+
+# --- heads ----------------------------------------------------------------------------------------
+
+
+def test_runs_are_listed_newest_first(store: Store) -> None:
+    later = AT + timedelta(days=1)
+    for at in (AT, later, AT, later):
+        store.create(started(), [], at=at)
+    assert ids(store) == ["20260110_143022_02", "20260110_143022", "20260109_143022_02", "20260109_143022"]
+
+
+def test_the_hundredth_run_of_a_second_is_newer_than_the_ninety_ninth(store: Store) -> None:
+    for _ in range(101):
+        store.create(started(), [], at=AT)[1].close()
+    assert ids(store)[:3] == ["20260109_143022_101", "20260109_143022_100", "20260109_143022_99"]
+
+
+def test_listing_is_lazy(store: Store) -> None:
+    for _ in range(3):
+        write(store, small_run())
+    seen: list[str] = []
+
+    def match(document: Mapping[str, Any]) -> bool:
+        seen.append(document["run_id"])
+        return True
+
+    next(store.heads(match))
+    assert seen == ["20260109_143022_03"]
+
+
+def test_head_is_shown_as_written_while_it_is_up_to_date(store: Store) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    newer = {"a newer key": {"x": [1, {"ü": "\ud800"}]}, "lines": [{"a": '\n  "'}]}
+    document = {"run_id": run, "status": "failed", **newer, "journal_bytes": journal.size}
+    journal.write_head(document, False)
+    assert dict(next(store.heads()).document) == document
+
+
+@pytest.mark.parametrize("head", [True, False])
+def test_head_follows_a_journal_that_is_longer(store: Store, head: bool) -> None:
+    lines = small_run()
+    run = write(store, lines[:3], head=head)
+    journal = store.open(run)
+    journal.append(4, lines[3:])
+    document = next(store.heads()).document
+    assert (document["seq"], document["last_completed_step"], document["total_cost_usd"]) == (7, "sow", 1.85)
+    assert document["nodes"] == (["seed", "sow", "lessons", "publish"] if head else [])
+    assert document["journal_bytes"] == journal.size
+
+
+def test_head_that_was_never_written_takes_its_nodes_from_the_pinned_graph(store: Store) -> None:
+    graph = canonical({"start": "a", "nodes": [{"id": "a"}, {"id": "b"}], "edges": []})
+    store.create(started(pins={"graph": digest(graph)}), [graph], at=AT)
+    assert next(store.heads()).document["nodes"] == ["a", "b"]
+
+
+def test_match_drops_runs_by_their_document(store: Store) -> None:
+    done = write(store, [*small_run(), ended(8)])
+    write(store, small_run())
+    assert [head.run_id for head in store.heads(lambda document: document["status"] == "completed")] == [done]
+    assert list(store.heads(lambda document: "no such key" in document)) == []
+    assert list(store.heads(lambda document: document.get("subject") == "physics")) == []
+
+
+def test_running_run_without_a_living_owner_shows_as_interrupted(store: Store) -> None:
+    run = write(store, small_run())
+    (head,) = store.heads(lambda document: document["status_detail"] == "interrupted")
+    assert (head.run_id, head.owned, head.document["status"]) == (run, False, "in_progress")
+    assert head.document["status_detail"] == "interrupted"
+    journal = store.open(run)
+    (head,) = store.heads()
+    assert (head.owned, head.document["status_detail"]) == (True, "running")
+    journal.close()
+
+
+def test_pause_is_shown_as_recorded(store: Store) -> None:
+    write(store, [*small_run(), ended(8, "in_progress", "paused_budget")])
+    assert next(store.heads()).document["status_detail"] == "paused_budget"
+
+
+def test_run_of_a_newer_version_is_listed_as_unreadable_and_refused(store: Store) -> None:
+    run, journal = store.create(started(format=2), [], at=AT)
+    journal.close()
+    (head,) = store.heads()
+    assert (head.run_id, head.document) == (run, {})
+    assert "newer version" in head.corrupt
+    with pytest.raises(SchemaTooNew):
+        store.open(run)
+    with pytest.raises(SchemaTooNew):
+        load(store, run)
+
+
+# --- claims ---------------------------------------------------------------------------------------
+
+
+def test_unfinished_run_holds_its_claim(store: Store) -> None:
+    run = write(store, [started(CLAIM), line(2, StepStarted("seed#1"))], claim=CLAIM)
+    with pytest.raises(RunExists) as caught:
+        store.create(started(CLAIM), [], at=AT, claim=CLAIM)
+    assert caught.value.data["run"] == run
+    assert run in caught.value.hint
+    assert ids(store) == [run]
+
+
+def test_newest_of_several_holders_is_named(store: Store) -> None:
+    for _ in range(2):
+        newest = write(store, [started(CLAIM)])
+    with pytest.raises(RunExists, match=newest):
+        store.create(started(CLAIM), [], at=AT, claim=CLAIM)
+
+
+@pytest.mark.parametrize("status", ["completed", "failed"])
+def test_completed_run_frees_its_claim_and_a_failed_one_keeps_it(store: Store, status: str) -> None:
+    write(store, [started(CLAIM), ended(2, status)])
+    if status == "failed":
+        with pytest.raises(RunExists):
+            store.create(started(CLAIM), [], at=AT, claim=CLAIM)
+    else:
+        assert store.create(started(CLAIM), [], at=AT, claim=CLAIM)[0] == "20260109_143022_02"
+
+
+@pytest.mark.parametrize(("days", "held"), [(6.9, True), (7.1, False)])
+def test_run_untouched_for_a_week_holds_no_claim(store: Store, days: float, held: bool) -> None:
+    write(store, [started(CLAIM, at=AT - timedelta(days=days))], days=days)
+    if held:
+        with pytest.raises(RunExists):
+            store.create(started(CLAIM), [], at=AT, claim=CLAIM)
+    else:
+        store.create(started(CLAIM), [], at=AT, claim=CLAIM)
+
+
+def test_claims_of_other_authors_and_courses_do_not_meet(store: Store) -> None:
+    write(store, [started(CLAIM)])
+    for other in (OFFLINE, Claim("lessons", "physics", "higher", "model")):
+        store.create(started(other), [], at=AT, claim=other)
+    store.create(started(CLAIM), [], at=AT)
+    assert len(ids(store)) == 4
+
+
+# --- delete ---------------------------------------------------------------------------------------
+
+
+def test_deleted_run_is_gone(store: Store) -> None:
+    run, other = write(store, small_run()), write(store, small_run())
+    store.delete(run)
+    assert ids(store) == [other]
+    with pytest.raises(RunNotFound):
+        store.read(run)
+
+
+def test_owned_run_is_not_deleted(store: Store) -> None:
+    run, _journal = store.create(started(), [], at=AT)
+    with pytest.raises(RunLocked):
+        store.delete(run)
+    assert ids(store) == [run]
+
+
+# --- sub-journals ---------------------------------------------------------------------------------
+
+
+def test_branch_owns_a_journal_of_its_own(store: Store) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    part = store.open(f"{run}/fan#1/left#2")
+    part.append(1, [line(1, StepStarted("write#1"))])
+    blob = part.put_blob(b"shared")
+    assert journal.get_blob(blob) == b"shared"
+    with pytest.raises(RunLocked):
+        store.open(f"{run}/fan#1/left#2")
+    part.close()
+    assert store.open(f"{run}/fan#1/left#2").last_seq == 1
+    assert [line_seq(one) for one in store.read(f"{run}/fan#1/left#2")] == [1]
+    assert len(list(store.read(run))) == 1
+    assert ids(store) == [run]
+    with pytest.raises(RunNotFound):
+        store.read(f"{run}/fan#1/right#1")
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def test_exact_name_beats_a_prefix(store: Store) -> None:
+    for _ in range(2):
+        store.create(started(), [], at=AT)
+    assert resolve(store, "20260109_143022") == "20260109_143022"
+    assert resolve(store, "latest") == "20260109_143022_02"
+
+
+def test_unique_prefix_is_enough_and_an_ambiguous_one_names_the_candidates(store: Store) -> None:
+    for at in (AT, AT + timedelta(days=1)):
+        store.create(started(), [], at=at)
+    assert resolve(store, "20260110") == "20260110_143022"
+    with pytest.raises(RunNotFound, match="20260110_143022, 20260109_143022"):
+        resolve(store, "2026")
+
+
+@pytest.mark.parametrize("text", ["", "2025", "nothing", "../"])
+def test_text_that_means_no_run_is_not_found(store: Store, text: str) -> None:
+    store.create(started(), [], at=AT)
+    with pytest.raises(RunNotFound):
+        resolve(store, text)
+
+
+# --- retention ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def account(clock: StillClock) -> MemoryAccount:
+    return MemoryAccount(clock)
+
+
+def aged(store: Store, days: float, status: str = "completed", claim: Claim = CLAIM) -> str:
+    at = AT - timedelta(days=days)
+    return write(store, [started(claim, at=at), *small_run()[1:], ended(8, status, at=at)], days=days)
+
+
+def test_old_finished_runs_go_and_their_cost_stays(store: Store, account: MemoryAccount) -> None:
+    old, older = aged(store, 40), aged(store, 50)
+    new = aged(store, 1)
+    assert cleanup(store, account, max_age_days=30, max_runs=50, now=AT) == [older, old]
+    assert ids(store) == [new]
+    assert set(account.kept()) == {old, older}
+    sums = account.kept()[old]
+    assert (sums["usd"], sums["calls"], sums["days"]["2026-01-09"]["usd"]) == ("1.85", 1, "1.85")
+    assert sums["claim"] == CLAIM.to_json()
+
+
+def test_runs_beyond_the_newest_so_many_go(store: Store, account: MemoryAccount) -> None:
+    runs = [aged(store, days) for days in (1, 2, 3, 4)]
+    assert cleanup(store, account, max_age_days=30, max_runs=2, now=AT) == [runs[3], runs[2]]
+
+
+def test_unfinished_owned_and_newest_completed_runs_stay(store: Store, account: MemoryAccount) -> None:
+    physics = Claim("lessons", "physics", "higher", "model")
+    kept = [aged(store, 400, claim=physics), aged(store, 400, claim=OFFLINE), aged(store, 400)]
+    kept += [aged(store, 500, "failed"), aged(store, 501, "in_progress")]
+    owned = aged(store, 600)
+    journal = store.open(owned)
+    assert cleanup(store, account, max_age_days=0, max_runs=0, now=AT) == []
+    assert set(ids(store)) == {*kept, owned}
+    journal.close()
+
+
+def test_dry_run_of_a_cleanup_only_says(store: Store, account: MemoryAccount) -> None:
+    aged(store, 1)
+    old = aged(store, 40)
+    assert cleanup(store, account, max_age_days=30, max_runs=50, now=AT, dry_run=True) == [old]
+    assert len(ids(store)) == 2
+    assert account.kept() == {}
+
+
+def test_a_row_of_the_account_counts_only_while_its_run_is_gone(store: Store, account: MemoryAccount) -> None:
+    run = aged(store, 40)
+    account.keep(run, {"usd": "1"})
+    account.keep("20200101_000000", {"usd": "2"})
+    assert kept_spend(store, account) == {"20200101_000000": {"usd": "2"}}
+
+
+def test_snapshot_of_unknown_shape_does_not_stop_a_listing(store: Store) -> None:
+    run = write(store, [started(), line(2, Snapshot({"completed_steps": [], "total_cost_usd": 2.5}))], head=False)
+    (head,) = store.heads()
+    assert (head.run_id, head.document["total_cost_usd"]) == (run, 2.5)

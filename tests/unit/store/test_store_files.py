@@ -1,0 +1,333 @@
+"""The folder itself: modes, links, other users' runs, half-built folders, documents without a journal."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.errors import CheckpointCorrupt, RunNotFound, StoreError
+from pipeline.records.codec import decode_line
+from pipeline.records.kinds import RunStarted, Snapshot
+from pipeline.store.files import FileStore
+from pipeline.store.lock import owner
+from pipeline.store.memory import MemoryAccount
+from pipeline.store.network import linux_mounts, mac_mounts, mounted_at, network_note
+from pipeline.store.reading import load
+from pipeline.store.retention import cleanup
+from tests.journals import AT, StillClock, ended, line, small_run, started
+
+SEED: dict[str, Any] = {
+    "run_id": "20260109_143022",
+    "pipeline": "lessons",
+    "subject": "mathematics",
+    "level": "national_5",
+    "course_id": "course_c84775",
+    "status": "in_progress",
+    "started_at": "2026-01-09T14:30:22Z",
+    "updated_at": "2026-01-09T14:45:33Z",
+    "completed_steps": [
+        {"step": "seed", "status": "completed", "outputs": {"course_id": "course_c84775"}, "duration_seconds": 3},
+        {
+            "step": "sow",
+            "status": "completed",
+            "duration_seconds": 287,
+            "outputs": {"sow_document_id": "68f1234...", "lesson_count": 18},
+            "metrics": {"input_tokens": 15420, "output_tokens": 8234, "cost_usd": 1.85},
+        },
+    ],
+    "last_completed_step": "sow",
+    "next_step": "lessons",
+    "total_cost_usd": 1.85,
+    "total_tokens": 23654,
+    "error": None,
+    "a key of a newer version": [1, 2],
+}
+
+
+@pytest.fixture
+def clock() -> StillClock:
+    return StillClock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: StillClock) -> FileStore:
+    return FileStore(tmp_path / "runs", clock)
+
+
+def place(store: FileStore, document: object, name: str = "20260109_143022") -> Path:
+    folder = store.root / name
+    folder.mkdir(parents=True)
+    text = document if isinstance(document, str) else json.dumps(document, indent=2)
+    (folder / "checkpoint.json").write_text(text)
+    return folder
+
+
+# --- modes, links, users --------------------------------------------------------------------------
+
+
+def test_everything_is_for_its_owner_only(store: FileStore) -> None:
+    run, journal = store.create(started(), [b"graph"], at=AT)
+    journal.write_head({"status": "failed"}, True)
+    journal.close()
+    for path in (store.root, *store.root.rglob("*")):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+    assert run in {path.name for path in store.root.iterdir()}
+
+
+def test_links_are_not_followed_out_of_the_store(store: FileStore, tmp_path: Path) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    journal.close()
+    outside = tmp_path / "outside"
+    (store.root / run).rename(outside)
+    (store.root / run).symlink_to(outside)
+    assert list(store.heads()) == []
+    for verb in (store.open, store.read, store.delete):
+        with pytest.raises(StoreError, match="link"):
+            verb(run)
+    assert (outside / "journal.jsonl").exists()
+
+
+def test_linked_journal_is_not_followed(store: FileStore, tmp_path: Path) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    journal.close()
+    path = store.root / run / "journal.jsonl"
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError):
+        store.open(run)
+    with pytest.raises(StoreError):
+        list(store.read(run))
+    assert next(store.heads()).corrupt
+
+
+def test_linked_blob_folder_is_not_written_through(store: FileStore, tmp_path: Path) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    (tmp_path / "outside").mkdir()
+    (store.root / run / "blobs").symlink_to(tmp_path / "outside")
+    with pytest.raises(StoreError):
+        journal.put_blob(b"x")
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_run_of_another_user_is_refused(store: FileStore) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    journal.close()
+    os.chown(store.root / run, 12345, 12345)
+    (head,) = store.heads()
+    assert "12345" in head.corrupt
+    for verb in (store.open, store.read, store.delete):
+        with pytest.raises(StoreError, match="another user"):
+            verb(run)
+
+
+def test_files_and_foreign_folders_are_no_runs(store: FileStore) -> None:
+    run, _journal = store.create(started(), [], at=AT)
+    (store.root / "account.jsonl").write_bytes(b"")
+    (store.root / "notes").mkdir()
+    (store.root / "notes" / "todo.txt").write_text("x")
+    assert [head.run_id for head in store.heads()] == [run]
+
+
+def test_store_that_does_not_exist_is_empty_and_is_not_made_by_looking(store: FileStore) -> None:
+    assert list(store.heads()) == []
+    assert not store.root.exists()
+    with pytest.raises(RunNotFound):
+        store.open("20260109_143022")
+
+
+# --- half-built folders ---------------------------------------------------------------------------
+
+
+def test_half_built_and_half_removed_folders_are_not_listed_and_swept_when_old(
+    store: FileStore, clock: StillClock
+) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    journal.close()
+    for name in (".new-1-ab", ".deleted-20250101_000000-cd", ".new-2-young"):
+        folder = store.root / name
+        folder.mkdir()
+        (folder / "journal.jsonl").write_bytes(started())
+        moment = (AT - timedelta(days=0 if "young" in name else 2)).timestamp()
+        os.utime(folder, (moment, moment))
+    assert [head.run_id for head in store.heads()] == [run]
+    with pytest.raises(RunNotFound):
+        store.open(".new-1-ab")
+    cleanup(store, MemoryAccount(clock), max_age_days=30, max_runs=50, now=AT)
+    assert sorted(path.name for path in store.root.iterdir()) == [".lock", ".new-2-young", run]
+
+
+def test_cleanup_leaves_corrupt_runs_alone(store: FileStore, clock: StillClock) -> None:
+    for _ in range(2):
+        _run, journal = store.create(started(), [], at=AT - timedelta(days=90))
+        journal.append(2, [ended(2, at=AT - timedelta(days=90))])
+        journal.close()
+    path = store.root / "20251011_143022" / "journal.jsonl"
+    path.write_bytes(b"x" + path.read_bytes())
+    assert cleanup(store, MemoryAccount(clock), max_age_days=1, max_runs=0, now=AT) == []
+    assert path.exists()
+
+
+# --- documents without a journal ------------------------------------------------------------------
+
+
+def test_original_document_is_listed_as_it_stands(store: FileStore) -> None:
+    folder = place(store, SEED)
+    (head,) = store.heads()
+    assert {**head.document, **SEED} == head.document
+    assert (len(head.document["completed_steps"]), head.corrupt, head.owned) == (2, "", False)
+    assert [path.name for path in folder.iterdir()] == ["checkpoint.json"], "listing writes nothing"
+
+
+def test_original_document_is_read_without_being_taken_over(store: FileStore) -> None:
+    folder = place(store, SEED)
+    state = load(store, "20260109_143022")
+    assert list(state.steps) == ["seed#1", "sow#1"]
+    assert state.reported["cost_usd"] == 1.85
+    assert [path.name for path in folder.iterdir()] == ["checkpoint.json"]
+
+
+def test_original_document_becomes_a_journal_when_it_is_opened(store: FileStore) -> None:
+    folder = place(store, SEED)
+    journal = store.open("20260109_143022")
+    assert (journal.last_seq, list(journal.repairs)) == (2, [])
+    first, second = map(decode_line, store.read("20260109_143022"))
+    assert (first.at, second.at) == ("2026-01-09T14:30:22.000Z", "2026-01-09T14:45:33.000Z")
+    assert isinstance(first.fact, RunStarted)
+    assert (first.fact.pipeline, first.fact.params, first.fact.pins) == (
+        "lessons", {"subject": "mathematics", "level": "national_5"}, {}
+    )  # fmt: skip
+    assert second.fact == Snapshot(SEED, "import")
+    assert json.loads((folder / "checkpoint.json").read_text()) == SEED
+    journal.close()
+    (head,) = store.heads()
+    assert (head.document["total_cost_usd"], head.document["a key of a newer version"]) == (1.85, [1, 2])
+    assert store.open("20260109_143022").last_seq == 2
+
+
+def test_head_copied_by_hand_is_taken_over_under_its_new_name(store: FileStore) -> None:
+    run, journal = store.create(small_run()[0], [], at=AT)
+    journal.append(2, small_run()[1:])
+    document = dict(next(store.heads()).document)
+    journal.write_head(document, True)
+    journal.close()
+    place(store, (store.root / run / "checkpoint.json").read_text(), "copy-by-hand")
+    (copied,) = store.heads(lambda head: head["run_id"] == "copy-by-hand")
+    assert copied.document["last_completed_step"] == "sow"
+    store.open("copy-by-hand").close()
+    state = load(store, "copy-by-hand")
+    assert (state.identity, state.reported["cost_usd"]) == ({"author": "model"}, 1.85)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "null", "{}", '{"status": "failed", "completed_steps": {}}', '{"completed_steps": [{}]}',
+     '{"completed_steps": [{"step": "a", "outputs": 3}]}', '{"completed_steps": [{"step": "a", "path": "x"}]}',
+     '{"completed_steps": [{"step": "a", "duration_seconds": "long"}]}', '{"status": "failed", "x": NaN}', "[" * 5000],
+)  # fmt: skip
+def test_document_that_is_no_state_is_corrupt_and_left_alone(store: FileStore, text: str) -> None:
+    folder = place(store, text)
+    (head,) = store.heads()
+    assert (head.run_id, bool(head.corrupt)) == ("20260109_143022", True)
+    with pytest.raises(CheckpointCorrupt):
+        store.open("20260109_143022")
+    assert (folder / "checkpoint.json").read_text() == text
+    assert not (folder / "journal.jsonl").exists()
+
+
+def test_original_document_cut_at_every_byte_never_crashes(store: FileStore) -> None:
+    folder = place(store, SEED)
+    whole = (folder / "checkpoint.json").read_bytes()
+    for length in range(0, len(whole) - 1, 5):
+        (folder / "checkpoint.json").write_bytes(whole[:length])
+        (head,) = store.heads()
+        assert head.corrupt
+
+
+# --- owners ---------------------------------------------------------------------------------------
+
+
+def test_lock_says_who_owns_the_run_and_is_never_removed(store: FileStore) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    said = owner(store.root / run)
+    assert (said["pid"], said["since"]) == (os.getpid(), "2026-01-09T14:30:22.000Z")
+    assert said["host"]
+    inode = (store.root / run / "lock").stat().st_ino
+    journal.close()
+    assert owner(store.root / run) == {}
+    store.open(run).close()
+    assert (store.root / run / "lock").stat().st_ino == inode
+
+
+@pytest.mark.parametrize(
+    ("change", "owned"),
+    [({}, True), ({"started": "1"}, False), ({"pid": 2**22 + 1}, False), ({"boot": "another"}, False),
+     ({"pid": "x"}, False), ({"host": "elsewhere"}, True)],
+)  # fmt: skip
+def test_owner_lives_if_its_process_does(
+    store: FileStore, clock: StillClock, change: dict[str, Any], owned: bool
+) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    path = store.root / run / "lock"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    clock.at = AT.fromtimestamp((store.root / run / "journal.jsonl").stat().st_mtime, AT.tzinfo)
+    (head,) = store.heads()
+    assert head.owned is owned
+    clock.at += timedelta(days=2)
+    (head,) = store.heads()
+    assert head.owned is (owned and not change), "an owner elsewhere that does nothing for a day counts as gone"
+    journal.close()
+
+
+def test_lock_with_unreadable_text_names_nobody(store: FileStore) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    for text in (b"", b"\xff\0", b"[1]"):
+        (store.root / run / "lock").write_bytes(text)
+        assert next(store.heads()).owned is False
+        with pytest.raises(StoreError, match="another process"):
+            store.open(run)
+    journal.close()
+
+
+# --- network file systems -------------------------------------------------------------------------
+
+MOUNTS = "\n".join(
+    [
+        "/dev/sda / ext4 rw 0 0",
+        "srv:/x /home/my\\040runs nfs4 rw 0 0",
+        "/dev/sdb /home/my\\040runs/local xfs rw 0 0",
+        "odd",
+    ]
+)
+MAC = "/dev/disk1s1 on / (apfs, local, journaled)\n//me@nas/share on /Volumes/share (smbfs, nodev)\nodd\n"
+
+
+def test_network_file_systems_are_recognised() -> None:
+    linux, mac = linux_mounts(MOUNTS), mac_mounts(MAC)
+    assert mounted_at(Path("/home/my runs/a"), linux) == ("/home/my runs", "nfs4")
+    assert mounted_at(Path("/home/my runs/local/a"), linux) == ("/home/my runs/local", "xfs")
+    assert mounted_at(Path("/home/my runs2"), linux) == ("/", "ext4")
+    assert mounted_at(Path("/Volumes/share/runs"), mac) == ("/Volumes/share", "smbfs")
+
+
+def test_network_note_is_one_sentence_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert network_note(Path("/proc")) == ""
+    rows = tmp_path / "mounts"
+    rows.write_text(f"srv:/x {tmp_path} nfs rw 0 0\n")
+    monkeypatch.setattr("pipeline.store.network._LINUX", rows)
+    assert "nfs" in network_note(tmp_path)
+    assert network_note(Path("/")) == ""
+
+
+def test_line_after_a_first_line_that_is_no_start_is_corrupt(store: FileStore) -> None:
+    run, journal = store.create(line(1, Snapshot({})), [], at=AT)
+    journal.close()
+    assert "does not start" in next(store.heads()).corrupt
+    with pytest.raises(CheckpointCorrupt):
+        store.open(run)
