@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.app.start import Confirm, RunResult, Start, author_kind, finish, model_name, set_up
-from pipeline.errors import ConfigError, RunExists, SettingsConflict
-from pipeline.settings import OFFLINE, LessonsOptions, option_name
-from pipeline.store.base import Claim
+from pipeline.app.start import (
+    Confirm,
+    RunResult,
+    Start,
+    author_kind,
+    execution,
+    finish,
+    model_name,
+    set_up,
+    unmodelled,
+)
+from pipeline.errors import ConfigError, PipelineError, RunExists, SettingsConflict
+from pipeline.lessons.again import conflicts
+from pipeline.records.run import COMPLETED
+from pipeline.settings import ASK_ABOVE_USD, OFFLINE, LessonsOptions, option_name
+from pipeline.store.base import Claim, Store
 
 if TYPE_CHECKING:
     from pipeline.engine.engine import Setup
@@ -42,13 +57,14 @@ def lessons(options: LessonsOptions, *, listener: Listener, confirm: Confirm | N
         return _resume(start, choice.run)
     start.emit("run_new", run="", reason=choice.reason)
     setup = set_up(start, model, {})
-    _announce(start, setup, identity, course, done=0)
+    prompts = {name.removeprefix("prompt:"): text for name, text in pins.items() if name.startswith("prompt:")}
+    _announce(start, setup, identity, course, prompts)
     params = {"subject": course.subject, "level": course.level}
     try:
         result = _engine(setup).start(params, identity=identity, pins=pins, claim=claim, exclusive=not options.force)
     except RunExists as exists:
         return _resume(start, str(exists.data["run"]))
-    return finish(start, result)
+    return finish(start, setup, result)
 
 
 def resume(text: str, options: LessonsOptions, *, listener: Listener, confirm: Confirm | None = None) -> RunResult:
@@ -65,7 +81,6 @@ def resume(text: str, options: LessonsOptions, *, listener: Listener, confirm: C
 
 def _resume(start: Start, run: str) -> RunResult:
     """Go on with a run whose id is known."""
-    from pipeline.lessons.again import conflicts
     from pipeline.store.reading import load
 
     options = start.options
@@ -74,51 +89,87 @@ def _resume(start: Start, run: str) -> RunResult:
         raise ConfigError(
             f"Run {run} is of the pipeline {state.pipeline!r}.", hint=f"./pipeline.sh run … --resume {run}"
         )
-    changed = conflicts(state.identity, _given_identity(options))
-    if changed and not options.accept_changes:
-        raise _conflict(run, changed)
-    identity = {name: value for name, (_, value) in changed.items()}
-    pins: Mapping[str, Any] = {}
-    if not state.pins:
-        identity, pins = _adopt(options, state)
-    model = str(identity.get("model") or state.identity.get("model") or OFFLINE)
-    if state.status == "completed" and not changed:
+    identity, pins = _changes(options, state) if state.pins else _adopt(options, state)
+    void = _unpublished(start, state)
+    if state.status == COMPLETED and not identity and not void:
         start.emit("run_already_completed", run=run, reason="nothing is left to do")
-    setup = set_up(start, model, state.execution)
-    engine = _engine(setup)
-    _announce(start, setup, {**state.identity, **identity}, None, done=_lessons_done(state))
-    result = engine.resume(run, identity=identity, pins=pins, accept=_accepting(start))
-    return finish(start, result)
+        setup = unmodelled(start, state.execution)
+        return finish(start, setup, _engine(setup).resume(run))
+    now = {**state.identity, **identity}
+    setup = set_up(start, str(now["model"]), state.execution)
+    if state.status != COMPLETED or identity:
+        _announce(start, setup, now, *_pinned(start.store, state, pins), state)
+    result = _engine(setup).resume(run, identity=identity, pins=pins, accept=_accepting(start), missing=void)
+    return finish(start, setup, result)
+
+
+def _pinned(store: Store, state: RunState, pins: Mapping[str, Any]) -> tuple[Course, dict[str, str]]:
+    """The course and the prompts a run works from: `pins` that will replace its own, else its own."""
+    from pipeline.lessons.examine import course_of
+
+    own = {
+        name: json.loads(store.get_blob(state.run_id, blob)) for name, blob in state.pins.items() if name not in pins
+    }
+    all_pins = {**own, **pins}
+    prompts = {name.removeprefix("prompt:"): text for name, text in all_pins.items() if name.startswith("prompt:")}
+    return course_of(all_pins["catalogue"]), prompts
+
+
+def _unpublished(start: Start, state: RunState) -> dict[str, str]:
+    """The publish step of a run whose published folder is not there (any more): path → why."""
+    done = state.steps.get("publish#1")
+    if done is None or done.status != COMPLETED:
+        return {}
+    folder = execution(start.options, state.execution)["out"]
+    there = Path(folder, str(done.outputs.get("path")), "index.html").exists()
+    return {} if there else {"publish#1": "the published folder is missing"}
 
 
 def _adopt(options: LessonsOptions, state: RunState) -> tuple[dict[str, Any], dict[str, Any]]:
     """Identity and pins for an imported run, which has none: those a new run would get now."""
-    from pipeline.lessons.catalogue import Catalogue
-
-    course = Catalogue(options.catalogue).course(str(state.params.get("subject")), str(state.params.get("level")))
+    course = _course(options, state)
     return _identity(options, model_name(options.model), course)
 
 
-def _given_identity(options: LessonsOptions) -> dict[str, Any]:
-    """The identity settings the user gave with this start."""
+def _changes(options: LessonsOptions, state: RunState) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Identity settings given with this start that differ from the pinned ones, and pins to replace.
+
+    Raises:
+        SettingsConflict: There are some, and --accept-changes is not given; or another kind of author.
+    """
     given: dict[str, Any] = {name: getattr(options, name) for name in ("effort", "lessons") if name in options.given}
     if options.model is not None and "model" in options.given:
-        given["model"] = options.model
-        given["author"] = author_kind(options.model)
-    if "catalogue" in options.given and options.subject and options.level:
-        from pipeline.lessons.catalogue import Catalogue
+        given |= {"model": options.model, "author": author_kind(options.model)}
+    course = _course(options, state) if "catalogue" in options.given else None
+    if course is not None:
+        given["catalogue"] = course.content_hash()
+    changed = conflicts(state.identity, given)
+    if changed and ("author" in changed or not options.accept_changes):
+        raise _conflict(state.run_id, changed)
+    identity = {name: value for name, (_, value) in changed.items()}
+    return identity, {"catalogue": course.to_json()} if course is not None and "catalogue" in identity else {}
 
-        given["catalogue"] = Catalogue(options.catalogue).course(options.subject, options.level).content_hash()
-    return given
+
+def _course(options: LessonsOptions, state: RunState) -> Course:
+    from pipeline.lessons.catalogue import Catalogue
+
+    return Catalogue(options.catalogue).course(str(state.params.get("subject")), str(state.params.get("level")))
 
 
 def _conflict(run: str, changed: Mapping[str, tuple[Any, Any]]) -> SettingsConflict:
+    values = {key: list(pair) for key, pair in changed.items()}
+    if "author" in changed:
+        return SettingsConflict(
+            f"Run {run} was written by {changed['model'][0]}; a draft and a course by a model are never mixed.",
+            hint="Leave --model out to go on as it was, or --force for a new run.",
+            changed=values,
+        )
     name, (pinned, given) = next(iter(changed.items()))
     return SettingsConflict(
         f"Run {run} was made with {option_name(name)} {pinned}, and now {given} is given.",
         hint="Leave the option out to go on as it was, --accept-changes to make again what it touches, "
         "or --force for a new run.",
-        changed={key: list(pair) for key, pair in changed.items()},
+        changed=values,
     )
 
 
@@ -161,18 +212,35 @@ def _engine(setup: Setup) -> Any:
     return Engine(PIPELINE.definition, setup)
 
 
-def _announce(start: Start, setup: Setup, identity: Mapping[str, Any], course: Course | None, done: int) -> None:
-    """Say what it will cost, before the first paid call; ask where that is much.
+def _announce(
+    start: Start,
+    setup: Setup,
+    identity: Mapping[str, Any],
+    course: Course,
+    prompts: Mapping[str, str],
+    state: RunState | None = None,
+) -> None:
+    """Say what is left will cost, before the first paid call; ask where that is much.
 
     Raises:
         PipelineError: The person said no.
     """
-    info = setup.info
-    if info is None or not info.paid:
+    from pipeline.app.plan import remaining
+
+    info, prices = setup.info, setup.prices
+    if info is None or prices is None or not info.paid:
         return
-    start.emit("plan", model=info.id, ceiling_usd=setup.options["max_cost_usd"])
+    tasks = state.tasks.get("lessons#1", {}) if state else {}
+    done = sum(1 for task in tasks.values() if task.status == COMPLETED)
+    sow_done = bool(state and (run := state.steps.get("sow#1")) and run.artifacts)
+    expected, worst = remaining(course, prompts, identity, prices, sow_done=sow_done, lessons_done=done)
+    ceiling = setup.options["max_cost_usd"]
+    start.emit("plan", model=info.id, expected_usd=_text(expected), worst_usd=_text(worst), ceiling_usd=ceiling)
+    if expected is None or expected <= ASK_ABOVE_USD or start.confirm is None or start.options.yes:
+        return
+    if not start.confirm(f"This will cost about ${expected:.2f}. Go on?"):
+        raise PipelineError("Not started.", hint="--yes goes on without asking; --dry-run shows the plan.")
 
 
-def _lessons_done(state: RunState) -> int:
-    """Lessons that need no more calls."""
-    return sum(1 for task in state.tasks.get("lessons#1", {}).values() if task.status == "completed")
+def _text(amount: Decimal | None) -> str | None:
+    return None if amount is None else str(amount)

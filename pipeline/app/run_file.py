@@ -44,6 +44,6 @@ def run_file(
                    state.execution if state else {}, verb)  # fmt: skip
     engine = Engine(pipeline.definition, setup)
     if run:
-        return finish(start, engine.resume(run), verb)
+        return finish(start, setup, engine.resume(run), verb)
     identity = {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
-    return finish(start, engine.start(params, identity=identity, pins={}), verb)
+    return finish(start, setup, engine.start(params, identity=identity, pins={}), verb)

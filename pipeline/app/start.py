@@ -123,7 +123,7 @@ def model_of(name: str) -> Model:
 _KEPT = ("max_cost_usd", "concurrency", "out", "prices")
 
 
-def _execution(options: LessonsOptions, recorded: Mapping[str, Any]) -> dict[str, Any]:
+def execution(options: LessonsOptions, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """How this start works: what was given, else what the run was started with, else the defaults."""
     values: dict[str, Any] = {
         "max_cost_usd": None if options.max_cost_usd is None else str(options.max_cost_usd),
@@ -145,26 +145,34 @@ def set_up(start: Start, model_name: str, recorded: Mapping[str, Any], verb: str
     Raises:
         CredentialMissing, ModelError, BudgetExceeded, ConfigError: Before any step.
     """
-    from pipeline import __version__
     from pipeline.cost.prices import PriceBook
     from pipeline.engine import preflight
-    from pipeline.engine.engine import Setup
     from pipeline.publish.folder import FolderPublisher
 
     options = start.options
-    execution = _execution(options, recorded)
+    how = execution(options, recorded)
     model = model_of(model_name) if model_name else None
     info = model.check() if model else None
     for warning in info.warnings if info else ():
         start.emit("note", text=warning)
-    prices = PriceBook(Path(execution["prices"]) if execution["prices"] else None)
+    prices = PriceBook(Path(how["prices"]) if how["prices"] else None)
     if info is not None:
-        preflight.check_priced(info, prices, start.clock, preflight.limit(execution))
+        preflight.check_priced(info, prices, start.clock, preflight.limit(how))
+    setup = unmodelled(start, recorded, verb)
+    setup.model, setup.info, setup.prices = model, info, prices
+    setup.services = {"publisher": FolderPublisher(Path(how["out"]))}
+    return setup
+
+
+def unmodelled(start: Start, recorded: Mapping[str, Any], verb: str = "lessons") -> Setup:
+    """A setup that can ask nobody and publish nothing: enough to look at a completed run."""
+    from pipeline import __version__
+    from pipeline.engine.engine import Setup
+
+    options = start.options
     return Setup(
-        start.store, start.clock, start.emit, execution, model, info, prices,
-        services={"publisher": FolderPublisher(Path(execution["out"]))},
-        product=__version__, command=lambda run: resume_command(options, run, verb),
-        confirm=start.confirm, yes=options.yes,
+        start.store, start.clock, start.emit, execution(options, recorded), product=__version__,
+        command=lambda run: resume_command(options, run, verb), confirm=start.confirm, yes=options.yes,
     )  # fmt: skip
 
 
@@ -174,13 +182,13 @@ def resume_command(options: LessonsOptions, run: str, verb: str = "lessons") -> 
     return f"./pipeline.sh {verb} --resume {run}{store}"
 
 
-def finish(start: Start, result: EngineResult, verb: str = "lessons") -> RunResult:
+def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lessons") -> RunResult:
     """The end as the command line shows it; the receipt beside what was published."""
-    options, outputs = start.options, result.outputs.get("publish") or {}
+    outputs = result.outputs.get("publish") or {}
     return RunResult(
         result.run_id, result.status, result.detail, result.error,
-        str(options.out_folder / str(outputs["path"])) if outputs else "",
+        str(Path(setup.options["out"], str(outputs["path"]))) if outputs.get("path") else "",
         Amount(result.spent.usd + result.spent.low, result.spent.usd + result.spent.high),
         sum(result.spent.tokens.values()), result.seconds,
-        "" if result.status == "completed" else resume_command(options, result.run_id, verb),
+        "" if result.status == "completed" else resume_command(start.options, result.run_id, verb),
     )  # fmt: skip

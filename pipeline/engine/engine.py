@@ -40,7 +40,7 @@ from pipeline.llm.base import Model, ModelInfo
 from pipeline.records.codec import Record, encode_fact, encode_line
 from pipeline.records.documents import head_document
 from pipeline.records.fold import Builder, spent
-from pipeline.records.kinds import Gap, RunEnded, RunResumed, RunStarted
+from pipeline.records.kinds import Gap, Invalidated, RunEnded, RunResumed, RunStarted
 from pipeline.records.run import COMPLETED, FAILED, IN_PROGRESS, RunState, Spend, bare
 from pipeline.records.values import canonical, digest
 from pipeline.store.base import Claim, Journal, Store
@@ -132,6 +132,7 @@ class Engine:
         identity: Mapping[str, Any] | None = None,
         pins: Mapping[str, Any] | None = None,
         accept: Callable[[changes.Stale], bool] | None = None,
+        missing: Mapping[str, str] | None = None,
     ) -> RunResult:
         """Go on with a run; only what is not finished is made.
 
@@ -139,6 +140,7 @@ class Engine:
             identity, pins: Values that replace the pinned ones (given by the user), or fill what
                 an imported run lacks.
             accept: Decides whether finished work that these changes void is made again; None: no.
+            missing: Completed visits whose result is gone (path → why): they are made again.
 
         Raises:
             RunNotFound, RunLocked, CheckpointCorrupt, SchemaTooNew: As Store.open.
@@ -152,11 +154,15 @@ class Engine:
                 builder.apply(record)
             recorder = self._recorder(journal, builder, owner=0)
             before = spent(builder.state)
-            if done := self._nothing_to_do(builder.state, identity, pins):
+            if not missing and (done := self._nothing_to_do(builder.state, identity, pins)):
                 recorder.leave()
                 return done
             self._confirm_risks(builder.state)
             self._take_over(recorder, journal, identity or {}, pins or {}, accept)
+            if missing:
+                recorder.append(
+                    Invalidated("missing", paths=list(missing), note="; ".join(missing.values())), sync=False
+                )
         except BaseException:
             journal.close()
             raise

@@ -30,6 +30,11 @@ class Emitter:
         self._listeners = list(listeners)
         self._lock = threading.Lock()
 
+    @property
+    def heard(self) -> bool:
+        """Whether anybody listens; hot paths ask before they gather what to tell."""
+        return bool(self._listeners)
+
     def __call__(self, kind: str, **data: Any) -> None:
         """Tell every listener; one that raises OSError (EPIPE) is not asked again."""
         if not self._listeners:

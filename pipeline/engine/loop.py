@@ -6,9 +6,8 @@ import json
 import queue
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.engine.calls import Scope
 from pipeline.engine.contexts import Contexts, Reducer
@@ -26,12 +25,21 @@ from pipeline.records.values import encode_value
 FAIL = "fail"
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NamedTuple):
     """How a step's thread ended: None, or what stopped it without a record."""
 
     path: str
     error: BaseException | None
+
+
+class Made(NamedTuple):
+    """What a step returned, as JSON sees it."""
+
+    outputs: dict[str, Any]
+    #: The outputs' JSON text.
+    encoded: bytes
+    label: str
+    changes: dict[str, Any]
 
 
 class Loop:
@@ -116,51 +124,53 @@ class Loop:
         self._recorder.append(
             StepStarted(path, consumed=activation.consumed, attempt=attempt, version=spec.version), sync=False
         )
-        running.emit("step_started", path=path, again=activation.again, **self._place(activation.node))
+        if running.emit.heard:
+            running.emit("step_started", path=path, again=activation.again, **self._place(activation.node))
         begun = running.clock.monotonic()
         scope = Scope(path, None, attempt)
         context = StepContext(running, scope, seen)
         try:
-            outcome, encoded = self._outcome(spec, context)
+            made = self._make(spec, context)
         except Exception as error:
             self._failed(activation, attempt, error, running.clock.monotonic() - begun)
             return
-        self._completed(activation, scope, context, outcome, encoded, running.clock.monotonic() - begun)
+        self._completed(activation, scope, context, made, running.clock.monotonic() - begun)
 
-    def _outcome(self, spec: StepSpec, context: StepContext) -> tuple[Outcome, bytes]:
-        """What the step returned, as JSON sees it."""
+    def _make(self, spec: StepSpec, context: StepContext) -> Made:
+        """Run the step's code."""
         result = spec.run(context)
-        outcome = result if isinstance(result, Outcome) else Outcome({} if result is None else result)
-        if not isinstance(outcome.outputs, Mapping):
-            raise InvalidValue(
-                f"Step {spec.name!r} returned a {type(result).__name__}; return a mapping of its outputs.",
-            )
-        encoded = encode_value(dict(outcome.outputs), f"{spec.name} outputs")
-        changes = json.loads(encode_value(dict(outcome.context), f"{spec.name} context")) if outcome.context else {}
-        return Outcome(json.loads(encoded), outcome.label, changes), encoded
+        label, changes = "success", {}
+        if isinstance(result, Outcome):
+            changes = json.loads(encode_value(dict(result.context), f"{spec.name} context"))
+            label, result = result.label, result.outputs
+        if result is None:
+            result = {}
+        if not isinstance(result, Mapping):
+            kind = type(result).__name__
+            raise InvalidValue(f"Step {spec.name!r} returned a {kind}; return a mapping of its outputs.")
+        encoded = encode_value(result if isinstance(result, dict) else dict(result), f"{spec.name} outputs")
+        return Made(json.loads(encoded), encoded, label, changes)
 
     def _completed(
-        self,
-        activation: Activation,
-        scope: Scope,
-        context: StepContext,
-        outcome: Outcome,
-        encoded: bytes,
-        seconds: float,
+        self, activation: Activation, scope: Scope, context: StepContext, made: Made, seconds: float
     ) -> None:
         recorder = self._recorder
-        edges = [edge.id for edge in choose(self._graph, activation.node, outcome.label)]
-        changes = {key: recorder.fit(value, encode_value(value)) for key, value in outcome.context.items()}
+        edges = [edge.id for edge in choose(self._graph, activation.node, made.label)]
+        changes = {key: recorder.fit(value, encode_value(value)) for key, value in made.changes.items()}
+        outputs = recorder.fit(made.outputs, made.encoded)
         fact = StepCompleted(
-            activation.path, recorder.fit(outcome.outputs, encoded), self._running.clock.new_id(), edges=edges,
-            outcome=outcome.label, context=changes, artifacts=context.saved, reads=scope.reads,
-            attempt=scope.attempt, seconds=round(seconds, 6),
+            activation.path, outputs, self._running.clock.new_id(), edges, made.label, changes, context.saved,
+            scope.reads, scope.attempt, round(seconds, 6),
         )  # fmt: skip
-        recorder.append(fact)
-        self._running.emit(
-            "step_completed", path=activation.path, outputs=outcome.outputs, seconds=seconds,
-            usd=self._spent(activation.path), **self._place(activation.node),
-        )  # fmt: skip
+        if outputs is made.outputs:
+            recorder.append(fact, outputs=made.encoded)
+        else:
+            recorder.append(fact)
+        if self._running.emit.heard:
+            self._running.emit(
+                "step_completed", path=activation.path, outputs=made.outputs, seconds=seconds,
+                usd=self._spent(activation.path), **self._place(activation.node),
+            )  # fmt: skip
         if self._running.options.get("until") == activation.node:
             self._stop_after(activation.node)
 

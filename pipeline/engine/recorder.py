@@ -89,16 +89,16 @@ class Recorder:
         """The state, standing still within a `with`."""
         return self._reading
 
-    def append(self, fact: Fact, *, sync: bool = True, then: Told | None = None) -> int:
+    def append(self, fact: Fact, *, sync: bool = True, then: Told | None = None, **encoded: bytes) -> int:
         """Record a fact and return its seq.
 
         With `sync` it is durable on return. Without, it is written on return and synced by
-        whoever syncs next; `then` is called once it is durable.
+        whoever syncs next; `then` is called once it is durable. `encoded`: see encode_fact.
 
         Raises:
             Pause: The disk refused it; nothing more may start.
         """
-        body = encode_fact(fact)
+        body = encode_fact(fact, **encoded)
         at = iso(self._clock.now())
         with self._lock:
             if self._broken is not None:

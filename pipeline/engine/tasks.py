@@ -254,13 +254,19 @@ class _Pool:
         except Exception as error:
             self._failed(scope, index, error)
             return
+        stored = recorder.fit(value, encoded)
+        known = {"value": encoded} if stored is value else {}
         fact = TaskCompleted(
-            scope.path, task, recorder.fit(value, encoded), item=_item_hash(item, f"{task} item"),
+            scope.path, task, stored, item=_item_hash(item, f"{task} item"),
             hash=digest(encoded)[:_HASH_CHARS], attempt=scope.attempt, version=work.version, reads=scope.reads,
         )  # fmt: skip
         tell = self._running.emit
+        key = work.keys[index]
         recorder.append(
-            fact, sync=False, then=lambda: tell("task_completed", path=scope.path, name=work.name, key=work.keys[index])
+            fact,
+            sync=False,
+            then=lambda: tell("task_completed", path=scope.path, name=work.name, key=key),
+            **known,
         )
 
     def _declare(self, scope: Scope) -> None:
