@@ -217,7 +217,7 @@ def lesson(order: int = 1, title: str = "Simplifying surds with square factors")
         ],
         "cycles": [{"title": "Simplify a surd", "aim": "Simplify a surd with its largest square factor."}],
         "cards": [
-            question_card("starter", "c1", "What you know", 5, [item(f"s{n}", a) for n, a in enumerate(made[:3])]),
+            question_card("starter", "start", "What you know", 5, [item(f"s{n}", a) for n, a in enumerate(made[:3])]),
             explainer(),
             {"kind": "modelling", "id": "model_1", "title": "One surd, step by step", "minutes": 8, "cycle": 1,
              "examples": [
@@ -226,7 +226,7 @@ def lesson(order: int = 1, title: str = "Simplifying surds with square factors")
                      step("Split the root.", r"\(\sqrt{75} = \sqrt{25} \times \sqrt{3}\)"),
                      step("Take the root of 25.", r"\(\sqrt{75} = 5\sqrt{3}\)"),
                  ]}]},
-            question_card("check", "check_1", "Does it make sense", 5, [item("c1a", made[11]), item("c1b", made[12])], 1),
+            question_card("check", "check_1", "Does it make sense", 5, [item("c1", made[11]), item("c2", made[12])], 1),
             question_card("guided_practice", "practice", "Practise with help", 17, practice),
             question_card("exit_ticket", "exit", "Before you go", 5, [item("x1", made[13]), item("x2", made[0])], 0, [
                 {"from_marks": 3, "means": "Secure: go on to the next lesson."},

@@ -201,9 +201,16 @@ def test_publish_never_shows_a_mixture(publisher: FolderPublisher, out: Path, mo
     shown = out / "course_c84775"
     publisher.publish(bundle("one"))
     seen: list[dict[str, bytes]] = []
+
+    def watched(change: Callable[..., Any]) -> Callable[..., Any]:
+        def first_look(*paths: Any) -> Any:
+            seen.append(files(shown))
+            return change(*paths)
+
+        return first_look
+
     for name in ("rename", "replace", "symlink"):
-        original = getattr(os, name)
-        monkeypatch.setattr(os, name, lambda *args, _do=original: (seen.append(files(shown)), _do(*args)))
+        monkeypatch.setattr(os, name, watched(getattr(os, name)))
     publisher.publish(bundle("two"))
     seen.append(files(shown))
     assert len(seen) == 4
