@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -37,6 +38,9 @@ MAX_TOKENS = {"entry": 4_000, "lesson": 20_000, "critic": 10_000}
 MOCK_TOKENS = 40_000
 #: For an outline: some, and so many for each lesson.
 OUTLINE_TOKENS, OUTLINE_TOKENS_EACH = 4_000, 300
+
+#: Generated once: making the lesson's takes a tenth of a second.
+_schema = cache(wire_schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,7 @@ class Asks:
             model=self.model,
             messages=(Message("user", f"{text}\n<task_data>\n{task_json(data)}\n</task_data>"),),
             system=tuple(system),
-            schema=wire_schema(answer),
+            schema=_schema(answer),
             schema_id=schema[0],
             schema_version=schema[1],
             max_tokens=max_tokens,

@@ -60,21 +60,30 @@ def _text(path: Path) -> str:
         raise CatalogueError(f"{path}: is not UTF-8 text (byte {error.start})") from None
 
 
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader without aliases: one may contain itself, and nothing in this format needs one."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event: yaml.AliasEvent = self.peek_event()  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(
+                problem=f"*{event.anchor}: aliases are not allowed", problem_mark=event.start_mark
+            )
+        node: yaml.Node | None = super().compose_node(parent, index)
+        return node
+
+
 def _parse(path: Path, text: str) -> tuple[dict[Place, int], Any]:
     lines: dict[Place, int] = {}
     try:
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            if isinstance(event, yaml.AliasEvent):
-                # An alias may contain itself; nothing in this format needs one.
-                raise CatalogueError(f"{path}:{_line(event.start_mark)}: *{event.anchor}: aliases are not allowed")
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        if node is not None:
-            _note_lines(path, node, (), lines)
-        return lines, yaml.safe_load(text)
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        if node is None:
+            return lines, None
+        _note_lines(path, node, (), lines)
+        return lines, loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
-        raise CatalogueError(
-            f"{path}:{_line(error.problem_mark)}: {error.problem or 'is not YAML'}", hint=_HINT
-        ) from None
+        raise CatalogueError(f"{path}:{_line(error.problem_mark)}: {error.problem}", hint=_HINT) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise CatalogueError(f"{path}: is not YAML: {str(error).splitlines()[0]}", hint=_HINT) from None
 

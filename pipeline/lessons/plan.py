@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -117,21 +116,21 @@ def _chunks(course: Course, owners: list[tuple[str, str]], teach: int, cap: int)
         # More lessons than points: a point is taught over several lessons.
         return [(owners[index * total // teach][1],) for index in range(teach)]
     groups = [course.group_of(owner).id for owner, _ in owners]
-    ideal = Fraction(total, teach)
 
-    def cost(start: int, end: int) -> Fraction | None:
+    def cost(start: int, end: int) -> int | None:
         names = {owner for owner, _ in owners[start:end]}
         if end - start > cap or len(names) > MAX_OUTCOMES:
             return None
         torn = end < total and owners[end][0] == owners[end - 1][0]
         mixed = len(set(groups[start:end])) - 1
-        return (end - start - ideal) ** 2 + (3 if torn else 0) + 6 * mixed
+        # The square of what it misses the mean size by, times teach squared so that it stays whole.
+        return ((end - start) * teach - total) ** 2 + teach**2 * ((3 if torn else 0) + 6 * mixed)
 
     @cache
-    def best(start: int, lessons: int) -> tuple[Fraction, tuple[int, ...]] | None:
+    def best(start: int, lessons: int) -> tuple[int, tuple[int, ...]] | None:
         if lessons == 0:
-            return (Fraction(0), ()) if start == total else None
-        found: tuple[Fraction, tuple[int, ...]] | None = None
+            return (0, ()) if start == total else None
+        found: tuple[int, tuple[int, ...]] | None = None
         for end in range(start + 1, min(total, start + cap) + 1):
             here = cost(start, end)
             rest = best(end, lessons - 1) if here is not None else None

@@ -1,0 +1,229 @@
+"""One lesson from request to release: what is fed back, who is asked, when it ends."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import pytest
+
+from pipeline.engine.step import StepContext
+from pipeline.errors import TaskRejected
+from pipeline.lessons.author import write_lesson
+from pipeline.lessons.catalogue import Catalogue
+from pipeline.lessons.critique import CRITERIA
+from pipeline.lessons.offline import answer
+from pipeline.lessons.plan import make_plan
+from pipeline.lessons.prompts import load_prompts
+from pipeline.lessons.sow import write_outline
+from pipeline.llm.base import Reply, Request
+
+COURSE = Catalogue().course("maths", "n5")
+PROMPTS = load_prompts()
+OUTLINE = answer({"kind": "outline", "course": COURSE.to_json(), "plan": make_plan(COURSE, 1).to_json()})
+ENTRIES = [
+    {
+        **row,
+        **answer({"kind": "entry", "course": COURSE.to_json(), "entries": OUTLINE["entries"], "order": row["order"]}),
+    }
+    for row in OUTLINE["entries"]
+]
+SCHEME = {
+    "course_id": COURSE.course_id,
+    "catalogue": "hash",
+    "lesson_count": 1,
+    "partial": True,
+    "not_covered": [],
+    "entries": ENTRIES,
+}
+LESSON = answer({"kind": "lesson", "course": COURSE.to_json(), "entry": ENTRIES[0], "entries": ENTRIES})
+
+Say = Callable[[Request], Any]
+
+
+class FakeContext:
+    """A StepContext that answers from a list: JSON values, texts, replies or functions of the request."""
+
+    def __init__(self, answers: Sequence[Any], **settings: Any) -> None:
+        self.settings = {"model": "some-model", "author": "model", "effort": None, "lessons": 1, **settings}
+        self.asked: list[Request] = []
+        self._answers = list(answers)
+
+    def prompt(self, name: str) -> str:
+        return PROMPTS[name]
+
+    def pin(self, name: str) -> Any:
+        return {"catalogue": COURSE.to_json()}[name]
+
+    def load(self, name: str) -> Any:
+        return {"scheme": SCHEME}[name]
+
+    def ask(self, request: Request) -> Reply:
+        self.asked.append(request)
+        said = self._answers.pop(0)
+        said = said(request) if callable(said) else said
+        if isinstance(said, Reply):
+            return said
+        return Reply(said if isinstance(said, str) else json.dumps(said), "end_turn")
+
+    @property
+    def labels(self) -> list[str]:
+        return [request.label for request in self.asked]
+
+    @property
+    def left(self) -> int:
+        return len(self._answers)
+
+
+def write(ctx: FakeContext) -> dict[str, Any]:
+    return write_lesson(cast(StepContext, ctx), 1)
+
+
+def judge(scores: Mapping[str, int] | None = None, *, verdict: str = "release", quotation: str = "") -> Say:
+    def form(request: Request) -> dict[str, Any]:
+        card = request.data["lesson"]["cards"][0]
+        rows = [
+            {
+                "criterion": key,
+                "evidence": [{"id": card["id"], "quotation": quotation or card["title"]}],
+                "finding": f"as seen for {key}",
+                "missing": False,
+                "score": {**dict.fromkeys(CRITERIA, 5), **(scores or {})}[key],
+                "fix": f"improve {key}",
+            }
+            for key in CRITERIA
+        ]
+        return {"claims": [], "judgements": rows, "concerns": [], "verdict": verdict}
+
+    return form
+
+
+def spoil(**fields: Any) -> dict[str, Any]:
+    return {**copy.deepcopy(LESSON), **fields}
+
+
+def test_lesson_that_passes_is_asked_for_once_and_judged_once() -> None:
+    ctx = FakeContext([LESSON, judge()])
+    made = write(ctx)
+    assert ctx.labels == ["lesson", "critic"]
+    assert (made["order"], made["lesson"]) == (1, LESSON)
+    assert made["critic"]["released"] is True
+    assert made["checks"]["questions"] == made["checks"]["answers_recomputed"] + made["checks"]["needs_human"]
+
+
+def test_lesson_offline_has_no_critic_and_no_revision() -> None:
+    ctx = FakeContext([LESSON], author="offline", model="offline")
+    assert write(ctx)["critic"] is None
+    assert ctx.labels == ["lesson"]
+    bad = FakeContext([spoil(title="short")], author="offline")
+    with pytest.raises(TaskRejected):
+        write(bad)
+    assert bad.labels == ["lesson"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "fault"),
+    [
+        ("{not json", "the answer is no JSON object"),
+        ('{"order": NaN}', "NaN is no JSON number"),
+        (spoil(title="short"), "title: String should have at least 30 characters"),
+        (spoil(invented=1), "invented: Extra inputs are not permitted"),
+        (spoil(minutes=51), "minutes: 51, wanted 50 as in the entry"),
+        (spoil(outcome_refs=["stat.compare"]), "outcome_refs: ['stat.compare'], wanted ['num.surds']"),
+    ],
+    ids=["text", "nan", "length", "extra", "entry", "refs"],
+)
+def test_lesson_with_a_fault_goes_back_to_its_author_and_never_to_the_critic(bad: Any, fault: str) -> None:
+    ctx = FakeContext([bad, LESSON, judge()])
+    assert write(ctx)["lesson"] == LESSON
+    assert ctx.labels == ["lesson", "lesson", "critic"]
+    assert any(fault in line for line in ctx.asked[1].data["faults"]), ctx.asked[1].data["faults"]
+    assert ctx.asked[1].data["previous"] == (None if isinstance(bad, str) else bad)
+    assert fault in ctx.asked[1].messages[0].text
+
+
+def test_lesson_with_a_wrong_answer_key_never_reaches_the_critic() -> None:
+    bad = copy.deepcopy(LESSON)
+    practice = next(card for card in bad["cards"] if card["kind"] == "guided_practice")
+    item = practice["items"][0]
+    item["stem"] = "Work out the number of square tiles on a floor of 12 by 15 tiles."
+    item["answer"] = {
+        "kind": "numeric", "expression": "12*15", "rounding": {"kind": "exact", "amount": 0}, "value": "170",
+        "unit": "", "tolerance": "0", "wrong": [], "shown": "170",
+    }  # fmt: skip
+    ctx = FakeContext([bad, LESSON, judge()])
+    write(ctx)
+    assert ctx.labels == ["lesson", "lesson", "critic"]
+    assert any(item["id"] in line and "170" in line for line in ctx.asked[1].data["faults"])
+
+
+def test_lesson_with_low_scores_is_revised_with_the_fixes_whatever_the_critic_says() -> None:
+    ctx = FakeContext([LESSON, judge({"F2": 2}, verdict="release"), LESSON, judge(verdict="revise")])
+    made = write(ctx)
+    assert ctx.labels == ["lesson", "critic", "lesson", "critic"]
+    assert any("improve F2" in line for line in ctx.asked[2].data["faults"])
+    assert ctx.asked[2].data["previous"] == LESSON
+    assert made["critic"]["model_verdict"] == "revise"
+    assert made["critic"]["notes"]
+
+
+def test_critic_never_sees_earlier_versions_or_scores() -> None:
+    ctx = FakeContext([LESSON, judge({"F2": 2}), LESSON, judge()])
+    write(ctx)
+    first, second = ctx.asked[1], ctx.asked[3]
+    assert first.hash() == second.hash()
+    assert set(second.data) == {"kind", "course", "entry", "lesson", "checks"}
+
+
+def test_lesson_is_rejected_after_three_revisions_and_says_why() -> None:
+    ctx = FakeContext([spoil(title="short")] * 9)
+    with pytest.raises(TaskRejected, match="Lesson 1 is not good enough: title: String should have") as caught:
+        write(ctx)
+    assert len(ctx.asked) == 4
+    assert caught.value.data["faults"]
+    ctx = FakeContext([LESSON, judge({"Q1": 1})] * 9)
+    with pytest.raises(TaskRejected, match=r"Q1 \(clear explanation in small steps\) has 1 of 5"):
+        write(ctx)
+    assert ctx.labels == ["lesson", "critic"] * 4
+
+
+def test_lesson_refused_by_the_model_is_rejected_at_once() -> None:
+    ctx = FakeContext([Reply("", "refusal"), LESSON])
+    with pytest.raises(TaskRejected, match="declined to write lesson 1"):
+        write(ctx)
+    assert ctx.left == 1
+
+
+def test_critic_form_that_cannot_be_read_is_asked_for_once_more() -> None:
+    ctx = FakeContext([LESSON, "no form", judge()])
+    assert write(ctx)["critic"]["released"]
+    assert ctx.labels == ["lesson", "critic", "critic"]
+    assert ctx.asked[1].hash() != ctx.asked[2].hash()
+    ctx = FakeContext([LESSON, "no form", "no form"])
+    with pytest.raises(TaskRejected, match="The critic of lesson 1 is not good enough: the answer is no JSON"):
+        write(ctx)
+
+
+def test_critic_with_invented_evidence_is_asked_once_more_and_then_not_believed() -> None:
+    ctx = FakeContext([LESSON, judge(quotation="words nobody wrote here"), judge()])
+    assert write(ctx)["critic"]["released"]
+    assert ctx.labels == ["lesson", "critic", "critic"]
+    invented = judge(quotation="words nobody wrote here")
+    ctx = FakeContext([LESSON, invented, invented] * 4)
+    with pytest.raises(TaskRejected, match="F1 has no score"):
+        write(ctx)
+
+
+def test_outline_that_breaks_a_rule_goes_back_until_it_keeps_them() -> None:
+    bad = copy.deepcopy(OUTLINE)
+    bad["entries"][0]["points"] = ["num.surds.1"]
+    ctx = FakeContext([bad, OUTLINE])
+    assert write_outline(cast(StepContext, ctx), None) == OUTLINE
+    assert ctx.labels == ["outline", "outline"]
+    assert any("no teach lesson teaches num.surds.2" in line for line in ctx.asked[1].data["faults"])
+    ctx = FakeContext([bad] * 9)
+    with pytest.raises(TaskRejected, match="The outline is not good enough: no teach lesson teaches num"):
+        write_outline(cast(StepContext, ctx), None)
+    assert len(ctx.asked) == 4

@@ -1,0 +1,185 @@
+"""Course files: what is shipped, an own folder over it, faults with file, line and key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import CatalogueError
+from pipeline.lessons.catalogue import Catalogue, check_file, file_name, template
+from pipeline.lessons.course import Course
+
+GOOD = template("physics", "national_5")
+
+
+def write(tmp_path: Path, text: str, name: str = "physics-national_5.yaml") -> Path:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def faults(tmp_path: Path, text: str) -> list[str]:
+    path = write(tmp_path, text)
+    with pytest.raises(CatalogueError) as caught:
+        check_file(path)
+    return [line.removeprefix(f"{path}:") for line in caught.value.message.splitlines()]
+
+
+def line_of(text: str, part: str) -> int:
+    return next(number for number, line in enumerate(text.splitlines(), 1) if part in line)
+
+
+@pytest.mark.parametrize(
+    ("subject", "level", "course_id", "groups", "outcomes", "points"),
+    [
+        ("maths", "n5", "course_c84775", 6, 40, 77),
+        ("aom", "nat 4", "course_c84474", 4, 6, 20),
+        ("physics", "higher", "course_c85776", 4, 22, 77),
+    ],
+)
+def test_catalogue_ships_three_courses(
+    subject: str, level: str, course_id: str, groups: int, outcomes: int, points: int
+) -> None:
+    course = Catalogue().course(subject, level)
+    every = [out for group in course.groups for out in group.outcomes]
+    assert course.course_id == course_id
+    assert (len(course.groups), len(every), sum(len(out.points) for out in every)) == (groups, outcomes, points)
+
+
+def test_course_survives_json_and_keeps_its_hash() -> None:
+    course = Catalogue().course("mathematics", "national_5")
+    again = Course.from_json(course.to_json())
+    assert again == course
+    assert again.content_hash() == course.content_hash()
+
+
+def test_course_hash_changes_with_a_point(tmp_path: Path) -> None:
+    before = check_file(write(tmp_path, GOOD)).content_hash()
+    after = check_file(write(tmp_path, GOOD.replace("first content point", "first point"))).content_hash()
+    assert before != after
+
+
+def test_course_points_have_ids_of_list_place_or_printed_code(tmp_path: Path) -> None:
+    course = check_file(write(tmp_path, GOOD))
+    assert [point.id for point in course.points()] == ["one.first.1", "one.first.2", "one.second.AS1.1"]
+    assert [out.id for out in course.outcomes(cross_cutting=True)] == ["across.inquiry"]
+
+
+def test_template_is_valid_for_every_known_pair(tmp_path: Path) -> None:
+    for subject, level in (("aom", "n3"), ("modern studies", "ah"), ("art", "h")):
+        text = template(subject, level)
+        course = check_file(write(tmp_path, text))
+        assert course.id in text
+
+
+def test_own_folder_adds_courses_and_wins_over_shipped_ones(tmp_path: Path) -> None:
+    write(tmp_path, GOOD)
+    write(tmp_path, template("physics", "higher").replace("First area", "My area"), "physics-higher.yaml")
+    catalogue = Catalogue(tmp_path)
+    assert catalogue.course("phys", "N5").groups[0].title == "First area"
+    assert catalogue.course("phys", "h").groups[0].title == "My area"
+    assert catalogue.course("maths", "n5").course_id == "course_c84775"
+    assert {(file.subject, file.own) for file in catalogue.files()} == {
+        ("physics", True), ("mathematics", False), ("application_of_mathematics", False),
+    }  # fmt: skip
+
+
+def test_own_folder_may_hold_a_foreign_subject_and_level(tmp_path: Path) -> None:
+    text = GOOD.replace("physics", "latin").replace("national_5", "year_9").replace('"C000 75"', '"LAT-9"')
+    write(tmp_path, text.replace("course_c00075", "course_lat9"), "latin-year_9.yaml")
+    course = Catalogue(tmp_path).course("Latin", "year 9")
+    assert (course.subject, course.level, course.course_id) == ("latin", "year_9", "course_lat9")
+
+
+def test_known_pair_without_a_file_says_how_to_add_one() -> None:
+    with pytest.raises(CatalogueError, match="no course file for Chemistry at National 3") as caught:
+        Catalogue().course("chem", "n3")
+    assert "subjects new chemistry national_3" in caught.value.hint
+    assert file_name("chemistry", "national_3") in caught.value.hint
+    assert "mathematics national_5" in caught.value.message
+
+
+def test_own_folder_that_is_missing_or_holds_an_unnamed_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(CatalogueError, match="no such folder"):
+        Catalogue(tmp_path / "none")
+    write(tmp_path, GOOD, "physics.yaml")
+    with pytest.raises(CatalogueError, match=r"physics\.yaml: the file's name does not say"):
+        Catalogue(tmp_path)
+
+
+def test_file_whose_id_is_not_its_name_is_an_error(tmp_path: Path) -> None:
+    write(tmp_path, GOOD, "chemistry-national_5.yaml")
+    with pytest.raises(CatalogueError, match=r"id: is physics/national_5, but the file's name says chemistry"):
+        Catalogue(tmp_path).course("chem", "n5")
+
+
+#: A change to the template, the line it is on, and the key and words of the fault.
+FAULTS = [
+    ("catalogue: 1", "catalogue: 2", "catalogue: 2", "catalogue: is 2, wanted 1"),
+    ("title: First area", "titel: First area", "id: one", "groups.0.title: Field required"),
+    ("kind: area     ", "kind: aria     ", "kind: aria", "groups.0.kind: Input should be 'unit', 'topic'"),
+    ("marks: 50", "marks: fifty", "id: p1", "assessment.components.0.marks: Input should be a valid integer"),
+    ("one.second", "one.first", "First learning", "outcome one.first stands a second time"),
+    ("- id: across\n", "- id: one\n", "id: one\n", "group one stands a second time"),
+    ("one.second", "two.second", "two.second", "'two.second' does not begin with its group, one."),
+    ("level: 5,", "level: five,", "scqf:", "scqf.level: Input should be a valid integer"),
+    ("course_c00075", "course_c00076", "course_c00076", "course_id: is 'course_c00076', wanted course_c00075"),
+    ('"C000 75"', '"C000 76"', '"C000 76"', "code: 'C000 76' does not end in 75"),
+    ("subject: physics", "subject: phys", "subject: phys", "subject: is 'phys', wanted its canonical name 'physics'"),
+    ("points: [plan", "pionts: [plan", "across.inquiry", "groups.1.outcomes.0: has neither points nor standards"),
+    ("points: [plan,", "points: [7,", "across.inquiry", "groups.1.outcomes.0.points.0: is 7, wanted a text"),
+    ("code: AS1.1, ", "", "a skill it asks for", "standards.0: has no code"),
+    ("verified: false", "verified: perhaps", "verified: perhaps", "sources.0.verified"),
+    ("structure: areas", "structure: bits", "structure: bits", "structure: Input should be 'units', 'skills' or"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "where", "said"), FAULTS, ids=[row[3][:40] for row in FAULTS])
+def test_fault_names_file_line_and_key(tmp_path: Path, old: str, new: str, where: str, said: str) -> None:
+    text = GOOD.replace(old, new, 1)
+    assert text != GOOD
+    found = faults(tmp_path, text)
+    assert any(said in line for line in found), found
+    line = next(line for line in found if said in line)
+    wanted = line_of(text, where.strip("\n"))
+    assert abs(int(line.split(":")[0]) - wanted) <= (0 if "second time" not in said else 30)
+
+
+def test_fault_of_a_repeated_key_a_bad_indent_and_an_alias_names_its_line(tmp_path: Path) -> None:
+    twice = GOOD + "title: again\n"
+    assert faults(tmp_path, twice) == [f"{len(twice.splitlines())}: title: stands twice"]
+    bent = GOOD.replace("structure: areas", "structure: areas: more")
+    assert faults(tmp_path, bent)[0].startswith(f"{line_of(bent, 'areas: more')}: ")
+    alias = GOOD.replace("aims: []", "aims: &a [*a]")
+    assert faults(tmp_path, alias) == [f"{line_of(alias, '&a')}: *a: aliases are not allowed"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "just words", "- a\n- b\n", "catalogue: 1\n  bad: [", "\x00", "a: !!python/object:os.x {}"]
+)
+def test_file_that_is_no_course_is_a_catalogue_error(tmp_path: Path, text: str) -> None:
+    assert faults(tmp_path, text)
+
+
+def test_file_that_is_not_text_or_not_there_is_a_catalogue_error(tmp_path: Path) -> None:
+    path = tmp_path / "physics-higher.yaml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(CatalogueError, match="is not UTF-8"):
+        check_file(path)
+    with pytest.raises(CatalogueError, match="cannot be read"):
+        check_file(tmp_path / "none.yaml")
+
+
+def test_course_without_a_teachable_outcome_is_an_error(tmp_path: Path) -> None:
+    text = GOOD.replace("kind: area                    #", "cross_cutting: true\n    kind: area                    #")
+    assert any("no group has outcomes that can be taught" in line for line in faults(tmp_path, text))
+
+
+def test_shipped_courses_equal_the_facts_they_were_read_from() -> None:
+    folder = Path(__file__).parents[4] / "shared" / "curriculum"
+    if not folder.is_dir():
+        pytest.skip("the source files are not here")
+    for file in Catalogue().files():
+        source = check_file(folder / file.path.name)
+        assert source.to_json() == check_file(file.path).to_json()
