@@ -59,9 +59,9 @@ def result_code(result: RunResult) -> int:
     """0 for a run that completed or stopped as asked; else its error's code."""
     if result.status == "completed" or result.detail == _AS_ASKED:
         return 0
-    if result.error is not None:
-        return exit_code_of(result.error)
-    return EXIT_CODES["RunInterrupted"] if result.detail == "interrupted" else 1
+    if result.detail == "interrupted":
+        return EXIT_CODES["RunInterrupted"]
+    return exit_code_of(result.error) if result.error is not None else 1
 
 
 def show_result(result: RunResult, *, as_json: bool) -> None:

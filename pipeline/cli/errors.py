@@ -51,7 +51,7 @@ def report(error: BaseException) -> int:
         error.show()
         return error.exit_code
     if isinstance(error, click.Abort | KeyboardInterrupt):
-        warn("Stopped; nothing was changed.")
+        warn("Stopped.")
         return RunInterrupted.exit_code
     if isinstance(error, PipelineError | RunInterrupted):
         warn(f"Error: {one_line(error.message)}")

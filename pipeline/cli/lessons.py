@@ -71,8 +71,8 @@ def execution_options(command: F) -> F:
 
 
 @click.command("lessons")
-@setting("subject", metavar="NAME", help="mathematics, physics, … (also maths, phys, …).")
-@setting("level", metavar="NAME", help="national_5, higher, … (also n5, h, …).")
+@setting("subject", metavar="NAME", help="mathematics, physics, and more (also maths, phys).")
+@setting("level", metavar="NAME", help="national_5, higher, and more (also n5, h).")
 @setting("lessons", type=int, metavar="N", help="Lessons in the course, 1 to 120.  [default: 18]")
 @setting("effort", type=click.Choice(settings.EFFORTS), help="How hard the model thinks.")
 @setting("catalogue", type=click.Path(path_type=Path), metavar="DIR", help="Course files of your own.")

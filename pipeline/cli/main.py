@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, shell_complete
 
 from pipeline import settings
 from pipeline.cli import errors
@@ -44,9 +44,9 @@ Examples:
 
 \b
 Exit codes:
-  0 done · 1 unexpected · 2 wrong option, setting or file · 3 run store
-  4 model · 5 spending ceiling · 6 a step failed · 7 publishing
-  8 waits for a person · 75 waits for a batch · 130 interrupted
+  0 done, 1 unexpected, 2 wrong option, setting or file, 3 run store,
+  4 model, 5 spending ceiling, 6 a step failed, 7 publishing,
+  8 waits for a person, 75 waits for a batch, 130 interrupted
 """
 
 
@@ -105,18 +105,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        result = root.main(
-            list(sys.argv[1:] if arguments is None else arguments),
-            prog_name=PROGRAM,
-            complete_var=COMPLETE_VARIABLE,
-            standalone_mode=False,
-        )
+        code = _run(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
+        return code
     except BrokenPipeError:
         errors.hush_stdout()
         return 0
     except (Exception, KeyboardInterrupt, RunInterrupted) as error:
         return errors.report(error)
+
+
+def _run(arguments: list[str]) -> int:
+    # click's own main would end a broken pipe with exit code 1, and look for its variable under another name.
+    if instruction := os.environ.get(COMPLETE_VARIABLE):
+        return shell_complete(root, {}, PROGRAM, COMPLETE_VARIABLE, instruction)
+    try:
+        with root.make_context(PROGRAM, arguments) as context:
+            result = root.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
     return result if isinstance(result, int) else 0
 
 

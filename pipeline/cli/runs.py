@@ -39,7 +39,7 @@ class Statuses(click.ParamType[frozenset[str]]):
 
 
 @click.command("list")
-@click.option("--status", type=Statuses(), envvar=own("list", "status"), show_envvar=True, metavar="STATUS[,…]",
+@click.option("--status", type=Statuses(), envvar=own("list", "status"), show_envvar=True, metavar="STATUS[,STATUS]",
               help="Only runs with one of these; in_progress means all of its details.")  # fmt: skip
 @click.option("--subject", envvar=own("list", "subject"), show_envvar=True, metavar="NAME",
               help="Only runs of this subject; aliases count.")  # fmt: skip

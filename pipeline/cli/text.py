@@ -122,7 +122,7 @@ def duration(seconds: float | None) -> str:
     if seconds is None:
         return "-"
     if seconds < 10:
-        return f"{seconds:.1f} s" if seconds != int(seconds) else f"{int(seconds)} s"
+        return f"{seconds:.1f}".removesuffix(".0") + " s"
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

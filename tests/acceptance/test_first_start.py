@@ -345,6 +345,24 @@ def test_lock_without_a_holder_is_broken(copy: Copy) -> None:
     assert leftovers(copy) == []
 
 
+def test_lock_released_between_two_looks_is_no_failure(copy: Copy) -> None:
+    real = os.path.realpath(copy.tools / "mkdir")
+    # The first time the lock is asked for it seems taken, and is gone when it is looked at.
+    copy.add_tool(
+        "mkdir",
+        f"""#!/bin/sh
+case "$1" in
+    *.lock) [ -e "$FAKE_LOG.seen" ] || {{ echo >"$FAKE_LOG.seen"; exit 1; }} ;;
+esac
+exec {real} "$@"
+""",
+    )
+
+    result = copy.start()
+
+    assert result.returncode == 0, result.stderr
+
+
 def test_lock_of_another_machine_is_waited_for(copy: Copy) -> None:
     lock = copy.root / ".venv.lock"
     lock.mkdir()

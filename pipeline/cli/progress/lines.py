@@ -70,15 +70,17 @@ def _step_failed(data: Data, _: Tally) -> list[str]:
 
 
 def _map_started(data: Data, _: Tally) -> list[str]:
+    if data.get("total", 0) < 2:
+        return []
     restored = data.get("restored", 0)
     note = f", {restored:,} made before" if restored else ""
     return [f"  {data.get('name', '')}: {count(data.get('total', 0), 'item')}{note}"]
 
 
 def _task_completed(data: Data, tally: Tally) -> list[str]:
-    if data.get("restored") or data.get("name", tally.map) != tally.map or not tally.items:
+    if data.get("restored") or data.get("name", tally.map) != tally.map or tally.items < 2:
         return []
-    return [f"  {tally.done}/{tally.items}: {data.get('key', '')} · {money(tally.spent)}"]
+    return [f"  {tally.map} {tally.done}/{tally.items}: {data.get('key', '')} · {money(tally.spent)}"]
 
 
 def _task_failed(data: Data, _: Tally) -> list[str]:

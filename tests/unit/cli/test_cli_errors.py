@@ -47,7 +47,7 @@ def test_errors_are_three_lines() -> None:
         (BudgetExceeded(hint="./pipeline.sh lessons --resume 7"), 5, "Go on: ./pipeline.sh lessons --resume 7\n"),
         (RunInterrupted(), 130, "Error: Interrupted.\n"),
         (PipelineError("x"), 1, "Error: x\n"),
-        (click.Abort(), 130, "Stopped; nothing was changed.\n"),
+        (click.Abort(), 130, "Stopped.\n"),
         (PermissionError(13, "Permission denied", "/x/y"), 1, "Error: /x/y: Permission denied\n"),
         (click.UsageError("no such thing"), 2, "Error: no such thing\n"),
     ],

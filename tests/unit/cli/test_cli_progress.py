@@ -94,9 +94,9 @@ def test_progress_ends_of_nested_maps_do_not_count_as_items() -> None:
 def test_progress_lines_name_new_items_only() -> None:
     lines = plain(RUN)
     assert "  lessons: 18 items, 7 made before" in lines
-    assert "  8/18: 8 · $2.05" in lines
+    assert "  lessons 8/18: 8 · $2.05" in lines
     assert "  waiting: 429, until 14:05 UTC" in lines
-    assert not [line for line in lines if line.startswith("  7/18")]
+    assert not [line for line in lines if "7/18" in line]
 
 
 def test_progress_plan_names_both_costs_and_the_ceiling() -> None:

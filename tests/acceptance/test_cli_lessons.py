@@ -1,0 +1,167 @@
+"""`lessons` and `run` from the command line: what is asked, refused, shown and left; by the offline author."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.said import Cli, Said
+
+COURSE = ("lessons", "--subject", "maths", "--level", "N5", "--lessons", "2")
+OWN = """
+from pipeline import Pipeline, step
+
+@step()
+def greet(ctx):
+    return {"text": f"Hello, {ctx.params['name']}", "times": ctx.params.get("times", 1)}
+
+HELLO = Pipeline("hello", steps=[greet])
+"""
+
+
+@pytest.fixture
+def out(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PIPELINE_OUT", str(root.parent / "site"))
+    return root.parent / "site"
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["help"], ["help", "list"], ["cost", "--help"]])
+def test_help_exits_with_zero(cli: Cli, arguments: list[str]) -> None:
+    said = cli(*arguments)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith("Usage: ./pipeline.sh")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["lesson"], 2),
+        (["help", "nothing"], 2),
+        (["lessons"], 2),
+        (["lessons", "--subject", "alchemy", "--level", "n5"], 2),
+        (["lessons", "--subject", "maths", "--level", "n5", "--lessons", "0"], 2),
+        (["lessons", "--subject", "maths", "--level", "n5", "--max-cost-usd", "much"], 2),
+        (["lessons", "--resume", "20200101"], 3),
+        (["lessons", "--resume", "latest", "--force"], 2),
+        (["list", "--store", "redis://user:secret@host"], 2),
+        (["run", "nofile.py:x"], 2),
+        (["run", "x.py:y", "--param", "novalue"], 2),
+        (["subjects", "check", "nofile.yaml"], 2),
+    ],
+)
+def test_mistakes_are_told_without_a_traceback(
+    cli: Cli, root: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int
+) -> None:
+    monkeypatch.chdir(root.parent)
+    said = cli(*arguments)
+    assert (said.code, said.out) == (code, "")
+    assert "Error: " in said.err
+    assert "Traceback" not in said.err
+    assert "secret" not in said.err
+    assert not root.exists()
+
+
+def test_lessons_makes_a_course_and_says_where_it_is(cli: Cli, out: Path) -> None:
+    said = cli(*COURSE)
+    assert said.code == 0, said.err
+    lines = said.out.splitlines()
+    assert [line for line in lines if line.startswith("Step ")] == [
+        "Step 1/4: SEED",
+        "Step 2/4: SOW",
+        "Step 3/4: LESSONS",
+        "Step 4/4: PUBLISH",
+    ]
+    assert lines.count("  ⏳ In progress...") == 4
+    assert f"Published: {out / 'course_c84775-draft'}" in said.out
+    assert "Cost: $0.00" in lines[-2]
+    again = cli(*COURSE)
+    assert again.code == 0
+    assert f"already completed {lines[-1].split()[-1]}" in again.out
+
+
+def test_lessons_json_is_nothing_but_objects(cli: Cli, out: Path) -> None:
+    said = cli(*COURSE, "--json")
+    objects = said.json()
+    assert said.code == 0
+    assert {line["v"] for line in objects} == {1}
+    assert objects[-1]["type"] == "result"
+    assert objects[-1]["published"] == str(out / "course_c84775-draft")
+    steps = [(line["step"], line["index"], line["total"]) for line in objects if line["type"] == "step_started"]
+    assert steps == [("seed", 1, 4), ("sow", 2, 4), ("lessons", 3, 4), ("publish", 4, 4)]
+
+
+def test_lessons_until_stops_and_resume_goes_on_with_the_banner(cli: Cli, out: Path) -> None:
+    stopped = cli(*COURSE, "--until", "sow", "--quiet")
+    assert stopped.code == 0, stopped.err
+    assert "Stopped as asked" in stopped.out
+    assert "Step " not in stopped.out
+    assert not out.exists()
+    (row,) = cli("list", "--json").json()
+    assert (row["status_detail"], row["steps_completed"]) == ("stopped_as_asked", 2)
+    assert f"./pipeline.sh lessons --resume {row['run_id']}" in stopped.out
+    resumed = cli("lessons", "--resume", row["run_id"][:8])
+    assert resumed.code == 0, resumed.err
+    rule = "═" * 75
+    assert "\n".join([
+        rule, "RESUMING PIPELINE: lessons", f"Run ID: {row['run_id']}", "Subject: mathematics", "Level: national_5",
+        "Last completed: sow", "Resuming from: lessons", rule, "", "Step 3/4: LESSONS", "  ⏳ In progress...",
+    ]) in resumed.out  # fmt: skip
+    assert "Step 1/4" not in resumed.out
+
+
+def test_lessons_contradicting_settings_name_both_values_and_the_ways_out(cli: Cli, out: Path) -> None:
+    cli(*COURSE, "--until", "seed")
+    said = cli("lessons", "--resume", "latest", "--lessons", "5")
+    assert said.code == 2
+    for part in ("--lessons", "2", "5", "--accept-changes", "--force"):
+        assert part in said.err
+
+
+def test_lessons_for_claude_without_a_credential_stops_before_any_step(cli: Cli, root: Path) -> None:
+    said = cli(*COURSE, "--model", "claude-sonnet-5-5")
+    assert said.code == 2
+    assert "ANTHROPIC_API_KEY" in said.err
+    assert not root.exists()
+
+
+def test_lessons_errors_in_json_are_objects_too(cli: Cli) -> None:
+    said = cli("lessons", "--resume", "latest", "--json")
+    (data,) = said.json()
+    assert (said.code, data["type"], data["exit_code"], data["error"]["type"]) == (3, "error", 3, "RunNotFound")
+
+
+def own(root: Path) -> str:
+    file = root.parent / "own.py"
+    file.write_text(OWN)
+    return f"{file}:HELLO"
+
+
+def greeting(said: Said) -> dict[str, object]:
+    assert said.code == 0, said.err
+    return dict(said.json()[0]["outputs"])
+
+
+def test_run_takes_a_pipeline_of_the_users_own(cli: Cli, root: Path) -> None:
+    said = cli("run", own(root), "--param", "name=World", "--param", "times=3")
+    assert said.code == 0, said.err
+    assert "Step 1/1: GREET" in said.out
+    assert greeting(cli("show", "latest", "greet", "--json")) == {"text": "Hello, World", "times": 3}
+    (row,) = cli("list", "--json").json()
+    assert (row["pipeline"], row["status"], row["steps_total"]) == ("hello", "completed", 1)
+
+
+def test_run_parameters_are_text_unless_they_are_json(cli: Cli, root: Path) -> None:
+    cli("run", own(root), "--param", "name=Ann=Bob", "--param", "times=NaN")
+    assert greeting(cli("show", "latest", "greet", "--json")) == {"text": "Hello, Ann=Bob", "times": "NaN"}
+
+
+def test_run_of_a_failing_step_leaves_three_lines(cli: Cli, root: Path) -> None:
+    said = cli("run", own(root))
+    lines = said.err.splitlines()
+    assert said.code == 6
+    assert [line.split(":")[0] for line in lines] == ["Error", "Saved", "Go on"]
+    assert "name" in lines[0]
+    assert "--resume" in lines[2]
+    assert json.loads(cli("status", "latest", "--json").out)["status"] == "failed"

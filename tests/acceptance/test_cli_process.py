@@ -1,0 +1,147 @@
+"""The command line as a process: exit codes, pipes, encodings, `.env`, completion, what it imports."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.sample_runs import completed_run, failed_run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def pipeline(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("COV", "LC_", "LANG"))}
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "pipeline", *arguments],
+        cwd=cwd,
+        env={**env, "PYTHONPATH": str(ROOT), **variables},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("arguments", "code"), [([], 0), (["lesson"], 2), (["status", "nix"], 3)])
+def test_exit_code_is_the_commands(tmp_path: Path, arguments: list[str], code: int) -> None:
+    said = pipeline(*arguments, cwd=tmp_path, PIPELINE_STORE="files:runs")
+    assert said.returncode == code
+    assert "Traceback" not in said.stderr
+    assert bool(said.stdout) == (code == 0)
+
+
+def test_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
+    completed_run(tmp_path / "runs")
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    command = [sys.executable, "-P", "-m", "pipeline", "list", "--store", f"files:{tmp_path}/runs"]
+    read, write = os.pipe()
+    os.close(read)
+    said = subprocess.run(
+        command, cwd=tmp_path, env={**env, "PYTHONPATH": str(ROOT)}, stdout=write, stderr=subprocess.PIPE, check=False
+    )
+    os.close(write)
+    assert (said.returncode, said.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("variables", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C"}, {"LC_ALL": "POSIX"}])
+def test_output_is_ascii_where_nothing_else_can_be_shown(tmp_path: Path, variables: dict[str, str]) -> None:
+    run = failed_run(tmp_path / "runs")
+    store = f"files:{tmp_path}/runs"
+    for arguments in (["status", run], ["lessons", "--help"]):
+        said = pipeline(*arguments, cwd=tmp_path, PIPELINE_STORE=store, **variables)
+        assert said.returncode == 0, said.stderr
+        assert said.stdout.isascii()
+        assert ("=" * 75 in said.stdout) == (run in arguments)
+
+
+def test_relative_store_is_the_callers(tmp_path: Path) -> None:
+    run = completed_run(tmp_path / "here")
+    assert run in pipeline("list", "--store", "files:here", cwd=tmp_path).stdout
+
+
+def test_env_file_beside_the_program_is_read_and_not_printed(tmp_path: Path) -> None:
+    """A copy of the package with a pipeline.sh beside it is its own home."""
+    home = tmp_path / "home"
+    home.mkdir()
+    shutil.copytree(ROOT / "pipeline", home / "pipeline", ignore=shutil.ignore_patterns("__pycache__"))
+    (home / "pipeline.sh").touch()
+    (home / ".env").write_text("PIPELINE_LIST_STATUS=completed\nPIPELINE_JSON=1\nhush hush secret\n")
+    failed_run(home / "devops" / "checkpoints")
+    run = completed_run(home / "devops" / "checkpoints")
+    said = pipeline("list", cwd=tmp_path, PYTHONPATH=str(home))
+    assert said.returncode == 0
+    assert [line.split('"run_id":"')[1].partition('"')[0] for line in said.stdout.splitlines()] == [run]
+    assert "line 3" in said.stderr
+    assert "secret" not in said.stderr
+    set_wins = pipeline("list", cwd=tmp_path, PYTHONPATH=str(home), PIPELINE_LIST_STATUS="failed")
+    assert run not in set_wins.stdout
+    assert set_wins.stdout
+
+
+def complete(tmp_path: Path, words: str, number: int) -> list[str]:
+    said = pipeline(
+        cwd=tmp_path, _PIPELINE_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(number),
+        PIPELINE_STORE=f"files:{tmp_path}/runs",
+    )  # fmt: skip
+    assert said.returncode == 0, said.stderr
+    return [line.partition(",")[2] for line in said.stdout.splitlines() if line]
+
+
+def test_completion_knows_commands_options_statuses_and_runs(tmp_path: Path) -> None:
+    run = completed_run(tmp_path / "runs")
+    assert complete(tmp_path, "pipeline.sh l", 1) == ["lessons", "list", "log"]
+    assert "--resumable" in complete(tmp_path, "pipeline.sh list --res", 2)
+    assert complete(tmp_path, "pipeline.sh list --status comp", 3) == ["completed"]
+    assert complete(tmp_path, "pipeline.sh status 2026", 2) == [run]
+    assert complete(tmp_path, "pipeline.sh lessons --resume la", 3) == ["latest"]
+
+
+def test_completion_of_an_unreadable_store_is_silent(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("no folder")
+    assert complete(tmp_path, "pipeline.sh status 2026", 2) == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_script_is_one_its_shell_reads(tmp_path: Path, shell: str) -> None:
+    script = pipeline("completion", shell, cwd=tmp_path).stdout
+    assert "_PIPELINE_COMPLETE" in script
+    assert not [mark for mark in ("@PROGRAM@", "@VARIABLE@", "@NAME@") if mark in script]
+    found = shutil.which(shell)
+    if found is None:
+        pytest.skip(f"{shell} is not here to read it")
+    checked = subprocess.run([found, "-n"], input=script, capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_completion_in_bash_offers_what_the_program_says(tmp_path: Path) -> None:
+    bash = shutil.which("bash")
+    assert bash is not None
+    program = tmp_path / "pipeline.sh"
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -P -m pipeline "$@"\n')
+    program.chmod(0o755)
+    script = pipeline("completion", "bash", cwd=tmp_path).stdout.replace(str(ROOT / "pipeline.sh"), str(program))
+    ask = 'COMP_WORDS=(./pipeline.sh his); COMP_CWORD=1; _pipeline_complete; echo "${COMPREPLY[@]}"'
+    said = subprocess.run([bash, "-c", f"{script}\n{ask}"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (said.stdout, said.stderr) == ("history\n", "")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["completion", "bash"]])
+def test_looking_loads_no_yaml_and_no_databases(tmp_path: Path, arguments: list[str]) -> None:
+    code = (
+        "import sys; from pipeline.cli.main import main; main(sys.argv[1:]); "
+        "print(*sorted(name.partition('.')[0] for name in sys.modules), file=sys.stderr)"
+    )
+    said = subprocess.run(
+        [sys.executable, "-P", "-c", code, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PIPELINE_STORE": "files:runs"},
+    )  # fmt: skip
+    loaded = set(said.stderr.split())
+    assert "click" in loaded
+    assert (
+        loaded & {"yaml", "sqlalchemy", "sqlite3", "pydantic", "anthropic", "genai_prices", "rich", "tenacity"} == set()
+    )

@@ -1,0 +1,90 @@
+"""How a start ends on screen, and which settings it was given."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from pipeline.app.start import Amount, RunResult
+from pipeline.cli import ending
+from pipeline.cli.lessons import lessons, options_of
+from pipeline.errors import BudgetExceeded, PipelineError, StepFailed
+from pipeline.settings import LessonsOptions
+
+COMMAND = "./pipeline.sh lessons --resume 20260109_143022"
+
+
+def result(
+    status: str = "completed", detail: str | None = None, error: PipelineError | None = None, published: str = ""
+) -> RunResult:
+    spent = Amount(Decimal("1.85"), Decimal("1.97"))
+    return RunResult("20260109_143022", status, detail, error, published, spent, 23654, 287.0,
+                     "" if status == "completed" else COMMAND)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        (result(), 0),
+        (result("in_progress", "stopped_as_asked", PipelineError("as asked")), 0),
+        (result("failed", None, StepFailed("x")), 6),
+        (result("in_progress", "paused_budget", BudgetExceeded()), 5),
+        (result("in_progress", "interrupted", PipelineError("Interrupted (INT).")), 130),
+        (result("in_progress", "interrupted"), 130),
+        (result("failed"), 1),
+    ],
+)
+def test_ending_leaves_the_code_of_what_happened(end: RunResult, code: int) -> None:
+    assert ending.result_code(end) == code
+
+
+def test_ending_well_says_where_the_course_is_and_what_it_took() -> None:
+    assert ending.success_lines(result(published="/site/course_c84775")) == [
+        "Published: /site/course_c84775",
+        "Time: 4 min 47 s · Tokens: 23,654 · Cost: $1.85 to at most $1.97",
+        "Run: 20260109_143022",
+    ]
+
+
+def test_ending_badly_is_three_lines_with_both_ends_of_the_spend() -> None:
+    assert ending.failure_lines(result("failed", None, StepFailed("lessons: 2 failed"))) == [
+        "Error: lessons: 2 failed",
+        "Saved: run 20260109_143022; spent $1.85 to at most $1.97",
+        f"Go on: {COMMAND}",
+    ]
+
+
+def test_ending_in_json_has_the_same_facts() -> None:
+    data = ending.result_json(result("failed", None, StepFailed("no", hint="try")))
+    assert data["error"] == {"type": "StepFailed", "message": "no", "hint": "try"}
+    assert (data["cost_usd"], data["cost_usd_at_most"], data["exit_code"]) == (Decimal("1.85"), Decimal("1.97"), 6)
+
+
+def given(*arguments: str) -> LessonsOptions:
+    with lessons.make_context("lessons", list(arguments)) as context:
+        return options_of(context)
+
+
+def test_options_remember_what_the_user_gave(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIPELINE_CONCURRENCY", "2")
+    monkeypatch.setenv("PIPELINE_LESSONS", "")
+    options = given("--model", "offline", "--max-cost-usd", "none")
+    assert options.given == {"model", "max_cost_usd", "concurrency"}
+    assert (options.model, options.max_cost_usd, options.concurrency, options.lessons) == ("offline", None, 2, 18)
+
+
+def test_options_given_at_their_default_count_as_given() -> None:
+    assert given("--lessons", "18").given == {"lessons"}
+
+
+def test_options_on_the_line_win_over_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIPELINE_MAX_COST_USD", "7")
+    assert given().max_cost_usd == Decimal(7)
+    assert given("--max-cost-usd", "$2.50").max_cost_usd == Decimal("2.50")
+
+
+@pytest.mark.parametrize("name", ["FORCE", "YES", "RESUME", "ACCEPT_CHANGES", "SKIP_FAILED", "OVERWRITE"])
+def test_options_that_permit_one_act_have_no_variable(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"PIPELINE_{name}", "1")
+    assert given().given == frozenset()
