@@ -122,7 +122,8 @@ def brief_lock(disk: Disk, path: Path) -> Iterator[None]:
 def owner(folder: str | Path) -> dict[str, Any]:
     """What the lock's text says; {} if nobody, or nothing readable. Never touches the lock itself."""
     try:
-        data = json.loads(read_file(f"{folder}/{LOCK}") or b"{}")
+        text = read_file(f"{folder}/{LOCK}")
+        data = json.loads(text) if text else {}
     except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}

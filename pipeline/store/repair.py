@@ -67,17 +67,15 @@ class Survey:
 def survey(fd: int) -> Survey:
     """Read a whole journal file; verifies every line."""
     found = Survey(size=os.fstat(fd).st_size)
-    last: Piece | None = None
-    for damage, piece in _walk(pieces(fd)):
-        if piece is None:
-            continue
-        if last is None:
-            found.first = piece.data if piece.seq == 1 and piece.offset == 0 else None
+    line = b""
+    for damage, (seq, offset, data) in _walk(pieces(fd)):
+        if not line:
+            found.first = data if seq == 1 and offset == 0 else None
         if damage is not None:
             found.middle.append(damage)
-        last = piece
-    if last is not None:
-        found.last_seq, found.end = last.seq, last.offset + len(last.data)
+        found.last_seq, found.end, line = seq, offset, data
+    if line:
+        found.end += len(line)
         found.closed = os.pread(fd, 1, found.end) == b"\n"
     begin = found.end + (found.closed and found.size > 0)
     if found.size > begin:
@@ -85,30 +83,28 @@ def survey(fd: int) -> Survey:
     return found
 
 
-def _walk(stream: Iterator[Piece]) -> Iterator[tuple[Damage | None, Piece | None]]:
+def _walk(stream: Iterator[Piece]) -> Iterator[tuple[Damage | None, Piece]]:
     """Each whole line with the damage before it, if any: bad bytes, a lost newline, or records that are not there."""
-    last: Piece | None = None
+    last, end, line = 0, -1, b""
     bad: list[Piece] = []
     for piece in stream:
-        if piece.seq == 0:
+        seq, offset, data = piece
+        if seq == 0:
             bad.append(piece)
             continue
-        before = last.seq if last else 0
-        end = last.offset + len(last.data) if last else -1
         damage = None
-        if bad or piece.offset == end or (piece.seq != before + 1 and not _explained(last, piece.seq)):
-            begin = bad[0].offset if bad else piece.offset
-            damage = Damage(begin, sum(len(one.data) for one in bad), before, piece.seq)
-        bad.clear()
-        last = piece
+        if bad or offset == end or (seq != last + 1 and not _explained(line, seq)):
+            damage = Damage(bad[0][1] if bad else offset, sum(len(one[2]) for one in bad), last, seq)
+            bad = []
+        last, end, line = seq, offset + len(data), data
         yield damage, piece
 
 
-def _explained(last: Piece | None, seq: int) -> bool:
+def _explained(line: bytes, seq: int) -> bool:
     """Whether the line before is a gap that covers the missing numbers."""
-    if last is None or b'"kind":"gap"' not in last.data:
+    if b'"kind":"gap"' not in line:
         return False
-    fact = decode_line(last.data).fact
+    fact = decode_line(line).fact
     return isinstance(fact, Gap) and fact.last == seq - 1
 
 
@@ -155,18 +151,16 @@ def _rewrite(disk: Disk, path: Path, found: Survey) -> list[RecordedRepair | Rep
     target = disk.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         last = b""
-        for damage, piece in _walk(pieces(source)):
-            if piece is None:
-                continue
+        for damage, (seq, _, data) in _walk(pieces(source)):
             if damage is not None:
                 row = RecordedRepair(
-                    damage.before + 1, piece.seq - 1, damage.bytes, kept.name, "records in the middle were damaged"
+                    damage.before + 1, seq - 1, damage.bytes, kept.name, "records in the middle were damaged"
                 )
                 said.append(row)
                 if row.first <= row.last:
-                    write_all(disk, target, _gap_line(last, row))
-            write_all(disk, target, piece.data + b"\n")
-            last = piece.data
+                    write_all(disk, target, _gap_line(last or data, row))
+            write_all(disk, target, data + b"\n")
+            last = data
         disk.sync(target)
     finally:
         os.close(source)
@@ -180,9 +174,9 @@ def _rewrite(disk: Disk, path: Path, found: Survey) -> list[RecordedRepair | Rep
     return said
 
 
-def _gap_line(last: bytes, row: Repair) -> bytes:
-    before = decode_line(last)
-    return encode_line(row.first, before.at, before.owner, encode_fact(Gap(*row)))
+def _gap_line(beside: bytes, row: Repair) -> bytes:
+    record = decode_line(beside)
+    return encode_line(row.first, record.at, record.owner, encode_fact(Gap(*row)))
 
 
 def _free_name(path: Path, what: str) -> Path:

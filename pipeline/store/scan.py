@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from pipeline.records.codec import LineDamaged, check_line, line_seq
 
@@ -16,12 +15,9 @@ _END = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
 _START = b'{"seq":'
 
 
-class Piece(NamedTuple):
-    """A stretch of the file: a whole line (seq > 0; without its newline), or damaged bytes (seq 0)."""
-
-    seq: int
-    offset: int
-    data: bytes
+#: A stretch of the file: seq (0: damaged bytes; else a whole line), offset, and the bytes without a newline.
+#: A plain tuple, because a journal may hold 100,000 of them.
+Piece = tuple[int, int, bytes]
 
 
 def pieces(fd: int, offset: int = 0, after: int = 0) -> Iterator[Piece]:
@@ -39,28 +35,31 @@ def pieces(fd: int, offset: int = 0, after: int = 0) -> Iterator[Piece]:
         else:
             if seq > last:
                 last = seq
-                yield Piece(seq, start, raw)
+                yield seq, start, raw
             elif seq > after:
-                yield Piece(0, start, raw)
+                yield 0, start, raw
             continue
         for piece in found:
-            if piece.seq == 0 or piece.seq > last:
-                last = piece.seq or last
+            if piece[0] == 0 or piece[0] > last:
+                last = piece[0] or last
                 yield piece
 
 
 def lines(fd: int, offset: int = 0, after: int = 0) -> Iterator[bytes]:
     """The whole lines with seq > after, in order."""
-    for piece in pieces(fd, offset, after):
-        if piece.seq:
-            yield piece.data
+    for seq, _, data in pieces(fd, offset, after):
+        if seq:
+            yield data
 
 
 def _raw_lines(fd: int, offset: int) -> Iterator[tuple[int, bytes]]:
     rest: list[bytes] = []
     at = offset
-    while block := os.pread(fd, _BLOCK, offset):
+    # Small at first: whoever seeks wants one line.
+    size = _WINDOW
+    while block := os.pread(fd, size, offset):
         offset += len(block)
+        size = min(size * 4, _BLOCK)
         parts = block.split(b"\n")
         if len(parts) == 1:
             rest.append(block)
@@ -84,15 +83,15 @@ def _salvage(start: int, raw: bytes) -> Iterator[Piece]:
             nxt = raw.find(_START, begin + 1)
             if nxt < 0:
                 break
-            yield Piece(0, start + at, raw[at:nxt])
+            yield 0, start + at, raw[at:nxt]
             at = nxt
             continue
         if begin > at:
-            yield Piece(0, start + at, raw[at:begin])
-        yield Piece(line_seq(line), start + begin, line)
+            yield 0, start + at, raw[at:begin]
+        yield line_seq(line), start + begin, line
         at = begin + len(line)
     if at < len(raw):
-        yield Piece(0, start + at, raw[at:])
+        yield 0, start + at, raw[at:]
 
 
 def _line_from(raw: bytes, begin: int) -> bytes | None:
@@ -112,17 +111,17 @@ def place(fd: int, size: int, after: int) -> int:
     while high - low > _WINDOW:
         middle = (low + high) // 2
         found = _first_line(fd, middle, high)
-        if found is None or found.seq > after:
+        if found is None or found[0] > after:
             high = middle
         else:
-            low = found.offset
-            if found.seq == after:
+            low = found[1]
+            if found[0] == after:
                 break
     return low
 
 
-def _first_line(fd: int, offset: int, limit: int) -> Piece | None:
-    """The first whole line that begins after `offset` and before `limit`."""
+def _first_line(fd: int, offset: int, limit: int) -> tuple[int, int] | None:
+    """Seq and offset of the first whole line that begins after `offset` and before `limit`."""
     window = _WINDOW
     while True:
         data = os.pread(fd, window, offset)
@@ -133,7 +132,7 @@ def _first_line(fd: int, offset: int, limit: int) -> Piece | None:
                 break
             try:
                 line = check_line(data[begin:end])
-                return Piece(line_seq(line), offset + begin, line)
+                return line_seq(line), offset + begin
             except (LineDamaged, ValueError):
                 begin = end + 1
         if len(data) < window or offset + (begin or len(data)) >= limit:

@@ -269,3 +269,16 @@ def test_one_record_is_found_in_a_damaged_journal(store: FileStore) -> None:
     for seq in range(0, 400, 7):
         assert [line_seq(one) for one in store.read(run, after=seq)] == [one for one in there if one > seq]
     assert os.path.getsize(path) == len(data)
+
+
+def test_branch_journal_with_a_damaged_first_record_keeps_the_others(store: FileStore) -> None:
+    run, journal = store.create(LINES[0], [], at=AT)
+    part = store.open(f"{run}/left#1")
+    part.append(1, [line(seq, StepStarted(f"s{seq}#1")) for seq in (1, 2, 3)])
+    part.close()
+    (path,) = (store.root / run / "parts").glob("*/journal.jsonl")
+    path.write_bytes(b"x" + path.read_bytes()[1:])
+    part = store.open(f"{run}/left#1")
+    assert [tuple(row)[:2] for row in part.repairs] == [(1, 1)]
+    assert [type(one.fact) for one in records(store, f"{run}/left#1")] == [Gap, StepStarted, StepStarted]
+    journal.close()
