@@ -113,11 +113,12 @@ class PriceFile:
         for name in TOKEN_KINDS:
             if name not in entry:
                 raise self._wrong(f"{key}.{name}", "is missing")
+        batch = self._maybe(key, entry, "batch")
         above, factor = self._long(f"{key}.long_context", entry.get("long_context"))
         return _Entry(
             prices={name: self._decimal(f"{key}.{name}", entry[name]) for name in TOKEN_KINDS},
             web_search=self._maybe(key, entry, WEB_SEARCH),
-            batch=self._maybe(key, entry, "batch") or BATCH_FACTOR,
+            batch=BATCH_FACTOR if batch is None else batch,
             fast=self._maybe(key, entry, "fast"),
             long_above=above,
             long_factor=factor,

@@ -118,7 +118,7 @@ def _priced(seen: Billed, rates: Rates, model: str) -> Charge:
         raise NoPrice(f"no price for {', '.join(missing)} of {model!r}")
     parts = {k: _part(k, seen.tokens[k], applied[k]) for k in (*TOKEN_KINDS, WEB_SEARCH) if k in applied}
     total = sum(parts.values(), Decimal(0))
-    open_ended = [*(f"{name} has no price" for name in seen.unknown)]
+    open_ended = [f"{name} has no price" for name in seen.unknown]
     if seen.geo not in ("", "us"):
         open_ended.append(f"inference_geo {seen.geo!r} has no known price")
     return Charge(

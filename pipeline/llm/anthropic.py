@@ -7,25 +7,23 @@ for but not parsed here, because a parser that raises loses the usage that was p
 from __future__ import annotations
 
 import difflib
-import re
-import socket
-import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import CredentialMissing, ModelRejected
-from pipeline.llm.base import Message, ModelInfo, Reply, Request, Segment
-from pipeline.llm.faults import broken_off, from_connection, from_status, redact
+from pipeline.llm.base import ModelInfo, Reply, Request
+from pipeline.llm.faults import broken_off, from_connection, from_status, no_credential, redact
+from pipeline.llm.sending import parameters
+from pipeline.llm.streaming import Deadline, Heard
 
 if TYPE_CHECKING:
     import anthropic
 
-#: The provider's limit of cache marks a request.
-CACHE_MARKS = 4
 #: Longest wait for a connection, and for the free look-up, in seconds.
 _CONNECT_SECONDS = 10.0
 _CHECK_SECONDS = 30.0
+_CREDENTIAL_HEADERS = {"authorization", "x-api-key"}
 _WHAT_TO_SET = "Set ANTHROPIC_API_KEY (in the environment or in a .env file beside pipeline.sh)."
 
 
@@ -69,7 +67,8 @@ class AnthropicModel:
         import anthropic
         import httpx2
 
-        self._require_credential()
+        if not self._has_credential():
+            raise CredentialMissing(f"No credential for {self.model_id} is set.", hint=_WHAT_TO_SET)
         models = self._client.with_options(timeout=_CHECK_SECONDS).models
         try:
             return _info(self.model_id, models.retrieve(self.model_id))
@@ -77,6 +76,9 @@ class AnthropicModel:
             return self._listed(models)
         except anthropic.APIStatusError as error:
             raise from_status(error, reply=None, secrets=self._secrets()) from None
+        except anthropic.CredentialsError as error:
+            text = redact(f"The credential cannot be loaded: {error}", self._secrets())
+            raise CredentialMissing(text, hint=_WHAT_TO_SET) from None
         except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
             raise from_connection(error, reply=None, secrets=self._secrets()) from None
 
@@ -85,15 +87,17 @@ class AnthropicModel:
         import anthropic
         import httpx2
 
-        self._require_credential()
+        if not self._has_credential():
+            raise no_credential(f"No credential for {self.model_id} is set.", _WHAT_TO_SET)
         sent = parameters(request, self.model_id)
         timeout = httpx2.Timeout(self.deadline_seconds, connect=min(_CONNECT_SECONDS, self.deadline_seconds))
-        heard = _Heard()
-        with _Deadline(self.deadline_seconds) as deadline:
+        heard = Heard()
+        with Deadline(self.deadline_seconds) as deadline:
             try:
                 with self._client.messages.create(stream=True, timeout=timeout, **sent) as stream:
-                    deadline.watch(stream.response)
+                    heard.answered = True
                     heard.request_id = stream.response.headers.get("request-id")
+                    deadline.watch(stream.response)
                     for event in stream:
                         heard.take(event)
             except (anthropic.AnthropicError, httpx2.HTTPError, httpx2.StreamError, ValueError, OSError) as error:
@@ -105,7 +109,7 @@ class AnthropicModel:
         """Free connections."""
         self._client.close()
 
-    def _finish(self, heard: _Heard, deadline: _Deadline) -> Reply:
+    def _finish(self, heard: Heard, deadline: Deadline) -> Reply:
         """The reply, if the model said why it stopped; the connection's end alone proves nothing."""
         if heard.finished:
             return heard.reply()
@@ -113,7 +117,7 @@ class AnthropicModel:
             raise broken_off(self._too_late(), reply=heard.partial())
         raise broken_off("the stream ended without a stop reason", reply=heard.partial())
 
-    def _translate(self, error: Exception, heard: _Heard, deadline: _Deadline) -> Exception:
+    def _translate(self, error: Exception, heard: Heard, deadline: Deadline) -> Exception:
         import anthropic
 
         reply = heard.partial()
@@ -121,7 +125,9 @@ class AnthropicModel:
             return broken_off(self._too_late(), reply=reply)
         if isinstance(error, anthropic.APIStatusError):
             return from_status(error, reply=reply, secrets=self._secrets())
-        if isinstance(error, ValueError):
+        if isinstance(error, anthropic.CredentialsError):
+            return no_credential(redact(f"The credential cannot be loaded: {error}", self._secrets()), _WHAT_TO_SET)
+        if heard.answered and isinstance(error, ValueError):
             return broken_off("the stream holds a piece that is not JSON", reply=reply)
         return from_connection(error, reply=reply, secrets=self._secrets())
 
@@ -155,182 +161,14 @@ class AnthropicModel:
             stops_run=True,
         ) from None
 
-    def _require_credential(self) -> None:
+    def _has_credential(self) -> bool:
         client = self._client
         headers = {name.lower() for name, value in client.default_headers.items() if isinstance(value, str) and value}
-        if client.api_key or client.auth_token or client.credentials or headers & {"authorization", "x-api-key"}:
-            return
-        raise CredentialMissing(f"No credential for {self.model_id} is set.", hint=_WHAT_TO_SET)
+        return bool(client.api_key or client.auth_token or client.credentials or headers & _CREDENTIAL_HEADERS)
 
     def _secrets(self) -> tuple[str | None, ...]:
-        headers = self._client.default_headers
-        values = (headers.get(name) for name in ("Authorization", "X-Api-Key", "authorization", "x-api-key"))
+        values = (v for k, v in self._client.default_headers.items() if k.lower() in _CREDENTIAL_HEADERS)
         return (self._client.api_key, self._client.auth_token, *(v for v in values if isinstance(v, str)))
-
-
-def parameters(request: Request, model_id: str) -> dict[str, Any]:
-    """The request as arguments of `messages.create`.
-
-    Raises:
-        ModelRejected: The schema cannot be expressed for the provider.
-    """
-    sent: dict[str, Any] = {
-        "model": request.model or model_id,
-        "max_tokens": request.max_tokens,
-        "messages": [_turn(turn) for turn in request.messages],
-    }
-    if system := _system(request.system):
-        sent["system"] = system
-    output: dict[str, Any] = {}
-    if request.effort is not None:
-        output["effort"] = request.effort
-    if request.schema is not None:
-        output["format"] = {"type": "json_schema", "schema": _schema(request.schema, request.label)}
-    if output:
-        sent["output_config"] = output
-    return sent
-
-
-def _turn(turn: Message) -> dict[str, Any]:
-    return {"role": turn.role, "content": [{"type": "text", "text": _sendable(turn.text)}]}
-
-
-def _system(segments: Sequence[Segment]) -> list[dict[str, Any]]:
-    """System blocks; of more than four cache marks the last four count, as they mark the longest prefixes."""
-    parts = [part for part in segments if part.text]
-    marked = [index for index, part in enumerate(parts) if part.cache][-CACHE_MARKS:]
-    blocks: list[dict[str, Any]] = []
-    for index, part in enumerate(parts):
-        block: dict[str, Any] = {"type": "text", "text": _sendable(part.text)}
-        if index in marked:
-            block["cache_control"] = {"type": "ephemeral"}
-        blocks.append(block)
-    return blocks
-
-
-def _schema(schema: Mapping[str, Any], label: str) -> dict[str, Any]:
-    import anthropic
-
-    try:
-        return anthropic.transform_schema(dict(schema))
-    except (ValueError, TypeError, AssertionError) as error:
-        raise ModelRejected(f"The schema of {label!r} cannot be sent: {redact(str(error))}", stops_run=True) from None
-
-
-_LONE = re.compile("[\ud800-\udfff]")
-
-
-def _sendable(text: str) -> str:
-    """The text with lone surrogates replaced: they survive in records, but UTF-8 cannot carry them."""
-    return _LONE.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
-class _Heard:
-    """What a stream has said so far."""
-
-    def __init__(self) -> None:
-        self.request_id: str | None = None
-        self._model = ""
-        self._text: list[str] = []
-        self._usage: dict[str, Any] = {}
-        self._stop_reason: str | None = None
-        self._extra: dict[str, Any] = {}
-
-    @property
-    def finished(self) -> bool:
-        """The model has said why it stopped; the usage of that event is final."""
-        return self._stop_reason is not None
-
-    def take(self, event: Any) -> None:
-        kind = getattr(event, "type", "")
-        if kind == "content_block_delta":
-            self._text.append(getattr(event.delta, "text", None) or "")
-        elif kind == "content_block_start":
-            self._text.append(getattr(event.content_block, "text", None) or "")
-        elif kind == "message_start":
-            message = _raw(event.message)
-            self._model = message.get("model") or ""
-            self._count(message.get("usage"))
-        elif kind == "message_delta":
-            self._end(_raw(event))
-
-    def _end(self, event: Mapping[str, Any]) -> None:
-        delta = dict(event.get("delta") or {})
-        self._stop_reason = delta.pop("stop_reason", None) or self._stop_reason
-        self._extra.update({key: value for key, value in delta.items() if value is not None})
-        self._count(event.get("usage"))
-
-    def _count(self, usage: Any) -> None:
-        # Figures are cumulative: a later one replaces an earlier one, adding them would bill twice.
-        if isinstance(usage, Mapping):
-            self._usage.update({key: value for key, value in usage.items() if value is not None})
-
-    def partial(self) -> Reply | None:
-        """What came before the end, if the provider had begun to answer."""
-        return self.reply() if self._usage or self._text else None
-
-    def reply(self) -> Reply:
-        return Reply(
-            text="".join(self._text),
-            stop_reason=self._stop_reason,
-            usage=self._usage,
-            model=self._model,
-            request_id=self.request_id,
-            extra=self._extra,
-        )
-
-
-def _raw(model: Any) -> dict[str, Any]:
-    """An SDK object as the JSON it came from: unknown keys stay, absent ones are not invented."""
-    raw = model.to_dict(mode="json", exclude_unset=True, warnings=False)
-    return raw if isinstance(raw, dict) else {}
-
-
-class _Deadline:
-    """Ends a try that takes too long, even one that trickles or stalls.
-
-    A read that blocks cannot be woken by closing its file from another thread, only by shutting
-    the socket down.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self.passed = False
-        self._lock = threading.Lock()
-        self._socket: socket.socket | None = None
-        self._timer = threading.Timer(seconds, self._pass)
-        self._timer.daemon = True
-
-    def __enter__(self) -> _Deadline:
-        self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-        with self._lock:
-            self._socket = None
-
-    def watch(self, response: Any) -> None:
-        """Shut this response's connection at the deadline (at once, if it has passed)."""
-        stream = response.extensions.get("network_stream")
-        found = stream.get_extra_info("socket") if stream is not None else None
-        with self._lock:
-            self._socket = found
-            if self.passed:
-                self._shut()
-
-    def _pass(self) -> None:
-        with self._lock:
-            self.passed = True
-            self._shut()
-
-    def _shut(self) -> None:
-        if self._socket is None:
-            return
-        try:
-            # Of the plain socket: SSLSocket.shutdown would pull the TLS state away under the reader.
-            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-        except OSError:
-            return
 
 
 def _info(model_id: str, found: anthropic.types.ModelInfo) -> ModelInfo:

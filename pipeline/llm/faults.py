@@ -41,7 +41,7 @@ _CREDIT = re.compile(r"credit balance", re.IGNORECASE)
 #: Connection errors after which the request has certainly not been received whole.
 _NEVER_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
 #: Errors of our own side: the request is wrong, sending it again is too.
-_OUR_FAULT = frozenset({"UnsupportedProtocol", "LocalProtocolError", "InvalidURL"})
+_OUR_FAULT = frozenset({"UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "UnicodeEncodeError", "ValueError"})
 
 _SECRETS = (
     (re.compile(r"\bsk-[\w\-]{6,}"), "[key]"),
@@ -175,6 +175,11 @@ def from_connection(error: BaseException, *, reply: Reply | None, secrets: Itera
     if name in _NEVER_SENT and reply is None:
         return ModelUnavailable(f"The provider cannot be reached: {text}", billed="no", **data)
     return ModelUnavailable(f"The connection was lost: {text}", billed=_billed(reply), reply=reply, **data)
+
+
+def no_credential(text: str, hint: str) -> ModelRejected:
+    """The error of a call that no credential could be found for: nothing was sent, and nothing else can be."""
+    return ModelRejected(text, hint=hint, billed="no", status=401, stops_run=True)
 
 
 def broken_off(reason: str, *, reply: Reply | None) -> ModelUnavailable:

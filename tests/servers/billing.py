@@ -180,7 +180,7 @@ class _Handler(BaseHTTPRequestHandler):
         entry = bill.open(body, digest, _label(body))
         self._number = entry.number
         try:
-            mishap = owner.plan.draw(entry.number, _question(body), digest)
+            mishap = owner.plan.draw(entry.number, _question(body), digest, entry.label)
             entry.fault = mishap.kind if mishap else ""
             counted = owner.cache.count(body)
             owner.stopping.wait(owner.latency)

@@ -39,6 +39,13 @@ STATUSES: dict[str, tuple[int, str, str | None, str | None, str]] = {
 STREAM = frozenset({"drop", "cut", "silent", "stall", "malformed", "error_event"})
 #: truncated: stops at max_tokens. refusal. invalid: not JSON. The rest is made by the responder.
 CONTENT = frozenset({"truncated", "refusal", "invalid", "offplan", "wrong", "lowscore", "passlow"})
+#: Kinds of call that a fault of the content makes sense for; others: all.
+FITTING = {
+    "offplan": frozenset({"outline", "entry", "lesson"}),
+    "wrong": frozenset({"lesson"}),
+    "lowscore": frozenset({"critic"}),
+    "passlow": frozenset({"critic"}),
+}
 KINDS = frozenset(STATUSES) | STREAM | CONTENT
 
 
@@ -83,10 +90,10 @@ class Plan:
         with self._lock:
             self._queue.extend(Mishap(item) if isinstance(item, str) else item for item in mishaps)
 
-    def draw(self, number: int, question: str, asked: str) -> Mishap | None:
+    def draw(self, number: int, question: str, asked: str, label: str = "") -> Mishap | None:
         """The fault of a request.
 
-        `question`: what was asked, without its token limit; `asked`: the whole body's hash.
+        `question`: what was asked, without its token limit; `asked`: the whole body's hash; `label`: kind of call.
         """
         with self._lock:
             if self._queue:
@@ -94,6 +101,8 @@ class Plan:
         if number in self._numbers:
             return Mishap(self._numbers[number])
         for kind, share in self._shares:
+            if label not in FITTING.get(kind, {label}):
+                continue
             source = asked if kind == "truncated" else question if kind in CONTENT else str(number)
             if self._chance(kind, source) < share:
                 return Mishap(kind)

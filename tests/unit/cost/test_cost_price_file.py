@@ -83,6 +83,11 @@ def test_factors_for_batch_fast_long_prompts_and_searches(tmp_path: Path) -> Non
     assert own.charge(searched, model=model, at=AT).parts["web_search"] == Decimal("0.008")
 
 
+def test_factor_of_zero_is_a_factor(tmp_path: Path) -> None:
+    free = book(tmp_path, entry(batch=0), "prices.json")
+    assert free.charge(USAGE, model="claude-sonnet-5-5", at=AT, tier="batch").low == 0
+
+
 def test_fast_without_a_factor_is_unpriced(tmp_path: Path) -> None:
     own = book(tmp_path, entry(), "prices.json")
     assert own.charge({**USAGE, "speed": "fast"}, model="claude-sonnet-5-5", at=AT).state == UNPRICED

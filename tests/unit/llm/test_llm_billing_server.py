@@ -155,6 +155,16 @@ def test_fault_plan_names_requests_and_is_the_same_for_the_same_seed() -> None:
     assert 10 < sum(drawn[0]) < 40
 
 
+def test_content_faults_meet_the_calls_they_fit() -> None:
+    plan = Plan("lowscore=1,wrong=1")
+    drawn = {label: plan.draw(1, "q", "a", label) for label in ("critic", "lesson", "outline")}
+    assert {label: found.kind if found else "" for label, found in drawn.items()} == {
+        "critic": "lowscore",
+        "lesson": "wrong",
+        "outline": "",
+    }
+
+
 def test_server_runs_as_a_process_and_shows_its_bill() -> None:
     arguments = [sys.executable, str(SERVER), "--port", "0", "--faults", "overloaded@1", "--seed", "7"]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:

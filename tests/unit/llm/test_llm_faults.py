@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import CredentialMissing, ModelError, ModelRejected, ModelUnavailable, SpendLimit
+from pipeline.errors import ModelError, ModelRejected, ModelUnavailable, SpendLimit
 from pipeline.llm.anthropic import AnthropicModel
 from pipeline.llm.base import Message, Request
 from pipeline.llm.faults import LONGEST_WAIT, redact, retry_after
@@ -99,9 +99,10 @@ def test_connection_refused_was_never_sent(make_model: Any) -> None:
     assert caught.value.billed == "no"
 
 
-def test_address_that_is_no_address_is_not_retried(make_model: Any) -> None:
+@pytest.mark.parametrize("address", ["gopher://127.0.0.1", "127.0.0.1:80"])
+def test_address_that_is_no_address_is_not_retried(make_model: Any, address: str) -> None:
     with pytest.raises(ModelRejected) as caught:
-        make_model(base_url="gopher://127.0.0.1").complete(QUESTION)
+        make_model(base_url=address).complete(QUESTION)
     assert caught.value.billed == "no"
 
 
@@ -171,7 +172,8 @@ def test_long_provider_text_is_cut() -> None:
 
 def test_call_without_a_credential_fails_before_any_network() -> None:
     model = AnthropicModel("claude-sonnet-5-5", base_url="http://127.0.0.1:9")
-    with pytest.raises(CredentialMissing) as caught:
+    with pytest.raises(ModelRejected) as caught:
         model.complete(QUESTION)
     assert "ANTHROPIC_API_KEY" in caught.value.hint
+    assert (caught.value.billed, caught.value.data["stops_run"]) == ("no", True)
     model.close()

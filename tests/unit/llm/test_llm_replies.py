@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from pipeline.errors import ModelRejected, ModelUnavailable
-from pipeline.llm.anthropic import AnthropicModel, parameters
+from pipeline.llm.anthropic import AnthropicModel
 from pipeline.llm.base import Message, Reply, Request, Segment
+from pipeline.llm.sending import parameters
 from tests.servers.billing import BillingServer
 from tests.servers.mishaps import Mishap
 

@@ -1,0 +1,120 @@
+"""One streamed reply as it comes in: what was heard so far, and the deadline that ends it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from pipeline.llm.base import Reply
+
+
+class Heard:
+    """What a stream has said so far."""
+
+    def __init__(self) -> None:
+        #: The provider has begun to answer.
+        self.answered = False
+        self.request_id: str | None = None
+        self._model = ""
+        self._text: list[str] = []
+        self._usage: dict[str, Any] = {}
+        self._stop_reason: str | None = None
+        self._extra: dict[str, Any] = {}
+
+    @property
+    def finished(self) -> bool:
+        """The model has said why it stopped; the usage of that event is final."""
+        return self._stop_reason is not None
+
+    def take(self, event: Any) -> None:
+        kind = getattr(event, "type", "")
+        if kind == "content_block_delta":
+            self._text.append(getattr(event.delta, "text", None) or "")
+        elif kind == "content_block_start":
+            self._text.append(getattr(event.content_block, "text", None) or "")
+        elif kind == "message_start":
+            message = _raw(event.message)
+            self._model = message.get("model") or ""
+            self._count(message.get("usage"))
+        elif kind == "message_delta":
+            self._end(_raw(event))
+
+    def _end(self, event: Mapping[str, Any]) -> None:
+        delta = dict(event.get("delta") or {})
+        self._stop_reason = delta.pop("stop_reason", None) or self._stop_reason
+        self._extra.update({key: value for key, value in delta.items() if value is not None})
+        self._count(event.get("usage"))
+
+    def _count(self, usage: Any) -> None:
+        # Figures are cumulative: a later one replaces an earlier one, adding them would bill twice.
+        if isinstance(usage, Mapping):
+            self._usage.update({key: value for key, value in usage.items() if value is not None})
+
+    def partial(self) -> Reply | None:
+        """What came before the end, if the provider had begun to answer."""
+        return self.reply() if self._usage or self._text else None
+
+    def reply(self) -> Reply:
+        return Reply(
+            text="".join(self._text),
+            stop_reason=self._stop_reason,
+            usage=self._usage,
+            model=self._model,
+            request_id=self.request_id,
+            extra=self._extra,
+        )
+
+
+def _raw(model: Any) -> dict[str, Any]:
+    """An SDK object as the JSON it came from: unknown keys stay, absent ones are not invented."""
+    raw = model.to_dict(mode="json", exclude_unset=True, warnings=False)
+    return raw if isinstance(raw, dict) else {}
+
+
+class Deadline:
+    """Ends a try that takes too long, even one that trickles or stalls.
+
+    A read that blocks cannot be woken by closing its file from another thread, only by shutting
+    the socket down.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.passed = False
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._timer = threading.Timer(seconds, self._pass)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Deadline:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._socket = None
+
+    def watch(self, response: Any) -> None:
+        """Shut this response's connection at the deadline (at once, if it has passed)."""
+        stream = response.extensions.get("network_stream")
+        found = stream.get_extra_info("socket") if stream is not None else None
+        with self._lock:
+            self._socket = found
+            if self.passed:
+                self._shut()
+
+    def _pass(self) -> None:
+        with self._lock:
+            self.passed = True
+            self._shut()
+
+    def _shut(self) -> None:
+        if self._socket is None:
+            return
+        try:
+            # Of the plain socket: SSLSocket.shutdown would pull the TLS state away under the reader.
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+        except OSError:
+            return
