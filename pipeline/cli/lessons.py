@@ -99,6 +99,8 @@ def lessons(ctx: click.Context, /, **_: Any) -> int:
         raise click.UsageError(f"Missing {missing} (or --resume RUN). `./pipeline.sh subjects` lists them.")
     from pipeline import app
 
+    if options.dry_run and options.resume:
+        raise click.UsageError("--dry-run shows the plan of a new course: give --subject and --level, not --resume.")
     if options.dry_run:
         return show_plan(app.plan(options), as_json=options.json)
     if options.resume:

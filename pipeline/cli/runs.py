@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -72,7 +73,7 @@ def list_runs(
     say(render(shown, verbose=verbose))
     if limit and len(shown) == limit and next(rows, None) is not None:
         say(f"\nThe newest {limit} are shown; --limit 0 shows all.")
-    for line in hints(shown):
+    for line in hints(shown, store):
         say(line)
 
 
@@ -136,19 +137,19 @@ def _steps(row: Row) -> str:
     return "-" if row.status == CORRUPT else f"{row.done}/{row.total}"
 
 
-def hints(rows: list[Row]) -> list[str]:
+def hints(rows: list[Row], store: str | None) -> list[str]:
     """The newest runs that can be gone on with, and how."""
     found = [row for row in rows if row.resumable and row.status != COMPLETED][:_HINTS]
     if not found:
         return []
-    return ["", "Go on with:", *(f"  {resume_command(row)}" for row in found)]
+    return ["", "Go on with:", *(f"  {resume_command(row, store)}" for row in found)]
 
 
-def resume_command(row: Row) -> str:
-    """The command that continues a run."""
-    if row.pipeline in ("", "lessons"):
-        return f"./pipeline.sh lessons --resume {row.run_id}"
-    return f"./pipeline.sh run FILE.py:NAME --resume {row.run_id}"
+def resume_command(row: Row, store: str | None) -> str:
+    """The command that continues a run of the store that was named, or of the default one."""
+    verb = "lessons" if row.pipeline in ("", "lessons") else "run FILE.py:NAME"
+    place = f" --store {shlex.quote(store)}" if store else ""
+    return f"./pipeline.sh {verb} --resume {row.run_id}{place}"
 
 
 def _nothing(status: frozenset[str] | None, subject: str | None, resumable: bool) -> str:

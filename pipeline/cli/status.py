@@ -43,9 +43,9 @@ def status(run: str, as_json: bool, store: str | None) -> None:
     state = state_of(place, head)
     steps = step_rows(place, state)
     if as_json:
-        say_json(status_json(row, state, steps))
+        say_json(status_json(row, state, steps, store))
         return
-    for line in status_lines(row, state, steps):
+    for line in status_lines(row, state, steps, store):
         say(line)
 
 
@@ -100,7 +100,7 @@ def nodes_of(store: Store, state: RunState) -> Sequence[str]:
     return [str(following)] if following else []
 
 
-def status_json(row: Row, state: RunState, steps: list[dict[str, Any]]) -> dict[str, Any]:
+def status_json(row: Row, state: RunState, steps: list[dict[str, Any]], store: str | None) -> dict[str, Any]:
     """The object of `status --json`."""
     total = state.total
     return {
@@ -122,11 +122,11 @@ def status_json(row: Row, state: RunState, steps: list[dict[str, Any]]) -> dict[
         "calls": total.calls,
         "error": state.error,
         "gaps": [dict(gap) for gap in state.gaps],
-        "resume_command": resume_command(row) if row.resumable else None,
+        "resume_command": resume_command(row, store) if row.resumable else None,
     }
 
 
-def status_lines(row: Row, state: RunState, steps: list[dict[str, Any]]) -> list[str]:
+def status_lines(row: Row, state: RunState, steps: list[dict[str, Any]], store: str | None) -> list[str]:
     """The same for people."""
     about = ", ".join(str(value) for value in state.params.values())
     lines = [heading(f"RUN {state.run_id}", f"{state.pipeline}: {about}" if about else state.pipeline)]
@@ -143,7 +143,7 @@ def status_lines(row: Row, state: RunState, steps: list[dict[str, Any]]) -> list
     if state.error:
         lines.append(f"Error:   {one_line(state.error.get('message', ''), _ERROR_WIDTH)}")
     if row.resumable:
-        lines.append(f"Go on:   {resume_command(row)}")
+        lines.append(f"Go on:   {resume_command(row, store)}")
     return lines
 
 

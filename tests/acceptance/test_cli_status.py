@@ -24,7 +24,7 @@ def test_status_shows_steps_costs_and_the_way_on(root: Path, cli: Cli) -> None:
     assert "publish · pending" in lines
     assert "Spent: $0.15 in 4 calls, 4,500 tokens" in lines
     assert any("$0.00 to at most $0.10" in line for line in lines)
-    assert f"Go on: ./pipeline.sh lessons --resume {run}" in lines
+    assert f"Go on: ./pipeline.sh lessons --resume {run} --store files:{root}" in lines
 
 
 def test_status_of_a_completed_run_offers_no_resume(root: Path, cli: Cli) -> None:
@@ -44,7 +44,7 @@ def test_status_json_holds_the_same(root: Path, cli: Cli) -> None:
     (data,) = cli("status", "latest", "--json").json()
     assert [step["status"] for step in data["steps"]] == ["completed", "completed", "failed", "pending"]
     assert (data["cost_usd"], data["possibly_usd"], data["calls"]) == (0.15, 0.1, 4)
-    assert data["resume_command"] == "./pipeline.sh lessons --resume 20260109_143022"
+    assert data["resume_command"] == f"./pipeline.sh lessons --resume 20260109_143022 --store files:{root}"
 
 
 @pytest.mark.parametrize(

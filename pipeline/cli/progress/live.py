@@ -23,6 +23,9 @@ _KEPT = frozenset(
      "step_failed", "task_failed", "note", "stopping", "leaving"}
 )  # fmt: skip
 
+#: After these there is nothing live to show; the process may be gone right after `leaving`.
+_LAST = frozenset({"step_completed", "step_failed", "leaving", "run_ended"})
+
 
 class Live:
     """The live part exists from the first step to the end of the run."""
@@ -36,15 +39,13 @@ class Live:
 
     def __call__(self, event: Event) -> None:
         self._tally.apply(event.type, event.data)
+        if event.type in _LAST:
+            self.close()
         if event.type == "step_started":
             self._print(lines_of(event.type, event.data, self._tally)[:1])
             self._start()
         elif event.type in _KEPT:
             self._print(lines_of(event.type, event.data, self._tally))
-        elif event.type == "run_ended":
-            self.close()
-        if event.type in ("step_completed", "step_failed"):
-            self.close()
 
     def close(self) -> None:
         """Take the live part off the screen; lines above it stay."""
