@@ -65,10 +65,9 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            event: yaml.AliasEvent = self.peek_event()  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(
-                problem=f"*{event.anchor}: aliases are not allowed", problem_mark=event.start_mark
-            )
+            event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+            problem = f"*{event.anchor}: aliases are not allowed"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
         node: yaml.Node | None = super().compose_node(parent, index)
         return node
 

@@ -68,11 +68,12 @@ def shape_problems(lesson: Lesson) -> list[str]:
     """Everything that is wrong between the fields of a lesson."""
     return [
         *_repeated_ids(lesson),
-        *_dangling_ids(lesson),
         *_kinds(lesson),
         *_counts(lesson),
         *_order(lesson),
         *_notes_and_time(lesson),
+        # Last: a missing part leaves many names dangling, and only the first faults are told.
+        *_dangling_ids(lesson),
     ]
 
 

@@ -1,0 +1,193 @@
+"""The four steps over the real engine: what they leave, what a failing lesson costs, what is published."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pipeline.clock import SystemClock
+from pipeline.cost.prices import PriceBook
+from pipeline.engine.engine import Engine, Setup
+from pipeline.engine.events import Emitter
+from pipeline.engine.result import RunResult
+from pipeline.errors import StepFailed
+from pipeline.lessons.catalogue import Catalogue
+from pipeline.lessons.critique import CRITERIA
+from pipeline.lessons.offline import answer
+from pipeline.lessons.pipeline import PIPELINE
+from pipeline.lessons.prompts import load_prompts
+from pipeline.llm.base import ModelInfo, Reply, Request
+from pipeline.publish.base import Bundle, Receipt
+from pipeline.store.memory import MemoryStore
+
+COURSE = Catalogue().course("maths", "n5")
+PINS = {"catalogue": COURSE.to_json(), **{f"prompt:{name}": text for name, text in load_prompts().items()}}
+
+
+class Shelf:
+    """A publisher that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.bundles: list[Bundle] = []
+        self.overwrite: list[bool] = []
+
+    def publish(self, bundle: Bundle, *, overwrite: bool = False) -> Receipt:
+        self.bundles.append(bundle)
+        self.overwrite.append(overwrite)
+        return Receipt(f"/shelf/{bundle.name}", "abc", 7)
+
+    def receipt(self, bundle_name: str, facts: Any) -> None:
+        raise AssertionError("the steps write no receipt")
+
+
+class Author:
+    """Answers like the offline author; `spoil` may change an answer, a critic is content."""
+
+    def __init__(self, spoil: Callable[[Request, Any], Any] = lambda request, value: value, author: str = "offline"):
+        self._spoil, self._author = spoil, author
+        self.asked: list[str] = []
+
+    def check(self) -> ModelInfo:
+        return ModelInfo("test-author", paid=False, author=self._author)
+
+    def complete(self, request: Request) -> Reply:
+        data = request.data
+        name = f"{data['kind']} {data.get('order') or data.get('entry', {}).get('order', '')}".strip()
+        self.asked.append(name)
+        value = self._content(data["lesson"]) if data["kind"] == "critic" else answer(data)
+        return Reply(json.dumps(self._spoil(request, value)), "end_turn")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    @staticmethod
+    def _content(lesson: dict[str, Any]) -> dict[str, Any]:
+        card = lesson["cards"][0]
+        row = {
+            "evidence": [{"id": card["id"], "quotation": " ".join(card["title"].split()[:12])}],
+            "finding": "it is there",
+            "missing": False,
+            "score": 5,
+            "fix": "",
+        }
+        rows = [{"criterion": key, **row} for key in CRITERIA]
+        return {"claims": [], "judgements": rows, "concerns": [], "verdict": "release"}
+
+
+class Bench:
+    """A store and a shelf, for runs and resumes of one test."""
+
+    def __init__(self, lessons: int) -> None:
+        self.lessons = lessons
+        self.clock = SystemClock()
+        self.store = MemoryStore(self.clock)
+        self.shelf = Shelf()
+
+    def run(self, author: Author, run_id: str = "", **options: Any) -> RunResult:
+        setup = Setup(self.store, self.clock, Emitter(self.clock, []), {"concurrency": 1, **options}, author)
+        setup.info, setup.services, setup.prices = author.check(), {"publisher": self.shelf}, PriceBook()
+        engine = Engine(PIPELINE.definition, setup)
+        if run_id:
+            return engine.resume(run_id)
+        identity = {"author": setup.info.author, "model": "test-author", "effort": None, "lessons": self.lessons}
+        return engine.start({"subject": "mathematics", "level": "national_5"}, identity=identity, pins=PINS)
+
+
+def test_pipeline_leaves_the_outputs_of_its_steps() -> None:
+    bench = Bench(2)
+    result = bench.run(Author())
+    assert result.status == "completed", result.error
+    assert result.outputs["seed"] == {"course_id": "course_c84775", "outcomes_created": 40}
+    assert result.outputs["sow"]["lesson_count"] == 2
+    assert len(result.outputs["sow"]["sow_document_id"]) == 64
+    assert result.outputs["lessons"] == {"total_lessons": 2, "completed": 2, "failed": 0, "skipped": 0}
+    assert result.outputs["publish"] == {"path": "course_c84775-draft", "content_hash": "abc", "files": 7}
+
+
+def test_pipeline_publishes_a_draft_of_the_offline_author_with_what_is_not_covered() -> None:
+    bench = Bench(2)
+    bench.run(Author())
+    bundle = bench.shelf.bundles[0]
+    assert (bundle.draft, bundle.about["author"], bundle.about["critic"]) == (True, "offline", None)
+    assert bundle.scheme["partial"]
+    covered = {ref for row in bundle.scheme["entries"] for ref in row["outcome_refs"]}
+    assert [out.id for out in COURSE.outcomes() if out.id not in covered] == bundle.scheme["not_covered"]
+    assert all(row["critic"] is None for row in bundle.lessons)
+
+
+def test_pipeline_publishes_a_models_course_with_scores_under_its_plain_name() -> None:
+    bench = Bench(1)
+    author = Author(author="model")
+    result = bench.run(author, overwrite=True)
+    assert result.status == "completed", result.error
+    assert author.asked == ["outline", "entry 1", "lesson 1", "critic 1"]
+    bundle = bench.shelf.bundles[0]
+    assert (bundle.name, bundle.draft, bundle.about["critic"]) == ("course_c84775", False, "test-author")
+    assert bundle.lessons[0]["critic"]["fidelity"] == 1.0
+    assert bench.shelf.overwrite == [True]
+
+
+def test_bundle_is_the_same_for_the_same_replies() -> None:
+    one, two = Bench(2), Bench(2)
+    one.run(Author())
+    two.run(Author())
+    assert len(one.shelf.bundles) == 1
+    assert one.shelf.bundles == two.shelf.bundles
+
+
+def spoil_second(request: Request, value: Any) -> Any:
+    return {**value, "title": "bad"} if request.data.get("entry", {}).get("order") == 2 else value
+
+
+def test_pipeline_one_failing_lesson_loses_no_other_and_resume_makes_only_that_one() -> None:
+    bench = Bench(3)
+    result = bench.run(Author(spoil_second))
+    assert result.status == "failed"
+    assert isinstance(result.error, StepFailed)
+    assert "lessons/2" in result.error.message
+    assert bench.shelf.bundles == []
+    again = Author()
+    result = bench.run(again, result.run_id)
+    assert result.status == "completed"
+    assert again.asked == ["lesson 2"]
+    assert result.outputs["lessons"] == {"total_lessons": 3, "completed": 3, "failed": 0, "skipped": 0}
+
+
+def test_pipeline_skip_failed_publishes_without_that_lesson_and_marks_it() -> None:
+    bench = Bench(3)
+    result = bench.run(Author(spoil_second), skip_failed=True)
+    assert result.status == "completed", result.error
+    assert result.outputs["lessons"] == {"total_lessons": 3, "completed": 2, "failed": 1, "skipped": 0}
+    bundle = bench.shelf.bundles[0]
+    assert [row["order"] for row in bundle.lessons] == [1, 3]
+    assert bundle.failed[0]["order"] == 2
+    assert bundle.failed[0]["label"] == bundle.scheme["entries"][1]["label"]
+    assert "title: String should have" in bundle.failed[0]["reason"]
+
+
+def test_pipeline_sample_stops_after_the_first_lessons_and_goes_on_from_there() -> None:
+    bench = Bench(3)
+    first = Author()
+    result = bench.run(first, sample=2)
+    assert (result.status, result.detail) == ("in_progress", "stopped_as_asked")
+    assert first.asked[-2:] == ["lesson 1", "lesson 2"]
+    rest = Author()
+    assert bench.run(rest, result.run_id).status == "completed"
+    assert rest.asked == ["lesson 3"]
+
+
+@pytest.mark.parametrize("label", ["outline", "entry"])
+def test_pipeline_scheme_that_stays_wrong_buys_no_lesson(label: str) -> None:
+    def spoil(request: Request, value: Any) -> Any:
+        if request.label != label:
+            return value
+        return {"entries": value["entries"][:1]} if label == "outline" else {**value, "order": 99}
+
+    bench, author = Bench(2), Author(spoil)
+    result = bench.run(author)
+    assert result.status == "failed"
+    assert not any(name.startswith("lesson") for name in author.asked)
+    assert sum(name.startswith(label) for name in author.asked) == (4 if label == "outline" else 8)
