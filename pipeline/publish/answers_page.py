@@ -171,6 +171,8 @@ def _answer(answer: Mapping[str, Any]) -> Html:
 def _list(name: str, lines: Sequence[str] | None) -> list[Html]:
     if not lines:
         return []
+    if len(lines) == 1:
+        return [el("p", el("strong", f"{name}: "), inline(lines[0]))]
     return [el("p", el("strong", f"{name}:")), el("ul", [el("li", inline(line)) for line in lines])]
 
 

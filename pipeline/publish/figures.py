@@ -100,13 +100,14 @@ def _grid_y(ticks: Sequence[float]) -> list[Html]:
 
 
 def _bars(rows: Sequence[Sequence[str]], points: Points) -> list[Html]:
-    ticks = _ticks(0.0, max(y for _, y in points))
+    ticks = _ticks(min(0.0, *(y for _, y in points)), max(y for _, y in points))
+    floor = _at(0.0, ticks, _BOTTOM, _TOP)
     wide = (_RIGHT - _LEFT) / len(points)
     out = _grid_y(ticks)
     room = int(wide / 8)
     for index, (_, value) in enumerate(points):
         x, y = _LEFT + (index + 0.2) * wide, _at(value, ticks, _BOTTOM, _TOP)
-        top, height = min(y, _BOTTOM), abs(_BOTTOM - y)
+        top, height = min(y, floor), abs(floor - y)
         out.append(
             el(
                 "rect",
@@ -114,8 +115,6 @@ def _bars(rows: Sequence[Sequence[str]], points: Points) -> list[Html]:
                 y=_n(top),
                 width=_n(0.6 * wide),
                 height=_n(height),
-                fill="currentColor",
-                fill_opacity="0.6",
             )
         )
         name = clean(rows[index][0])

@@ -10,8 +10,9 @@ from pipeline.publish.prose import words
 
 _PLAIN = re.compile(r"[^*/^()<>=]*\Z")
 _NAMES = {"pi": r"\pi ", "sin": r"\sin ", "cos": r"\cos ", "tan": r"\tan "}
+_NAME = re.compile(r"\b(?:pi|sin|cos|tan)\b")
 #: A product sign that school mathematics leaves out: before a letter, a root or a bracket.
-_SILENT = re.compile(r"\s*\*\s*(?=[A-Za-z(])")
+_SILENT = re.compile(r"\s*\*\s*(?=[A-Za-z(\\])")
 
 
 def shown(value: str) -> Html:
@@ -26,15 +27,14 @@ def shown(value: str) -> Html:
 
 def tex(value: str) -> str:
     """Calculator notation as TeX of the subset."""
-    out = _SILENT.sub("", value.replace("**", "^"))
+    out = _NAME.sub(lambda match: _NAMES[match[0]], value.replace("**", "^"))
+    out = _SILENT.sub("", out)
     out = out.replace("<=", r"\le ").replace(">=", r"\ge ").replace("*", r"\times ")
     out = _braced(out, r"sqrt\(", r"\sqrt{")
     out = _braced(out, r"\^\s*\(", "^{")
     out = re.sub(r"\^\s*(-?\w+(?:\.\d+)?)", r"^{\1}", out)
     fraction = re.fullmatch(r"\(?\s*(-?)\s*(\d+)\s*/\s*(\d+)\s*\)?", out)
-    if fraction:
-        return rf"{fraction[1]}\frac{{{fraction[2]}}}{{{fraction[3]}}}"
-    return re.sub(r"(?<![\\A-Za-z])(pi|sin|cos|tan)(?![A-Za-z])", lambda match: _NAMES[match[1]], out)
+    return rf"{fraction[1]}\frac{{{fraction[2]}}}{{{fraction[3]}}}" if fraction else out
 
 
 def _braced(value: str, opening: str, tex_opening: str) -> str:

@@ -1,0 +1,213 @@
+"""The parts of pages: prose, calculator notation, figures, colours."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import pipeline.publish
+from pipeline.publish import verified
+from pipeline.publish.figures import figure, squared_paper
+from pipeline.publish.index_page import _ranges as ranges
+from pipeline.publish.notation import shown, tex
+from pipeline.publish.prose import Terms, blocks, formula, inline, words
+from pipeline.publish.questions import room
+from tests import publishing
+from tests.pages import read
+
+_CSS = (Path(pipeline.publish.__file__).parent / "site.css").read_text()
+
+
+# --- prose ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "set_as"),
+    [
+        ("-4 degrees", "−4 degrees"),
+        ("it was -0.5", "it was −0.5"),
+        ("(-3, 4)", "(−3, 4)"),
+        ("pages 3-4 and A-4", "pages 3-4 and A-4"),
+        ("a well-known rule", "a well-known rule"),
+        ("12 cm long", "12\u202fcm long"),
+        ("5 m/s and 3 kg", "5\u202fm/s and 3\u202fkg"),
+        ("3 men", "3 men"),
+        ("£1,250.00", "£1,250.00"),
+        ("a < b & c", "a &lt; b &amp; c"),
+    ],
+)
+def test_words_are_set_like_print(typed: str, set_as: str) -> None:
+    assert words(typed) == set_as
+
+
+def test_blocks_makes_paragraphs_lists_and_formulas() -> None:
+    made = blocks("One.\n\nTwo:\n- a\n- b\n\n1. x\n2. y\n\nSo \\[x = 2\\] holds.")
+    shape = re.sub(r"<math.*?</math>", "M", made)
+    assert shape == (
+        "<p>One.</p><p>Two:</p><ul><li>a</li><li>b</li></ul><ol><li>x</li><li>y</li></ol>"
+        '<p>So </p><div class="maths">M</div><p> holds.</p>'
+    )
+
+
+def test_blocks_of_hostile_text_is_text() -> None:
+    assert "<script" not in blocks(publishing.HOSTILE)
+    assert blocks("") == ""
+
+
+def test_mathematics_that_cannot_be_set_is_shown_as_typed() -> None:
+    assert inline(r"so \(x^\) is") == "so <code>x^</code> is"
+    assert formula(r"\foo") == r"<p><code>\foo</code></p>"
+
+
+def test_a_long_formula_scrolls_in_a_labelled_place_that_takes_the_focus() -> None:
+    long = formula("a + b + c + d + e + f + g + h = 0")
+    assert 'tabindex="0"' in long
+    assert 'aria-label="Formula"' in long
+    assert "tabindex" not in formula("a = b")
+
+
+def test_terms_link_only_the_first_use_of_whole_words() -> None:
+    link = Terms([("surd", "w1"), ("root", "w2")])
+    made = link("Absurd surds, a surd and a Root")
+    assert made == (
+        'Absurd <a href="#w1" class="term"><dfn>surds</dfn></a>, a surd and a '
+        '<a href="#w2" class="term"><dfn>Root</dfn></a>'
+    )
+    assert link("another surd") == "another surd"
+
+
+def test_terms_with_signs_of_patterns_are_words_all_the_same() -> None:
+    assert Terms([("f(x)", "w1"), ("(", "w2")])("the value f(x) here").count("<dfn>f(x)</dfn>") == 1
+
+
+# --- calculator notation -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ("3*sqrt(2)", r"3\sqrt{2}"),
+        ("2^(-3)", "2^{-3}"),
+        ("x^2 - 9", "x^{2} - 9"),
+        ("(7/12)", r"\frac{7}{12}"),
+        ("-7/12", r"-\frac{7}{12}"),
+        ("4*15", r"4\times 15"),
+        ("sqrt(x^(2)+1)", r"\sqrt{x^{2}+1}"),
+        ("2*pi*r", r"2\pi r"),
+        ("x <= 3", r"x \le  3"),
+        ("a**2", "a^{2}"),
+    ],
+)
+def test_notation_becomes_tex(value: str, wanted: str) -> None:
+    assert tex(value) == wanted
+    assert shown(value).startswith("<math")
+
+
+@pytest.mark.parametrize("value", ["60", "-3.5", "Monday", "sqrt(", "2^", '3*"<b>', "((((*"])
+def test_notation_that_is_no_expression_stays_text(value: str) -> None:
+    assert "<b>" not in shown(value)
+    assert shown(value) == words(value) or shown(value).startswith("<math")
+
+
+# --- figures -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", publishing.figures(), ids=lambda data: str(data["kind"]))
+def test_figure_always_stands_with_its_data(data: publishing.Json) -> None:
+    tree = read(figure(data, "f").encode())
+    cells = [cell.text for cell in tree.one("tbody").all("th", "td")]
+    assert len(cells) == sum(len(row) for row in data["rows"])
+    assert len(list(tree.all("svg"))) == (data["kind"] != "triangle")
+
+
+def test_bar_chart_draws_bars_in_proportion_from_zero() -> None:
+    data = {**publishing.figures()[0], "rows": [["a", "10"], ["b", "-5"], ["c", "£20"]]}
+    bars = [bar.attributes for bar in read(figure(data, "f").encode()).all("rect")]
+    heights = [float(bar["height"]) for bar in bars]
+    assert heights[0] == pytest.approx(2 * heights[1], rel=0.01)
+    assert heights[2] == pytest.approx(2 * heights[0], rel=0.01)
+    assert float(bars[0]["y"]) + heights[0] == pytest.approx(float(bars[1]["y"]), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "rows", [[["a", "many"], ["b", "2"]], [["a", "1"]], [["1"], ["2"]], [[str(n), "1"] for n in range(30)]]
+)
+def test_figure_whose_data_are_not_numbers_is_a_table_only(rows: list[list[str]]) -> None:
+    made = figure({**publishing.figures()[0], "rows": rows}, "f")
+    assert "<svg" not in made
+    assert "<table" in made
+
+
+@pytest.mark.parametrize(
+    "rows", [[["1", "5"], ["2", "5"]], [["3", "0"], ["3", "0"]], [["0.001", "1"], ["0.002", "1000000"]]]
+)
+def test_plot_of_awkward_numbers_stays_inside_its_frame(rows: list[list[str]]) -> None:
+    tree = read(figure({**publishing.figures()[1], "rows": rows}, "f").encode())
+    for spot in tree.all("circle"):
+        assert 0 <= float(spot.attributes["cx"]) <= 340
+        assert 0 <= float(spot.attributes["cy"]) <= 240
+
+
+def test_room_for_an_answer_grows_with_its_marks() -> None:
+    assert [room(n, "Find x.").count(f"m{n}") for n in (1, 2, 3, 6)] == [0, 0, 1, 1]
+    assert "m6" in room(9, "Find x.")
+    assert squared_paper() in room(2, "Sketch the graph.")
+
+
+def test_ranges_join_neighbours() -> None:
+    assert ranges([1, 2, 3, 5, 8, 9]) == "1–3, 5, 8–9"
+    assert ranges([4]) == "4"
+
+
+def test_every_kind_of_answer_has_a_sentence_on_its_check() -> None:
+    found = {answer["kind"]: verified.verified(answer) for answer in publishing.answers()}
+    assert set(found.values()) <= set(verified.SENTENCES)
+    assert found["numeric"] == verified.COMPUTED
+    assert found["short_text"] == verified.NOBODY
+    assert found["structured"] == verified.PARTLY
+    assert found["mcq"] == verified.NOBODY
+
+
+# --- colours -------------------------------------------------------------------------------------
+
+
+def tokens(dark: bool) -> dict[str, str]:
+    light, _, rest = _CSS.partition("@media (prefers-color-scheme: dark)")
+    found = dict(re.findall(r"--([a-z-]+): (#[0-9A-F]{6})", light))
+    if dark:
+        found.update(re.findall(r"--([a-z-]+): (#[0-9A-F]{6})", rest.partition("}")[0]))
+    return found
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    bright, dim = sorted((luminance(one), luminance(other)), reverse=True)
+    return (bright + 0.05) / (dim + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_colours_keep_their_contrast(dark: bool) -> None:
+    colours = tokens(dark)
+    for ground in ("paper", "surface", "tint"):
+        for text in ("ink", "muted", "accent", "green", "rust", "plum"):
+            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+        assert contrast(colours["edge"], colours[ground]) >= 3, ground
+    assert contrast(colours["warn"], colours["warn-bg"]) >= 4.5
+    assert contrast(colours["focus-ink"], colours["focus"]) >= 4.5
+
+
+def test_dark_differs_from_light() -> None:
+    assert tokens(dark=True)["paper"] == "#13171C"
+    assert tokens(dark=False)["paper"] == "#FBFAF6"
+
+
+def test_style_fetches_nothing_and_never_makes_mathematics_a_block() -> None:
+    assert not re.search(r"url\(|@import|@font-face|https?:", _CSS)
+    assert not re.search(r"math[^{}]*\{[^}]*display\s*:", _CSS)
