@@ -58,7 +58,7 @@ def _by_value(where: str, answer: Mcq) -> Iterator[Fault]:
         if shown := _misprint(option):
             yield Fault(f"{where}.options.{index}", shown, "a text that shows the option's value")
     key = answer.options[answer.key]
-    if _has_value(key.expression) and _has_value(key.method) and not _equal(key.method, key.expression):
+    if _has_value(key.expression) and _has_value(key.method) and not _gives(key.method, key.expression):
         yield Fault(f"{where}.key", f"{key.method} does not give {key.text}", "the right option as key")
 
 
@@ -76,6 +76,20 @@ def _equal(left: str, right: str) -> bool:
         return equal_expressions(left, right, _letters(left, right))
     except UndefinedValue:
         return False
+
+
+def _gives(method: str, value: str) -> bool:
+    """Say whether a calculation gives a value: equal, or equal once rounded to the places the value shows."""
+    if _equal(method, value):
+        return True
+    if _letters(method, value) or "." not in value:
+        return False
+    try:
+        shown = read_printed(value)
+    except EvaluationError:
+        return False
+    half = Fraction(1, 2 * 10 ** len(value.rpartition(".")[2]))
+    return abs(Fraction(as_decimal(evaluate(method))) - shown) <= half
 
 
 def _misprint(option: Option) -> str | None:

@@ -12,18 +12,16 @@ from pipeline.lessons.schemas import Item, QuestionCard
 
 #: Command words that ask for one thing only.
 _ONE_MARK = re.compile(r"^\W*(?:state|name|write down)\b(?!.{0,80}\b(?:and|two|three|both)\b)", re.IGNORECASE)
-#: Base units and what they are called in a question.
-_CALLED: Mapping[str, str] = {
-    "£": "£|pound", "p": r"\bp\b|\d ?p\b|pence", "%": r"%|per ?cent",
-    "°": r"°|\^\\circ|\^\{\\circ\}|degree|bearing|angle",
-    "mm": "mm|millimetre", "cm": "cm|centimetre", "m": r"\bm\b|\dm\b|metre", "km": "km|kilometre", "mile": "mile",
-    "g": r"\bg\b|\dg\b|gram", "kg": "kg|kilogram", "t": r"\bt\b|tonne", "ml": r"\bml\b|\dml\b|millilitre",
-    "l": r"\bl\b|\dl\b|litre", "s": r"\bs\b|\ds\b|second", "min": r"\bmin|minute", "h": r"\bh\b|hour", "day": "day",
-    "week": "week", "month": "month", "year": "year", "°C": "°C|celsius", "K": r"\bK\b|kelvin", "N": r"\bN\b|newton",
-    "J": r"\bJ\b|joule", "W": r"\bW\b|watt", "V": r"\bV\b|volt", "A": r"\bA\b|amp", "Ω": "Ω|Omega|ohm",
-    "C": r"\bC\b|coulomb", "F": r"\bF\b|farad", "Hz": "hz|hertz", "Pa": r"\bPa\b|pascal", "eV": "eV|electronvolt",
-    "square units": "unit", "units": "unit", "cubic units": "unit", "people": "people", "€": "€|euro",
-    "T": r"\bT\b|tesla", "Bq": "Bq|becquerel", "Sv": "Sv|sievert", "Gy": "Gy|gray",
+#: Units and the words for them; the symbol itself always counts, for units of the metric system also with a prefix.
+_CALLED: Mapping[str, tuple[str, ...]] = {
+    "£": ("pound",), "p": ("pence", "penny"), "%": ("per cent", "percent"), "°": ("circ", "degree", "bearing", "angle"),
+    "mm": ("millimetre",), "cm": ("centimetre",), "m": ("metre",), "km": ("kilometre",), "mile": ("mile",),
+    "g": ("gram",), "kg": ("kilogram",), "t": ("tonne",), "ml": ("millilitre",), "l": ("litre",), "s": ("second",),
+    "min": ("minute",), "h": ("hour",), "day": ("day",), "week": ("week",), "month": ("month",), "year": ("year",),
+    "°C": ("celsius",), "K": ("kelvin",), "N": ("newton",), "J": ("joule",), "W": ("watt",), "V": ("volt",),
+    "A": ("amp",), "Ω": ("ohm", "omega"), "C": ("coulomb",), "F": ("farad",), "Hz": ("hertz",), "Pa": ("pascal",),
+    "eV": ("electronvolt",), "T": ("tesla",), "Bq": ("becquerel",), "Sv": ("sievert",), "Gy": ("gray",),
+    "unit": ("unit",), "people": ("people",), "€": ("euro",), "mph": ("miles per hour",),
 }  # fmt: skip
 _PREFIXES = ("f", "p", "n", "μ", "µ", "m", "k", "M", "G", "T")
 _PREFIXED = frozenset({"m", "g", "s", "N", "J", "W", "V", "A", "Ω", "C", "F", "Hz", "Pa", "eV", "T", "Bq", "Sv", "Gy"})
@@ -79,7 +77,7 @@ def units(case: Case) -> Iterator[Fault]:
             continue
         if answer.unit == "£" and not _MONEY.fullmatch(answer.value):
             yield Fault(f"{where}.answer.value", f"£{answer.value}", "whole pounds or two decimal places")
-        if not any(re.search(_CALLED[base], answer.shown, re.IGNORECASE) for base in bases):
+        if not any(_said(base, answer.shown) for base in bases):
             yield Fault(f"{where}.answer.shown", f"{answer.shown} without {answer.unit}", "the answer with its unit")
         if not isinstance(answer, Science) and not _asked(item, bases):
             yield Fault(f"{where}.stem", f"{answer.unit} is neither given nor asked for", "the unit in the question")
@@ -89,6 +87,7 @@ def _bases(unit: str) -> list[str] | None:
     """Return the base units of "cm^2", "m/s", "kW h"; None where one is unknown."""
     if unit in _CALLED:
         return [unit]
+    unit = unit.removeprefix("square ").removeprefix("cubic ")
     found = []
     for factor in _FACTOR.split(unit.replace(" per ", "/")):
         base = _POWER.sub("", factor)
@@ -108,4 +107,14 @@ def _asked(item: Item, bases: list[str]) -> bool:
     if isinstance(item.answer, Structured):
         said += [part.prompt for part in item.answer.parts]
     text = " ".join(said)
-    return "unit" in text.lower() or all(re.search(_CALLED[base], text, re.IGNORECASE) for base in bases)
+    return "unit" in text.lower() or all(_said(base, text) for base in bases)
+
+
+def _said(base: str, text: str) -> bool:
+    """Say whether a text names a unit, by its symbol or in words."""
+    lower = text.lower()
+    if any(word in lower for word in _CALLED[base]):
+        return True
+    prefix = f"[{''.join(_PREFIXES)}]?" if base in _PREFIXED else ""
+    # Not a word boundary: in m² the power belongs to the word for a regular expression.
+    return re.search(rf"(?<![A-Za-z]){prefix}{re.escape(base)}(?![A-Za-z])", text) is not None

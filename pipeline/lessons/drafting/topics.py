@@ -8,10 +8,17 @@ from typing import Any
 
 from pipeline.lessons.drafting.course import Outcome, outcomes
 from pipeline.lessons.drafting.frames import frame
+from pipeline.lessons.drafting.maths import percentages, rounding, surds
 from pipeline.lessons.drafting.parts import Topic
 
-#: (course id, outcome id) -> maker of a written topic.
-WRITTEN: Mapping[tuple[str, str], Callable[[Outcome], Topic]] = {}
+_MATHS = "course_c84775"
+#: (course id, outcome id) -> maker of a written topic, whose points are those of the catalogue, in order.
+WRITTEN: Mapping[tuple[str, str], Callable[[], Topic]] = {
+    (_MATHS, "num.surds"): surds.topic,
+    (_MATHS, "num.rounding"): rounding.topic,
+    (_MATHS, "num.reverse_percent"): percentages.reverse,
+    (_MATHS, "num.appreciation"): percentages.appreciation,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,7 @@ def _part(course_id: str, outcome: Outcome, wanted: set[str]) -> Part:
         chosen = frozenset(point.id for point in outcome.points[:1])
     make = WRITTEN.get((course_id, outcome.id))
     if make is not None:
-        return Part(outcome, tuple(point.id for point in outcome.points), make(outcome), chosen)
+        return Part(outcome, tuple(point.id for point in outcome.points), make(), chosen)
     # A frame is made for the wanted points only, so that its text speaks of nothing else.
     points = tuple(point for point in outcome.points if point.id in chosen)
     narrow = Outcome(outcome.id, outcome.title, outcome.group, points, outcome.cross_cutting)
