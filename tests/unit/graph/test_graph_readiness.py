@@ -222,6 +222,16 @@ def test_joins_that_wait_for_each_other_let_the_oldest_token_go() -> None:
     assert paths(walk.offered(idle=True)) == ["a#1"]
 
 
+def test_join_that_can_still_be_fed_waits_while_another_is_let_go() -> None:
+    shape = graph("sjkz", "sj", "sk", "sz:never", "zj", "jk", every="jk")
+    walk = Walk(shape)
+    (first,) = walk.offered()
+    walk.begin(first)
+    walk.end(first)
+    assert paths(walk.offered(idle=True)) == ["j#1"]
+    assert walk.run() == ["s#1", "j#1", "k#1"]
+
+
 def test_joins_that_wait_for_each_other_stay_where_a_failure_holds_both() -> None:
     shape = graph("suvaxbyf", "su", "sv", "sf", "fa", "fb", "ua", "vb", "ax", "xb", "by", "ya", every="ab")
     walk = Walk(shape, says(f="fail"))

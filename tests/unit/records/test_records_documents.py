@@ -197,6 +197,19 @@ def test_head_names_later_visits() -> None:
     assert [step["step"] for step in head(tape)["completed_steps"]] == ["write", "write#2"]
 
 
+def test_head_lists_steps_in_order_of_their_ends() -> None:
+    tape = Tape()
+    tape.start("a#1", (("", ""),))
+    tape.complete("a#1", ["a->b", "a->c"])
+    tape.start("b#1", [["a->b", "a#1"]])
+    tape.start("c#1", [["a->c", "a#1"]])
+    tape.complete("c#1")
+    tape.complete("b#1")
+    document = head(tape)
+    assert [step["step"] for step in document["completed_steps"]] == ["a", "c", "b"]
+    assert document["last_completed_step"] == "b"
+
+
 def test_head_keeps_large_outputs_as_references() -> None:
     tape = Tape()
     tape.start("seed#1", (("", ""),))
@@ -281,6 +294,12 @@ def test_snapshot_stands_behind_the_documents_last_step() -> None:
     )
     assert state.reported == {"cost_usd": 1.85, "total_tokens": 23654}
     assert state.total.usd == 0
+
+
+def test_snapshot_does_not_change_the_parameters_the_run_was_started_with() -> None:
+    tape = Tape(params={"subject": "physics", "sample": 2})
+    tape.put(kinds.Snapshot(ORIGINAL))
+    assert tape.state.params == {"subject": "physics", "level": "national_5", "sample": 2}
 
 
 def test_snapshot_head_shows_the_imported_cost_and_steps_as_they_came() -> None:

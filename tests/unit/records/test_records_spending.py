@@ -191,6 +191,14 @@ def test_reply_that_comes_after_its_attempt_closed_is_wasted_and_not_remembered(
     assert tape.state.memo == {}
 
 
+def test_call_of_an_attempt_that_is_closed_is_not_remembered(tape: Tape) -> None:
+    tape.failed(PATH, "k")
+    tape.call(PATH, "k", attempt=1)
+    assert tape.state.memo == {}
+    tape.call(PATH, "k", attempt=2)
+    assert list(tape.state.memo) == [(PATH, "k", 2)]
+
+
 def test_reply_whose_start_was_lost_still_counts_its_money(tape: Tape) -> None:
     tape.put(kinds.Gap(3, 3, reason="crc"))
     tape.reply(99, "0.25")
