@@ -1,0 +1,57 @@
+"""Starts the program many times at the price of one: everything is imported, then each start is a fork.
+
+Reads one JSON object a line ({"argv", "env", "log"}) and answers {"pid"}; when that process has ended,
+{"pid", "status"} (exit code, or minus the signal). One process at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+
+sys.path[0] = str(Path(__file__).resolve().parents[2])
+
+import anthropic  # noqa: E402
+import genai_prices.data  # noqa: E402
+
+import pipeline.lessons.pipeline  # noqa: E402
+import pipeline.llm.anthropic  # noqa: E402
+import pipeline.publish.folder  # noqa: E402
+from pipeline.cli.main import main  # noqa: E402
+
+_WARM = (anthropic, genai_prices.data, pipeline.lessons.pipeline, pipeline.llm.anthropic, pipeline.publish.folder)
+
+
+def child(order: dict[str, object]) -> None:
+    """What a start does in its own process; never returns."""
+    code = 70
+    try:
+        log = os.open(str(order["log"]), os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+        for number in (1, 2):
+            os.dup2(log, number)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.environ.update(order["env"])  # type: ignore[arg-type]
+        code = main([str(word) for word in order["argv"]])  # type: ignore[attr-defined]
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+def tell(**facts: int) -> None:
+    sys.stdout.write(json.dumps(facts) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        started = os.fork()
+        if started == 0:
+            child(json.loads(line))
+        tell(pid=started)
+        _, status = os.waitpid(started, 0)
+        tell(pid=started, status=os.waitstatus_to_exitcode(status))
