@@ -25,6 +25,7 @@ if __package__ in (None, ""):
 
 from tests.servers.api_rules import Invalid, check_count, check_headers, check_message
 from tests.servers.bill import Bill, Counted, Entry, PromptCache, blocks, body_hash, tokens_of
+from tests.servers.lessons import answer, is_correction, task_data
 from tests.servers.mishaps import STATUSES, STREAM, Mishap, Plan
 
 #: The answer to a body; the second argument is a fault of the content to build in, or "".
@@ -180,7 +181,8 @@ class _Handler(BaseHTTPRequestHandler):
         entry = bill.open(body, digest, _label(body))
         self._number = entry.number
         try:
-            mishap = owner.plan.draw(entry.number, _question(body), digest, entry.label)
+            correction = bool(entry.label) and is_correction(body)
+            mishap = owner.plan.draw(entry.number, _question(body), digest, entry.label, correction)
             entry.fault = mishap.kind if mishap else ""
             counted = owner.cache.count(body)
             owner.stopping.wait(owner.latency)
@@ -342,8 +344,6 @@ def _question(body: Mapping[str, Any]) -> str:
 
 def _label(body: Mapping[str, Any]) -> str:
     """The kind of call, where the request carries task data."""
-    from tests.servers.lessons import task_data
-
     return str(task_data(body).get("kind", ""))
 
 
@@ -358,8 +358,6 @@ def main(arguments: list[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     responder: Responder = echo
     if asked.lessons:
-        from tests.servers.lessons import answer
-
         responder = answer
     server = BillingServer(
         plan=Plan(asked.faults, asked.seed), responder=responder, port=asked.port, latency=asked.latency

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from pipeline.lessons.critique import CRITERIA
 from pipeline.lessons.offline import OfflineAuthor
+from pipeline.lessons.prompts import load_prompts
 from pipeline.llm.base import Message, Request
 from tests.servers.bill import blocks
 
@@ -35,6 +37,16 @@ def task_data(body: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+@cache
+def _correction_mark() -> str:
+    return load_prompts()["revision"].partition("\n")[0]
+
+
+def is_correction(body: Mapping[str, Any]) -> bool:
+    """The request says what was wrong with an earlier answer."""
+    return _correction_mark() in "".join(block["text"] for block in blocks(body["messages"][-1]["content"]))
 
 
 def answer(body: Mapping[str, Any], fault: str) -> str:

@@ -5,7 +5,9 @@
 
 Faults of the transport are drawn by request number. Faults of the content are drawn by what was
 asked, so that the same question has the same answer however often and in whatever order it is put:
-a run that was killed and resumed must publish the same bytes.
+a run that was killed and resumed must publish the same bytes. So a question that is refused is
+refused for good, and a question that asks for a correction gets it: asked a third time, it may be
+word for word the second.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ STATUSES: dict[str, tuple[int, str, str | None, str | None, str]] = {
 STREAM = frozenset({"drop", "cut", "silent", "stall", "malformed", "error_event"})
 #: truncated: stops at max_tokens. refusal. invalid: not JSON. The rest is made by the responder.
 CONTENT = frozenset({"truncated", "refusal", "invalid", "offplan", "wrong", "lowscore", "passlow"})
+#: Faults of the content that the product answers by asking for a correction.
+CORRECTED = CONTENT - {"truncated", "refusal"}
 #: Kinds of call that a fault of the content makes sense for; others: all.
 FITTING = {
     "offplan": frozenset({"outline", "entry", "lesson"}),
@@ -90,10 +94,11 @@ class Plan:
         with self._lock:
             self._queue.extend(Mishap(item) if isinstance(item, str) else item for item in mishaps)
 
-    def draw(self, number: int, question: str, asked: str, label: str = "") -> Mishap | None:
+    def draw(self, number: int, question: str, asked: str, label: str = "", correction: bool = False) -> Mishap | None:
         """The fault of a request.
 
-        `question`: what was asked, without its token limit; `asked`: the whole body's hash; `label`: kind of call.
+        `question`: what was asked, without its token limit; `asked`: the whole body's hash; `label`: kind
+        of call; `correction`: it asks for another version of an answer that was not accepted.
         """
         with self._lock:
             if self._queue:
@@ -101,7 +106,7 @@ class Plan:
         if number in self._numbers:
             return Mishap(self._numbers[number])
         for kind, share in self._shares:
-            if label not in FITTING.get(kind, {label}):
+            if label not in FITTING.get(kind, {label}) or (correction and kind in CORRECTED):
                 continue
             source = asked if kind == "truncated" else question if kind in CONTENT else str(number)
             if self._chance(kind, source) < share:

@@ -19,6 +19,7 @@ from pipeline.llm.anthropic import AnthropicModel
 from pipeline.llm.base import Request
 from tests.servers.billing import BillingServer
 from tests.servers.lessons import OFF_PLAN, WRONG_VALUE, answer
+from tests.servers.mishaps import Plan
 
 Ask = Callable[[Request], dict[str, Any]]
 LESSONS = 6
@@ -86,6 +87,15 @@ def test_revised_lesson_differs_each_time_so_that_its_critic_is_asked_anew(
         versions.append(ask(asks.lesson(entries, 1, Draft(versions[-1], ["Explain more slowly."]))))
     assert len({json.dumps(version) for version in versions}) == 4
     assert all(Lesson.model_validate(version) for version in versions)
+
+
+def test_correction_that_is_asked_for_is_given(server: BillingServer, asks: Asks, ask: Ask) -> None:
+    plan = make_plan(asks.course, LESSONS)
+    server.plan = Plan("invalid=1")
+    with pytest.raises(ValueError, match=r"line 1"):
+        ask(asks.outline(plan))
+    for _ in range(2):
+        assert len(ask(asks.outline(plan, Draft(None, ["It is no JSON."])))["entries"]) == LESSONS
 
 
 def test_faults_of_the_content_are_built_in(server: BillingServer, asks: Asks, ask: Ask) -> None:
