@@ -182,6 +182,28 @@ def explainer() -> Json:
     }
 
 
+def modelling() -> Json:
+    return {
+        "kind": "modelling",
+        "id": "model_1",
+        "title": "One surd, step by step",
+        "minutes": 8,
+        "cycle": 1,
+        "examples": [
+            {
+                "id": "e1",
+                "problem": r"Simplify \(\sqrt{75}\).",
+                "answer": r"\(5\sqrt{3}\)",
+                "steps": [
+                    step("Find the largest square that divides 75.", r"\(75 = 25 \times 3\)", "75 = 25*3"),
+                    step("Split the root.", r"\(\sqrt{75} = \sqrt{25} \times \sqrt{3}\)"),
+                    step("Take the root of 25.", r"\(\sqrt{75} = 5\sqrt{3}\)"),
+                ],
+            }
+        ],
+    }
+
+
 def lesson(order: int = 1, title: str = "Simplifying surds with square factors") -> Json:
     """A teach lesson that holds every kind of card, answer and figure."""
     made = answers()
@@ -219,13 +241,7 @@ def lesson(order: int = 1, title: str = "Simplifying surds with square factors")
         "cards": [
             question_card("starter", "start", "What you know", 5, [item(f"s{n}", a) for n, a in enumerate(made[:3])]),
             explainer(),
-            {"kind": "modelling", "id": "model_1", "title": "One surd, step by step", "minutes": 8, "cycle": 1,
-             "examples": [
-                 {"id": "e1", "problem": r"Simplify \(\sqrt{75}\).", "answer": r"\(5\sqrt{3}\)", "steps": [
-                     step("Find the largest square that divides 75.", r"\(75 = 25 \times 3\)", "75 = 25*3"),
-                     step("Split the root.", r"\(\sqrt{75} = \sqrt{25} \times \sqrt{3}\)"),
-                     step("Take the root of 25.", r"\(\sqrt{75} = 5\sqrt{3}\)"),
-                 ]}]},
+            modelling(),
             question_card("check", "check_1", "Does it make sense", 5, [item("c1", made[11]), item("c2", made[12])], 1),
             question_card("guided_practice", "practice", "Practise with help", 17, practice),
             question_card("exit_ticket", "exit", "Before you go", 5, [item("x1", made[13]), item("x2", made[0])], 0, [

@@ -9,10 +9,9 @@ from pipeline.publish.html import Html
 from pipeline.publish.prose import words
 
 _PLAIN = re.compile(r"[^*/^()<>=]*\Z")
-_NAMES = {"pi": r"\pi ", "sin": r"\sin ", "cos": r"\cos ", "tan": r"\tan "}
 _NAME = re.compile(r"\b(?:pi|sin|cos|tan)\b")
 #: A product sign that school mathematics leaves out: before a letter, a root or a bracket.
-_SILENT = re.compile(r"\s*\*\s*(?=[A-Za-z(\\])")
+_SILENT = re.compile(r"\s*\*\s*(?=[A-Za-z({])")
 
 
 def shown(value: str) -> Html:
@@ -27,7 +26,7 @@ def shown(value: str) -> Html:
 
 def tex(value: str) -> str:
     """Calculator notation as TeX of the subset."""
-    out = _NAME.sub(lambda match: _NAMES[match[0]], value.replace("**", "^"))
+    out = _NAME.sub(lambda match: f"{{\\{match[0]}}}", value.replace("**", "^"))
     out = _SILENT.sub("", out)
     out = out.replace("<=", r"\le ").replace(">=", r"\ge ").replace("*", r"\times ")
     out = _braced(out, r"sqrt\(", r"\sqrt{")

@@ -95,7 +95,7 @@ def test_terms_with_signs_of_patterns_are_words_all_the_same() -> None:
         ("-7/12", r"-\frac{7}{12}"),
         ("4*15", r"4\times 15"),
         ("sqrt(x^(2)+1)", r"\sqrt{x^{2}+1}"),
-        ("2*pi*r", r"2\pi r"),
+        ("2*pi*r", r"2{\pi}r"),
         ("x <= 3", r"x \le  3"),
         ("a**2", "a^{2}"),
     ],
