@@ -1,0 +1,323 @@
+"""Speed and size of the core, as ratios in one run against a bare append on the same disk.
+
+    python tests/benchmarks/bench.py [NAME ...]
+
+Prints one line a figure: name, measured, goal, ok or MISSED. No test; nothing fails by it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+sys.path[0] = str(Path(__file__).resolve().parents[2])
+
+from pipeline.clock import SystemClock  # noqa: E402
+from pipeline.engine.pipeline import Pipeline  # noqa: E402
+from pipeline.engine.step import StepContext, step  # noqa: E402
+from pipeline.store.disk import Disk  # noqa: E402
+from pipeline.store.files import FileStore  # noqa: E402
+from pipeline.store.memory import MemoryStore  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+CLOCK = SystemClock()
+
+
+def say(name: str, measured: float, goal: float, unit: str = "") -> None:
+    """One figure; smaller is better."""
+    verdict = "ok" if measured <= goal else "MISSED"
+    print(f"{name:58} {measured:10.3f} {unit:3} goal {goal:8.3f}  {verdict}")
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    path = Path(tempfile.mkdtemp(prefix=".bench-", dir=ROOT / "devops"))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+def bare_appends(home: Path, count: int, size: int = 300) -> list[float]:
+    """Seconds of `count` appends, each with its own fdatasync: what nothing durable can beat."""
+    fd = os.open(home / "bare", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+    times = []
+    for _ in range(count):
+        begun = time.perf_counter()
+        os.write(fd, b"x" * size)
+        os.fdatasync(fd)
+        times.append(time.perf_counter() - begun)
+    os.close(fd)
+    os.unlink(home / "bare")
+    return times
+
+
+def chain(count: int, times: list[float], body: Callable[[int], Any] = lambda n: {"n": n}) -> Pipeline:
+    def make(number: int) -> Any:
+        def run(ctx: StepContext) -> Any:
+            times.append(time.perf_counter())
+            return body(number)
+
+        return step(f"s{number}")(run)
+
+    return Pipeline("bench", [make(number) for number in range(count)])
+
+
+def gaps(times: list[float]) -> list[float]:
+    return [after - before for before, after in zip(times, times[1:], strict=False)]
+
+
+def tenths(values: list[float]) -> float:
+    tenth = max(len(values) // 10, 1)
+    return statistics.median(values[-tenth:]) / statistics.median(values[:tenth])
+
+
+class CountingDisk(Disk):
+    """Counts syncs and the time they take; may slow them."""
+
+    def __init__(self, slow: float = 0.0) -> None:
+        super().__init__()
+        self.syncs, self.seconds, self._slow = 0, 0.0, slow
+
+    def sync(self, fd: int) -> None:
+        begun = time.perf_counter()
+        if self._slow:
+            time.sleep(self._slow)
+        super().sync(fd)
+        self.syncs += 1
+        self.seconds += time.perf_counter() - begun
+
+
+def steps() -> None:
+    """A no-op step, durable, against a bare append of 300 bytes."""
+    for count in (100, 1000, 10_000):
+        with folder() as home:
+            times: list[float] = []
+            disk = CountingDisk()
+            pipeline = chain(count, times)
+            bare = bare_appends(home, count)
+            pipeline.run(store=FileStore(home / "s", CLOCK, disk=disk))
+            after = bare_appends(home, count)
+            made = gaps(times)
+            base = statistics.median(bare + after)
+            say(f"no-op step / bare append, p50, {count} steps", statistics.median(made) / base, 2.0, "x")
+            if count >= 1000:
+                say(f"  last tenth / first tenth, over the bare one, {count}", tenths(made) / tenths(after), 1.2, "x")
+            say(f"  syncs a step, {count}", (disk.syncs - 20) / count, 1.0)
+
+
+def four_steps() -> None:
+    """An empty run of four steps against its own syncs."""
+    ratios = []
+    for _ in range(15):
+        with folder() as home:
+            disk = CountingDisk()
+            pipeline = chain(4, [])
+            begun = time.perf_counter()
+            pipeline.run(store=FileStore(home / "s", CLOCK, disk=disk))
+            ratios.append((time.perf_counter() - begun) / disk.seconds)
+    say("empty four-step run / its own syncs, median", statistics.median(ratios), 5.0, "x")
+
+
+def sizes() -> None:
+    """What 1,000 steps of 210 bytes leave on disk; a 5 MB value."""
+    with folder() as home:
+        run = chain(1000, [], lambda n: {"text": "x" * 200}).run(store=FileStore(home / "s", CLOCK))
+        place = home / "s" / run.run_id
+        total = sum((place / name).stat().st_size for name in ("journal.jsonl", "checkpoint.json"))
+        say("1,000 steps of 210 B: journal + head", total / 1e6, 1.2, "MB")
+    with folder() as home:
+        times: list[float] = []
+        big = os.urandom(2_500_000).hex()
+        run = chain(400, times, lambda n: {"v": big} if n == 200 else {"n": n}).run(store=FileStore(home / "s", CLOCK))
+        made = gaps(times)
+        before, later = statistics.median(made[50:199]), statistics.median(made[220:])
+        say("steps after a 5 MB value / before it", later / before, 1.2, "x")
+        say("  journal with a 5 MB value", (home / "s" / run.run_id / "journal.jsonl").stat().st_size / 1e6, 0.5, "MB")
+
+
+def all_to_all() -> None:
+    """30 layers of 30 nodes, each with every node of the layer before."""
+    names = [[f"n{layer}_{place}" for place in range(30)] for layer in range(30)]
+    edges = [("start", name) for name in names[0]]
+    edges += [(a, b) for first, second in zip(names, names[1:], strict=False) for a in first for b in second]
+    joins = {name: "all" for layer in names[1:] for name in layer}
+    made = [step(name)(lambda ctx: {}) for name in ["start", *(name for layer in names for name in layer)]]
+    pipeline = Pipeline("mesh", made, edges=edges, joins=joins)
+    begun = time.perf_counter()
+    result = pipeline.run(store=MemoryStore(CLOCK))
+    assert result.status == "completed", result.error
+    say("30 x 30 all-to-all, memory store, a node", (time.perf_counter() - begun) * 1000 / 901, 0.5, "ms")
+
+
+def fan_out() -> None:
+    """200 tasks of 50 ms with 50 threads; then with a slow sync."""
+    for slow, goal in ((0.0, 1.15), (0.005, 1.5)):
+        best = 9.0
+        for _ in range(3):
+            with folder() as home:
+                spent: list[float] = []
+
+                def go(ctx: StepContext, spent: list[float] = spent) -> Any:
+                    begun = time.perf_counter()
+                    ctx.map("t", range(200), lambda c, i: time.sleep(0.05), key=str)
+                    spent.append(time.perf_counter() - begun)
+                    return {}
+
+                store = FileStore(home / "s", CLOCK, disk=CountingDisk(slow))
+                Pipeline("fan", [go]).run(store=store, options={"concurrency": 50})
+                best = min(best, spent[0] / 0.2)
+        say(f"200 tasks of 50 ms, 50 threads, sync + {slow * 1000:.0f} ms / ideal", best, goal, "x")
+
+
+def many_tasks() -> None:
+    """A further save over 1,000 finished tasks; the way to the first new step."""
+    with folder() as home:
+        marks: list[float] = []
+
+        def tasks(ctx: StepContext) -> Any:
+            ctx.map("t", range(1000), lambda c, i: {"n": i, "text": "x" * 180}, key=str)
+            return {}
+
+        def more(ctx: StepContext) -> Any:
+            for number in range(200):
+                begun = time.perf_counter()
+                ctx.task(f"m{number}", lambda c, i: {"text": "x" * 180})
+                marks.append(time.perf_counter() - begun)
+            ctx.stop("enough")
+            return {}
+
+        first: list[float] = []
+
+        def last(ctx: StepContext) -> Any:
+            first.append(time.perf_counter())
+            return {}
+
+        bare = bare_appends(home, 400)
+        store = FileStore(home / "s", CLOCK)
+        run = Pipeline("many", [tasks, more, last]).run(store=store, options={"concurrency": 1})
+        p95 = sorted(marks)[int(len(marks) * 0.95)]
+        say("save over 1,000 tasks, P95 / bare append P95", p95 / sorted(bare)[int(len(bare) * 0.95)], 3.0, "x")
+        again = Pipeline("many", [tasks, step("more")(lambda ctx: first.append(time.perf_counter()) or {}), last])
+        begun = time.perf_counter()
+        again.resume(run.run_id, store=store)
+        say("load + fold 1,000 tasks (no calls) to the first new step", (first[0] - begun) * 1000, 10.0, "ms")
+
+
+def items(count: int = 100_000) -> None:
+    """100,000 map items: made, resumed, and the memory for it; in a process of its own."""
+    code = f"""
+import sys, time, resource; sys.path[0] = {str(ROOT)!r}
+from pathlib import Path
+from pipeline import Pipeline, open_store, step
+made, home = [], sys.argv[1]
+def big(ctx):
+    values = ctx.map("i", range({count}), lambda c, i: i * 2, key=str)
+    return {{"sum": sum(values)}}
+stop = [True]
+def rest(ctx):
+    if stop[0]: ctx.stop("here")
+    return {{}}
+def again(ctx):
+    ctx.map("i", range({count}), lambda c, i: i * 2, key=str)
+    if stop[0]: ctx.stop("here")
+    return {{}}
+pipeline = Pipeline("items", [step("big")(again)])
+begun = time.perf_counter(); run = pipeline.run(store=open_store("files:" + home), options={{"concurrency": 1}})
+print(time.perf_counter() - begun)
+stop[0] = False
+begun = time.perf_counter(); r = pipeline.resume(run.run_id, store=open_store("files:" + home), options={{"concurrency": 1}})
+assert r.status == "completed", r.error
+print(time.perf_counter() - begun)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+    with folder() as home:
+        out = subprocess.run([sys.executable, "-c", code, str(home / "s")], capture_output=True, text=True, check=True)
+        made, resumed, memory = (float(line) for line in out.stdout.split())
+        say(f"{count:,} map items: made", made, 15.0, "s")
+        say(f"{count:,} map items: resumed", resumed, 2.0, "s")
+        say(f"{count:,} map items: memory", memory, 200.0, "MB")
+
+
+def listing() -> None:
+    """The newest 50 of 10,000 runs; a filter over all; the list command."""
+    with folder() as home:
+        store = FileStore(home / "s", CLOCK)
+        run = chain(4, []).run({"subject": "mathematics", "level": "national_5"}, store=store)
+        source = home / "s" / run.run_id
+        for number in range(10_000):
+            day, second = divmod(number, 1000)
+            name = f"202601{day + 1:02d}_{second // 3600:02d}{second // 60 % 60:02d}{second % 60:02d}"
+            shutil.copytree(source, home / "s" / name)
+        shutil.copytree(home / "s", home / "few", ignore=lambda path, names: names[50:] if path == str(home / "s") else [])
+
+        def newest() -> None:
+            for number, _ in enumerate(store.heads()):
+                if number == 49:
+                    break
+
+        newest()
+        say("newest 50 of 10,000 runs", best(newest, 7) * 1000, 10.0, "ms")
+        say("filter over 10,000 runs", best(lambda: list(store.heads(lambda d: d["status"] == "failed")), 3), 0.5, "s")
+        command = [sys.executable, "-m", "pipeline", "list", "--limit", "50", "--store"]
+        many = best(lambda: run_quietly([*command, f"files:{home / 's'}"]), 7)
+        few = best(lambda: run_quietly([*command, f"files:{home / 'few'}"]), 7)
+        say("list over 10,000 runs / over 50", many / few, 1.2, "x")
+
+
+def starts() -> None:
+    """How long --help and list take to start, against the interpreter with click and tabulate."""
+    with folder() as home:
+        base = best(lambda: run_quietly([sys.executable, "-c", "import click, tabulate"]), 9)
+        helped = best(lambda: run_quietly([sys.executable, "-m", "pipeline", "--help"]), 9)
+        listed = best(lambda: run_quietly([sys.executable, "-m", "pipeline", "list", "--store", f"files:{home}"]), 9)
+        say("--help / python -c 'import click, tabulate'", helped / base, 1.5, "x")
+        say("list / python -c 'import click, tabulate'", listed / base, 1.5, "x")
+
+
+def course() -> None:
+    """A full offline course, and the size of its checkpoint.json."""
+    with folder() as home:
+        begun = time.perf_counter()
+        arguments = ["lessons", "--subject", "mathematics", "--level", "national_5", "--model", "offline"]
+        run_quietly([sys.executable, "-m", "pipeline", *arguments, "--store", f"files:{home / 's'}", "--out", str(home / "o")])
+        say("full offline course, 18 lessons", time.perf_counter() - begun, 60.0, "s")
+        head = next((home / "s").glob("2*/checkpoint.json"))
+        say("  its checkpoint.json", head.stat().st_size / 1000, 100.0, "kB")
+
+
+def best(work: Callable[[], Any], times: int) -> float:
+    found = []
+    for _ in range(times):
+        gc.collect()
+        begun = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - begun)
+    return min(found)
+
+
+def run_quietly(command: list[str]) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=env, cwd=ROOT)
+
+
+ALL = (steps, four_steps, sizes, all_to_all, fan_out, many_tasks, items, listing, starts, course)
+
+if __name__ == "__main__":
+    chosen = sys.argv[1:]
+    for figure in ALL:
+        if not chosen or figure.__name__ in chosen:
+            figure()
+    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB, {threading.active_count()} thread")
