@@ -80,11 +80,13 @@ class Frontier:
                 del self._offered[path]
 
     def _arrive(self, token: Token) -> None:
-        node = self._target(token)
-        if node is None:
+        edge = self.graph.edge(token.edge)
+        if edge is None:
+            self._arrive_anyhow(token)
             return
+        node = self.graph.nodes[edge.target]
         incoming = self.graph.incoming(node.id)
-        if node.join != ALL or len(incoming) == 1 or self.graph.edge(token.edge) is None:
+        if node.join != ALL or len(incoming) == 1:
             self._fire(node, [token])
             return
         edges = self._gathered.setdefault(node.id, {})
@@ -92,13 +94,11 @@ class Frontier:
         if len(edges) == len(incoming):
             self._fire_join(node)
 
-    def _target(self, token: Token) -> Node | None:
-        if not token.edge:
-            return self.graph.nodes.get(self.graph.start)
-        edge = self.graph.edge(token.edge)
-        # An imported document names the next step only: its token lies on an edge that may not exist.
-        target = edge.target if edge is not None else token.edge.partition("->")[2]
-        return self.graph.nodes.get(target)
+    def _arrive_anyhow(self, token: Token) -> None:
+        """The start; or an imported document, which names the next step, not an edge that exists."""
+        target = token.edge.partition("->")[2] if token.edge else self.graph.start
+        if target in self.graph.nodes:
+            self._fire(self.graph.nodes[target], [token])
 
     def _fire_join(self, node: Node) -> None:
         edges = self._gathered.pop(node.id)

@@ -28,9 +28,9 @@ DETAILS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Token:
-    """An edge chosen and not yet consumed."""
+    """An edge chosen and not yet consumed. Replaced, never changed."""
 
     #: Edge id ("a->b", "a->b#2"); "" (with source ""): the start of the run.
     edge: str
