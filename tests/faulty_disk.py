@@ -1,4 +1,4 @@
-"""A disk that fails as told: full after so many bytes, failing writes, failing syncs."""
+"""Disks for tests: one that fails as told, one that does not wait for anything to be durable."""
 
 from __future__ import annotations
 
@@ -62,3 +62,16 @@ class FaultyDisk(Disk):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             self.room -= size
         super().allocate(fd, size)
+
+
+class LazyDisk(Disk):
+    """Syncs nothing: for tests that are about bytes, thousands of times."""
+
+    def sync(self, fd: int) -> None:
+        pass
+
+    def sync_folder(self, path: Path) -> None:
+        pass
+
+    def allocate(self, fd: int, size: int) -> None:
+        pass

@@ -68,10 +68,10 @@ def small_run() -> list[bytes]:
     charge = Charge("exact", Decimal("1.85"), Decimal("1.85"), tokens={"input": 1000, "output": 500})
     facts: Sequence[Fact] = (
         StepStarted("seed#1"),
-        StepCompleted("seed#1", {"course_id": "course_c84775"}, "1" * 32, edges=["seed->sow"]),
+        StepCompleted("seed#1", {"course_id": "course_c84775"}, "1", edges=["seed->sow"]),
         StepStarted("sow#1", consumed=[["seed->sow", "seed#1"]]),
-        CallStarted("sow#1", "k" * 64, "claude-sonnet-5-5", "r" * 64, worst="2.00"),
+        CallStarted("sow#1", "key", "claude-sonnet-5-5", "request", worst="2.00"),
         CallEnded(5, {"text": "a scheme"}, charge.to_json(), stop_reason="end_turn"),
-        StepCompleted("sow#1", {"lesson_count": 18}, "2" * 32, edges=["sow->lessons"]),
+        StepCompleted("sow#1", {"lesson_count": 18}, "2", edges=["sow->lessons"]),
     )
     return [started(), *(line(seq, fact) for seq, fact in enumerate(facts, 2))]

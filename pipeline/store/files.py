@@ -153,7 +153,8 @@ class FileStore:
                 )
             except OSError:
                 lock.release()
-                self.delete(run)
+                with contextlib.suppress(StoreError):
+                    self.delete(run)
                 raise
         except OSError as error:
             raise self._refused("No run could be made", error) from error

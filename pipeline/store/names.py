@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
@@ -45,20 +46,11 @@ def folder(root: Path, run: str) -> Path:
     return root / run_id / PARTS / quote(path, safe="") if path else root / run_id
 
 
-def minted(at: datetime, taken: Iterable[str] = ()) -> Iterator[str]:
-    """Ids for a run that begins at `at`: YYYYMMDD_HHMMSS, then _02, _03, … after the highest in `taken`."""
+def minted(at: datetime) -> Iterator[str]:
+    """Ids for a run that begins at `at`, in the order to try: YYYYMMDD_HHMMSS, the same with _02, and so on."""
     base = at.astimezone(UTC).strftime("%Y%m%d_%H%M%S")
-    last = 0
-    for name in taken:
-        if name == base:
-            last = max(last, 1)
-        elif name.startswith(base + "_") and name[_MINTED + 1 :].isdigit():
-            last = max(last, int(name[_MINTED + 1 :]))
-    if not last:
-        yield base
-    number = max(last, 1)
-    while True:
-        number += 1
+    yield base
+    for number in count(2):
         yield f"{base}_{number:02d}"
 
 

@@ -14,26 +14,13 @@ from pipeline.records.codec import decode_line, line_seq
 from pipeline.records.documents import head_document
 from pipeline.records.fold import fold
 from pipeline.records.kinds import Gap, RunResumed, StepStarted
-from pipeline.store.disk import Disk
 from pipeline.store.files import FileStore
 from pipeline.store.reading import load, records
+from tests.faulty_disk import LazyDisk
 from tests.journals import AT, StillClock, line, small_run
 
 LINES = small_run()
 WHOLE = b"".join(LINES)
-
-
-class LazyDisk(Disk):
-    """Syncs nothing: these tests are about bytes, thousands of times."""
-
-    def sync(self, fd: int) -> None:
-        pass
-
-    def sync_folder(self, path: Path) -> None:
-        pass
-
-    def allocate(self, fd: int, size: int) -> None:
-        pass
 
 
 @pytest.fixture
