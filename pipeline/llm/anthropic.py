@@ -89,7 +89,7 @@ class AnthropicModel:
 
         if not self._has_credential():
             raise no_credential(f"No credential for {self.model_id} is set.", _WHAT_TO_SET)
-        sent = parameters(request, self.model_id)
+        sent = parameters(request, self.model_id, anthropic.transform_schema)
         timeout = httpx2.Timeout(self.deadline_seconds, connect=min(_CONNECT_SECONDS, self.deadline_seconds))
         heard = Heard()
         with Deadline(self.deadline_seconds) as deadline:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pipeline.errors import ModelRejected
@@ -13,9 +13,13 @@ from pipeline.llm.faults import redact
 #: The provider's limit of cache marks a request.
 CACHE_MARKS = 4
 
+Transform = Callable[[dict[str, Any]], dict[str, Any]]
 
-def parameters(request: Request, model_id: str) -> dict[str, Any]:
+
+def parameters(request: Request, model_id: str, transform: Transform) -> dict[str, Any]:
     """The request as arguments of `messages.create`.
+
+    `transform` makes a JSON schema one that the provider takes.
 
     Raises:
         ModelRejected: The schema cannot be expressed for the provider.
@@ -31,7 +35,7 @@ def parameters(request: Request, model_id: str) -> dict[str, Any]:
     if request.effort is not None:
         output["effort"] = request.effort
     if request.schema is not None:
-        output["format"] = {"type": "json_schema", "schema": _schema(request.schema, request.label)}
+        output["format"] = {"type": "json_schema", "schema": _schema(request.schema, request.label, transform)}
     if output:
         sent["output_config"] = output
     return sent
@@ -54,11 +58,9 @@ def _system(segments: Sequence[Segment]) -> list[dict[str, Any]]:
     return blocks
 
 
-def _schema(schema: Mapping[str, Any], label: str) -> dict[str, Any]:
-    import anthropic
-
+def _schema(schema: Mapping[str, Any], label: str, transform: Transform) -> dict[str, Any]:
     try:
-        return anthropic.transform_schema(dict(schema))
+        return transform(dict(schema))
     except (ValueError, TypeError, AssertionError) as error:
         raise ModelRejected(f"The schema of {label!r} cannot be sent: {redact(str(error))}", stops_run=True) from None
 

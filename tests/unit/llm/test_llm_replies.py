@@ -88,13 +88,15 @@ def test_shared_prefix_is_written_once_then_read(server: BillingServer, model: A
 
 
 def test_at_most_four_cache_marks_are_sent_and_they_are_the_last() -> None:
-    sent = parameters(question(system=[Segment(f"part {n}", cache=True) for n in range(6)]), "")
+    sent = parameters(question(system=[Segment(f"part {n}", cache=True) for n in range(6)]), "", dict)
     assert ["cache_control" in block for block in sent["system"]] == [False, False, True, True, True, True]
 
 
 def test_empty_system_segments_are_left_out() -> None:
-    assert [block["text"] for block in parameters(question(system=[Segment(""), Segment("a")]), "")["system"]] == ["a"]
-    assert "system" not in parameters(question(system=[Segment("", cache=True)]), "")
+    assert [
+        block["text"] for block in parameters(question(system=[Segment(""), Segment("a")]), "", dict)["system"]
+    ] == ["a"]
+    assert "system" not in parameters(question(system=[Segment("", cache=True)]), "", dict)
 
 
 def test_lone_surrogates_and_nul_reach_the_model_as_valid_text(server: BillingServer, model: AnthropicModel) -> None:
