@@ -32,10 +32,16 @@ class Disk:
 
     def sync(self, fd: int) -> None:
         """Make a file's data durable, through the drive's own cache where the system can."""
-        if _FULL_SYNC is not None:
-            fcntl.fcntl(fd, _FULL_SYNC)
-        else:
+        if _FULL_SYNC is None:
             os.fdatasync(fd)
+            return
+        try:
+            fcntl.fcntl(fd, _FULL_SYNC)
+        except OSError as error:
+            # Some file systems have none; that they say so is no failed sync.
+            if error.errno not in (errno.ENOTSUP, errno.EINVAL):
+                raise
+            os.fsync(fd)
 
     def truncate(self, fd: int, size: int) -> None:
         os.ftruncate(fd, size)

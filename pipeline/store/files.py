@@ -20,7 +20,7 @@ from pipeline.store.claims import refuse_if_held
 from pipeline.store.disk import FOLDER_MODE, Disk
 from pipeline.store.journal import JOURNAL, FileJournal
 from pipeline.store.lock import acquire, brief_lock
-from pipeline.store.names import BUILDING, REMOVING, folder, minted, split
+from pipeline.store.names import BUILDING, PARTS, REMOVING, folder, minted, split
 from pipeline.store.readying import document_lines, ready_journal
 from pipeline.store.reserve import BASE, PER_CALL
 from pipeline.store.scan import lines, place
@@ -109,6 +109,8 @@ class FileStore:
         try:
             lock = acquire(self._disk, home, run, self._clock.now())
             try:
+                for part in home.glob(f"{PARTS}/*"):
+                    acquire(self._disk, part, run, self._clock.now()).release()
                 gone = self.root / f"{REMOVING}{home.name}-{os.urandom(4).hex()}"
                 self._disk.replace(home, gone)
                 self._disk.sync_folder(self.root)

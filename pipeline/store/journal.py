@@ -96,7 +96,8 @@ class FileJournal:
 
     def put_blob(self, data: bytes) -> str:
         """See store.base.Journal.put_blob."""
-        if self._fd < 0:
+        # A failed sync is one file's: a reply in flight may still be stored, for its record in the emergency file.
+        if self._fd < 0 and not self._saving:
             self._refuse(b"")
         try:
             return self._blobs.put(data)
@@ -134,6 +135,10 @@ class FileJournal:
         """In a forked child: the parent owns the run, so nothing here writes any more."""
         self._shut()
         self._emergency.close()
+
+    @property
+    def _saving(self) -> bool:
+        return bool(self._emergency.path) and self._lock.held
 
     def _shut(self) -> None:
         if self._fd >= 0:
@@ -186,7 +191,7 @@ class FileJournal:
 
     def _refuse(self, data: bytes) -> NoReturn:
         """A closed journal takes nothing; after a failed sync what is still in flight goes where the rest went."""
-        if self._emergency.path and self._lock.held:
+        if self._saving:
             self._emergency.add(data)
         raise self._failed("The journal is closed.", fatal=True)
 

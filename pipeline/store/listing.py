@@ -52,8 +52,14 @@ def heads(root: str, match: Match | None, get_blob: GetBlob, now: Callable[[], f
             continue
         try:
             head = _head(folder, name, match, get_blob, now)
+        except FileNotFoundError:
+            # Removed while we looked.
+            continue
         except OSError as error:
             head = Head(name, {}, corrupt=f"It cannot be read: {error.strerror}.")
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            # Whole records that make no sense to this version: one such run must not hide the others.
+            head = Head(name, {}, corrupt=f"Its records make no sense ({type(error).__name__}: {error}).")
         if head is not None:
             yield head
 

@@ -171,10 +171,12 @@ class MemoryStore:
     def delete(self, run: str) -> None:
         """See store.base.Store.delete."""
         with self._lock:
-            found = self._find(run)
-            if found.owner:
-                raise locked(run, found.owner)
-            for name in [name for name in self._runs if name == run or name.startswith(run + "/")]:
+            self._find(run)
+            names = [name for name in self._runs if name == run or name.startswith(run + "/")]
+            for name in names:
+                if self._runs[name].owner:
+                    raise locked(run, self._runs[name].owner)
+            for name in names:
                 del self._runs[name]
 
     def sweep(self, before: datetime) -> list[str]:

@@ -280,9 +280,16 @@ def test_branch_owns_a_journal_of_its_own(store: Store) -> None:
     with pytest.raises(RunLocked):
         store.open(f"{run}/fan#1/left#2")
     part.close()
-    assert store.open(f"{run}/fan#1/left#2").last_seq == 1
+    again = store.open(f"{run}/fan#1/left#2")
+    assert again.last_seq == 1
+    journal.close()
+    with pytest.raises(RunLocked):
+        store.delete(run)
+    again.close()
     assert [line_seq(one) for one in store.read(f"{run}/fan#1/left#2")] == [1]
     assert len(list(store.read(run))) == 1
     assert ids(store) == [run]
     with pytest.raises(RunNotFound):
         store.read(f"{run}/fan#1/right#1")
+    store.delete(run)
+    assert ids(store) == []

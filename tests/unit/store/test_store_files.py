@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.errors import CheckpointCorrupt, RunNotFound, StoreError
 from pipeline.records.codec import decode_line
-from pipeline.records.kinds import RunStarted, Snapshot
+from pipeline.records.kinds import RunStarted, Snapshot, StepStarted
 from pipeline.store.files import FileStore
 from pipeline.store.lock import owner
 from pipeline.store.memory import MemoryAccount
@@ -323,6 +323,15 @@ def test_network_note_is_one_sentence_or_nothing(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("pipeline.store.network._LINUX", rows)
     assert "nfs" in network_note(tmp_path)
     assert network_note(Path("/")) == ""
+
+
+def test_run_whose_records_make_no_sense_does_not_hide_the_others(store: FileStore) -> None:
+    odd, journal = store.create(started(), [], at=AT)
+    journal.append(2, [line(2, StepStarted("a path without a visit"))])
+    fine, _journal = store.create(started(), [], at=AT)
+    shown = {head.run_id: head.corrupt for head in store.heads()}
+    assert shown == {fine: "", odd: shown[odd]}
+    assert "make no sense" in shown[odd]
 
 
 def test_line_after_a_first_line_that_is_no_start_is_corrupt(store: FileStore) -> None:

@@ -1,0 +1,34 @@
+"""From a URL to a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import ConfigError
+from pipeline.store.account import FileAccount
+from pipeline.store.files import FileStore
+from pipeline.store.memory import MemoryAccount, MemoryStore
+from pipeline.store.url import open_account, open_store
+
+
+def test_folder_of_the_caller_is_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = open_store("files:runs")
+    assert isinstance(store, FileStore)
+    assert store.root == tmp_path / "runs"
+    assert isinstance(open_account("files:runs"), FileAccount)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_is_a_store() -> None:
+    assert isinstance(open_store("memory:"), MemoryStore)
+    assert isinstance(open_account("memory:"), MemoryAccount)
+
+
+@pytest.mark.parametrize("url", ["", "files:", "runs", "s3://me:secret@host/x"])
+def test_other_urls_are_refused_without_showing_a_password(url: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        open_store(url)
+    assert "secret" not in caught.value.message
