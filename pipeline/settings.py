@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
+from pipeline.environment import default_out, default_store
 from pipeline.errors import ConfigError
 
 DEFAULT_MODEL = "claude-sonnet-5-5"
@@ -20,49 +20,8 @@ DEFAULT_CEILING_USD = Decimal(50)
 #: An expected cost above this is asked about on a terminal.
 ASK_ABOVE_USD = Decimal(1)
 
-#: Option → environment variable. None: it permits one act, so it is given each time.
-VARIABLES: Mapping[str, str | None] = {
-    "subject": "PIPELINE_SUBJECT",
-    "level": "PIPELINE_LEVEL",
-    "model": "PIPELINE_MODEL",
-    "effort": "PIPELINE_EFFORT",
-    "lessons": "PIPELINE_LESSONS",
-    "catalogue": "PIPELINE_CATALOGUE",
-    "store": "PIPELINE_STORE",
-    "out": "PIPELINE_OUT",
-    "max_cost_usd": "PIPELINE_MAX_COST_USD",
-    "concurrency": "PIPELINE_CONCURRENCY",
-    "until": "PIPELINE_UNTIL",
-    "sample": "PIPELINE_SAMPLE",
-    "prices": "PIPELINE_PRICES",
-    "dry_run": "PIPELINE_DRY_RUN",
-    "quiet": "PIPELINE_QUIET",
-    "json": "PIPELINE_JSON",
-    "resume": None,
-    "force": None,
-    "yes": None,
-    "accept_changes": None,
-    "skip_failed": None,
-    "overwrite": None,
-}
 #: What decides what the work is: pinned in the run.
 IDENTITY = frozenset({"model", "effort", "lessons", "catalogue"})
-
-
-def home() -> Path:
-    """The folder of pipeline.sh: defaults and `.env` lie here; the caller's folder where there is no such file."""
-    folder = Path(__file__).resolve().parent.parent
-    return folder if (folder / "pipeline.sh").is_file() else Path.cwd()
-
-
-def default_store() -> str:
-    """The store's URL where none is given."""
-    return f"files:{home() / 'devops' / 'checkpoints'}"
-
-
-def default_out() -> Path:
-    """The folder published courses go to where none is given."""
-    return home() / "devops" / "published"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,37 +115,6 @@ def parse_usd(text: str, name: str = "--max-cost-usd") -> Decimal | None:
     if not amount.is_finite() or amount < 0:
         raise ConfigError(f"{name} is {text!r}; it is an amount of dollars such as 2.50, or none.")
     return amount
-
-
-def read_env_file(path: Path) -> tuple[dict[str, str], list[int]]:
-    """The NAME=value pairs of a `.env` file and the numbers of lines that are none; a missing file is empty.
-
-    `export` before a name, matching quotes around a value, and `#` comments are understood;
-    nothing is expanded.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
-    except OSError:
-        return {}, []
-    pairs: dict[str, str] = {}
-    bad: list[int] = []
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = raw.strip()
-        if not line or line.startswith("#"):
-            continue
-        name, equals, value = line.removeprefix("export ").partition("=")
-        if equals and name.strip().isidentifier():
-            pairs[name.strip()] = _unquoted(value.strip())
-        else:
-            bad.append(number)
-    return pairs, bad
-
-
-def _unquoted(value: str) -> str:
-    quote = value[:1]
-    if quote in ("'", '"') and (end := value.find(quote, 1)) > 0:
-        return value[1:end]
-    return value.split(" #", 1)[0].rstrip()
 
 
 def _within(field: str, value: int, low: int, high: int) -> None:

@@ -18,6 +18,7 @@ PACKAGE = ROOT / "pipeline"
 #: Who stands on which floor. An import goes to a lower floor or stays within its own package.
 FLOORS = {
     "errors": 0,
+    "environment": 0,
     "clock": 0,
     "records": 1,
     "graph": 2,

@@ -6,7 +6,7 @@ import shlex
 
 import click
 
-from pipeline import settings
+from pipeline import environment
 from pipeline.cli.main import COMPLETE_VARIABLE
 from pipeline.cli.text import say
 
@@ -72,6 +72,6 @@ def completion(shell: str) -> None:
     zsh:   source <(./pipeline.sh completion zsh)
     fish:  ./pipeline.sh completion fish | source
     """  # noqa: D301 - click reads the backspace
-    program = shlex.quote(str(settings.home() / _NAME))
+    program = shlex.quote(str(environment.home() / _NAME))
     text = SCRIPTS[shell].replace("@VARIABLE@", COMPLETE_VARIABLE).replace("@NAME@", _NAME)
     say(text.replace("@PROGRAM@", program).rstrip("\n"))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
-import traceback
 from collections.abc import Mapping
 from typing import Any
 
@@ -67,6 +65,9 @@ def report(error: BaseException) -> int:
 
 def keep_details(error: BaseException) -> str:
     """Write the traceback into a file of the user's own; its path, or why there is none."""
+    import tempfile
+    import traceback
+
     try:
         handle, path = tempfile.mkstemp(prefix="pipeline-error-", suffix=".txt")
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from pipeline import settings
+from pipeline import environment, settings
 from pipeline.cli.ending import show_plan, watched
 from pipeline.cli.options import F, RunName
 from pipeline.errors import ConfigError
@@ -34,7 +34,7 @@ class Usd(click.ParamType[Any]):
 
 def setting(field: str, **details: Any) -> Callable[[F], F]:
     """The click option of a field of LessonsOptions, with its variable."""
-    variable = settings.VARIABLES[field]
+    variable = environment.VARIABLES[field]
     return click.option(option_name(field), field, envvar=variable, show_envvar=variable is not None, **details)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
-from pipeline import settings
+from pipeline import environment
 from pipeline.cli import errors
 from pipeline.cli.text import warn
 from pipeline.errors import RunInterrupted
@@ -129,7 +129,7 @@ def _run(arguments: list[str]) -> int:
 
 def load_env_file() -> None:
     """Take variables that are not set from `.env` beside pipeline.sh; nothing of it is printed."""
-    pairs, bad = settings.read_env_file(settings.home() / ".env")
+    pairs, bad = environment.read_env_file(environment.home() / ".env")
     for name, value in pairs.items():
         os.environ.setdefault(name, value)
     if bad and COMPLETE_VARIABLE not in os.environ:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from pipeline import settings
+from pipeline import environment
 from pipeline.errors import PipelineError
 from pipeline.store import url as places
 
@@ -35,12 +35,12 @@ class RunName(click.ParamType[str]):
 
 def open_store(url: str | None) -> Store:
     """The store named by `--store`, or the one beside pipeline.sh."""
-    return places.open_store(url or settings.default_store())
+    return places.open_store(url or environment.default_store())
 
 
 def open_account(url: str | None) -> Account:
     """The spending account of the same store."""
-    return places.open_account(url or settings.default_store())
+    return places.open_account(url or environment.default_store())
 
 
 def run_argument(command: F) -> F:
@@ -52,7 +52,7 @@ def store_option(command: F) -> F:
     """--store."""
     return click.option(
         "--store",
-        envvar=settings.VARIABLES["store"],
+        envvar=environment.VARIABLES["store"],
         metavar="files:DIR",
         help="Where runs are kept.  [default: files:devops/checkpoints beside pipeline.sh]",
         show_envvar=True,
@@ -65,7 +65,7 @@ def json_option(command: F) -> F:
         "--json",
         "as_json",
         is_flag=True,
-        envvar=settings.VARIABLES["json"],
+        envvar=environment.VARIABLES["json"],
         show_envvar=True,
         help="One JSON object a line on stdout.",
     )(command)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import settings
+from pipeline import environment
 from pipeline.cli.main import main
 from tests.said import Cli, Said
 
@@ -18,7 +18,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def cli(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    monkeypatch.setattr(settings, "home", lambda: root.parent)
+    monkeypatch.setattr(environment, "home", lambda: root.parent)
     monkeypatch.setenv("PIPELINE_STORE", f"files:{root}")
     monkeypatch.delenv("LC_ALL", raising=False)
 

@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import settings
+from pipeline import environment
+from pipeline.environment import read_env_file
 from pipeline.errors import ConfigError
-from pipeline.settings import LessonsOptions, option_fields, parse_usd, read_env_file
+from pipeline.settings import LessonsOptions, option_fields, parse_usd
 
 ONE_ACT = {"force", "resume", "yes", "accept_changes", "skip_failed", "overwrite"}
 
 
 def test_settings_every_option_has_a_variable_but_those_that_permit_one_act() -> None:
-    assert set(settings.VARIABLES) == set(option_fields())
-    assert {name for name, variable in settings.VARIABLES.items() if variable is None} == ONE_ACT
-    for name, variable in settings.VARIABLES.items():
+    assert set(environment.VARIABLES) == set(option_fields())
+    assert {name for name, variable in environment.VARIABLES.items() if variable is None} == ONE_ACT
+    for name, variable in environment.VARIABLES.items():
         assert variable in (None, f"PIPELINE_{name.upper()}")
 
 
@@ -62,7 +63,7 @@ def test_settings_ceiling_refuses_what_is_no_amount(text: str) -> None:
 def test_settings_relative_out_is_the_callers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert LessonsOptions(out=Path("site")).out_folder == tmp_path / "site"
-    assert LessonsOptions().out_folder == settings.home() / "devops" / "published"
+    assert LessonsOptions().out_folder == environment.home() / "devops" / "published"
 
 
 def test_env_file_reads_quotes_comments_and_export(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from pipeline import settings
+from pipeline import environment
 from pipeline.cli import reference
 from pipeline.cli.main import COMMANDS, root
 from pipeline.settings import option_fields
@@ -58,7 +58,7 @@ def test_tree_every_command_and_option_says_what_it_is_for() -> None:
 
 def test_tree_variables_of_settings_are_those_of_the_options() -> None:
     by_name = {param.name: param.envvar for name, _, param in options() if name == "lessons"}
-    assert by_name == dict(settings.VARIABLES)
+    assert by_name == dict(environment.VARIABLES)
 
 
 def test_reference_document_is_fresh() -> None:
