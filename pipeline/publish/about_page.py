@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from pipeline.publish.html import Html, clean, el, join
 from pipeline.publish.index_page import count
 from pipeline.publish.page import Page, by_line
 from pipeline.publish.prose import inline
+from pipeline.publish.questions import letter
 from pipeline.publish.review_part import score, warnings
 from pipeline.publish.verified import NOBODY, PARTLY, counts
 from pipeline.publish.view import CourseView, LessonView
@@ -88,16 +90,26 @@ def _checked(view: CourseView) -> Html:
         f"{answers} of {count(total, 'answer')} were recomputed from the question's own numbers, at least in part."
     )
     also = (
-        "Code also checked that every line of the worked examples is true, that lessons stay within the course's "
-        "outcomes, that marks add up and that nothing is asked twice."
+        "Code also checked that the lines of working it can calculate are true, that lessons refer only to outcomes of "
+        "the course, that marks add up and that no lesson asks a question twice."
     )
     return join(
         [
             el("p", sentence),
             el("p", also),
             tables.table("Questions by check", ("What", "Number"), [el("tbody", rows)], right=1),
+            _key_places(view),
         ]
     )
+
+
+def _key_places(view: CourseView) -> Html | None:
+    """How often the right option stands at each place: a place that is always right gives the answer away."""
+    answers = [question.item["answer"] for lesson in view.lessons for question in lesson.questions]
+    places = Counter(letter(int(answer["key"])) for answer in answers if answer["kind"] == "mcq")
+    if not places:
+        return None
+    return el("p", f"Right options by place: {', '.join(f'{place} {places[place]}' for place in sorted(places))}.")
 
 
 def _scores(view: CourseView) -> Html:

@@ -216,6 +216,7 @@ def test_about_page_counts_what_code_checked_and_says_what_nobody_did() -> None:
     for words in (
         "claude-sonnet-5-5", "bbbbbbbbbbbbbbbb", "Questions30", "Answers that need a person", "No critic scored",
         "No teacher has read this", "What nobody checked", "Licence", "To report a mistake", "course specification",
+        "Right options by place: B 2.",
     ):  # fmt: skip
         assert words in text, words
     scores = read(SITES["scored"]["about.html"]).one("main").text
