@@ -101,21 +101,22 @@ what_to_install() {
 
 # Takes the lock, a folder beside the environment; waits while a living process holds it.
 take_lock() {
-    local lock=$VENV.lock holder told="" unnamed=0
+    local lock=$VENV.lock holder told="" unnamed=0 missing=0
     mkdir -p "$(dirname "$VENV")" 2>/dev/null
     while ! mkdir "$lock" 2>/dev/null; do
-        [ -d "$lock" ] || die "Cannot write in $(dirname "$VENV"). Set PIPELINE_VENV=DIR to a folder of yours for the environment and start again."
+        if [ ! -d "$lock" ]; then
+            # Released a moment ago; or there can be no folder here.
+            missing=$((missing + 1))
+            [ "$missing" -lt 20 ] || die "Cannot write in $(dirname "$VENV"). Set PIPELINE_VENV=DIR to a folder of yours for the environment and start again."
+            continue
+        fi
+        missing=0
         holder=""
         { read -r holder <"$lock/holder"; } 2>/dev/null
-        if [ -z "$holder" ]; then
-            # Just made, its name not yet written; or its maker died in between.
-            unnamed=$((unnamed + 1))
-        else
-            unnamed=0
-        fi
+        # A lock that stays without a name: its maker died before writing it.
+        [ -n "$holder" ] && unnamed=0 || unnamed=$((unnamed + 1))
         if [ "$unnamed" -gt 10 ] || holder_is_dead "$holder"; then
-            break_lock "$holder"
-            continue
+            break_lock "$holder" && continue
         fi
         [ -n "$told" ] || say "Another start is making $VENV; waiting for it (if none is, remove $lock)."
         told=yes
@@ -136,11 +137,11 @@ holder_is_dead() {
     ! kill -0 "$pid" 2>/dev/null && ! ps -p "$pid" >/dev/null 2>&1
 }
 
-# Removes the lock of a dead holder. Whoever makes the folder inside it is the only one to do so,
-# and looks again: by then the lock may be a new one, of a living process.
+# Removes the lock of a dead holder; false where another start is doing so. Whoever makes the folder
+# inside it is the only one, and looks again: by then the lock may be a new one, of a living process.
 break_lock() {
     local lock=$VENV.lock now=""
-    mkdir "$lock/breaking" 2>/dev/null || { sleep 1; return 0; }
+    mkdir "$lock/breaking" 2>/dev/null || return 1
     { read -r now <"$lock/holder"; } 2>/dev/null
     if [ "$now" = "$1" ]; then
         mv "$lock" "$lock.dead-$$" && rm -rf "$lock.dead-$$"
