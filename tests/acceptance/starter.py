@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from pathlib import Path
+from typing import Any
 
 sys.path[0] = str(Path(__file__).resolve().parents[2])
 
@@ -25,7 +26,7 @@ from pipeline.cli.main import main  # noqa: E402
 _WARM = (anthropic, genai_prices.data, pipeline.lessons.pipeline, pipeline.llm.anthropic, pipeline.publish.folder)
 
 
-def child(order: dict[str, object]) -> None:
+def child(order: dict[str, Any]) -> None:
     """What a start does in its own process; never returns."""
     code = 70
     try:
@@ -33,8 +34,8 @@ def child(order: dict[str, object]) -> None:
         for number in (1, 2):
             os.dup2(log, number)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.environ.update(order["env"])  # type: ignore[arg-type]
-        code = main([str(word) for word in order["argv"]])  # type: ignore[attr-defined]
+        os.environ.update(order["env"])
+        code = main([str(word) for word in order["argv"]])
     except BaseException:
         traceback.print_exc()
     finally:

@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -37,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TRIALS = int(os.environ.get("KILL_TRIALS", "60"))
 _LESSONS = 6
 _LATENCY = 0.03
-_LONGEST = 60.0
+CLOCK = SystemClock()
 
 
 class Starter:
@@ -83,7 +82,7 @@ class Course:
 
     @property
     def store(self) -> FileStore:
-        return FileStore(self.home / "store", SystemClock())
+        return FileStore(self.home / "store", CLOCK)
 
     def begin(self, *more: str) -> int:
         """Start or go on; the pid."""
@@ -131,15 +130,15 @@ def starters() -> Iterator[list[Starter]]:
 def undisturbed(starters: list[Starter], tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], float, int]:
     """What a run without kills publishes, how long it takes, and how many requests it makes."""
     with course(tmp_path_factory.mktemp("undisturbed") / "c", starters[0]) as made:
-        begun = time.monotonic()
+        begun = CLOCK.monotonic()
         made.new()
         assert made.starter.wait() == 0, made.log()
-        return made.published(), time.monotonic() - begun, made.server.bill.requests
+        return made.published(), CLOCK.monotonic() - begun, made.server.bill.requests
 
 
 def kill_at(pid: int, moment: float, number: int) -> None:
     """Send a signal after `moment` seconds; a process that has ended is left alone."""
-    time.sleep(moment)
+    CLOCK.wait(threading.Event(), moment)
     with open(f"/proc/{pid}/stat") if os.path.exists(f"/proc/{pid}/stat") else open(os.devnull) as stat:
         if stat.read(1):
             os.kill(pid, number)

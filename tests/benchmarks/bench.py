@@ -15,10 +15,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,7 @@ def chain(count: int, times: list[float], body: Callable[[int], Any] = lambda n:
 
 
 def gaps(times: list[float]) -> list[float]:
-    return [after - before for before, after in zip(times, times[1:], strict=False)]
+    return [after - before for before, after in pairwise(times)]
 
 
 def tenths(values: list[float]) -> float:
@@ -152,7 +152,7 @@ def all_to_all() -> None:
     """30 layers of 30 nodes, each with every node of the layer before."""
     names = [[f"n{layer}_{place}" for place in range(30)] for layer in range(30)]
     edges = [("start", name) for name in names[0]]
-    edges += [(a, b) for first, second in zip(names, names[1:], strict=False) for a in first for b in second]
+    edges += [(a, b) for first, second in pairwise(names) for a in first for b in second]
     joins = {name: "all" for layer in names[1:] for name in layer}
     made = [step(name)(lambda ctx: {}) for name in ["start", *(name for layer in names for name in layer)]]
     pipeline = Pipeline("mesh", made, edges=edges, joins=joins)
@@ -261,7 +261,9 @@ def listing() -> None:
             day, second = divmod(number, 1000)
             name = f"202601{day + 1:02d}_{second // 3600:02d}{second // 60 % 60:02d}{second % 60:02d}"
             shutil.copytree(source, home / "s" / name)
-        shutil.copytree(home / "s", home / "few", ignore=lambda path, names: names[50:] if path == str(home / "s") else [])
+        shutil.copytree(
+            home / "s", home / "few", ignore=lambda path, names: names[50:] if path == str(home / "s") else []
+        )
 
         def newest() -> None:
             for number, _ in enumerate(store.heads()):
@@ -292,7 +294,9 @@ def course() -> None:
     with folder() as home:
         begun = time.perf_counter()
         arguments = ["lessons", "--subject", "mathematics", "--level", "national_5", "--model", "offline"]
-        run_quietly([sys.executable, "-m", "pipeline", *arguments, "--store", f"files:{home / 's'}", "--out", str(home / "o")])
+        run_quietly(
+            [sys.executable, "-m", "pipeline", *arguments, "--store", f"files:{home / 's'}", "--out", str(home / "o")]
+        )
         say("full offline course, 18 lessons", time.perf_counter() - begun, 60.0, "s")
         head = next((home / "s").glob("2*/checkpoint.json"))
         say("  its checkpoint.json", head.stat().st_size / 1000, 100.0, "kB")
@@ -320,4 +324,6 @@ if __name__ == "__main__":
     for figure in ALL:
         if not chosen or figure.__name__ in chosen:
             figure()
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB, {threading.active_count()} thread")
+    print(
+        f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB, {threading.active_count()} thread"
+    )
