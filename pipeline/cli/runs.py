@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from pipeline.cli.options import json_option, open_store, own, store_option
-from pipeline.cli.summary import CORRUPT, STATUSES, Row, row_json, row_of
+from pipeline.cli.summary import CORRUPT, STATUSES, UNFINISHED, Row, row_json, row_of
 from pipeline.cli.text import heading, one_line, say, say_json, table, when
 from pipeline.lessons.names import known_subject, subject_name
 from pipeline.records.run import COMPLETED, IN_PROGRESS
@@ -88,7 +88,7 @@ def _subject(store: Store, text: str) -> str:
 
 def find(store: Store, *, status: frozenset[str] | None, subject: str | None, resumable: bool) -> Iterator[Row]:
     """Rows of the runs asked for, newest first, lazily."""
-    for head in store.heads(_match(status, subject)):
+    for head in store.heads(_match(UNFINISHED if resumable else status, subject)):
         row = row_of(head)
         if status is not None and not _has_status(row, status):
             continue

@@ -13,6 +13,8 @@ from pipeline.store.base import Head
 CORRUPT = "corrupt"
 #: What `--status` takes.
 STATUSES = (PENDING, IN_PROGRESS, COMPLETED, FAILED, *DETAILS, CORRUPT)
+#: What can be gone on with.
+UNFINISHED = frozenset({PENDING, IN_PROGRESS, FAILED})
 #: Steps of a document that does not say how many it has: the original system's.
 _SEED_STEPS = 4
 
@@ -50,7 +52,7 @@ class Row:
     @property
     def resumable(self) -> bool:
         """It can be gone on with now: unfinished, readable, owned by nobody."""
-        return self.status in (PENDING, IN_PROGRESS, FAILED) and not self.owned
+        return self.status in UNFINISHED and not self.owned
 
     @property
     def cost(self) -> str:

@@ -165,3 +165,23 @@ def test_run_of_a_failing_step_leaves_three_lines(cli: Cli, root: Path) -> None:
     assert "name" in lines[0]
     assert "--resume" in lines[2]
     assert json.loads(cli("status", "latest", "--json").out)["status"] == "failed"
+
+
+def test_lessons_dry_run_shows_the_plan_and_leaves_nothing(cli: Cli, root: Path, out: Path) -> None:
+    said = cli(*COURSE, "--dry-run", "--model", "claude-sonnet-5-5")
+    assert said.code == 0, said.err
+    assert "Step 3/4: LESSONS" in said.out
+    assert "<task_data>" in said.out
+    assert said.out.splitlines()[-1].startswith("Worst cost: $")
+    assert not root.exists()
+    assert not out.exists()
+
+
+def test_lessons_dry_run_in_json_is_one_object(cli: Cli) -> None:
+    (data,) = cli(*COURSE, "--dry-run", "--json").json()
+    assert (data["type"], data["lessons"], data["estimated"], data["worst_usd"]) == ("plan", 2, True, 0)
+    assert {prompt["label"] for prompt in data["prompts"]} >= {"outline", "lesson"}
+
+
+def test_lessons_dry_run_is_of_a_new_course(cli: Cli) -> None:
+    assert cli("lessons", "--resume", "latest", "--dry-run").code == 2
