@@ -15,12 +15,17 @@ from tests.sample_runs import completed_run, failed_run
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def surroundings(**variables: str) -> dict[str, str]:
+    """The environment without what measures this process (it would be imported) or sets a language."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COV", "LC_", "LANG"))}
+    return {**kept, "PYTHONPATH": str(ROOT), **variables}
+
+
 def pipeline(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("COV", "LC_", "LANG"))}
     return subprocess.run(
         [sys.executable, "-P", "-m", "pipeline", *arguments],
         cwd=cwd,
-        env={**env, "PYTHONPATH": str(ROOT), **variables},
+        env=surroundings(**variables),
         capture_output=True,
         encoding="utf-8",
         check=False,
@@ -37,13 +42,10 @@ def test_exit_code_is_the_commands(tmp_path: Path, arguments: list[str], code: i
 
 def test_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
     completed_run(tmp_path / "runs")
-    env = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
     command = [sys.executable, "-P", "-m", "pipeline", "list", "--store", f"files:{tmp_path}/runs"]
     read, write = os.pipe()
     os.close(read)
-    said = subprocess.run(
-        command, cwd=tmp_path, env={**env, "PYTHONPATH": str(ROOT)}, stdout=write, stderr=subprocess.PIPE, check=False
-    )
+    said = subprocess.run(command, cwd=tmp_path, env=surroundings(), stdout=write, stderr=subprocess.PIPE, check=False)
     os.close(write)
     assert (said.returncode, said.stderr) == (0, b"")
 
@@ -138,7 +140,7 @@ def test_looking_loads_no_yaml_and_no_databases(tmp_path: Path, arguments: list[
     )
     said = subprocess.run(
         [sys.executable, "-P", "-c", code, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PIPELINE_STORE": "files:runs"},
+        env=surroundings(PIPELINE_STORE="files:runs"),
     )  # fmt: skip
     loaded = set(said.stderr.split())
     assert "click" in loaded

@@ -1,0 +1,57 @@
+"""`subjects`: what there is, a template for more, a check of a file; and `recover`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pipeline.records.codec import encode_fact, encode_line
+from pipeline.records.kinds import RunEnded
+from tests.runs import Script
+from tests.said import Cli
+
+
+def test_subjects_lists_the_shipped_courses_and_every_name(cli: Cli) -> None:
+    text = cli("subjects").out
+    for part in ("mathematics", "National 5 Mathematics", "C847 75", "shipped", "physics (phys)", "national_5 (n5"):
+        assert part in text
+
+
+def test_subjects_of_an_own_folder_stand_beside_the_shipped(cli: Cli, tmp_path: Path) -> None:
+    own = tmp_path / "biology-national_5.yaml"
+    own.write_text(cli("subjects", "new", "bio", "n5").out)
+    rows = cli("subjects", "--catalogue", str(tmp_path), "--json").json()
+    assert {row["from"] for row in rows} == {"shipped", str(own)}
+    assert ("biology", "national_5") in {(row["subject"], row["level"]) for row in rows}
+
+
+def test_subjects_with_a_fault_are_shown_as_such(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "biology-national_5.yaml").write_text("- nothing\n")
+    said = cli("subjects", "--catalogue", str(tmp_path))
+    assert said.code == 0
+    assert "faulty file" in said.out
+    assert "biology-national_5.yaml:1" in said.err
+
+
+def test_subjects_template_is_for_known_names_only(cli: Cli) -> None:
+    assert cli("subjects", "new", "biologie", "n5").code == 2
+    assert "biology" in cli("subjects", "new", "biologie", "n5").err
+
+
+def test_subjects_check_says_that_there_is_no_fault(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "biology-national_5.yaml"
+    file.write_text(cli("subjects", "new", "biology", "national_5").out)
+    said = cli("subjects", "check", str(file))
+    assert said.code == 0
+    assert said.out.endswith("No faults.\n")
+
+
+def test_recover_appends_what_the_disk_had_refused_once(root: Path, cli: Cli, tmp_path: Path) -> None:
+    run = Script(root).begin("seed").leave()
+    fact = RunEnded("in_progress", "interrupted")
+    line = encode_line(3, "2026-01-09T14:31:00.000Z", 1, encode_fact(fact))
+    file = tmp_path / "emergency.jsonl"
+    file.write_bytes(json.dumps({"emergency": run}).encode() + b"\n" + line)
+    assert cli("recover", run, str(file)).out == f"1 record appended to run {run}.\n"
+    assert cli("recover", run, str(file)).out == f"Run {run} has all of these already.\n"
+    assert cli("log", run, "--json").json()[-1]["kind"] == "run_ended"
