@@ -50,11 +50,11 @@ class RunResult:
     resume_command: str
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, *, concurrency: int = 4) -> Store:
     """The store at a URL; see store.url."""
     from pipeline.store.url import open_store as opened
 
-    return opened(url)
+    return opened(url, concurrency=concurrency)
 
 
 def open_account(url: str) -> Account:
@@ -84,7 +84,13 @@ class Start:
         from pipeline.engine.events import Emitter
 
         clock = SystemClock()
-        return cls(options, open_store(options.store_url), clock, Emitter(clock, [listener]), confirm)
+        return cls(
+            options,
+            open_store(options.store_url, concurrency=options.concurrency),
+            clock,
+            Emitter(clock, [listener]),
+            confirm,
+        )
 
 
 def model_name(asked: str | None) -> str:
@@ -185,10 +191,25 @@ def resume_command(options: LessonsOptions, run: str, verb: str = "lessons") -> 
 def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lessons") -> RunResult:
     """The end as the command line shows it; the receipt beside what was published."""
     outputs = result.outputs.get("publish") or {}
+    spent = Amount(result.spent.usd + result.spent.low, result.spent.usd + result.spent.high)
+    if result.status == "completed" and result.worked and outputs.get("path"):
+        setup.services["publisher"].receipt(str(outputs["path"]), _receipt(result, spent))
     return RunResult(
         result.run_id, result.status, result.detail, result.error,
         str(Path(setup.options["out"], str(outputs["path"]))) if outputs.get("path") else "",
-        Amount(result.spent.usd + result.spent.low, result.spent.usd + result.spent.high),
-        sum(result.spent.tokens.values()), result.seconds,
+        spent, sum(result.spent.tokens.values()), result.seconds,
         "" if result.status == "completed" else resume_command(start.options, result.run_id, verb),
     )  # fmt: skip
+
+
+def _receipt(result: EngineResult, spent: Amount) -> dict[str, Any]:
+    """What stands beside a published course, outside its hash: run, money and time."""
+    return {
+        "run_id": result.run_id,
+        "content_hash": result.outputs["publish"].get("content_hash"),
+        "cost_usd": float(spent.low),
+        "cost_usd_at_most": float(spent.high),
+        "tokens": dict(result.spent.tokens),
+        "calls": result.spent.calls,
+        "active_seconds": round(result.seconds, 3),
+    }

@@ -6,6 +6,7 @@ It gives seq before the write; fold, events and head follow after it, in order.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from pipeline.errors import Pause, PipelineError, WriteFailed
 from pipeline.records.codec import Record, encode_fact, encode_line
 from pipeline.records.documents import head_document, large_keys
 from pipeline.records.fold import Builder
-from pipeline.records.kinds import Fact
+from pipeline.records.kinds import CallEnded, Fact
 from pipeline.records.run import RunState
 from pipeline.records.values import INLINE_LIMIT
 from pipeline.store.base import Journal
@@ -102,10 +103,12 @@ class Recorder:
         at = iso(self._clock.now())
         with self._lock:
             if self._broken is not None:
+                self._save(fact, at, body)
                 raise Pause("store", self._broken)
             seq = self._next
             self._next = seq + 1
-            self._queue.append((seq, at, fact, encode_line(seq, at, self.owner or seq, body), sync, then))
+            entry = (seq, at, fact, encode_line(seq, at, self.owner or seq, body), sync, then)
+            self._queue.append(entry)
             while self._done < seq and self._broken is None:
                 if self._leading:
                     self._turn.wait()
@@ -113,8 +116,21 @@ class Recorder:
                     self._lead()
             if self._done < seq:
                 assert self._broken is not None
+                if entry in self._queue:
+                    self._queue.remove(entry)
+                    self._save(fact, at, body)
                 raise Pause("store", self._broken)
         return seq
+
+    def _save(self, fact: Fact, at: str, body: bytes) -> None:
+        """After the journal was refused: a reply that was in flight still goes where the store keeps what it can."""
+        if not isinstance(fact, CallEnded):
+            return
+        while self._leading:
+            self._turn.wait()
+        seq = self.journal.last_seq + 1
+        with contextlib.suppress(WriteFailed):
+            self.journal.append(seq, [encode_line(seq, at, self.owner, body)], True)
 
     def sync(self) -> None:
         """Make all that was written durable.
@@ -149,7 +165,7 @@ class Recorder:
         finally:
             self._lock.acquire()
             self._leading = False
-            self._broken = error
+            self._broken = self._broken or error
             if error is None:
                 self._apply(batch, sync)
             self._turn.notify_all()

@@ -15,8 +15,11 @@ from pipeline.store.memory import MemoryAccount, MemoryStore
 _HINT = "Stores are files:DIR (a folder) and memory: (gone at the end)."
 
 
-def open_store(url: str, clock: Clock | None = None) -> Store:
+def open_store(url: str, clock: Clock | None = None, *, concurrency: int = 4) -> Store:
     """The store at `files:DIR` (a relative DIR is the caller's) or a new `memory:` one.
+
+    Args:
+        concurrency: Calls that may be in flight: as much disk is held back to record them.
 
     Raises:
         ConfigError: The URL names no store this program knows.
@@ -24,7 +27,7 @@ def open_store(url: str, clock: Clock | None = None) -> Store:
     scheme, rest = _split(url)
     if scheme == "memory":
         return MemoryStore(clock or SystemClock())
-    return FileStore(Path(rest).expanduser().absolute(), clock or SystemClock())
+    return FileStore(Path(rest).expanduser().absolute(), clock or SystemClock(), concurrency=concurrency)
 
 
 def open_account(url: str, clock: Clock | None = None) -> Account:

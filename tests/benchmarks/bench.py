@@ -210,7 +210,7 @@ def many_tasks() -> None:
         run = Pipeline("many", [tasks, more, last]).run(store=store, options={"concurrency": 1})
         p95 = sorted(marks)[int(len(marks) * 0.95)]
         say("save over 1,000 tasks, P95 / bare append P95", p95 / sorted(bare)[int(len(bare) * 0.95)], 3.0, "x")
-        again = Pipeline("many", [tasks, step("more")(lambda ctx: first.append(time.perf_counter()) or {}), last])
+        again = Pipeline("many", [tasks, step("more")(lambda ctx: {"n": first.append(time.perf_counter())}), last])
         begun = time.perf_counter()
         again.resume(run.run_id, store=store)
         say("load + fold 1,000 tasks (no calls) to the first new step", (first[0] - begun) * 1000, 10.0, "ms")
@@ -261,9 +261,8 @@ def listing() -> None:
             day, second = divmod(number, 1000)
             name = f"202601{day + 1:02d}_{second // 3600:02d}{second // 60 % 60:02d}{second % 60:02d}"
             shutil.copytree(source, home / "s" / name)
-        shutil.copytree(
-            home / "s", home / "few", ignore=lambda path, names: names[50:] if path == str(home / "s") else []
-        )
+        few_of = str(home / "s")
+        shutil.copytree(few_of, home / "few", ignore=lambda path, names: names[50:] if path == few_of else [])
 
         def newest() -> None:
             for number, _ in enumerate(store.heads()):
@@ -324,6 +323,4 @@ if __name__ == "__main__":
     for figure in ALL:
         if not chosen or figure.__name__ in chosen:
             figure()
-    print(
-        f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB, {threading.active_count()} thread"
-    )
+    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
