@@ -31,7 +31,7 @@ TOOLS = [
 ]
 
 #: Stands in for Python: notes what it was asked, makes a venv of itself, waits in pip where FAKE_HOLD
-#: is a pipe, fails in pip with the text of FAKE_FAIL.
+#: is a pipe (and says so in FAKE_HOLD.reached), fails in pip with the text of FAKE_FAIL.
 FAKE_PYTHON = r"""#!/bin/sh
 here=$0
 case "$1 $2" in
@@ -41,7 +41,7 @@ case "$1 $2" in
                 cat "$here" >"$3/bin/python"; chmod +x "$3/bin/python"; exit ;;
     "-m pip")   [ "$3" = --version ] && exit
                 echo "$*" >>"$FAKE_LOG"
-                if [ -p "${FAKE_HOLD:-}" ]; then read -r _ <"$FAKE_HOLD"; fi
+                if [ -p "${FAKE_HOLD:-}" ]; then echo >"$FAKE_HOLD.reached"; read -r _ <"$FAKE_HOLD"; fi
                 if [ -n "${FAKE_FAIL:-}" ]; then echo "$FAKE_FAIL"; exit 1; fi
                 exit ;;
     "-P -m")    echo "run" >>"$FAKE_LOG"; shift 2

@@ -289,7 +289,13 @@ def hold(tmp_path: Path) -> Path:
     """A pipe: pip waits until something is written into it."""
     path = tmp_path / "hold"
     os.mkfifo(path)
+    os.mkfifo(f"{path}.reached")
     return path
+
+
+def reached(hold: Path) -> None:
+    """Return once pip waits at the pipe."""
+    Path(f"{hold}.reached").read_text(encoding="utf-8")
 
 
 def first_line(process: subprocess.Popen[str]) -> str:
@@ -300,6 +306,7 @@ def first_line(process: subprocess.Popen[str]) -> str:
 def test_two_first_starts_wait_for_each_other(copy: Copy, hold: Path) -> None:
     with copy.begin(FAKE_HOLD=str(hold)) as first:
         assert "First start" in first_line(first)
+        reached(hold)
         with copy.begin() as second:
             assert "Another start is making" in first_line(second)
             hold.write_text("go\n", encoding="utf-8")
@@ -315,7 +322,7 @@ def test_two_first_starts_wait_for_each_other(copy: Copy, hold: Path) -> None:
 
 def test_first_start_that_was_killed_does_not_hinder_the_next(copy: Copy, hold: Path) -> None:
     with copy.begin(FAKE_HOLD=str(hold)) as first:
-        first_line(first)
+        reached(hold)
         os.killpg(first.pid, signal.SIGKILL)
         first.communicate()
     assert ".venv.lock" in leftovers(copy)
@@ -329,7 +336,7 @@ def test_first_start_that_was_killed_does_not_hinder_the_next(copy: Copy, hold: 
 
 def test_first_start_that_was_interrupted_leaves_nothing(copy: Copy, hold: Path) -> None:
     with copy.begin(FAKE_HOLD=str(hold)) as first:
-        first_line(first)
+        reached(hold)
         os.killpg(first.pid, signal.SIGINT)
         first.communicate()
 
