@@ -109,7 +109,9 @@ class ModelError(PipelineError):
 
     exit_code = 4
 
-    def __init__(self, message: str = "", *, hint: str = "", billed: str = "no", reply: Any = None, **data: Any) -> None:
+    def __init__(
+        self, message: str = "", *, hint: str = "", billed: str = "no", reply: Any = None, **data: Any
+    ) -> None:
         super().__init__(message, hint=hint, **data)
         self.billed = billed
         self.reply = reply

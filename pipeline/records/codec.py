@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.records import kinds
 from pipeline.records.kinds import Fact, UnknownFact
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+# json.loads without what only foreign text needs: byte order marks, white space around the value.
+_scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
 _MARK = b',"crc":"'
 _TAIL = len(_MARK) + 8 + 2
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """A fact in its envelope."""
 
     #: Strictly increasing per journal; the only order.
@@ -46,28 +47,45 @@ class _Shape:
             item.default_factory() if item.default_factory is not MISSING else item.default for item in fields(cls)
         )
         self.values: Callable[[Fact], tuple[Any, ...]] = attrgetter(*self.names)
+        # A frozen dataclass's own constructor is slow; these set its slots directly.
+        self._cls = cls
+        self._setters = tuple(
+            (name, default, cls.__dict__[name].__set__) for name, default in zip(self.names, self.defaults, strict=True)
+        )
+
+    def make(self, body: Mapping[str, Any]) -> Fact:
+        """The fact of a body; KeyError where a field without a default is missing. Unknown keys are left out."""
+        fact = self._cls.__new__(self._cls)
+        for name, default, put in self._setters:
+            put(fact, body[name] if default is MISSING else body.get(name, default))
+        return fact
 
 
 _KINDS: dict[str, type[Fact]] = {
     cls.kind: cls for cls in vars(kinds).values() if isinstance(cls, type) and issubclass(cls, Fact) and cls.kind
 }
 _SHAPES = {cls: _Shape(cls) for cls in _KINDS.values()}
-_NAMES = {kind: frozenset(_SHAPES[cls].names) for kind, cls in _KINDS.items()}
 
 
-def encode_fact(fact: Fact) -> bytes:
+def encode_fact(fact: Fact, **encoded: bytes) -> bytes:
     """The fact's body: a JSON object in ASCII; fields at their default are left out.
 
     Values in it must already be JSON (see values.encode_value).
+
+    Args:
+        encoded: JSON text of fields that is known already; it stands for their values.
     """
     if isinstance(fact, UnknownFact):
         return _encode({"kind": fact.name, **fact.data}).encode("ascii")
     shape = _SHAPES[type(fact)]
     body = {"kind": fact.kind}
     for name, default, value in zip(shape.names, shape.defaults, shape.values(fact), strict=False):
-        if value is not default and value != default:
+        if value is not default and name not in encoded and value != default:
             body[name] = value
-    return _encode(body).encode("ascii")
+    text = _encode(body).encode("ascii")
+    for name, known in encoded.items():
+        text = b'%s,"%s":%s}' % (text[:-1], name.encode("ascii"), known)
+    return text
 
 
 def decode_fact(body: dict[str, Any]) -> Fact:
@@ -76,12 +94,9 @@ def decode_fact(body: dict[str, Any]) -> Fact:
     cls = _KINDS.get(name)
     if cls is None or cls is UnknownFact:
         return UnknownFact(name, body)
-    known = _NAMES[name]
-    if not known.issuperset(body):
-        body = {key: value for key, value in body.items() if key in known}
     try:
-        return cls(**body)
-    except TypeError:
+        return _SHAPES[cls].make(body)
+    except KeyError:
         return UnknownFact(name, body)
 
 
@@ -113,10 +128,10 @@ def decode_line(line: bytes) -> Record:
     """
     line = check_line(line)
     try:
-        data = json.loads(line)
-        data.pop("crc")
+        data, _ = _scan(line.decode("ascii"), 0)
+        del data["crc"]
         return Record(data.pop("seq"), data.pop("at"), data.pop("owner"), decode_fact(data))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
         raise LineDamaged(str(error)) from None
 
 

@@ -13,6 +13,7 @@ from pipeline.errors import InvalidValue
 
 #: A value whose JSON text is longer than this (bytes) goes into a blob.
 INLINE_LIMIT = 32 * 1024
+_DEEPEST = 200
 
 
 def _default(value: Any) -> Any:
@@ -70,32 +71,33 @@ def _explain(value: Any, where: str) -> InvalidValue:
 
 
 def _find(value: Any, path: str, depth: int) -> tuple[str, str] | None:
-    if depth > 200:
-        return path, "is nested too deeply (more than 200 levels) or contains itself"
+    """The first thing in a value that JSON cannot hold: where, and what is wrong with it."""
+    if depth > _DEEPEST:
+        return path, f"is nested too deeply (more than {_DEEPEST} levels) or contains itself"
+    if isinstance(value, dict):
+        return _find_in_mapping(value, path, depth)
+    if isinstance(value, (list, tuple)):
+        found = (_find(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value))
+        return next((problem for problem in found if problem), None)
+    return _problem(value, path)
+
+
+def _find_in_mapping(value: dict[Any, Any], path: str, depth: int) -> tuple[str, str] | None:
+    for key, item in value.items():
+        if not (key is None or isinstance(key, (str, int, float))):
+            return path, f"has the key {key!r}; keys are text"
+        if found := _find(item, f"{path}.{key}", depth + 1):
+            return found
+    return None
+
+
+def _problem(value: Any, path: str) -> tuple[str, str] | None:
     if value is None or isinstance(value, (str, bool, int)):
         return None
     if isinstance(value, float):
         return None if math.isfinite(value) else (path, f"is {value}; JSON has no such number")
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if not (key is None or isinstance(key, (str, int, float))):
-                return path, f"has the key {key!r}; keys are text"
-            if found := _find(item, f"{path}.{key}", depth + 1):
-                return found
+    if isinstance(value, datetime) and value.tzinfo is not None:
         return None
-    if isinstance(value, (list, tuple)):
-        for index, item in enumerate(value):
-            if found := _find(item, f"{path}[{index}]", depth + 1):
-                return found
-        return None
-    return path, _problem(value)
-
-
-def _problem(value: Any) -> str:
-    if isinstance(value, bytes):
-        return "is bytes; decode it to text first"
-    if isinstance(value, datetime):
-        return "is a datetime without a time zone" if value.tzinfo is None else "is fine"
-    if isinstance(value, Decimal):
-        return "is a Decimal; record it as text, str(value)"
-    return f"is a {type(value).__name__}, not a JSON value"
+    known = {bytes: "is bytes; decode it to text first", datetime: "is a datetime without a time zone",
+             Decimal: "is a Decimal; record it as text, str(value)"}  # fmt: skip
+    return path, known.get(type(value), f"is a {type(value).__name__}, not a JSON value")
