@@ -71,7 +71,7 @@ def small_run() -> list[bytes]:
         StepCompleted("seed#1", {"course_id": "course_c84775"}, "1", edges=["seed->sow"]),
         StepStarted("sow#1", consumed=[["seed->sow", "seed#1"]]),
         CallStarted("sow#1", "key", "claude-sonnet-5-5", "request", worst="2.00"),
-        CallEnded(5, {"text": "a scheme"}, charge.to_json(), stop_reason="end_turn"),
+        CallEnded(5, b'{"text":"a scheme"}', charge.to_json(), stop_reason="end_turn"),
         StepCompleted("sow#1", {"lesson_count": 18}, "2", edges=["sow->lessons"]),
     )
     return [started(), *(line(seq, fact) for seq, fact in enumerate(facts, 2))]

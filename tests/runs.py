@@ -24,7 +24,7 @@ from pipeline.records.kinds import (
     StepStarted,
     TaskCompleted,
 )
-from pipeline.records.values import canonical, digest
+from pipeline.records.values import canonical, digest, encode_value
 from pipeline.store.disk import Disk
 from pipeline.store.files import FileStore
 
@@ -105,14 +105,14 @@ class Script:
         )  # fmt: skip
         if charge is not None:
             facts = {"type": "ModelUnavailable", "message": error} if error else None
-            reply = None if error else {"text": "x", "stop_reason": "end_turn"}
+            reply = None if error else encode_value({"text": "x", "stop_reason": "end_turn"})
             self.add(CallEnded(seq, reply, charge.to_json(), usable=not error, error=facts,
                                stop_reason=None if error else "end_turn"))  # fmt: skip
         return self
 
     def task(self, step: str, key: str, value: Any) -> Script:
         """An item is made."""
-        self.add(TaskCompleted(f"{step}#1", key, value, hash="h"))
+        self.add(TaskCompleted(f"{step}#1", key, encode_value(value), hash="h"))
         return self
 
     def end(self, status: str, detail: str | None = None, message: str = "") -> str:

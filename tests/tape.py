@@ -12,6 +12,7 @@ from pipeline.records import kinds
 from pipeline.records.codec import Record
 from pipeline.records.fold import Builder
 from pipeline.records.run import RunState
+from pipeline.records.values import encode_value
 
 AT = "2026-01-09T14:30:22.000Z"
 
@@ -62,11 +63,11 @@ class Tape:
     def reply(self, call: int, usd: str = "0.25", stop: str = "end_turn", **more: Any) -> int:
         """It comes back, at an exact price."""
         charge = {"state": "exact", "low": usd, "high": usd, "tokens": {"input": 10, "output": 5}}
-        fact = {"reply": {"text": "hello"}, "charge": charge, "stop_reason": stop, **more}
+        fact = {"reply": b'{"text":"hello"}', "charge": charge, "stop_reason": stop, **more}
         return self.put(kinds.CallEnded(call, **fact))
 
     def done(self, path: str, task: str, value: Any = 1, **more: Any) -> int:
-        return self.put(kinds.TaskCompleted(path, task, value, **more))
+        return self.put(kinds.TaskCompleted(path, task, encode_value(value), **more))
 
     def failed(self, path: str, task: str, cause: str = "content", **more: Any) -> int:
         return self.put(kinds.TaskFailed(path, task, {"type": "TaskRejected", "message": "bad"}, cause, **more))

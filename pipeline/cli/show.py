@@ -94,7 +94,7 @@ def item_value(store: Store, state: RunState, step: StepRun, key: str) -> Any:
     record = next(iter(after(store, state.run_id, task.seq - 1)), None)
     if record is None or not isinstance(record.fact, TaskCompleted):
         raise CheckpointCorrupt(f"Run {state.run_id}: the value of {bare(step.path)}/{key} cannot be read back.")
-    return _read(store, state, record.fact.value)
+    return _read(store, state, json.loads(record.fact.value))
 
 
 def step_lines(state: RunState, step: StepRun, outputs: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:

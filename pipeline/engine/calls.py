@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -103,7 +104,7 @@ class Caller:
     def _recorded(self, scope: Scope, call: CallRun) -> Reply:
         _tell_answered(scope)
         self.emit("call_restored", path=scope.path, task=scope.task, label=call.label)
-        return Reply.from_json(self.values.get(call.reply))
+        return Reply.from_json(self.values.get(json.loads(call.reply or b"null")))
 
     def _higher(self, cap: int) -> int:
         return min(cap * 2, self.info.max_output_tokens or cap * 2)
@@ -158,7 +159,7 @@ class Caller:
         received: Reply | None = None,
         usable: bool = False,
     ) -> None:
-        stored = None if reply is None else self.recorder.fit(reply, encode_value(reply, "reply"))
+        stored = None if reply is None else self.recorder.fit_text(reply, "reply")
         ended = CallEnded(
             call, stored, charge.to_json(), usable=usable,
             stop_reason=received.stop_reason if received else None, error=error,

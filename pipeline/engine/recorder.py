@@ -18,7 +18,7 @@ from pipeline.records.documents import head_document, large_keys
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import CallEnded, Fact
 from pipeline.records.run import RunState
-from pipeline.records.values import INLINE_LIMIT
+from pipeline.records.values import INLINE_LIMIT, encode_value
 from pipeline.store.base import Journal
 
 #: Unsynced records are synced with the first record that comes this many seconds later.
@@ -218,6 +218,16 @@ class Recorder:
         if len(encoded) <= INLINE_LIMIT and not (isinstance(value, dict) and "$blob" in value):
             return value
         return {"$blob": self.put_blob(encoded), "bytes": len(encoded)}
+
+    def fit_text(self, value: Any, where: str) -> bytes:
+        """JSON text of the value, or of a reference to a blob of it, as it goes into a record.
+
+        Raises:
+            InvalidValue: It is no JSON; names the key below `where`.
+        """
+        encoded = encode_value(value, where)
+        stored = self.fit(value, encoded)
+        return encoded if stored is value else encode_value(stored)
 
     def put_blob(self, data: bytes) -> str:
         """Store bytes by hash, durable on return.

@@ -42,7 +42,7 @@ class Values:
         fact = None if line is None else decode_line(line).fact
         if not isinstance(fact, TaskCompleted):
             raise CheckpointCorrupt(f"Run {run}: the value recorded as {seq} cannot be read back.")
-        return self.get(fact.value)
+        return self.get(json.loads(fact.value))
 
     def blob(self, name: str) -> Any:
         """The JSON value stored under a hash."""

@@ -250,15 +250,13 @@ class _Pool:
         self._declare(scope)
         try:
             value = work.body(work.context(scope), json.loads(encode_value(item, f"{task} item")))
-            encoded = encode_value(value, f"{task} value")
+            text = recorder.fit_text(value, f"{task} value")
         except Exception as error:
             self._failed(scope, index, error)
             return
-        stored = recorder.fit(value, encoded)
-        known = {"value": encoded} if stored is value else {}
         fact = TaskCompleted(
-            scope.path, task, stored, item=_item_hash(item, f"{task} item"),
-            hash=digest(encoded)[:_HASH_CHARS], attempt=scope.attempt, version=work.version, reads=scope.reads,
+            scope.path, task, text, item=_item_hash(item, f"{task} item"),
+            hash=digest(text)[:_HASH_CHARS], attempt=scope.attempt, version=work.version, reads=scope.reads,
         )  # fmt: skip
         tell = self._running.emit
         key = work.keys[index]
@@ -266,7 +264,6 @@ class _Pool:
             fact,
             sync=False,
             then=lambda: tell("task_completed", path=scope.path, name=work.name, key=key),
-            **known,
         )
 
     def _declare(self, scope: Scope) -> None:

@@ -19,6 +19,8 @@ _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 # json.loads without what only foreign text needs: byte order marks, white space around the value.
 _scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
 _MARK = b',"crc":"'
+#: The kind stands behind the envelope, within so many bytes.
+_KIND, _ENVELOPE = b'"kind":"', 100
 _TAIL = len(_MARK) + 8 + 2
 
 
@@ -65,6 +67,9 @@ _KINDS: dict[str, type[Fact]] = {
     cls.kind: cls for cls in vars(kinds).values() if isinstance(cls, type) and issubclass(cls, Fact) and cls.kind
 }
 _SHAPES = {cls: _Shape(cls) for cls in _KINDS.values()}
+#: Kinds with a field that is kept as text: the field, and what stands before it. Text cannot hold that mark: its
+#: quotes are escaped there.
+_TEXTS = {cls.kind.encode(): (cls.text, b',"%s":' % cls.text.encode()) for cls in _KINDS.values() if cls.text}
 
 
 def encode_fact(fact: Fact, **encoded: bytes) -> bytes:
@@ -75,6 +80,8 @@ def encode_fact(fact: Fact, **encoded: bytes) -> bytes:
     Args:
         encoded: JSON text of fields that is known already; it stands for their values.
     """
+    if fact.text and (known := getattr(fact, fact.text)) is not None:
+        encoded[fact.text] = known
     if isinstance(fact, UnknownFact):
         return _encode({"kind": fact.name, **fact.data}).encode("ascii")
     shape = _SHAPES[type(fact)]
@@ -127,12 +134,23 @@ def decode_line(line: bytes) -> Record:
         LineDamaged: Torn, flipped or not of this format.
     """
     line = check_line(line)
+    line, name, text = _cut(line)
     try:
         data, _ = _scan(line.decode("ascii"), 0)
-        del data["crc"]
+        data.pop("crc", None)
+        if text:
+            data[name] = text
         return Record(data.pop("seq"), data.pop("at"), data.pop("owner"), decode_fact(data))
     except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
         raise LineDamaged(str(error)) from None
+
+
+def _cut(line: bytes) -> tuple[bytes, str, bytes]:
+    """A whole line without its text field, and that field's name and text; as it is where it has none."""
+    begin = line.find(_KIND, 0, _ENVELOPE) + len(_KIND)
+    name, mark = _TEXTS.get(line[begin : line.find(b'"', begin)], ("", b""))
+    at = line.find(mark, begin) if name else -1
+    return (line[:at] + b"}", name, line[at + len(mark) : -_TAIL]) if at > 0 else (line, "", b"")
 
 
 def line_seq(line: bytes) -> int:

@@ -30,7 +30,6 @@ from pipeline.records.kinds import (
 )
 from pipeline.records.run import COMPLETED, FAILED, IN_PROGRESS, RunState, Spend, TaskRun, Token
 from pipeline.records.spending import Spending
-from pipeline.records.values import encode_value
 
 #: A task value whose JSON text is at most this long (bytes) stays in memory; longer ones are read back.
 KEEP_BYTES = 1024
@@ -176,7 +175,7 @@ class Builder:
 
     def _task_completed(self, record: Record, fact: TaskCompleted) -> None:
         state, path, task = self.state, fact.path, fact.task
-        text = encode_value(fact.value)
+        text = fact.value
         reads = self._reads.setdefault(tuple(fact.reads.items()), fact.reads) if fact.reads else _NOTHING
         tasks = state.tasks.get(path)
         if tasks is None:

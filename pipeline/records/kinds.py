@@ -19,6 +19,8 @@ class Fact:
     """One fact; subclasses give `kind`."""
 
     kind: ClassVar[str] = ""
+    #: The field that is JSON text (bytes): long, and rarely read back. It is written last.
+    text: ClassVar[str] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +112,13 @@ class CallEnded(Fact):
     """The reply as received, with its charge; or the error. Result and charge are one fact."""
 
     kind: ClassVar[str] = "call_ended"
+    text: ClassVar[str] = "reply"
     #: seq of its call_started.
     call: int
-    #: Reply.to_json(), or {"$blob": hash, "bytes": n}; None where nothing usable came.
-    reply: Mapping[str, Any] | None
+    #: JSON text of Reply.to_json() or of {"$blob": hash, "bytes": n}; None where nothing usable came.
+    reply: bytes | None = None
     #: Charge.to_json().
-    charge: Mapping[str, Any]
+    charge: Mapping[str, Any] = field(default_factory=dict)
     #: True if the memo may answer with this reply (stop_reason end_turn, stop_sequence, tool_use, refusal).
     usable: bool = True
     stop_reason: str | None = None
@@ -149,10 +152,11 @@ class TaskCompleted(Fact):
     """A task's value is final; its calls' replies are no longer needed."""
 
     kind: ClassVar[str] = "task_completed"
+    text: ClassVar[str] = "value"
     path: str
     task: str
-    #: The value, or {"$blob": hash, "bytes": n}.
-    value: Any
+    #: JSON text of the value, or of {"$blob": hash, "bytes": n}.
+    value: bytes
     #: Hash of the item it was made from; of the value's canonical JSON.
     item: str = ""
     hash: str = ""

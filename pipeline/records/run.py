@@ -114,8 +114,8 @@ class CallRun:
     #: None while open (unknown).
     ended: bool = False
     usable: bool = False
-    #: Inline reply, {"$blob": …} or None.
-    reply: Mapping[str, Any] | None = None
+    #: JSON text of the reply or of its reference; None: nothing usable came.
+    reply: bytes | None = None
     error: Mapping[str, Any] | None = None
     stop_reason: str | None = None
     #: seq of call_ended.

@@ -175,7 +175,7 @@ def test_large_values_live_in_blobs_and_come_back(store: MemoryStore) -> None:
 
     result = Pipeline("big", [make, use]).run(store=store)
     assert result.outputs["use"] == {"length": 100_001}
-    assert facts(store, result.run_id, kinds.TaskCompleted)[0].value.keys() == {"$blob", "bytes"}
+    assert facts(store, result.run_id, kinds.TaskCompleted)[0].value.startswith(b'{"$blob":')
 
 
 def test_value_that_looks_like_a_reference_survives(store: MemoryStore) -> None:

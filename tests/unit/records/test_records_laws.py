@@ -74,7 +74,7 @@ def of_a_task(draw: st.DrawFn, tape: Tape, name: str) -> kinds.Fact:
         case "end":
             stop = draw(st.sampled_from(["end_turn", "refusal", "max_tokens"]))
             call = draw(st.sampled_from(list(tape.state.open_calls) or [998]))
-            return kinds.CallEnded(call, {"text": ""}, charge(draw), stop != "max_tokens", stop)
+            return kinds.CallEnded(call, b'{"text":""}', charge(draw), stop != "max_tokens", stop)
         case "settle":
             calls = [record.seq for record in tape.records if isinstance(record.fact, kinds.CallStarted)]
             return kinds.ChargeSettled(draw(st.sampled_from(calls or [999])), draw(usd))
@@ -82,7 +82,7 @@ def of_a_task(draw: st.DrawFn, tape: Tape, name: str) -> kinds.Fact:
             return kinds.TaskFailed(path, task or "k1", ERROR, draw(causes), attempt)
         case _:
             return kinds.TaskCompleted(
-                path, task or "k1", draw(st.integers()), attempt=attempt, reads={"params.n": "h"}
+                path, task or "k1", str(draw(st.integers())).encode(), attempt=attempt, reads={"params.n": "h"}
             )
 
 

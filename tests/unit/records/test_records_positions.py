@@ -175,7 +175,7 @@ def test_late_records_of_an_older_owner_move_money_and_tasks_but_not_the_positio
     call = tape.call("a#1", "k")
     tape.resume()
     tape.reply(call, "0.25")
-    tape.put(kinds.TaskCompleted("a#1", "k", "v"), owner=1)
+    tape.put(kinds.TaskCompleted("a#1", "k", b'"v"'), owner=1)
     tape.put(kinds.StepCompleted("a#1", {}, "f" * 32, ["a->b"]), owner=1)
     tape.put(kinds.RunEnded("completed"), owner=1)
     state = tape.state

@@ -80,7 +80,7 @@ def test_memo_holds_the_tries_of_an_unfinished_attempt(tape: Tape) -> None:
         (first, 1, True, False),
         (second, 2, True, True),
     ]
-    assert (tries[1].reply, tries[1].stop_reason, tries[1].ended_seq) == ({"text": "hello"}, "end_turn", end)
+    assert (tries[1].reply, tries[1].stop_reason, tries[1].ended_seq) == (b'{"text":"hello"}', "end_turn", end)
 
 
 def test_memo_keeps_equal_asks_apart(tape: Tape) -> None:

@@ -23,7 +23,7 @@ from tests.faulty_disk import FaultyDisk
 from tests.journals import AT, StillClock, line, started
 
 STEP = [line(seq, StepStarted(f"s{seq}#1")) for seq in range(2, 10)]
-PAID = CallEnded(2, {"text": "x"}, Charge("exact", Decimal(1), Decimal(1)).to_json(), stop_reason="end_turn")
+PAID = CallEnded(2, b'{"text":"x"}', Charge("exact", Decimal(1), Decimal(1)).to_json(), stop_reason="end_turn")
 
 
 @pytest.fixture
