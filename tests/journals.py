@@ -9,8 +9,9 @@ from decimal import Decimal
 
 from pipeline.clock import iso
 from pipeline.records.charge import Charge
-from pipeline.records.codec import encode_fact, encode_line
+from pipeline.records.codec import encode_fact
 from pipeline.records.kinds import CallEnded, CallStarted, Fact, RunEnded, RunStarted, StepCompleted, StepStarted
+from pipeline.records.lines import encode_line
 from pipeline.store.base import Claim
 
 AT = datetime(2026, 1, 9, 14, 30, 22, tzinfo=UTC)

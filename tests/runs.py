@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.clock import SystemClock, iso
 from pipeline.records.charge import Charge
-from pipeline.records.codec import decode_line, encode_fact, encode_line
+from pipeline.records.codec import decode_line, encode_fact
 from pipeline.records.documents import head_document
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import (
@@ -24,6 +24,7 @@ from pipeline.records.kinds import (
     StepStarted,
     TaskCompleted,
 )
+from pipeline.records.lines import encode_line
 from pipeline.records.values import canonical, digest, encode_value
 from pipeline.store.disk import Disk
 from pipeline.store.files import FileStore

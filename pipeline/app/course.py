@@ -21,7 +21,7 @@ from pipeline.app.start import (
 )
 from pipeline.errors import ConfigError, PipelineError, RunExists, SettingsConflict
 from pipeline.lessons.again import conflicts
-from pipeline.records.run import COMPLETED
+from pipeline.records.statuses import COMPLETED
 from pipeline.settings import ASK_ABOVE_USD, OFFLINE, LessonsOptions, option_name
 from pipeline.store.base import Claim, Store
 

@@ -13,8 +13,9 @@ from pipeline.cli.options import json_option, open_store, own, run_argument, sto
 from pipeline.cli.reading import head_of, state_of
 from pipeline.cli.text import money, say, say_json, table, when
 from pipeline.clock import Clock, SystemClock
-from pipeline.records.codec import LineDamaged, Record, decode_line
+from pipeline.records.codec import Record, decode_line
 from pipeline.records.kinds import RunEnded
+from pipeline.records.lines import LineDamaged
 from pipeline.records.run import bare
 from pipeline.store.base import Store
 from pipeline.store.reading import resolve

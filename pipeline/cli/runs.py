@@ -13,7 +13,7 @@ from pipeline.cli.options import json_option, open_store, own, store_option
 from pipeline.cli.summary import CORRUPT, STATUSES, UNFINISHED, Row, row_json, row_of
 from pipeline.cli.text import heading, one_line, say, say_json, table, when
 from pipeline.lessons.names import known_subject, subject_name
-from pipeline.records.run import COMPLETED, IN_PROGRESS
+from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.store.base import Store
 
 #: Rows shown unless --limit says otherwise.

@@ -15,7 +15,8 @@ from pipeline.cli.reading import head_of, state_of
 from pipeline.cli.text import heading, one_line, say, say_json, table
 from pipeline.errors import CheckpointCorrupt, RunNotFound
 from pipeline.records.kinds import TaskCompleted
-from pipeline.records.run import COMPLETED, RunState, StepRun, TaskRun, bare
+from pipeline.records.run import RunState, StepRun, TaskRun, bare
+from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Store
 from pipeline.store.reading import resolve
 

@@ -16,7 +16,8 @@ from pipeline.cli.runs import resume_command
 from pipeline.cli.summary import Row, row_of
 from pipeline.cli.text import count, duration, heading, money, money_between, one_line, say, say_json, table, when
 from pipeline.errors import CheckpointCorrupt
-from pipeline.records.run import COMPLETED, PENDING, RunState, Spend, StepRun, bare
+from pipeline.records.run import RunState, Spend, StepRun, bare
+from pipeline.records.statuses import COMPLETED, PENDING
 from pipeline.store.base import Store
 from pipeline.store.reading import resolve
 from pipeline.store.view import pinned_nodes

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.cli.text import money
-from pipeline.records.run import COMPLETED, DETAILS, FAILED, IN_PROGRESS, PENDING
+from pipeline.records.statuses import COMPLETED, DETAILS, FAILED, IN_PROGRESS, PENDING
 from pipeline.store.base import Head
 
 CORRUPT = "corrupt"

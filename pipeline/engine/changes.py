@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pipeline.engine.sources import Sources
 from pipeline.engine.step import StepSpec
 from pipeline.records.kinds import Invalidated
-from pipeline.records.run import COMPLETED, RunState
+from pipeline.records.run import RunState
+from pipeline.records.statuses import COMPLETED
 
 
 @dataclass(frozen=True, slots=True)

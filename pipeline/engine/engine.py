@@ -37,11 +37,13 @@ from pipeline.errors import (
 )
 from pipeline.graph.model import Graph
 from pipeline.llm.base import Model, ModelInfo
-from pipeline.records.codec import Record, encode_fact, encode_line
+from pipeline.records.codec import Record, encode_fact
 from pipeline.records.documents import head_document
 from pipeline.records.fold import Builder, spent
 from pipeline.records.kinds import Gap, Invalidated, RunEnded, RunResumed, RunStarted
-from pipeline.records.run import COMPLETED, FAILED, IN_PROGRESS, RunState, Spend, bare
+from pipeline.records.lines import encode_line
+from pipeline.records.run import RunState, Spend, bare
+from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 from pipeline.records.values import canonical, digest
 from pipeline.store.base import Claim, Journal, Store
 from pipeline.store.reading import records

@@ -13,10 +13,11 @@ from typing import Any
 
 from pipeline.clock import Clock, iso
 from pipeline.errors import Pause, PipelineError, WriteFailed
-from pipeline.records.codec import Record, encode_fact, encode_line
+from pipeline.records.codec import Record, encode_fact
 from pipeline.records.documents import head_document, large_keys
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import CallEnded, Fact
+from pipeline.records.lines import encode_line
 from pipeline.records.run import RunState
 from pipeline.records.values import INLINE_LIMIT, encode_value
 from pipeline.store.base import Journal

@@ -10,7 +10,8 @@ from pipeline.engine.recorder import Recorder
 from pipeline.errors import CheckpointCorrupt, ConfigError
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import TaskCompleted
-from pipeline.records.run import COMPLETED, RunState, StepRun
+from pipeline.records.run import RunState, StepRun
+from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import value_hash
 from pipeline.store.base import Store
 

@@ -12,7 +12,8 @@ from pipeline.engine.calls import Scope
 from pipeline.engine.running import Running
 from pipeline.errors import ConfigError, ModelError, NeedsConfirmation, Pause, PipelineError, StepFailed
 from pipeline.records.kinds import Invalidated, TaskCompleted, TaskFailed, TaskStarted
-from pipeline.records.run import FAILED, TaskRun
+from pipeline.records.run import TaskRun
+from pipeline.records.statuses import FAILED
 from pipeline.records.values import canonical, digest, encode_value
 
 _HASH_CHARS = 16

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from pipeline.clock import parse_iso
-from pipeline.records.run import COMPLETED
+from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Claim, Head
 
 #: An unfinished run untouched for longer is left alone.

@@ -1,12 +1,8 @@
-"""Facts ↔ journal lines. A line: {"seq":…,"at":…,"owner":…, <the fact>, "crc":"8 hex"}.
-
-The CRC-32 is the last key and covers every byte before `,"crc"`.
-"""
+"""Facts ↔ journal lines: how the body of each kind is written and read back. The line around it: lines.py."""
 
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from operator import attrgetter
@@ -14,14 +10,13 @@ from typing import Any, NamedTuple
 
 from pipeline.records import kinds
 from pipeline.records.kinds import Fact, UnknownFact
+from pipeline.records.lines import TAIL, LineDamaged, check_line
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 # json.loads without what only foreign text needs: byte order marks, white space around the value.
 _scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
-_MARK = b',"crc":"'
 #: The kind stands behind the envelope, within so many bytes.
 _KIND, _ENVELOPE = b'"kind":"', 100
-_TAIL = len(_MARK) + 8 + 2
 
 
 class Record(NamedTuple):
@@ -34,10 +29,6 @@ class Record(NamedTuple):
     #: seq of the run_started or run_resumed of its owner.
     owner: int
     fact: Fact
-
-
-class LineDamaged(ValueError):
-    """The bytes are no valid journal line."""
 
 
 class _Shape:
@@ -107,26 +98,6 @@ def decode_fact(body: dict[str, Any]) -> Fact:
         return UnknownFact(name, body)
 
 
-def encode_line(seq: int, at: str, owner: int, body: bytes) -> bytes:
-    """One journal line with its newline, from a body of `encode_fact`."""
-    head = b'{"seq":%d,"at":"%s","owner":%d,' % (seq, at.encode("ascii"), owner) + body[1:-1]
-    return head + b',"crc":"%08x"}\n' % zlib.crc32(head)
-
-
-def check_line(line: bytes) -> bytes:
-    """The line without its newline, if it is whole.
-
-    Raises:
-        LineDamaged: It is torn or a bit flipped.
-    """
-    line = line[:-1] if line.endswith(b"\n") else line
-    if len(line) <= _TAIL or not line.endswith(b'"}') or line[-_TAIL:-10] != _MARK:
-        raise LineDamaged("no CRC at the end")
-    if b"%08x" % zlib.crc32(line[:-_TAIL]) != line[-10:-2]:
-        raise LineDamaged("CRC does not match")
-    return line
-
-
 def decode_line(line: bytes) -> Record:
     """The record of one line (with or without its newline).
 
@@ -150,17 +121,4 @@ def _cut(line: bytes) -> tuple[bytes, str, bytes]:
     begin = line.find(_KIND, 0, _ENVELOPE) + len(_KIND)
     name, mark = _TEXTS.get(line[begin : line.find(b'"', begin)], ("", b""))
     at = line.find(mark, begin) if name else -1
-    return (line[:at] + b"}", name, line[at + len(mark) : -_TAIL]) if at > 0 else (line, "", b"")
-
-
-def line_seq(line: bytes) -> int:
-    """The seq of a whole line, without decoding the rest."""
-    return int(line[7 : line.index(b",", 7)])
-
-
-def line_body(line: bytes) -> bytes:
-    """The body of a whole line, byte for byte as given to `encode_line`."""
-    line = line[:-1] if line.endswith(b"\n") else line
-    start = line.index(b',"owner":')
-    start = line.index(b",", start + 1) + 1
-    return b"{" + line[start:-_TAIL] + b"}"
+    return (line[:at] + b"}", name, line[at + len(mark) : -TAIL]) if at > 0 else (line, "", b"")

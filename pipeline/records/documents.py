@@ -12,14 +12,13 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.records.charge import INPUT_KINDS, TOKEN_KINDS
-from pipeline.records.run import COMPLETED, PENDING, RunState, Spend, StepRun, bare, full
+from pipeline.records.run import RunState, Spend, StepRun, bare, full
+from pipeline.records.statuses import COMPLETED, PENDING, SKIPPED
 
 #: Grows after the point with new keys, before it with a changed meaning.
 SCHEMA_VERSION = "1.0"
 #: A document above this many bytes is worth a warning.
 LARGE_BYTES = 500_000
-
-SKIPPED = "skipped"
 
 
 @dataclass

@@ -28,8 +28,9 @@ from pipeline.records.kinds import (
     TaskFailed,
     TaskStarted,
 )
-from pipeline.records.run import COMPLETED, FAILED, IN_PROGRESS, RunState, Spend, TaskRun, Token
+from pipeline.records.run import RunState, Spend, TaskRun, Token
 from pipeline.records.spending import Spending
+from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 
 #: A task value whose JSON text is at most this long (bytes) stays in memory; longer ones are read back.
 KEEP_BYTES = 1024

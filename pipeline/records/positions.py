@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from pipeline.records.kinds import Invalidated, StepCompleted, StepFailed, StepStarted
-from pipeline.records.run import COMPLETED, FAILED, CheckpointMark, RunState, StepRun, Token
+from pipeline.records.run import CheckpointMark, RunState, StepRun, Token
+from pipeline.records.statuses import COMPLETED, FAILED
 
 START = ("", "")
 

@@ -12,20 +12,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-_VISIT = re.compile(r"#[0-9]+$")
+from pipeline.records.statuses import COMPLETED, IN_PROGRESS, PENDING
 
-PENDING, IN_PROGRESS, COMPLETED, FAILED = "pending", "in_progress", "completed", "failed"
-#: What in_progress may mean (status_detail).
-DETAILS = (
-    "running",
-    "interrupted",
-    "paused_budget",
-    "paused_rate_limit",
-    "paused_spend_limit",
-    "waiting_for_human",
-    "waiting_for_batch",
-    "stopped_as_asked",
-)
+_VISIT = re.compile(r"#[0-9]+$")
 
 
 @dataclass(slots=True)

@@ -7,7 +7,8 @@ from typing import Any
 
 from pipeline.records.kinds import Snapshot
 from pipeline.records.positions import START, merged_context, split
-from pipeline.records.run import COMPLETED, FAILED, IN_PROGRESS, PENDING, RunState, StepRun, Token, full
+from pipeline.records.run import RunState, StepRun, Token, full
+from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS, PENDING
 
 _STATUSES = {PENDING, IN_PROGRESS, COMPLETED, FAILED}
 

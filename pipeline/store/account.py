@@ -14,7 +14,7 @@ from typing import Any
 
 from pipeline.clock import Clock, iso
 from pipeline.errors import StoreError, WriteFailed
-from pipeline.records.codec import check_line, encode_line
+from pipeline.records.lines import check_line, encode_line
 from pipeline.store.disk import FOLDER_MODE, Disk, write_all
 from pipeline.store.scan import lines
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.clock import parse_iso
 from pipeline.errors import RunExists
-from pipeline.records.run import COMPLETED
+from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Claim, Head
 
 #: A run untouched for longer holds its claim no more.

@@ -10,8 +10,9 @@ from collections import Counter
 from pathlib import Path
 
 from pipeline.errors import StoreError
-from pipeline.records.codec import LineDamaged, check_line, decode_line, encode_fact, encode_line, line_body, line_seq
+from pipeline.records.codec import decode_line, encode_fact
 from pipeline.records.kinds import Gap
+from pipeline.records.lines import LineDamaged, check_line, encode_line, line_body, line_seq
 from pipeline.store.base import Journal, Store
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from pipeline.clock import iso, parse_iso
 from pipeline.errors import CheckpointCorrupt, InvalidValue
-from pipeline.records.codec import encode_fact, encode_line
+from pipeline.records.codec import encode_fact
 from pipeline.records.kinds import RunStarted, Snapshot
-from pipeline.records.run import COMPLETED, IN_PROGRESS
+from pipeline.records.lines import encode_line
+from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.records.values import encode_value
 
 _PATH = re.compile(r"[^#/]+#[0-9]+(/[^#/]+#[0-9]+)*")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from pipeline.errors import StoreError, WriteFailed
-from pipeline.records.codec import line_body, line_seq
+from pipeline.records.lines import line_body, line_seq
 from pipeline.store.blobs import BlobFolder
 from pipeline.store.disk import NO_SPACE, Disk, write_file
 from pipeline.store.emergency import EmergencyFile

@@ -7,9 +7,10 @@ from typing import Any
 
 from pipeline.clock import Clock, SystemClock, iso
 from pipeline.errors import InvalidValue, StoreError
-from pipeline.records.codec import decode_line, encode_fact, encode_line
+from pipeline.records.codec import decode_line, encode_fact
 from pipeline.records.documents import PipelineState, head_document
 from pipeline.records.kinds import Gap, RunResumed, RunStarted, Snapshot
+from pipeline.records.lines import encode_line
 from pipeline.records.values import encode_value
 from pipeline.store.account import FileAccount
 from pipeline.store.files import FileStore

@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.clock import Clock, iso
 from pipeline.errors import CheckpointCorrupt, RunNotFound, StoreError, WriteFailed
-from pipeline.records.codec import line_body
+from pipeline.records.lines import line_body
 from pipeline.records.values import digest
 from pipeline.store.account import Sums, reserved, settled, utc_day
 from pipeline.store.base import Claim, Head

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.records.codec import Record, decode_line, encode_fact, encode_line
+from pipeline.records.codec import Record, decode_line, encode_fact
 from pipeline.records.kinds import Gap
+from pipeline.records.lines import encode_line
 from pipeline.store.disk import Disk, write_all, write_file
 from pipeline.store.scan import Piece, pieces
 

@@ -10,7 +10,8 @@ from typing import Any
 from pipeline.clock import parse_iso
 from pipeline.errors import RunLocked, RunNotFound
 from pipeline.records.fold import spent
-from pipeline.records.run import COMPLETED, RunState, Spend
+from pipeline.records.run import RunState, Spend
+from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Account, Head, Store
 from pipeline.store.reading import load
 

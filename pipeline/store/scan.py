@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from pipeline.records.codec import LineDamaged, check_line, line_seq
+from pipeline.records.lines import LineDamaged, check_line, line_seq
 
 _BLOCK = 1 << 20
 #: The first window of a bisection step; grows where lines are longer.

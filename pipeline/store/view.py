@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipeline.errors import CheckpointCorrupt, PipelineError, SchemaTooNew
-from pipeline.records.codec import LineDamaged, Record, check_line, decode_line
+from pipeline.records.codec import Record, decode_line
 from pipeline.records.documents import head_document
 from pipeline.records.fold import fold
 from pipeline.records.kinds import FORMAT, RunStarted
-from pipeline.records.run import IN_PROGRESS, RunState
+from pipeline.records.lines import LineDamaged, check_line
+from pipeline.records.run import RunState
+from pipeline.records.statuses import IN_PROGRESS
 from pipeline.store.repair import missing_before
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pipeline.records.codec import encode_fact, encode_line
+from pipeline.records.codec import encode_fact
 from pipeline.records.kinds import RunEnded
+from pipeline.records.lines import encode_line
 from tests.runs import Script
 from tests.said import Cli
 

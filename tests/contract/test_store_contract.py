@@ -17,8 +17,9 @@ from pipeline.errors import (
     StoreError,
     WriteFailed,
 )
-from pipeline.records.codec import decode_line, line_seq
+from pipeline.records.codec import decode_line
 from pipeline.records.kinds import StepStarted
+from pipeline.records.lines import line_seq
 from pipeline.records.values import canonical, digest
 from pipeline.store.base import Store
 from pipeline.store.reading import load, records

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from pipeline.errors import InvalidValue
 from pipeline.records import kinds
 from pipeline.records.charge import Charge
-from pipeline.records.codec import LineDamaged, check_line, decode_fact, decode_line, encode_fact, encode_line
+from pipeline.records.codec import decode_fact, decode_line, encode_fact
+from pipeline.records.lines import LineDamaged, check_line, encode_line
 from pipeline.records.values import canonical, encode_value, value_hash
 from tests.tape import AT
 

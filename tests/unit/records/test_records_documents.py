@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.records import kinds
 from pipeline.records.documents import LARGE_BYTES, PipelineState, StepState, head_document, large_keys
-from pipeline.records.run import COMPLETED
+from pipeline.records.statuses import COMPLETED
 from tests.tape import Tape
 
 NODES = ("seed", "sow", "lessons", "publish")

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.records import kinds
-from pipeline.records.codec import Record, decode_line, encode_fact, encode_line
+from pipeline.records.codec import Record, decode_line, encode_fact
 from pipeline.records.fold import Builder, fold, spent
+from pipeline.records.lines import encode_line
 from pipeline.records.run import RunState, Spend
 from tests.tape import AT, Tape
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import CheckpointCorrupt
-from pipeline.records.codec import decode_line, line_seq
+from pipeline.records.codec import decode_line
 from pipeline.records.documents import head_document
 from pipeline.records.fold import fold
 from pipeline.records.kinds import Gap, RunResumed, StepStarted
+from pipeline.records.lines import line_seq
 from pipeline.store.files import FileStore
 from pipeline.store.reading import load, records
 from tests.faulty_disk import LazyDisk

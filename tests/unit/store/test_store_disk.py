@@ -12,8 +12,8 @@ import pytest
 
 from pipeline.errors import RunNotFound, StoreError, WriteFailed
 from pipeline.records.charge import Charge
-from pipeline.records.codec import line_seq
 from pipeline.records.kinds import CallEnded, CallStarted, Gap, RunResumed, StepStarted
+from pipeline.records.lines import line_seq
 from pipeline.store.account import FileAccount
 from pipeline.store.emergency import recover
 from pipeline.store.files import FileStore
