@@ -51,9 +51,10 @@ def lessons(options: LessonsOptions, *, listener: Listener, confirm: Confirm | N
     choice = again.Choice("new", reason="--force")
     if not options.force:
         choice = again.choose_run(start.store.heads(), claim, identity, start.clock.now())
-    if choice.kind != "new":
-        start.emit(f"run_{'already_completed' if choice.kind == 'completed' else choice.kind}", run=choice.run,
-                   reason=choice.reason)  # fmt: skip
+    if choice.kind == "completed":
+        return _resume(start, choice.run, choice.reason)
+    if choice.kind == "continuing":
+        start.emit("run_continuing", run=choice.run, reason=choice.reason)
         return _resume(start, choice.run)
     start.emit("run_new", run="", reason=choice.reason)
     setup = set_up(start, model, {})
@@ -79,8 +80,8 @@ def resume(text: str, options: LessonsOptions, *, listener: Listener, confirm: C
     return _resume(start, resolve(start.store, text))
 
 
-def _resume(start: Start, run: str) -> RunResult:
-    """Go on with a run whose id is known."""
+def _resume(start: Start, run: str, done: str = "nothing is left to do") -> RunResult:
+    """Go on with a run whose id is known; `done` says why a completed one is left as it is."""
     from pipeline.store.reading import load
 
     options = start.options
@@ -92,9 +93,11 @@ def _resume(start: Start, run: str) -> RunResult:
     identity, pins = _changes(options, state) if state.pins else _adopt(options, state)
     void = _unpublished(start, state)
     if state.status == COMPLETED and not identity and not void:
-        start.emit("run_already_completed", run=run, reason="nothing is left to do")
+        start.emit("run_already_completed", run=run, reason=done)
         setup = unmodelled(start, state.execution)
         return finish(start, setup, _engine(setup).resume(run))
+    if void:
+        start.emit("run_continuing", run=run, reason="; ".join(void.values()))
     now = {**state.identity, **identity}
     setup = set_up(start, str(now["model"]), state.execution)
     if state.status != COMPLETED or identity:

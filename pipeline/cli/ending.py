@@ -94,6 +94,9 @@ def success_lines(result: RunResult) -> list[str]:
 def failure_lines(result: RunResult) -> list[str]:
     """What happened; what is saved and spent, both ends; the command to go on."""
     what = error_message(result.error) or (result.detail or result.status).replace("_", " ")
+    # The last line resumes as before; where that is not enough, the advice stands with what happened.
+    if (advice := hint_of(result.error)) and not advice.startswith("./pipeline.sh"):
+        what = f"{what} {advice}"
     saved = f"run {result.run_id}; spent {money_between(result.spent.low, result.spent.high)}"
     return three_lines(what, saved, result.resume_command)
 
@@ -121,6 +124,11 @@ def error_message(error: Any) -> str:
     if error is None:
         return ""
     return str(error.get("message", "")) if isinstance(error, Mapping) else one_line(error)
+
+
+def hint_of(error: Any) -> str:
+    """The advice of an exception or of a recorded error; "" if there is none."""
+    return str(error.get("hint") or "") if isinstance(error, Mapping) else str(getattr(error, "hint", ""))
 
 
 def error_json(error: Any) -> Any:

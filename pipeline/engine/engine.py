@@ -31,6 +31,8 @@ from pipeline.errors import (
     NeedsConfirmation,
     Pause,
     PipelineError,
+    PublishedFilesEdited,
+    PublishError,
     SettingsConflict,
     StepFailed,
     WriteFailed,
@@ -52,6 +54,7 @@ from pipeline.store.reading import records
 _DEATHS = 3
 _FULL = "The disk is full: what was in flight is recorded, nothing more was started."
 _FREE_SPACE = "Free some space, then resume."
+_KEPT: Mapping[str, type[PipelineError]] = {cls.__name__: cls for cls in (PublishError, PublishedFilesEdited)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +342,9 @@ class Engine:
             first = failed[0].error or {}
             more = f" Also failed: {', '.join(run.path for run in failed[1:])}." if failed[1:] else ""
             name = bare(failed[0].path)
-            return StepFailed(f"{name}: {first.get('message', 'failed')}{more}", hint=str(first.get("hint", "")))
+            # What people can act on by its exit code keeps its class; the rest is a step that failed.
+            kind = _KEPT.get(str(first.get("type")), StepFailed)
+            return kind(f"{name}: {first.get('message', 'failed')}{more}", hint=str(first.get("hint", "")))
         if state.waiting:
             waiting = ", ".join(sorted({token.edge for token in state.waiting.values()}))
             return GraphError(f"Nothing can run although edges are chosen: {waiting}.")

@@ -78,6 +78,7 @@ def test_lessons_makes_a_course_and_says_where_it_is(cli: Cli, out: Path) -> Non
     assert "Cost: $0.00" in lines[-2]
     again = cli(*COURSE)
     assert again.code == 0
+    assert again.out.count("already completed") == 1
     assert f"already completed {lines[-1].split()[-1]}" in again.out
 
 
@@ -185,3 +186,23 @@ def test_lessons_dry_run_in_json_is_one_object(cli: Cli) -> None:
 
 def test_lessons_dry_run_is_of_a_new_course(cli: Cli) -> None:
     assert cli("lessons", "--resume", "latest", "--dry-run").code == 2
+
+
+def test_lessons_published_over_by_hand_stop_with_7_and_overwrite_goes_on(cli: Cli, out: Path) -> None:
+    assert cli(*COURSE, "--quiet").code == 0
+    page = out / "course_c84775-draft" / "index.html"
+    page.write_text(page.read_text(encoding="utf-8") + "<!-- mine -->", encoding="utf-8")
+    stopped = cli(*COURSE, "--force", "--lessons", "3", "--quiet")
+    assert stopped.code == 7
+    assert "index.html" in stopped.err
+    assert "--overwrite" in stopped.err
+    assert cli("lessons", "--resume", "latest", "--overwrite", "--quiet").code == 0
+
+
+def test_lessons_whose_folder_is_gone_are_published_again_and_the_reason_is_said(cli: Cli, out: Path) -> None:
+    assert cli(*COURSE, "--quiet").code == 0
+    (out / "course_c84775-draft").unlink()
+    again = cli(*COURSE)
+    assert again.code == 0
+    assert "(the published folder is missing)" in again.out
+    assert (out / "course_c84775-draft" / "index.html").exists()

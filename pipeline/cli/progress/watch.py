@@ -6,7 +6,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from decimal import Decimal
+from typing import Any, Protocol
 
 from pipeline.cli.progress.lines import lines_of
 from pipeline.cli.progress.tally import Tally
@@ -65,8 +66,14 @@ class JsonLines(Quiet):
     """Every event as one object a line."""
 
     def __call__(self, event: Event) -> None:
-        say_json({"type": event.type, "at": event.at, **event.data})
+        data = {name: _money(name, value) for name, value in event.data.items()}
+        say_json({"type": event.type, "at": event.at, **data})
         sys.stdout.flush()
+
+
+def _money(name: str, value: Any) -> Any:
+    """Events carry money as exact text; in JSON it is a number, as everywhere else."""
+    return Decimal(value) if isinstance(value, str) and (name.endswith("usd") or name == "usd_high") else value
 
 
 def display(*, quiet: bool, json: bool) -> Display:

@@ -55,6 +55,13 @@ def test_ending_badly_is_three_lines_with_both_ends_of_the_spend() -> None:
     ]
 
 
+def test_ending_badly_gives_advice_that_the_resume_command_lacks() -> None:
+    told = result("in_progress", "paused_budget", BudgetExceeded("Too much.", hint="Resume with a higher limit."))
+    assert ending.failure_lines(told)[0] == "Error: Too much. Resume with a higher limit."
+    command = result("failed", None, StepFailed("No.", hint=COMMAND))
+    assert ending.failure_lines(command)[0] == "Error: No."
+
+
 def test_ending_in_json_has_the_same_facts() -> None:
     data = ending.result_json(result("failed", None, StepFailed("no", hint="try")))
     assert data["error"] == {"type": "StepFailed", "message": "no", "hint": "try"}

@@ -130,6 +130,13 @@ def test_progress_unknown_events_are_silent() -> None:
     assert plain([("something_new", {"x": 1})]) == []
 
 
+def test_progress_json_writes_money_as_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    data = {"usd": "0.20", "usd_high": None, "worst_usd": "3", "state": "exact", "call": 9}
+    watch.display(quiet=False, json=True)(Event("call_ended", AT, data))
+    told = json.loads(capsys.readouterr().out)
+    assert (told["usd"], told["usd_high"], told["worst_usd"], told["state"]) == (0.2, None, 3.0, "exact")
+
+
 def test_progress_json_is_one_versioned_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     shown = watch.display(quiet=True, json=True)
     shown(Event("step_started", AT, {"step": "seed"}))
