@@ -13,6 +13,7 @@ from pipeline.app.start import (
     RunResult,
     Start,
     author_kind,
+    check_readable,
     execution,
     finish,
     model_name,
@@ -86,6 +87,7 @@ def _resume(start: Start, run: str, done: str = "nothing is left to do") -> RunR
 
     options = start.options
     state = load(start.store, run)
+    check_readable(state)
     if state.pipeline != "lessons":
         raise ConfigError(
             f"Run {run} is of the pipeline {state.pipeline!r}.", hint=f"./pipeline.sh run … --resume {run}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pipeline.app.start import Confirm, RunResult, Start, finish, has_credential, set_up
+from pipeline.app.start import Confirm, RunResult, Start, check_readable, finish, has_credential, set_up
 from pipeline.errors import ConfigError
 from pipeline.settings import DEFAULT_MODEL, LessonsOptions
 
@@ -37,6 +37,8 @@ def run_file(
     start = Start.of(options, listener, confirm)
     run = resolve(start.store, resume) if resume else ""
     state = load(start.store, run) if run else None
+    if state is not None:
+        check_readable(state)
     if state is not None and state.pipeline != pipeline.name:
         raise ConfigError(f"Run {run} is of the pipeline {state.pipeline!r}, and {target} is {pipeline.name!r}.")
     pinned = str(state.identity.get("model") or "") if state else ""

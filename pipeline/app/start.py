@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.clock import Clock, SystemClock
-from pipeline.errors import CredentialMissing, PipelineError
+from pipeline.errors import CheckpointCorrupt, CredentialMissing, PipelineError
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
 from pipeline.store.base import Account, Store
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pipeline.engine.events import Emitter, Listener
     from pipeline.engine.result import RunResult as EngineResult
     from pipeline.llm.base import Model
+    from pipeline.records.run import RunState
 
 Confirm = Callable[[str], bool]
 
@@ -62,6 +63,19 @@ def open_account(url: str) -> Account:
     from pipeline.store.url import open_account as opened
 
     return opened(url)
+
+
+def check_readable(state: RunState) -> None:
+    """Refuse to go on with a run whose first record is lost: nobody knows what it is a run of.
+
+    Raises:
+        CheckpointCorrupt: It is.
+    """
+    if not state.pipeline:
+        raise CheckpointCorrupt(
+            f"Run {state.run_id} cannot be resumed: its first record is damaged.",
+            hint=f"`log {state.run_id}` and `cost {state.run_id}` show what can still be read; --force starts anew.",
+        )
 
 
 def has_credential() -> bool:
