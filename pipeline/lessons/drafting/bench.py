@@ -42,6 +42,7 @@ class Bench:
         lane: str = PRACTICE,
         point: str | None = None,
         most: int = 0,
+        calculator: bool = True,
         **fields: object,
     ) -> Json:
         """Return the next item of part `index`: in order of difficulty, only on points that this lesson covers.
@@ -50,11 +51,15 @@ class Bench:
             lane: Where in the order of difficulty it starts: checks, practice and exit ticket each keep a count.
             point: Only makers that ask this point.
             most: Marks it may have, where some maker keeps to that; 0 for any.
+            calculator: False for questions without one, where some maker does.
             fields: As `parts.item`.
         """
         part = parts[index]
-        makers = _cheap(self._fitting(part, point), most)
-        counter = (index, f"{lane}{point}{len(makers)}")
+        makers = self._fitting(part, point)
+        if not calculator:
+            makers = self.without(part, point) or makers
+        makers = _cheap(makers, most)
+        counter = (index, f"{lane}{point}")
         place = self._next.get(counter, 0 if point else _STARTS[lane](len(makers)))
         self._next[counter] = place + 1
         question = self._fresh(makers[place % len(makers)])
@@ -64,6 +69,10 @@ class Bench:
         """Return a starter item on prior knowledge."""
         question = self._fresh(part.topic.starters[number % len(part.topic.starters)])
         return self._placed(question, None, (), {"prior": prior})
+
+    def without(self, part: Part, point: str | None) -> list[Maker]:
+        """Return the makers of questions on a point that need no calculator."""
+        return [maker for maker in self._fitting(part, point) if not maker(Draw("trial")).calculator]
 
     def _fitting(self, part: Part, point: str | None) -> list[Maker]:
         """Return the makers whose questions ask the lesson's points; a trial draw says what each asks."""

@@ -72,36 +72,53 @@ def examine(course: Mapping[str, Any], entry: Mapping[str, Any], parts: Sequence
     """Return a mock exam: a card for each paper of the catalogue, marks as near to the paper's as items allow."""
     bench, mistakes = _start(course, entry, parts)
     every = papers(course)
-    cards = []
-    for number, paper in enumerate(every):
-        lanes = list(parts)[number :: len(every)] or list(parts)
-        cards.append(_paper(paper, number, bench, parts, lanes))
+    shares = _shared_out(bench, parts, every)
+    cards = [_paper(paper, number, bench, parts, shares[number]) for number, paper in enumerate(every)]
     return finished(shared(entry, parts, mistakes), cards, bench, {}, entry)
 
 
-def _paper(paper: Json, number: int, bench: Bench, parts: Sequence[Part], lanes: Sequence[Part]) -> Json:
+def _shared_out(bench: Bench, parts: Sequence[Part], every: Sequence[Json]) -> list[list[tuple[int, str]]]:
+    """Return the (part, point) pairs of each paper, in turn; what needs a calculator goes where one is allowed."""
+    shares: list[list[tuple[int, str]]] = [[] for _ in every]
+    pairs = [(index, point) for index, part in enumerate(parts) for point in part.points if point in part.wanted]
+    for index, point in pairs:
+        open_to = [n for n, paper in enumerate(every) if paper["calculator"] or bench.without(parts[index], point)]
+        least = min(open_to or range(len(every)), key=lambda number: (len(shares[number]), number))
+        shares[least].append((index, point))
+    return shares
+
+
+def _paper(paper: Json, number: int, bench: Bench, parts: Sequence[Part], share: Sequence[tuple[int, str]]) -> Json:
     items: list[Json] = []
-    marks = 0
-    for made in _asking(bench, parts, rounds=PAPER_ITEMS[1], only=lanes):
-        fits = marks + made["marks"] <= paper["marks"] and (paper["calculator"] or not made["calculator"])
-        if not fits:
+    left = paper["marks"]
+    for place, (index, point) in enumerate(share):
+        # Every point still to come needs a mark at least.
+        most = max(1, left - (len(share) - place - 1))
+        items.append(bench.take(parts, index, point=point, most=most, calculator=paper["calculator"]))
+        left -= items[-1]["marks"]
+    for made in _more(paper, bench, parts, share):
+        if left <= 0 or len(items) >= PAPER_ITEMS[1]:
             _forget(bench, made)
-        else:
-            items.append(made)
-            marks += made["marks"]
-        if len(items) >= PAPER_ITEMS[1] or (marks == paper["marks"] and len(items) >= PAPER_ITEMS[0]):
             break
+        if made["marks"] <= left:
+            items.append(made)
+            left -= made["marks"]
+        else:
+            _forget(bench, made)
     rule = "You may use a calculator." if paper["calculator"] else "Do not use a calculator."
-    note = f"{marks} marks. {rule} {_ALONE}"
-    return questions(
-        "assessment",
-        f"paper_{number + 1}",
-        printable(f"Mock exam: {paper['title']}", 100),
-        paper["minutes"],
-        items,
-        note=note,
-        component=paper["id"],
-    )
+    total = sum(item["marks"] for item in items)
+    title = printable(f"Mock exam: {paper['title']}", 100)
+    note = f"{total} marks. {rule} {_ALONE}"
+    name = f"paper_{number + 1}"
+    return questions("assessment", name, title, paper["minutes"], items, note=note, component=paper["id"])
+
+
+def _more(paper: Json, bench: Bench, parts: Sequence[Part], share: Sequence[tuple[int, str]]) -> Iterator[Json]:
+    """Yield further items of a paper, its points in turn."""
+    pairs = list(share) or [(0, min(parts[0].wanted))]
+    for turn in range(PAPER_ITEMS[1] * 3):
+        index, point = pairs[turn % len(pairs)]
+        yield bench.take(parts, index, point=point, calculator=paper["calculator"])
 
 
 def _start(course: Mapping[str, Any], entry: Mapping[str, Any], parts: Sequence[Part]) -> tuple[Bench, list[list[str]]]:
@@ -128,11 +145,10 @@ def _asking_all(bench: Bench, parts: Sequence[Part], most: int = 0) -> Iterator[
                 yield made
 
 
-def _asking(bench: Bench, parts: Sequence[Part], *, rounds: int, only: Sequence[Part] | None = None) -> Iterator[Json]:
+def _asking(bench: Bench, parts: Sequence[Part], *, rounds: int) -> Iterator[Json]:
     """Yield items of the parts in turn, round after round."""
-    chosen = [index for index, part in enumerate(parts) if only is None or part in only]
     for _ in range(rounds):
-        for index in chosen:
+        for index in range(len(parts)):
             yield bench.take(parts, index)
 
 

@@ -8,7 +8,21 @@ from typing import Any
 
 from pipeline.lessons.drafting.course import Outcome, outcomes
 from pipeline.lessons.drafting.frames import frame
-from pipeline.lessons.drafting.maths import percentages, rounding, surds
+from pipeline.lessons.drafting.maths import (
+    appreciation,
+    complete_square,
+    discriminant,
+    expanding,
+    factorising,
+    gradient,
+    linear,
+    quadratic_formula,
+    reverse_percent,
+    rounding,
+    simultaneous,
+    straight_line,
+    surds,
+)
 from pipeline.lessons.drafting.parts import Topic
 
 _MATHS = "course_c84775"
@@ -16,8 +30,17 @@ _MATHS = "course_c84775"
 WRITTEN: Mapping[tuple[str, str], Callable[[], Topic]] = {
     (_MATHS, "num.surds"): surds.topic,
     (_MATHS, "num.rounding"): rounding.topic,
-    (_MATHS, "num.reverse_percent"): percentages.reverse,
-    (_MATHS, "num.appreciation"): percentages.appreciation,
+    (_MATHS, "num.reverse_percent"): reverse_percent.topic,
+    (_MATHS, "num.appreciation"): appreciation.topic,
+    (_MATHS, "alg.expand"): expanding.topic,
+    (_MATHS, "alg.factorise"): factorising.topic,
+    (_MATHS, "alg.complete_square"): complete_square.topic,
+    (_MATHS, "alg.line_equation"): straight_line.topic,
+    (_MATHS, "alg.linear"): linear.topic,
+    (_MATHS, "alg.simultaneous"): simultaneous.topic,
+    (_MATHS, "alg.quad_formula"): quadratic_formula.topic,
+    (_MATHS, "alg.discriminant"): discriminant.topic,
+    (_MATHS, "geo.gradient"): gradient.topic,
 }
 
 

@@ -45,21 +45,21 @@ def topic() -> Topic:
 _EXPLAIN = told(r"""
     A crowd of 48362 people is often reported as 48000. The number has been rounded to two significant figures. The
     first significant figure of a number is the first digit that is not zero. After it, every digit counts, zeros
-    included. To round to two significant figures, count two digits from the first significant one and look at the next
-    digit. If that digit is 5 or more, the last kept digit goes up by one. If it is 4 or less, nothing changes. In 48362
-    the next digit is 3, so 48 is kept. Zeros fill the places before the decimal point, so that the number keeps its
-    size: 48000. With small numbers the zeros at the start do not count. In 0.00472 the first significant figure is 4,
-    so to two significant figures it is 0.0047. A zero inside or at the end can be significant: 3.0481 to three
-    significant figures is 3.05, and 2.998 to three significant figures is 3.00. Round once, at the end of a
+    included. To round to two significant figures, count two digits from the first significant one and look at the
+    next digit. If that digit is 5 or more, the last kept digit goes up by one. If it is 4 or less, nothing changes.
+    In 48362 the next digit is 3, so 48 is kept. Zeros fill the places before the decimal point, so that the number
+    keeps its size: 48000. With small numbers the zeros at the start do not count. In 0.00472 the first significant
+    figure is 4, so to two significant figures it is 0.0047. A zero inside or at the end can be significant: 3.0481 to
+    three significant figures is 3.05, and 2.998 to three significant figures is 3.00. Round once, at the end of a
     calculation, because rounding early makes the final answer less exact.
 """)
 _PLAIN = told(r"""
     48362 people is often told as 48000 people. This is rounding to two significant figures. Find the first digit that
-    is not zero. Start to count there. Then every digit counts, zeros too. Count two digits. Look at the next digit. Is
-    it 5 or more? Then the last kept digit goes up by one. Is it 4 or less? Then it stays. In 48362 the next digit is 3.
-    So we keep 48. Zeros keep the size: 48000. Zeros at the start do not count. So 0.00472 becomes 0.0047. Zeros inside
-    or at the end can count: 3.0481 becomes 3.05 and 2.998 becomes 3.00 with three significant figures. Round once, at
-    the end.
+    is not zero. Start to count there. Then every digit counts, zeros too. Count two digits. Look at the next digit.
+    Is it 5 or more? Then the last kept digit goes up by one. Is it 4 or less? Then it stays. In 48362 the next digit
+    is 3. So we keep 48. Zeros keep the size: 48000. Zeros at the start do not count. So 0.00472 becomes 0.0047. Zeros
+    inside or at the end can count: 3.0481 becomes 3.05 and 2.998 becomes 3.00 with three significant figures. Round
+    once, at the end.
 """)
 
 

@@ -58,7 +58,7 @@ def poly_code(coefficients: Sequence[int], letter: str = "x") -> str:
 
 
 def _poly(coefficients: Sequence[int], letter: str, times: str) -> str:
-    terms = []
+    terms: list[str] = []
     for place, factor in enumerate(coefficients):
         power = len(coefficients) - 1 - place
         if not factor:
