@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import queue
 import threading
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ from pipeline.graph.readiness import Activation, Frontier
 from pipeline.graph.routing import choose
 from pipeline.records.kinds import StepCompleted, StepFailed, StepStarted
 from pipeline.records.run import RunState, StepRun, bare
-from pipeline.records.values import encode_value
+from pipeline.records.values import decode_value, encode_value
 
 FAIL = "fail"
 
@@ -141,7 +140,7 @@ class Loop:
         result = spec.run(context)
         label, changes = "success", {}
         if isinstance(result, Outcome):
-            changes = json.loads(encode_value(dict(result.context), f"{spec.name} context"))
+            changes = decode_value(encode_value(dict(result.context), f"{spec.name} context"))
             label, result = result.label, result.outputs
         if result is None:
             result = {}
@@ -149,7 +148,7 @@ class Loop:
             kind = type(result).__name__
             raise InvalidValue(f"Step {spec.name!r} returned a {kind}; return a mapping of its outputs.")
         encoded = encode_value(result if isinstance(result, dict) else dict(result), f"{spec.name} outputs")
-        return Made(json.loads(encoded), encoded, label, changes)
+        return Made(decode_value(encoded), encoded, label, changes)
 
     def _completed(
         self, activation: Activation, scope: Scope, context: StepContext, made: Made, seconds: float

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 from pipeline.records import kinds
 from pipeline.records.kinds import Fact, UnknownFact
 from pipeline.records.lines import TAIL, LineDamaged, check_line
+from pipeline.records.values import compact_encoder, decode_value
 
-_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-# json.loads without what only foreign text needs: byte order marks, white space around the value.
-_scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
+_encode = compact_encoder(json.JSONEncoder().default)
 #: The kind stands behind the envelope, within so many bytes.
 _KIND, _ENVELOPE = b'"kind":"', 100
 
@@ -39,12 +38,21 @@ class _Shape:
         self.defaults = tuple(
             item.default_factory() if item.default_factory is not MISSING else item.default for item in fields(cls)
         )
-        self.values: Callable[[Fact], tuple[Any, ...]] = attrgetter(*self.names)
+        self._values: Callable[[Fact], tuple[Any, ...]] = attrgetter("kind", *self.names)
+        self._rows = (("kind", MISSING), *zip(self.names, self.defaults, strict=True))
         # A frozen dataclass's own constructor is slow; these set its slots directly.
         self._cls = cls
         self._setters = tuple(
             (name, default, cls.__dict__[name].__set__) for name, default in zip(self.names, self.defaults, strict=True)
         )
+
+    def body(self, fact: Fact) -> dict[str, Any]:
+        """The fields that differ from their defaults, the kind first."""
+        return {
+            name: value
+            for (name, default), value in zip(self._rows, self._values(fact), strict=False)
+            if value is not default and value != default
+        }
 
     def make(self, body: Mapping[str, Any]) -> Fact:
         """The fact of a body; KeyError where a field without a default is missing. Unknown keys are left out."""
@@ -71,19 +79,17 @@ def encode_fact(fact: Fact, **encoded: bytes) -> bytes:
     Args:
         encoded: JSON text of fields that is known already; it stands for their values.
     """
-    if fact.text and (known := getattr(fact, fact.text)) is not None:
-        encoded[fact.text] = known
     if isinstance(fact, UnknownFact):
         return _encode({"kind": fact.name, **fact.data}).encode("ascii")
-    shape = _SHAPES[type(fact)]
-    body = {"kind": fact.kind}
-    for name, default, value in zip(shape.names, shape.defaults, shape.values(fact), strict=False):
-        if value is not default and name not in encoded and value != default:
-            body[name] = value
-    text = _encode(body).encode("ascii")
-    for name, known in encoded.items():
-        text = b'%s,"%s":%s}' % (text[:-1], name.encode("ascii"), known)
-    return text
+    if fact.text and (known := getattr(fact, fact.text)) is not None:
+        encoded[fact.text] = known
+    body = _SHAPES[type(fact)].body(fact)
+    if not encoded:
+        return _encode(body).encode("ascii")
+    for name in encoded:
+        body.pop(name, None)
+    tail = b"".join(b',"%s":%s' % (name.encode("ascii"), known) for name, known in encoded.items())
+    return _encode(body).encode("ascii")[:-1] + tail + b"}"
 
 
 def decode_fact(body: dict[str, Any]) -> Fact:
@@ -107,7 +113,7 @@ def decode_line(line: bytes) -> Record:
     line = check_line(line)
     line, name, text = _cut(line)
     try:
-        data, _ = _scan(line.decode("ascii"), 0)
+        data = decode_value(line)
         data.pop("crc", None)
         if text:
             data[name] = text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -22,8 +23,25 @@ def _default(value: Any) -> Any:
     raise TypeError(type(value).__name__)
 
 
-_plain = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=_default)
-_sorted = json.JSONEncoder(separators=(",", ":"), allow_nan=False, sort_keys=True, default=_default)
+def compact_encoder(default: Callable[[Any], Any], *, sort_keys: bool = False) -> Callable[[Any], str]:
+    """A function that gives a value's compact ASCII JSON; NaN and infinity are ValueErrors.
+
+    json.JSONEncoder makes its C encoder anew at each call, which costs as much as encoding a small
+    record; this one is made once. A value that contains itself is a RecursionError.
+    """
+    plain = json.JSONEncoder(separators=(",", ":"), allow_nan=False, sort_keys=sort_keys, default=default)
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return plain.encode
+    quoted = json.encoder.encode_basestring_ascii
+    pieces = make(None, default, quoted, None, ":", ",", sort_keys, False, False)
+    join = "".join
+    return lambda value: join(pieces(value, 0))
+
+
+_scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
+_plain = compact_encoder(_default)
+_sorted = compact_encoder(_default, sort_keys=True)
 
 
 def encode_value(value: Any, where: str = "value") -> bytes:
@@ -36,7 +54,7 @@ def encode_value(value: Any, where: str = "value") -> bytes:
             that are no text or number; names the key path below `where`.
     """
     try:
-        text = _plain.encode(value)
+        text = _plain(value)
     except (TypeError, ValueError, RecursionError):
         raise _explain(value, where) from None
     return text.encode("ascii")
@@ -45,9 +63,18 @@ def encode_value(value: Any, where: str = "value") -> bytes:
 def canonical(value: Any, where: str = "value") -> bytes:
     """As `encode_value`, with sorted keys: equal values give equal bytes."""
     try:
-        return _sorted.encode(value).encode("ascii")
+        return _sorted(value).encode("ascii")
     except (TypeError, ValueError, RecursionError):
         raise _explain(value, where) from None
+
+
+def decode_value(text: bytes) -> Any:
+    """The value that our own JSON text says: json.loads without what only foreign text needs.
+
+    Raises:
+        ValueError, StopIteration: It is no JSON.
+    """
+    return _scan(text.decode("ascii"), 0)[0]
 
 
 def digest(data: bytes) -> str:
