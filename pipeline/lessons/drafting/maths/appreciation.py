@@ -149,7 +149,8 @@ def _changed(stem: str, start: int, percent: Fraction, years: int, sign: int) ->
 def _savings(draw: Draw) -> Question:
     start, percent, years = 50 * draw.whole(20, 120), draw.one((2, 3, 4, 5)), draw.one((2, 3, 4))
     stem = (
-        f"{draw.person()} saves £{start} at {percent} % compound interest a year. Calculate the amount in £ after {years} "
+        f"{draw.person()} saves £{start} at {percent} % compound interest a year. Calculate the amount in £ "
+        f"after {years} "
         "years, to the nearest penny."
     )
     return _changed(stem, start, Fraction(percent), years, 1)
@@ -158,7 +159,8 @@ def _savings(draw: Draw) -> Question:
 def _car(draw: Draw) -> Question:
     start, percent, years = 500 * draw.whole(12, 50), draw.one((8, 12, 15, 18)), draw.one((2, 3, 4))
     stem = (
-        f"{draw.person()} buys a car in {draw.place()} for £{start}. Each year it depreciates by {percent} %. Calculate its "
+        f"{draw.person()} buys a car in {draw.place()} for £{start}. Each year it depreciates by {percent} %. "
+        f"Calculate its "
         f"value in £ after {years} years, to the nearest penny."
     )
     return _changed(stem, start, Fraction(percent), years, -1)
@@ -167,7 +169,8 @@ def _car(draw: Draw) -> Question:
 def _house(draw: Draw) -> Question:
     start, percent, years = 1000 * draw.whole(110, 260), draw.one((2, 3, 4)), draw.one((3, 4))
     stem = (
-        f"A flat in {draw.place()} is worth £{start} and appreciates by {percent} % a year. Calculate its value in £ after "
+        f"A flat in {draw.place()} is worth £{start} and appreciates by {percent} % a year. Calculate its "
+        f"value in £ after "
         f"{years} years, to the nearest penny."
     )
     return _changed(stem, start, Fraction(percent), years, 1)
@@ -178,7 +181,8 @@ def _interest(draw: Draw) -> Question:
     text, value, expression = _power(start, Fraction(percent), years, 1)
     gained = value - start
     return ask(
-        f"{draw.person()} in {draw.place()} invests £{start} at {percent} % compound interest a year. Calculate the interest "
+        f"{draw.person()} in {draw.place()} invests £{start} at {percent} % compound interest a year. "
+        f"Calculate the interest "
         f"in £ earned in {years} years, to the nearest penny.",
         numeric(f"{expression} - {start}", pence(gained), pounds(gained), rounding=MONEY, unit="£"),
         ("Find the multiplier of one year.", text, ""),
@@ -199,7 +203,8 @@ def _machine(draw: Draw) -> Question:
     value = start * one * two
     a, b = f"{float(one):g}", f"{float(two):g}"
     return ask(
-        f"A machine in {draw.place()} costs £{start}. It depreciates by {first} % in the first year and by {second} % in the "
+        f"A machine in {draw.place()} costs £{start}. It depreciates by {first} % in the first year and by "
+        f"{second} % in the "
         "second. Calculate its value in £ after two years.",
         numeric(
             f"{start}*{a}*{b}",

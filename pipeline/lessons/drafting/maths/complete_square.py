@@ -35,7 +35,8 @@ def topic() -> Topic:
         ),
         explain=_SQUARE,
         plain=_SQUARE_PLAIN,
-        non_example=r"\(x(x + 6) + 11\) equals \(x^2 + 6x + 11\), but it is not completed square form: no bracket is squared.",
+        non_example=r"\(x(x + 6) + 11\) equals \(x^2 + 6x + 11\), but it is not completed square form: no "
+        r"bracket is squared.",
         example=_square_example,
         makers=(_square_which, _even, _negative, _odd, _least),
         starters=(_half, _bracket_square),
@@ -132,7 +133,8 @@ def _complete(draw: Draw, b: int, c: int) -> Question:
             errors=[wrong("0", slip_code, slip_code, "Did not halve the number in front of x")],
         ),
         *lines,
-        why="The squared bracket makes the terms in x; its own number must be taken off, because it was not there before.",
+        why="The squared bracket makes the terms in x; its own number must be taken off, because it was not "
+        "there before.",
         reveals=(0, 1),
         hint="What is half of the number in front of x?",
     )

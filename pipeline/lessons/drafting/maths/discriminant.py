@@ -49,7 +49,8 @@ def topic() -> Topic:
         ),
         explain=_DISCRIMINANT,
         plain=_DISCRIMINANT_PLAIN,
-        non_example=r"\(b^2 - 4ac\) is not a solution of the equation: it only tells how many real solutions there are.",
+        non_example=r"\(b^2 - 4ac\) is not a solution of the equation: it only tells how many real solutions "
+        r"there are.",
         example=_discriminant_example,
         makers=(_nature, _value, _describe, _equal_roots),
         starters=(substitute, _sign),

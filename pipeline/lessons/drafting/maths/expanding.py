@@ -17,7 +17,7 @@ from pipeline.lessons.drafting.parts import (
 
 
 def topic() -> Topic:
-    """Return the topic of outcome alg.expand; points: one bracket twice, ax(bx+c), two brackets, three terms, integers."""
+    """Return the topic of outcome alg.expand; points: sums, ax(bx+c), two brackets, three terms, integers."""
     return Topic(
         name="expanding brackets",
         can="expand brackets and simplify the result",

@@ -82,10 +82,12 @@ def points_with(draw: Draw, top: int, bottom: int) -> tuple[Place, Place]:
 
 
 def minus(value: int) -> str:
+    """Return a number for the end of a difference: negative ones in brackets."""
     return f"({value})" if value < 0 else str(value)
 
 
 def gradient_lines(a: Place, b: Place) -> tuple[tuple[Line, ...], Fraction, str]:
+    """Return the lines that find the gradient of AB, its value, and the calculation."""
     value = Fraction(b[1] - a[1], b[0] - a[0])
     top, bottom = f"{b[1]} - {minus(a[1])}", f"{b[0]} - {minus(a[0])}"
     expression = f"({top})/({bottom})"
@@ -104,6 +106,7 @@ def gradient_lines(a: Place, b: Place) -> tuple[tuple[Line, ...], Fraction, str]
 
 
 def shown(place: Place) -> str:
+    """Return the coordinates of a point."""
     return m(f"({place[0]}, {place[1]})")
 
 
@@ -140,7 +143,8 @@ def _find(draw: Draw, a: Place, b: Place) -> Question:
     flipped = f"({b[0]} - {minus(a[0])})/({b[1]} - {minus(a[1])})"
     turned = 1 / value
     return ask(
-        f"Calculate the gradient of the line through A{shown(a)} and B{shown(b)}. Give your answer in its simplest form.",
+        f"Calculate the gradient of the line through A{shown(a)} and B{shown(b)}. Give your answer in its "
+        f"simplest form.",
         exact(
             "fraction",
             expression,
@@ -177,7 +181,8 @@ def _ramp(draw: Draw) -> Question:
     rise = k * 10
     value = Fraction(rise, length * 100)
     return ask(
-        f"A ramp at a library in {draw.place()} rises {rise} cm over a level distance of {length * 100} cm. Calculate its gradient "
+        f"A ramp at a library in {draw.place()} rises {rise} cm over a level distance of {length * 100} cm. "
+        f"Calculate its gradient "
         "as a fraction in its simplest form.",
         exact(
             "fraction",
@@ -223,6 +228,7 @@ def _difference(draw: Draw) -> Question:
 
 
 def simplest(draw: Draw) -> Question:
+    """Ask for a fraction in its simplest form."""
     top, bottom = draw.one([(1, 2), (2, 3), (3, 4), (2, 5), (3, 5)])
     k = draw.whole(2, 6)
     return ask(

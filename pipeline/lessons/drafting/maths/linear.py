@@ -243,6 +243,7 @@ def _tickets(draw: Draw) -> Question:
 
 
 def one_step(draw: Draw) -> Question:
+    """Ask for the solution of ax = b."""
     a, x = draw.whole(3, 9), draw.whole(2, 12)
     return ask(
         f"Solve {m(f'{a}x = {a * x}')}.",
@@ -254,6 +255,7 @@ def one_step(draw: Draw) -> Question:
 
 
 def value_of(draw: Draw) -> Question:
+    """Ask for the value of ax + b at a negative number."""
     a, b, x = draw.whole(2, 6), draw.whole(1, 9), -draw.whole(2, 6)
     value = a * x + b
     return ask(

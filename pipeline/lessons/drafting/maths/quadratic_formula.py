@@ -188,7 +188,8 @@ def _ball(draw: Draw) -> Question:
     shown = f"{round_half_up(time, places(2)):f}"
     who, place = draw.person(), draw.place()
     return ask(
-        rf"{who} throws a ball on the beach at {place}. Its height in metres after t seconds is \(h = {c} + {b}t - 5t^2\). "
+        rf"{who} throws a ball on the beach at {place}. Its height in metres after t seconds is \(h = {c} + "
+        rf"{b}t - 5t^2\). "
         "Calculate the time in seconds when it reaches the ground, to 2 decimal places.",
         numeric(f"({b} + sqrt({b}^2 + 4*5*{c}))/(2*5)", shown, f"{shown} s", rounding=places(2), unit="s"),
         ("At the ground the height is 0.", f"5t^2 - {b}t - {c} = 0", ""),
@@ -204,6 +205,7 @@ def _ball(draw: Draw) -> Question:
 
 
 def substitute(draw: Draw) -> Question:
+    """Ask for the value of b² - 4ac at given numbers."""
     b, a, c = -draw.whole(2, 9), draw.whole(1, 4), draw.whole(1, 5)
     value = b * b - 4 * a * c
     return ask(

@@ -20,10 +20,12 @@ from pipeline.lessons.rounding import round_half_up
 
 
 def pence(value: Fraction) -> str:
+    """Return an amount with two decimal places, half up."""
     return f"{round_half_up(value, MONEY):.2f}"
 
 
 def pounds(value: Fraction) -> str:
+    """Return an amount as it is printed: £1,250.00."""
     return money(Fraction(pence(value)))
 
 
@@ -153,7 +155,10 @@ def _question(stem: str, original: int, percent: int, after: int, sign: int, uni
 
 def _sale(draw: Draw) -> Question:
     original, percent, after = _case(draw, (5, 15, 25, 35, 45), -1)
-    stem = f"In a sale in {draw.place()} a tent is reduced by {percent} % and costs £{after}. Calculate its full price in £."
+    stem = (
+        f"In a sale in {draw.place()} a tent is reduced by {percent} % and costs £{after}. Calculate its "
+        f"full price in £."
+    )
     return _question(stem, original, percent, after, -1)
 
 
@@ -165,14 +170,18 @@ def _rise(draw: Draw) -> Question:
 
 def _vat(draw: Draw) -> Question:
     original, percent, after = _case(draw, (20,), 1)
-    stem = f"A joiner in {draw.place()} charges £{after}, which includes VAT at {percent} %. Calculate the charge in £ without VAT."
+    stem = (
+        f"A joiner in {draw.place()} charges £{after}, which includes VAT at {percent} %. Calculate the "
+        f"charge in £ without VAT."
+    )
     return _question(stem, original, percent, after, 1)
 
 
 def _people(draw: Draw) -> Question:
     original, percent, after = _case(draw, (5, 15, 25), 1)
     stem = (
-        f"Visits to a museum in {draw.place()} rose by {percent} % in a year, to {after} visits in one week. Calculate the "
+        f"Visits to a museum in {draw.place()} rose by {percent} % in a year, to {after} visits in one week. "
+        f"Calculate the "
         "number of visits in the same week of the year before."
     )
     return _question(stem, original, percent, after, 1, unit="")

@@ -191,7 +191,8 @@ def _meeting(draw: Draw) -> Question:
     one, two = f"y = {poly([m1, c1])}", f"y = {poly([m2, c2])}"
     code1, code2 = f"y = {poly_code([m1, c1])}", f"y = {poly_code([m2, c2])}"
     return ask(
-        rf"The lines \({one}\) and \({two}\) are drawn on one graph. Determine the coordinates of the point where they meet.",
+        rf"The lines \({one}\) and \({two}\) are drawn on one graph. Determine the coordinates of the point "
+        rf"where they meet.",
         equation([code1, code2], ["x", "y"], [[code(x), code(y)]], m(f"({x}, {y})")),
         (
             "At the meeting point both give the same y.",
@@ -232,7 +233,8 @@ def _cafe(draw: Draw) -> Question:
     one, two = (a, b, a * x + b * y), (d, b, d * x + b * y)
     rolls = _counted(b, "roll")
     stem = (
-        f"In a café in {draw.place()} {_counted(a, 'soup')} and {rolls} cost £{one[2]}; {_counted(d, 'soup')} and {rolls} cost "
+        f"In a café in {draw.place()} {_counted(a, 'soup')} and {rolls} cost £{one[2]}; {_counted(d, 'soup')} "
+        f"and {rolls} cost "
         f"£{two[2]}. Let a soup cost x pounds and a roll y pounds. Write two equations and solve them."
     )
     return _shopping(stem, one, two, x, y)
@@ -248,8 +250,10 @@ def _parts_of_day(draw: Draw) -> Question:
     one, two = (a, b, a * x + b * y), (d, e, d * x + e * y)
     who = draw.person()
     stem = (
-        f"{who} trains for a race near {draw.place()}. A week with {a} short and {b} long runs is {one[2]} km in all; a week with "
-        f"{d} short and {e} long runs is {two[2]} km. All short runs are x km and all long runs y km. Write two equations and "
+        f"{who} trains for a race near {draw.place()}. A week with {a} short and {b} long runs is {one[2]} km "
+        f"in all; a week with "
+        f"{d} short and {e} long runs is {two[2]} km. All short runs are x km and all long runs y km. Write "
+        f"two equations and "
         "solve them."
     )
     return _shopping(stem, one, two, x, y)

@@ -20,7 +20,7 @@ from pipeline.lessons.drafting.parts import (
 
 
 def topic() -> Topic:
-    """Return the topic of outcome alg.line_equation; points: y-b=m(x-a), function notation, read gradient and intercept."""
+    """Return the topic of outcome alg.line_equation; points: y-b=m(x-a), functions, read a gradient."""
     return Topic(
         name="the equation of a straight line",
         can="determine the equation of a straight line and read its gradient",
@@ -93,7 +93,7 @@ def _line_lines(g: int, a: int, b: int) -> tuple[tuple[Line, ...], str, str]:
 
 def _line_example(draw: Draw) -> Example:
     a, b, g = draw.one([(2, 7, 4), (3, -1, -2), (-1, 6, 3)])
-    lines, tex, text = _line_lines(g, a, b)
+    lines, tex, _ = _line_lines(g, a, b)
     check = g * a + b - g * a
     return example(
         f"Determine the equation of the line through {shown((a, b))} with gradient {m(str(g))}.",
@@ -162,7 +162,7 @@ def _point_gradient(draw: Draw) -> Question:
 def _two_points(draw: Draw) -> Question:
     g = draw.nonzero(-4, 4)
     a, b = points_with(draw, g, 1)
-    lines, value, expression = gradient_lines(a, b)
+    _, value, expression = gradient_lines(a, b)
     return _equation_from(
         f"Determine the equation of the line through {shown(a)} and {shown(b)}, in the form " r"\(y = mx + c\).",
         g,
@@ -194,7 +194,6 @@ def _read(draw: Draw) -> Question:
     q, g, c = draw.whole(2, 5), draw.nonzero(-4, 4), draw.nonzero(-6, 6)
     p, k = -g * q, c * q
     tex = f"{poly([p, 0])} + {q}y = {k}"
-    text = f"{poly_code([p, 0])} + {q}*y = {k}"
     return ask(
         f"Determine the gradient of the line {m(tex)}.",
         numeric(f"-({p})/{q}", str(g), m(str(g)), errors=[wrong("0", f"({p})*1", str(p), "Read the number before x")]),
@@ -210,7 +209,8 @@ def _taxi(draw: Draw) -> Question:
     start, mile, x = draw.whole(2, 5), draw.whole(2, 4), draw.whole(3, 15)
     total = start + mile * x
     return ask(
-        rf"A taxi in {draw.place()} costs f(x) pounds for x miles, with \(f(x) = {poly([mile, start])}\). Calculate x when "
+        rf"A taxi in {draw.place()} costs f(x) pounds for x miles, with \(f(x) = {poly([mile, start])}\). "
+        rf"Calculate x when "
         rf"\(f(x) = {total}\).",
         numeric(f"({total} - {start})/{mile}", str(x), m(f"x = {x}")),
         ("Write the equation.", f"{poly([mile, start])} = {total}", f"{poly_code([mile, start])} = {total}"),

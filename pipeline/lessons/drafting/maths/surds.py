@@ -59,21 +59,26 @@ def topic() -> Topic:
 
 
 _EXPLAIN = (
-    r"Think of a square floor tile with area 50 cm². Its side is \(\sqrt{50}\) cm, a little more than 7 cm. The decimal "
+    r"Think of a square floor tile with area 50 cm². Its side is \(\sqrt{50}\) cm, a little more than 7 cm. "
+    r"The decimal "
     r"never ends and never repeats, so the exact length is left as a root. A root like this is a surd. "
     r"To simplify a surd, look for the largest square number that divides the number under the root. Here "
     r"\(50 = 25 \times 2\), so \(\sqrt{50} = \sqrt{25} \times \sqrt{2} = 5\sqrt{2}\). The 25 leaves the root as 5, its "
     r"square root. Like surds can be collected: \(5\sqrt{2} + 3\sqrt{2} = 8\sqrt{2}\). Unlike surds stay apart. "
-    r"A fraction is tidier without a surd below the line. To rationalise the denominator of \(\frac{6}{\sqrt{3}}\), multiply "
+    r"A fraction is tidier without a surd below the line. To rationalise the denominator of "
+    r"\(\frac{6}{\sqrt{3}}\), multiply "
     r"top and bottom by \(\sqrt{3}\). The bottom becomes \(\sqrt{3} \times \sqrt{3} = 3\), and the fraction becomes "
     r"\(\frac{6\sqrt{3}}{3} = 2\sqrt{3}\). Its value has not changed, because \(\frac{\sqrt{3}}{\sqrt{3}} = 1\)."
 )
 _PLAIN = (
-    r"A square tile has area 50 cm². Its side is \(\sqrt{50}\) cm. The decimal never ends. So we keep the root. This is a "
+    r"A square tile has area 50 cm². Its side is \(\sqrt{50}\) cm. The decimal never ends. So we keep the "
+    r"root. This is a "
     r"surd. To simplify it, find the largest square number that divides 50. That is 25. So "
     r"\(\sqrt{50} = \sqrt{25} \times \sqrt{2} = 5\sqrt{2}\). The 25 comes out as 5. You can add like surds: "
-    r"\(5\sqrt{2} + 3\sqrt{2} = 8\sqrt{2}\). To rationalise \(\frac{6}{\sqrt{3}}\), multiply top and bottom by \(\sqrt{3}\). "
-    r"The bottom is now \(\sqrt{3} \times \sqrt{3} = 3\). You get \(\frac{6\sqrt{3}}{3} = 2\sqrt{3}\). The value is the same, "
+    r"\(5\sqrt{2} + 3\sqrt{2} = 8\sqrt{2}\). To rationalise \(\frac{6}{\sqrt{3}}\), multiply top and bottom by "
+    r"\(\sqrt{3}\). "
+    r"The bottom is now \(\sqrt{3} \times \sqrt{3} = 3\). You get \(\frac{6\sqrt{3}}{3} = 2\sqrt{3}\). The "
+    r"value is the same, "
     r"because \(\frac{\sqrt{3}}{\sqrt{3}} = 1\)."
 )
 
@@ -202,7 +207,8 @@ def _rationalise(draw: Draw) -> Question:
         answer=exact("surd", f"{top}/sqrt({r})", value, "simplest", shown),
         working=tuple(steps),
         scheme=(("Multiplies top and bottom by the surd", middle), last),
-        feedback=f"The bottom becomes {r} because a root times itself is the number under it, so no surd is left below.",
+        feedback=f"The bottom becomes {r} because a root times itself is the number under it, so no surd is "
+        f"left below.",
         asks=(1,),
         hints=("What can you multiply a root by to lose the root?",),
         follow_through="The second mark is open after a slip in the multiplication.",
@@ -279,7 +285,8 @@ def _length(draw: Draw) -> Question:
     place = draw.place()
     return Question(
         stem=(
-            f"A path near {place} runs {first} km east and then {second} km north. Calculate the direct distance from its "
+            f"A path near {place} runs {first} km east and then {second} km north. Calculate the direct "
+            f"distance from its "
             "start to its end, in km, as a surd in its simplest form."
         ),
         answer=exact("surd", f"sqrt({first}^2 + {second}^2)", surd_code(k, r), "simplest", m(surd(k, r)) + " km"),
