@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 from pipeline.cli.progress.tally import Tally
@@ -46,11 +47,12 @@ def _resumed(data: Data, _: Tally) -> list[str]:
 
 
 def _plan(data: Data, _: Tally) -> list[str]:
-    ceiling = data.get("ceiling_usd")
-    worst = data.get("worst_usd")
+    ceiling, worst = data.get("ceiling_usd"), data.get("worst_usd")
     lines = [f"Model: {data.get('model', '')}"]
-    expected = money(data.get("expected_usd"))
-    lines.append(f"Expected cost: {expected}, at worst {money(worst)}")
+    at_worst = money(worst)
+    if ceiling is not None and (worst is None or Decimal(str(worst)) > Decimal(str(ceiling))):
+        at_worst = f"{money(ceiling)} (the ceiling)"
+    lines.append(f"Expected cost: {money(data.get('expected_usd'))}, at worst {at_worst}")
     lines.append(f"Ceiling: {'none' if ceiling is None else money(ceiling) + ' (--max-cost-usd)'}")
     return [*lines, ""]
 
