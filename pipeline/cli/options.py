@@ -9,11 +9,13 @@ import click
 from click.shell_completion import CompletionItem
 
 from pipeline import environment
+from pipeline.clock import SystemClock
 from pipeline.errors import PipelineError
-from pipeline.store import url as places
+from pipeline.store.listing import Listing
+from pipeline.store.place import folder_of
 
 if TYPE_CHECKING:
-    from pipeline.store.base import Account, Store
+    from pipeline.store.base import Account, Head, Listable, Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,7 +27,7 @@ class RunName(click.ParamType[str]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         try:
-            heads = open_store(ctx.params.get("store")).heads()
+            heads = open_list(ctx.params.get("store")).heads()
             names = (head.run_id for head in heads)
             found = [name for name in names if name.startswith(incomplete)]
         except (PipelineError, OSError):
@@ -35,12 +37,28 @@ class RunName(click.ParamType[str]):
 
 def open_store(url: str | None) -> Store:
     """The store named by `--store`, or the one beside pipeline.sh."""
+    from pipeline.store import url as places
+
     return places.open_store(url or environment.default_store())
 
 
 def open_account(url: str | None) -> Account:
     """The spending account of the same store."""
+    from pipeline.store import url as places
+
     return places.open_account(url or environment.default_store())
+
+
+def open_list(url: str | None) -> Listable:
+    """The runs of the same store, only to be looked over: what reads records is loaded when a run needs it."""
+    folder = folder_of(url or environment.default_store())
+    return open_store(url) if folder is None else Listing(folder, _reread, SystemClock())
+
+
+def _reread(folder: str, name: str, raw: bytes | None) -> Head | None:
+    from pipeline.store import rereading
+
+    return rereading.reread(folder, name, raw)
 
 
 def run_argument(command: F) -> F:

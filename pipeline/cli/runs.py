@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from pipeline.cli.options import json_option, open_store, own, store_option
+from pipeline.cli.options import json_option, open_list, own, store_option
 from pipeline.cli.summary import CORRUPT, STATUSES, UNFINISHED, Row, row_json, row_of
 from pipeline.cli.text import heading, one_line, say, say_json, table, when
 from pipeline.lessons.names import known_subject, subject_name
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
-from pipeline.store.base import Store
+from pipeline.store.base import Listable
 
 #: Rows shown unless --limit says otherwise.
 DEFAULT_LIMIT = 50
@@ -57,7 +57,7 @@ def list_runs(
     store: str | None,
 ) -> None:  # fmt: skip
     """List runs, newest first."""
-    place = open_store(store)
+    place = open_list(store)
     wanted = _subject(place, subject) if subject else None
     rows = find(place, status=status, subject=wanted, resumable=resumable)
     shown = list(islice(rows, limit or None))
@@ -77,7 +77,7 @@ def list_runs(
         say(line)
 
 
-def _subject(store: Store, text: str) -> str:
+def _subject(store: Listable, text: str) -> str:
     """The subject meant: one that is known, or one that a run of this store has (an own catalogue's)."""
     if name := known_subject(text):
         return name
@@ -86,7 +86,7 @@ def _subject(store: Store, text: str) -> str:
     return subject_name(text, more=[wanted] if own else [])
 
 
-def find(store: Store, *, status: frozenset[str] | None, subject: str | None, resumable: bool) -> Iterator[Row]:
+def find(store: Listable, *, status: frozenset[str] | None, subject: str | None, resumable: bool) -> Iterator[Row]:
     """Rows of the runs asked for, newest first, lazily."""
     for head in store.heads(_match(UNFINISHED if resumable else status, subject)):
         row = row_of(head)

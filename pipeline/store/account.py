@@ -153,6 +153,8 @@ class FileAccount:
             fd = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
             return
+        except OSError as error:
+            raise self._failed(error) from error
         try:
             fcntl.flock(fd, fcntl.LOCK_SH)
             self._take_in(fd)

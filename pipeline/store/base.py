@@ -85,7 +85,18 @@ class Journal(Protocol):
         """Give up ownership; idempotent."""
 
 
-class Store(Protocol):
+class Listable(Protocol):
+    """Runs that can be looked over."""
+
+    def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
+        """All runs, newest first (id order), lazily; `match` sees the document and may drop it.
+
+        Raises:
+            StoreError: The place itself cannot be read.
+        """
+
+
+class Store(Listable, Protocol):
     """A place for runs. What `Journal.append` returned from survives kill -9 and power loss."""
 
     #: Where it is, for people and commands ("files:devops/checkpoints").
@@ -121,9 +132,6 @@ class Store(Protocol):
 
     def get_blob(self, run: str, blob: str) -> bytes:
         """As Journal.get_blob, for readers."""
-
-    def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
-        """All runs, newest first (id order), lazily; `match` sees the document and may drop it."""
 
     def delete(self, run: str) -> None:
         """Remove a run nobody owns, for good.

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from pipeline.store.blobs import BLOBS, BlobFolder
 from pipeline.store.disk import Disk, write_file
-from pipeline.store.journal import JOURNAL
 from pipeline.store.lock import OwnerLock, acquire
-from pipeline.store.names import BUILDING
+from pipeline.store.names import BUILDING, JOURNAL
 
 
 def build(disk: Disk, root: Path, first: bytes, blobs: Sequence[bytes], names: Iterator[str], at: datetime) -> tuple[

@@ -12,16 +12,17 @@ from typing import Any
 
 from pipeline.clock import Clock
 from pipeline.errors import PipelineError, RunNotFound, StoreError, WriteFailed
-from pipeline.store import listing
 from pipeline.store.base import Claim, Head
 from pipeline.store.blobs import BLOBS, BlobFolder
 from pipeline.store.building import build
 from pipeline.store.claims import refuse_if_held
 from pipeline.store.disk import FOLDER_MODE, Disk
-from pipeline.store.journal import JOURNAL, FileJournal
+from pipeline.store.journal import FileJournal
+from pipeline.store.listing import Listing
 from pipeline.store.lock import acquire, brief_lock
-from pipeline.store.names import BUILDING, PARTS, REMOVING, folder, minted, split
+from pipeline.store.names import BUILDING, JOURNAL, PARTS, REMOVING, folder, minted, split
 from pipeline.store.readying import document_lines, ready_journal
+from pipeline.store.rereading import reread
 from pipeline.store.reserve import BASE, PER_CALL
 from pipeline.store.scan import lines, place
 
@@ -37,6 +38,7 @@ class FileStore:
         self.root = Path(os.path.abspath(root))
         self._clock = clock
         self._disk = disk or Disk()
+        self._listing = Listing(self.root, reread, clock)
         #: Bytes held back for what may be in flight when the disk is full.
         self._reserve = BASE + PER_CALL * concurrency
 
@@ -100,8 +102,8 @@ class FileStore:
         return self._blobs(run).get(blob)
 
     def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
-        """See store.base.Store.heads."""
-        return listing.heads(str(self.root), match, self.get_blob, lambda: self._clock.now().timestamp())
+        """See store.base.Listable.heads."""
+        return self._listing.heads(match)
 
     def delete(self, run: str) -> None:
         """See store.base.Store.delete."""

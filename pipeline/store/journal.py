@@ -16,12 +16,12 @@ from pipeline.store.disk import NO_SPACE, Disk, write_file
 from pipeline.store.emergency import EmergencyFile
 from pipeline.store.head import HEAD, head_bytes
 from pipeline.store.lock import OwnerLock, drop_in_children
+from pipeline.store.names import JOURNAL
 from pipeline.store.repair import Repair
 from pipeline.store.reserve import Reserve
 from pipeline.store.scan import lines as scan_lines
 from pipeline.store.scan import place
 
-JOURNAL = "journal.jsonl"
 _RETRIES = 3
 
 
@@ -74,6 +74,9 @@ class FileJournal:
         if self._fd < 0:
             self._refuse(b"".join(lines))
         if first_seq != self.last_seq + 1:
+            if first_seq > self.last_seq + 1 and self._saving:
+                # The records before these were refused and are kept elsewhere; what follows goes there too.
+                self._refuse(b"".join(lines))
             lines = self._unseen(first_seq, lines)
         data = lines[0] if len(lines) == 1 else b"".join(lines)
         try:
@@ -190,10 +193,10 @@ class FileJournal:
         raise self._failed(f"The disk could not make a record durable ({error.strerror}).", fatal=True) from error
 
     def _refuse(self, data: bytes) -> NoReturn:
-        """A closed journal takes nothing; after a failed sync what is still in flight goes where the rest went."""
+        """Nothing is written any more; after a refusal what is still in flight goes where the rest went."""
         if self._saving:
             self._emergency.add(data)
-        raise self._failed("The journal is closed.", fatal=True)
+        raise self._failed("The journal takes nothing more.", fatal=self._fd < 0)
 
     def _failed(self, what: str, *, fatal: bool) -> WriteFailed:
         path = self._emergency.path

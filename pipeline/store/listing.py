@@ -1,6 +1,7 @@
 """Heads of a folder of runs, newest first, as cheap as a file can be read. Never writes.
 
-A head is trusted while its seal is whole and its journal as long as it says; else the journal is folded.
+A head is trusted while its seal is whole and its journal begins well and is as long as it says. Any other run is
+given to `reread`, which comes from outside: what folds records need not be loaded before there is such a run.
 """
 
 from __future__ import annotations
@@ -8,141 +9,115 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from pipeline.errors import PipelineError
+from pipeline.clock import Clock
+from pipeline.errors import StoreError
+from pipeline.records.lines import LineDamaged, check_line
 from pipeline.store.base import Head
 from pipeline.store.disk import read_file
-from pipeline.store.head import HEAD, HeadText, parse_head, scan_int, sealed
-from pipeline.store.importing import document_problem, imported_view
-from pipeline.store.journal import JOURNAL
-from pipeline.store.lock import alive, owner
-from pipeline.store.names import is_id, newest_first
-from pipeline.store.scan import lines
-from pipeline.store.view import first_problem, fresh_document, seen_now
+from pipeline.store.head import HEAD, HeadText, scan_int, sealed
+from pipeline.store.names import JOURNAL, is_id, newest_first
+from pipeline.store.owner import is_owned, seen_now
 
 Match = Callable[[Mapping[str, Any]], bool]
-GetBlob = Callable[[str, str], bytes]
-
-#: An owner on another machine cannot be looked at; a run untouched for longer than this has none.
-_FOREIGN_SECONDS = 24 * 3600
+#: (folder, name, bytes of checkpoint.json or None) → the head as all records say, whoever owns the run; None: no run.
+Reread = Callable[[str, str, bytes | None], Head | None]
 
 
-def run_names(root: str) -> list[str]:
-    """Names that may be runs, newest first."""
+class Listing:
+    """The runs in a folder; see store.base.Listable."""
+
+    def __init__(self, root: Path | str, reread: Reread, clock: Clock) -> None:
+        self._root = str(root)
+        self._reread = reread
+        self._clock = clock
+
+    def heads(self, match: Match | None = None) -> Iterator[Head]:
+        """See store.base.Listable.heads."""
+        uid = os.geteuid()
+        for name in _run_names(self._root):
+            folder = f"{self._root}/{name}"
+            try:
+                info = os.lstat(folder)
+            except OSError:
+                continue
+            if not stat.S_ISDIR(info.st_mode) or not is_id(name):
+                continue
+            if info.st_uid != uid:
+                yield Head(name, {}, corrupt=f"It belongs to another user ({info.st_uid}).")
+                continue
+            try:
+                head = self._head(folder, name, match)
+            except FileNotFoundError:
+                # Removed while we looked.
+                continue
+            except OSError as error:
+                head = Head(name, {}, corrupt=f"It cannot be read: {error.strerror}.")
+            except (LookupError, TypeError, ValueError, AttributeError) as error:
+                # Whole records that make no sense to this version: one such run must not hide the others.
+                head = Head(name, {}, corrupt=f"Its records make no sense ({type(error).__name__}: {error}).")
+            if head is not None:
+                yield head
+
+    def _head(self, folder: str, name: str, match: Match | None) -> Head | None:
+        raw = read_file(f"{folder}/{HEAD}")
+        try:
+            journal = os.lstat(f"{folder}/{JOURNAL}")
+        except FileNotFoundError:
+            return self._afresh(folder, name, raw, match, 0)
+        if not stat.S_ISREG(journal.st_mode):
+            return Head(name, {}, corrupt="Its journal is no file.")
+        touched = journal.st_mtime
+        if raw is None or not sealed(raw) or scan_int(raw, "journal_bytes") != journal.st_size:
+            return self._afresh(folder, name, raw, match, touched)
+        document, owned = HeadText(raw, {}), None
+        if document.get("status_detail") == "running":
+            owned = is_owned(folder, touched, self._clock)
+            document = HeadText(raw, seen_now(document, owned))
+        if match is not None and not match(document):
+            return None
+        if not _begins_well(f"{folder}/{JOURNAL}"):
+            return self._afresh(folder, name, raw, match, touched)
+        return Head(name, document, owned=is_owned(folder, touched, self._clock) if owned is None else owned)
+
+    def _afresh(self, folder: str, name: str, raw: bytes | None, match: Match | None, touched: float) -> Head | None:
+        found = self._reread(folder, name, raw)
+        if found is None:
+            return None
+        owned = is_owned(folder, touched, self._clock)
+        if found.corrupt:
+            return Head(name, {}, corrupt=found.corrupt, owned=owned)
+        document = {**found.document, **seen_now(found.document, owned)}
+        return Head(name, document, owned=owned) if match is None or match(document) else None
+
+
+def _run_names(root: str) -> list[str]:
     try:
         return newest_first(os.listdir(root))
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise StoreError(
+            f"The store {root} cannot be read: {error.strerror}.", hint="--store files:DIR names a folder of runs."
+        ) from error
 
 
-def heads(root: str, match: Match | None, get_blob: GetBlob, now: Callable[[], float]) -> Iterator[Head]:
-    """See store.base.Store.heads."""
-    uid = os.geteuid()
-    for name in run_names(root):
-        folder = f"{root}/{name}"
-        try:
-            info = os.lstat(folder)
-        except OSError:
-            continue
-        if not stat.S_ISDIR(info.st_mode) or not is_id(name):
-            continue
-        if info.st_uid != uid:
-            yield Head(name, {}, corrupt=f"It belongs to another user ({info.st_uid}).")
-            continue
-        try:
-            head = _head(folder, name, match, get_blob, now)
-        except FileNotFoundError:
-            # Removed while we looked.
-            continue
-        except OSError as error:
-            head = Head(name, {}, corrupt=f"It cannot be read: {error.strerror}.")
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            # Whole records that make no sense to this version: one such run must not hide the others.
-            head = Head(name, {}, corrupt=f"Its records make no sense ({type(error).__name__}: {error}).")
-        if head is not None:
-            yield head
-
-
-def _head(folder: str, name: str, match: Match | None, get_blob: GetBlob, now: Callable[[], float]) -> Head | None:
-    raw = read_file(f"{folder}/{HEAD}")
+def _begins_well(path: str) -> bool:
+    """Whether a journal's first line is a whole run_started of the first format, which names no format."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        info = os.lstat(f"{folder}/{JOURNAL}")
-    except FileNotFoundError:
-        return _without_journal(folder, name, raw, match)
-    if not stat.S_ISREG(info.st_mode):
-        return Head(name, {}, corrupt="Its journal is no file.")
-    if raw is None or not sealed(raw):
-        raw = None
-    if raw is not None and scan_int(raw, "journal_bytes") == info.st_size:
-        return _trusted(folder, name, raw, match, now, info.st_mtime)
-    problem, document = _folded(folder, name, raw, get_blob)
-    living = is_owned(folder, now, info.st_mtime)
-    if problem is not None:
-        return Head(name, {}, corrupt=problem.message, owned=living)
-    document.update(seen_now(document, living))
-    return Head(name, document, owned=living) if match is None or match(document) else None
-
-
-def _trusted(
-    folder: str, name: str, raw: bytes, match: Match | None, now: Callable[[], float], touched: float
-) -> Head | None:
-    text = HeadText(raw, {})
-    living: bool | None = None
-    if text.get("status_detail") == "running":
-        living = is_owned(folder, now, touched)
-        text = HeadText(raw, seen_now(text, living))
-    if match is not None and not match(text):
-        return None
-    if living is None:
-        living = is_owned(folder, now, touched)
-    if problem := first_problem(_first_line(f"{folder}/{JOURNAL}")):
-        return Head(name, {}, corrupt=problem.message, owned=living)
-    return Head(name, text.whole(), owned=living)
-
-
-def _folded(
-    folder: str, name: str, raw: bytes | None, get_blob: GetBlob
-) -> tuple[PipelineError | None, dict[str, Any]]:
-    fd = os.open(f"{folder}/{JOURNAL}", os.O_RDONLY | os.O_NOFOLLOW)
-    try:
-        if problem := first_problem(_line_at_start(fd)):
-            return problem, {}
-        size = os.fstat(fd).st_size
-        old = parse_head(raw) if raw else {}
-        return None, fresh_document(name, lines(fd), size, old or {}, lambda blob: get_blob(name, blob))
+        line = check_line(first_line(fd))
+    except LineDamaged:
+        return False
     finally:
         os.close(fd)
+    return line.startswith(b'{"seq":1,') and b'"kind":"run_started"' in line and b'"format"' not in line
 
 
-def _without_journal(folder: str, name: str, raw: bytes | None, match: Match | None) -> Head | None:
-    if raw is None:
-        # An empty folder, or one of something else, is no run; one with our files has lost its journal.
-        ours = any(os.path.lexists(f"{folder}/{part}") for part in ("lock", "blobs"))
-        return Head(name, {}, corrupt="Its journal is missing.") if ours else None
-    document = parse_head(raw)
-    problem = document_problem(document)
-    if document is None or problem:
-        return Head(name, {}, corrupt=f"It has no journal, and of checkpoint.json {problem}.")
-    view = imported_view(document, name)
-    return Head(name, view) if match is None or match(view) else None
-
-
-def is_owned(folder: str, now: Callable[[], float], touched: float) -> bool:
-    """Whether the process that the lock's text names lives."""
-    holder = owner(folder)
-    return bool(holder) and alive(holder, otherwise=now() - touched < _FOREIGN_SECONDS)
-
-
-def _first_line(path: str) -> bytes | None:
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    try:
-        return _line_at_start(fd)
-    finally:
-        os.close(fd)
-
-
-def _line_at_start(fd: int) -> bytes | None:
+def first_line(fd: int) -> bytes:
+    """A file's first line, without its newline."""
     size = 1 << 12
     while True:
         data = os.pread(fd, size, 0)

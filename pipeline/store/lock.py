@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import functools
 import json
 import os
-import socket
-import subprocess
 import weakref
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -17,11 +14,8 @@ from typing import Any, Protocol
 
 from pipeline.clock import iso
 from pipeline.errors import RunLocked
-from pipeline.store.disk import Disk, read_file
-
-#: The file's name in a run's folder.
-LOCK = "lock"
-_PROC = Path("/proc/self/stat")
+from pipeline.store.disk import Disk
+from pipeline.store.owner import LOCK, owner, process
 
 
 class Droppable(Protocol):
@@ -39,7 +33,6 @@ def drop_in_children(thing: Droppable) -> None:
 
 
 def _drop_all() -> None:
-    _owner_text.cache_clear()
     for thing in list(_held):
         thing.drop()
 
@@ -117,70 +110,3 @@ def brief_lock(disk: Disk, path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
-
-
-def owner(folder: str | Path) -> dict[str, Any]:
-    """What the lock's text says; {} if nobody, or nothing readable. Never touches the lock itself."""
-    try:
-        text = read_file(f"{folder}/{LOCK}")
-        data = json.loads(text) if text else {}
-    except (OSError, ValueError):
-        return {}
-    return data if isinstance(data, dict) else {}
-
-
-def alive(holder: Mapping[str, Any], *, otherwise: bool) -> bool:
-    """Whether the process named in a lock's text lives; `otherwise` where that cannot be known from here."""
-    pid = holder.get("pid")
-    if not isinstance(pid, int) or pid <= 0:
-        return False
-    mine = process()
-    if holder.get("host") != mine["host"] or holder.get("space") != mine["space"]:
-        return otherwise
-    if holder.get("boot") != mine["boot"]:
-        return False
-    started = process_started(pid)
-    return started is not None and started == holder.get("started")
-
-
-def process() -> dict[str, Any]:
-    """How this process names itself in a lock: host, pid, its start, and the boot and pid space that pid is of."""
-    return json.loads(_owner_text())  # type: ignore[no-any-return]
-
-
-@functools.cache
-def _owner_text() -> str:
-    pid = os.getpid()
-    return json.dumps(
-        {
-            "host": socket.gethostname(),
-            "pid": pid,
-            "started": process_started(pid),
-            "boot": (read_file("/proc/sys/kernel/random/boot_id") or b"").decode().strip(),
-            "space": _pid_space(),
-        }
-    )
-
-
-def _pid_space() -> str:
-    try:
-        return os.readlink("/proc/self/ns/pid")
-    except OSError:
-        return ""
-
-
-def process_started(pid: int) -> str | None:
-    """When a process began, in the system's own words; None if there is no such process.
-
-    A pid alone is reused; a pid with its start is not.
-    """
-    if _PROC.exists():
-        try:
-            text = Path(f"/proc/{pid}/stat").read_bytes()
-        except OSError:
-            return None
-        fields = text[text.rindex(b")") + 2 :].split()
-        # A zombie holds no lock any more.
-        return None if fields[0] in (b"Z", b"X") else fields[19].decode()
-    done = subprocess.run(["/bin/ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or None

@@ -18,9 +18,10 @@ from pipeline.store.account import Sums, reserved, settled, utc_day
 from pipeline.store.base import Claim, Head
 from pipeline.store.claims import refuse_if_held
 from pipeline.store.head import head_bytes, parse_head
-from pipeline.store.lock import locked, process
+from pipeline.store.lock import locked
 from pipeline.store.names import minted, newest_first, split
-from pipeline.store.view import first_problem, fresh_document, seen_now
+from pipeline.store.owner import process, seen_now
+from pipeline.store.view import first_problem, fresh_document
 
 
 @dataclass
@@ -153,7 +154,7 @@ class MemoryStore:
         return _blob(self._find(run), blob)
 
     def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
-        """See store.base.Store.heads."""
+        """See store.base.Listable.heads."""
         for run_id in newest_first([name for name in list(self._runs) if "/" not in name]):
             run = self._runs.get(run_id)
             if run is None:

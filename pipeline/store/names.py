@@ -13,6 +13,8 @@ from pipeline.errors import RunNotFound
 
 #: Folders being built, and folders being removed: never runs.
 BUILDING, REMOVING = ".new-", ".deleted-"
+#: The records of a run, in its folder.
+JOURNAL = "journal.jsonl"
 #: Where sub-journals lie below their run.
 PARTS = "parts"
 

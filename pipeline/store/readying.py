@@ -11,7 +11,7 @@ from pipeline.store.blobs import BLOBS
 from pipeline.store.disk import Disk, read_file, write_file
 from pipeline.store.head import HEAD, parse_head, scan_int, sealed
 from pipeline.store.importing import import_lines
-from pipeline.store.journal import JOURNAL
+from pipeline.store.names import JOURNAL
 from pipeline.store.repair import Repair, mend, survey
 from pipeline.store.view import first_problem
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from urllib.parse import urlsplit
-
 from pipeline.clock import Clock, SystemClock
-from pipeline.errors import ConfigError
 from pipeline.store.account import FileAccount
 from pipeline.store.base import Account, Store
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount, MemoryStore
-
-_HINT = "Stores are files:DIR (a folder) and memory: (gone at the end)."
+from pipeline.store.place import folder_of
 
 
 def open_store(url: str, clock: Clock | None = None, *, concurrency: int = 4) -> Store:
@@ -24,26 +19,13 @@ def open_store(url: str, clock: Clock | None = None, *, concurrency: int = 4) ->
     Raises:
         ConfigError: The URL names no store this program knows.
     """
-    scheme, rest = _split(url)
-    if scheme == "memory":
+    folder = folder_of(url)
+    if folder is None:
         return MemoryStore(clock or SystemClock())
-    return FileStore(Path(rest).expanduser().absolute(), clock or SystemClock(), concurrency=concurrency)
+    return FileStore(folder, clock or SystemClock(), concurrency=concurrency)
 
 
 def open_account(url: str, clock: Clock | None = None) -> Account:
     """The account of the store at `url`."""
-    scheme, rest = _split(url)
-    if scheme == "memory":
-        return MemoryAccount(clock or SystemClock())
-    return FileAccount(Path(rest).expanduser().absolute(), clock or SystemClock())
-
-
-def _split(url: str) -> tuple[str, str]:
-    scheme, colon, rest = url.partition(":")
-    if scheme == "memory" and colon:
-        return scheme, ""
-    if scheme == "files" and rest:
-        return scheme, rest
-    # Never echo what may be a password.
-    shown = f"{urlsplit(url).scheme}:…" if "://" in url else url
-    raise ConfigError(f"--store is {shown!r}, which names no store.", hint=_HINT)
+    folder = folder_of(url)
+    return MemoryAccount(clock or SystemClock()) if folder is None else FileAccount(folder, clock or SystemClock())

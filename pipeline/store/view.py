@@ -1,4 +1,4 @@
-"""A run as `list` sees it, from what any backend has: lines, the last head, and whether the owner lives."""
+"""A run's head made afresh from what any backend has: its lines and the last head."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from pipeline.records.codec import Record, decode_line
 from pipeline.records.documents import head_document
 from pipeline.records.fold import fold
 from pipeline.records.kinds import FORMAT, RunStarted
-from pipeline.records.lines import LineDamaged, check_line
+from pipeline.records.lines import LineDamaged
 from pipeline.records.run import RunState
-from pipeline.records.statuses import IN_PROGRESS
 from pipeline.store.repair import missing_before
 
 
@@ -32,8 +31,6 @@ def records_in(lines: Iterable[bytes], after: int = 0) -> Iterator[Record]:
 def first_problem(line: bytes | None) -> PipelineError | None:
     """Why a run with this first line cannot be resumed; None if it can."""
     try:
-        if _plainly_fine(check_line(line or b"")):
-            return None
         record = decode_line(line or b"")
     except LineDamaged:
         return CheckpointCorrupt("Its first record is damaged.")
@@ -45,11 +42,6 @@ def first_problem(line: bytes | None) -> PipelineError | None:
             hint="Upgrade, then try again.",
         )
     return None
-
-
-def _plainly_fine(line: bytes) -> bool:
-    """A whole first line of the first format, which names no format; every listed run is asked this."""
-    return line.startswith(b'{"seq":1,') and b'"kind":"run_started"' in line and b'"format"' not in line
 
 
 def fresh_document(
@@ -79,10 +71,3 @@ def pinned_nodes(state: RunState, get_blob: Callable[[str], bytes]) -> Sequence[
         return [node["id"] if isinstance(node, dict) else str(node) for node in graph["nodes"]]
     except (CheckpointCorrupt, ValueError, KeyError, TypeError):
         return ()
-
-
-def seen_now(document: Mapping[str, Any], owned: bool) -> dict[str, Any]:
-    """What a reader sees otherwise than recorded: a running run whose owner died is interrupted."""
-    if not owned and document.get("status") == IN_PROGRESS and document.get("status_detail") == "running":
-        return {"status_detail": "interrupted"}
-    return {}

@@ -101,3 +101,15 @@ def test_list_takes_its_options_from_variables(root: Path, cli: Cli, monkeypatch
     monkeypatch.setenv("PIPELINE_LIST_STATUS", "failed")
     monkeypatch.setenv("PIPELINE_JSON", "1")
     assert [row["run_id"] for row in cli("list").json()] == ["20260109_143022"]
+
+
+@pytest.mark.parametrize("command", ["list", "cost", "cleanup", "status latest"])
+def test_store_that_is_a_file_is_a_store_error_that_names_it(root: Path, cli: Cli, command: str) -> None:
+    root.write_text("x")
+    said = cli(*command.split())
+    assert said.code == 3
+    assert f"Error: The store {root}" in said.err or f"Error: The account {root}" in said.err
+
+
+def test_list_of_a_memory_store_is_empty(cli: Cli) -> None:
+    assert "No runs yet" in cli("list", "--store", "memory:").out

@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli.main import COMPLETE_VARIABLE
+from tests.sample_runs import completed_run
 
 ROOT = Path(__file__).resolve().parents[2]
+#: What reads records: not needed for runs whose checkpoint.json is up to date.
+FOLD = {"pipeline.records.kinds", "pipeline.records.fold", "pipeline.store.files", "pipeline.store.rereading"}
 HEAVY = {"anthropic", "genai_prices", "httpx2", "pydantic", "pydantic_core", "rich", "sqlite3", "tenacity"}
 
 
 def loaded_by(*arguments: str, cwd: Path, **variables: str) -> set[str]:
-    """The top-level packages that a command imports, seen from outside."""
+    """The modules that a command imports, and the packages they are in, seen from outside."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
     result = subprocess.run(
         [sys.executable, "-P", "-X", "importtime", "-m", "pipeline", *arguments],
@@ -28,7 +31,8 @@ def loaded_by(*arguments: str, cwd: Path, **variables: str) -> set[str]:
     )
     assert result.returncode == 0, result.stderr[-2000:]
     lines = [line for line in result.stderr.splitlines() if line.startswith("import time:")]
-    return {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
+    names = {line.rpartition("|")[2].strip() for line in lines}
+    return names | {name.partition(".")[0] for name in names}
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["list", "--store", "files:none"], ["lessons", "--help"]])
@@ -45,3 +49,13 @@ def test_completion_loads_nothing_heavy(tmp_path: Path) -> None:
 
     assert "click" in loaded
     assert loaded & HEAVY == set()
+
+
+def test_list_loads_what_reads_records_only_for_a_run_that_needs_it(tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    run = completed_run(root)
+    arguments = ("list", "--store", f"files:{root}")
+    assert loaded_by(*arguments, cwd=tmp_path) & FOLD == set()
+
+    (root / run / "checkpoint.json").unlink()
+    assert loaded_by(*arguments, cwd=tmp_path) >= FOLD - {"pipeline.store.files"}

@@ -15,9 +15,9 @@ from pipeline.errors import CheckpointCorrupt, RunNotFound, StoreError
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import RunStarted, Snapshot, StepStarted
 from pipeline.store.files import FileStore
-from pipeline.store.lock import owner
 from pipeline.store.memory import MemoryAccount
 from pipeline.store.network import linux_mounts, mac_mounts, mounted_at, network_note
+from pipeline.store.owner import owner
 from pipeline.store.reading import load
 from pipeline.store.retention import cleanup
 from tests.journals import AT, StillClock, ended, line, small_run, started

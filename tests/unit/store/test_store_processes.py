@@ -17,7 +17,7 @@ from pipeline.errors import RunLocked, WriteFailed
 from pipeline.records.kinds import StepStarted
 from pipeline.store.account import FileAccount
 from pipeline.store.files import FileStore
-from pipeline.store.lock import process, process_started
+from pipeline.store.owner import process, process_started
 from tests.journals import AT, CLAIM, StillClock, line, started
 
 ROOT = Path(__file__).resolve().parents[3]

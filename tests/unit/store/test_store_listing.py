@@ -1,0 +1,116 @@
+"""Which runs are listed by their checkpoint.json alone, and which are read again from their records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.errors import StoreError
+from pipeline.records.documents import head_document
+from pipeline.records.lines import encode_line
+from pipeline.store.base import Head
+from pipeline.store.files import FileStore
+from pipeline.store.listing import Listing
+from pipeline.store.reading import load
+from tests.journals import AT, StillClock, small_run
+
+
+def finished_run(root: Path, params: dict[str, Any] | None = None) -> Path:
+    """A run whose head is up to date; its folder."""
+    store = FileStore(root, StillClock())
+    lines = small_run()
+    run, journal = store.create(lines[0], [], at=AT)
+    journal.append(2, lines[1:])
+    journal.write_head(head_document(load(store, run), journal.size, ["seed", "sow"]), durable=True)
+    journal.close()
+    return root / run
+
+
+class Asked:
+    """Stands for what reads records again; remembers which runs it was asked for."""
+
+    def __init__(self, answer: Head | None) -> None:
+        self.runs: list[str] = []
+        self._answer = answer
+
+    def __call__(self, folder: str, name: str, raw: bytes | None) -> Head | None:
+        self.runs.append(name)
+        return self._answer
+
+
+def test_fresh_head_is_listed_without_reading_records(tmp_path: Path) -> None:
+    run = finished_run(tmp_path).name
+    asked = Asked(None)
+    (head,) = Listing(tmp_path, asked, StillClock()).heads(lambda document: document["subject"] == "mathematics")
+    assert (head.run_id, head.document["last_completed_step"], asked.runs) == (run, "sow", [])
+
+
+def lengthen(folder: Path) -> None:
+    with (folder / "journal.jsonl").open("ab") as file:
+        file.write(b"{")
+
+
+def flip_head(folder: Path) -> None:
+    path = folder / "checkpoint.json"
+    path.write_bytes(path.read_bytes().replace(b"mathematics", b"mathematicz"))
+
+
+def flip_first_line(folder: Path) -> None:
+    path = folder / "journal.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"run_started", b"run_startes", 1))
+
+
+def other_format(folder: Path) -> None:
+    """A whole first line that names a format; as long as before, so that only it can tell."""
+    path = folder / "journal.jsonl"
+    first, _, rest = path.read_bytes().partition(b"\n")
+    for filler in range(len(first)):
+        line = encode_line(1, "t", 1, b'{"kind":"run_started","format":2,"x":"%s"}' % (b"x" * filler))
+        if len(line) == len(first) + 1:
+            path.write_bytes(line + rest)
+            return
+    raise AssertionError("the first line is too short")
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda folder: (folder / "checkpoint.json").unlink(),
+        lambda folder: (folder / "journal.jsonl").unlink(),
+        lengthen,
+        flip_head,
+        flip_first_line,
+        other_format,
+    ],
+)
+def test_run_whose_head_cannot_be_trusted_is_read_again(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+    folder = finished_run(tmp_path)
+    harm(folder)
+    asked = Asked(Head(folder.name, {"status": "failed"}))
+    listing = Listing(tmp_path, asked, StillClock())
+    assert [head.document for head in listing.heads()] == [{"status": "failed"}]
+    assert asked.runs == [folder.name]
+    assert list(listing.heads(lambda document: document["status"] == "completed")) == []
+
+
+def test_folder_that_is_no_run_is_not_listed(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    assert list(Listing(tmp_path, Asked(None), StillClock()).heads()) == []
+
+
+def test_running_run_without_a_living_owner_is_seen_as_interrupted(tmp_path: Path) -> None:
+    folder = finished_run(tmp_path)
+    (folder / "checkpoint.json").unlink()
+    asked = Asked(Head(folder.name, {"status": "in_progress", "status_detail": "running"}))
+    (head,) = Listing(tmp_path, asked, StillClock()).heads()
+    assert (head.owned, head.document["status_detail"]) == (False, "interrupted")
+
+
+def test_store_that_is_a_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "a-file"
+    path.write_text("x")
+    with pytest.raises(StoreError, match="a-file"):
+        list(FileStore(path, StillClock()).heads())
