@@ -1,4 +1,4 @@
-"""Public fakes for tests of pipelines: a clock that never waits, a store in memory, a model that reads from a script."""
+"""Public fakes for tests of pipelines: a clock that never waits, a store in memory, a model with a script."""
 
 from __future__ import annotations
 

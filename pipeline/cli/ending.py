@@ -10,7 +10,7 @@ from pipeline.cli.errors import EXIT_CODES, exit_code_of, hush_stdout, three_lin
 from pipeline.cli.progress.watch import asker, display
 from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, warn
 from pipeline.engine.events import Listener
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, StoreError
 from pipeline.settings import LessonsOptions
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def result_code(result: RunResult) -> int:
     """0 for a run that completed or stopped as asked; else its error's code."""
     if result.status == "completed" or result.detail == _AS_ASKED:
         return 0
-    if result.detail == "interrupted":
+    if result.detail == "interrupted" and not isinstance(result.error, StoreError):
         return EXIT_CODES["RunInterrupted"]
     return exit_code_of(result.error) if result.error is not None else 1
 

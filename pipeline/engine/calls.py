@@ -159,7 +159,7 @@ class Caller:
         received: Reply | None = None,
         usable: bool = False,
     ) -> None:
-        stored = None if reply is None else self.recorder.fit_text(reply, "reply")
+        stored = None if reply is None else self.recorder.fit_reply(reply)
         ended = CallEnded(
             call, stored, charge.to_json(), usable=usable,
             stop_reason=received.stop_reason if received else None, error=error,

@@ -282,6 +282,8 @@ class Engine:
             detail, stopped = pause.detail, pause.cause
         except PipelineError as error:
             detail, stopped = "failed", error
+        if recorder.refused is not None:
+            detail, stopped = "store", recorder.refused
         try:
             ended = self._leave(recorder, detail, stopped)
             return self._result(recorder.state, ended, before, setup.clock.monotonic() - begun)
@@ -332,7 +334,10 @@ class Engine:
         if detail != "store":
             facts = error_facts(error) if error is not None else None
             command = "" if status == COMPLETED else self._setup.command(state.run_id)
-            recorder.append(RunEnded(status, detail, facts, command))
+            try:
+                recorder.append(RunEnded(status, detail, facts, command))
+            except Pause as refused:
+                return refused.cause
             recorder.leave()
         return error
 

@@ -2,21 +2,22 @@
 
 Group commit without a thread of its own: whoever finds nobody writing writes for all that queued.
 It gives seq before the write; fold, events and head follow after it, in order.
+Once the disk has refused anything nothing new is taken; how what was in flight ended still goes where
+the store keeps what it can.
 """
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipeline.clock import Clock, iso
-from pipeline.errors import Pause, PipelineError, WriteFailed
+from pipeline.errors import InvalidValue, Pause, PipelineError, StoreError, WriteFailed
 from pipeline.records.codec import Record, encode_fact
 from pipeline.records.documents import head_document, large_keys
 from pipeline.records.fold import Builder
-from pipeline.records.kinds import CallEnded, Fact
+from pipeline.records.kinds import CallEnded, Fact, TaskCompleted
 from pipeline.records.lines import encode_line
 from pipeline.records.run import RunState
 from pipeline.records.values import INLINE_LIMIT, encode_value
@@ -30,6 +31,10 @@ _HEAD_MIN_SECONDS = 0.2
 _WARN_BYTES = 500_000
 
 Told = Callable[[], None]
+#: seq, time, fact, line, to be synced, whom to tell once it is durable.
+_Entry = tuple[int, str, Fact, bytes, bool, Told | None]
+#: Money was spent, or the world was changed, whatever the disk says.
+_ENDS = (CallEnded, TaskCompleted)
 
 
 class Reading:
@@ -68,7 +73,7 @@ class Recorder:
         self._warn = warn
         self._lock = threading.Lock()
         self._turn = threading.Condition(self._lock)
-        self._queue: list[tuple[int, str, Fact, bytes, bool, Told | None]] = []
+        self._queue: list[_Entry] = []
         self._next = journal.last_seq + 1
         self._done = journal.last_seq
         self._leading = False
@@ -86,6 +91,11 @@ class Recorder:
     def state(self) -> RunState:
         """The live fold; read it inside `reading()` where threads are running."""
         return self._builder.state
+
+    @property
+    def refused(self) -> PipelineError | None:
+        """Why nothing more can be recorded; None while the disk takes everything."""
+        return self._broken
 
     def reading(self) -> Reading:
         """The state, standing still within a `with`."""
@@ -124,14 +134,21 @@ class Recorder:
         return seq
 
     def _save(self, fact: Fact, at: str, body: bytes) -> None:
-        """After the journal was refused: a reply that was in flight still goes where the store keeps what it can."""
-        if not isinstance(fact, CallEnded):
+        """After a refusal: the end of what was in flight still goes where the store keeps what it can."""
+        if not isinstance(fact, _ENDS):
             return
         while self._leading:
             self._turn.wait()
         seq = self.journal.last_seq + 1
-        with contextlib.suppress(WriteFailed):
+        try:
             self.journal.append(seq, [encode_line(seq, at, self.owner, body)], True)
+        except WriteFailed as error:
+            self._break(error)
+
+    def _break(self, error: PipelineError) -> None:
+        """Take nothing new; the error that says where refused records are kept is the one to show."""
+        if self._broken is None or (error.data.get("emergency") and not self._broken.data.get("emergency")):
+            self._broken = error
 
     def sync(self) -> None:
         """Make all that was written durable.
@@ -166,12 +183,13 @@ class Recorder:
         finally:
             self._lock.acquire()
             self._leading = False
-            self._broken = self._broken or error
             if error is None:
                 self._apply(batch, sync)
+            else:
+                self._break(error)
             self._turn.notify_all()
 
-    def _apply(self, batch: list[tuple[int, str, Fact, bytes, bool, Told | None]], synced: bool) -> None:
+    def _apply(self, batch: list[_Entry], synced: bool) -> None:
         apply = self._builder.apply
         for seq, at, fact, _, _, then in batch:
             apply(Record(seq, at, self.owner or seq, fact))
@@ -230,6 +248,23 @@ class Recorder:
         stored = self.fit(value, encoded)
         return encoded if stored is value else encode_value(stored)
 
+    def fit_reply(self, reply: dict[str, Any]) -> bytes:
+        """As `fit_text`, for what was paid for: it never raises.
+
+        Where the disk takes no blob, the reply stands in the record itself; what is no JSON is left out.
+        """
+        try:
+            encoded = encode_value(reply, "reply")
+        except InvalidValue as problem:
+            encoded = encode_value({**reply, "usage": {}, "extra": {"left_out": problem.message}}, "reply")
+        if len(encoded) <= INLINE_LIMIT:
+            return encoded
+        try:
+            with self._blobs:
+                return encode_value({"$blob": self.journal.put_blob(encoded), "bytes": len(encoded)})
+        except StoreError:
+            return encoded
+
     def put_blob(self, data: bytes) -> str:
         """Store bytes by hash, durable on return.
 
@@ -241,5 +276,5 @@ class Recorder:
                 return self.journal.put_blob(data)
         except WriteFailed as error:
             with self._lock:
-                self._broken = self._broken or error
+                self._break(error)
             raise Pause("store", error) from None

@@ -1,4 +1,4 @@
-"""A run that dies at each call of the disk, in a process of its own: resumed, it ends the same and pays nothing twice."""
+"""A run that dies at each call of the disk, in a process of its own; resumed, it ends the same, nothing paid twice."""
 
 from __future__ import annotations
 
