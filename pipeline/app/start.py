@@ -98,13 +98,19 @@ class Start:
         from pipeline.engine.events import Emitter
 
         clock = SystemClock()
-        return cls(
-            options,
-            open_store(options.store_url, concurrency=options.concurrency),
-            clock,
-            Emitter(clock, [listener]),
-            confirm,
-        )
+        emit = Emitter(clock, [listener])
+        if note := store_note(options.store_url):
+            emit("note", text=note)
+        store = open_store(options.store_url, concurrency=options.concurrency)
+        return cls(options, store, clock, emit, confirm)
+
+
+def store_note(url: str) -> str:
+    """What a person should know of the place where runs are kept; "" if nothing."""
+    from pipeline.store.network import network_note
+
+    scheme, _, folder = url.partition(":")
+    return network_note(Path(folder).expanduser()) if scheme == "files" else ""
 
 
 def model_name(asked: str | None) -> str:
