@@ -92,7 +92,9 @@ def scan_key(raw: bytes, key: str) -> Any:
         return _MISSING
     begin += len(mark)
     value = raw[begin : raw.index(b"\n", begin)].rstrip(b",")
-    # Most are plain words; a tenth of the time of the JSON parser, over thousands of runs.
+    # Most are plain words, whole numbers or null; a tenth of the time of the JSON parser, over thousands of runs.
+    if value == b"null":
+        return None
     if value[:1] == b'"' and b"\\" not in value and value.find(b'"', 1) == len(value) - 1:
         return value[1:-1].decode("ascii")
     if value.isdigit():
