@@ -60,26 +60,15 @@ def _repeated(stems: Sequence[tuple[str, list[str]]]) -> Iterator[Fault]:
 
 def stray(case: Case) -> Iterator[Fault]:
     """Row 31: links, markup, sources that are not there, learning styles, praise, chat, words to a judge."""
-    for where, text in texts(case.lesson.model_dump()):
+    for where, text in case.texts:
         if found := stray_talk(text):
             yield Fault(where, found, "only what stands on the page")
 
 
 def notation(case: Case) -> Iterator[Fault]:
     """Row 35: every formula parses; no stray dollar sign or backslash."""
-    for where, text in texts(case.lesson.model_dump()):
+    for where, text in case.texts:
+        if "\\" not in text and "$" not in text:
+            continue
         for problem in mathml.check(text)[:1]:
             yield Fault(where, f"{problem}: {text}", "mathematics in the allowed notation")
-
-
-def texts(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every text in a JSON value with its path; parts that have an id are named by it."""
-    if isinstance(value, str):
-        yield where, value
-    elif isinstance(value, Mapping):
-        start = value["id"] if isinstance(value.get("id"), str) else where
-        for key, inner in value.items():
-            yield from texts(inner, f"{start}.{key}" if start else str(key))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from texts(inner, f"{where}.{index}")

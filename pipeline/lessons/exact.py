@@ -85,6 +85,8 @@ def add(left: Number, right: Number) -> Number:
     """Return left + right."""
     if isinstance(left, float) or isinstance(right, float):
         return approximate(approximate(left) + approximate(right))
+    if isinstance(left, Fraction) and isinstance(right, Fraction):
+        return _bounded(left + right)
     total = _terms(left)
     for root, factor in _terms(right).items():
         total[root] = total.get(root, Fraction(0)) + factor
@@ -104,6 +106,8 @@ def multiply(left: Number, right: Number) -> Number:
     """Return left × right."""
     if isinstance(left, float) or isinstance(right, float):
         return approximate(approximate(left) * approximate(right))
+    if isinstance(left, Fraction) and isinstance(right, Fraction):
+        return _bounded(left * right)
     total: dict[int, Fraction] = {}
     for root, factor in _terms(left).items():
         for other, weight in _terms(right).items():

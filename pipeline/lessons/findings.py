@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from pipeline.lessons.answers import PlainAnswer, Structured
@@ -42,7 +43,7 @@ class Finding:
         return f"{self.where}: {self.found}; wanted {self.wanted}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Case:
     """What a check looks at."""
 
@@ -51,6 +52,11 @@ class Case:
     entry: Mapping[str, Any]
     #: The pinned catalogue course, JSON.
     course: Mapping[str, Any]
+
+    @cached_property
+    def texts(self) -> list[tuple[str, str]]:
+        """Every text of the lesson with its path; parts that have an id are named by it."""
+        return list(_texts(self.lesson.model_dump(), ""))
 
     def answers(self) -> Iterator[tuple[str, Item, PlainAnswer]]:
         """Yield every answer with the place it stands at; parts of structured items one by one."""
@@ -74,6 +80,18 @@ class Fault:
 
 
 Check = Callable[[Case], Iterator[Fault]]
+
+
+def _texts(value: Any, where: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield where, value
+    elif isinstance(value, Mapping):
+        start = value["id"] if isinstance(value.get("id"), str) else where
+        for key, inner in value.items():
+            yield from _texts(inner, f"{start}.{key}" if start else str(key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _texts(inner, f"{where}.{index}")
 
 
 def quoted(text: object) -> str:

@@ -30,6 +30,7 @@ class Bench:
         self._mistakes = mistakes
         self._stems: set[str] = set()
         self._count = 0
+        self._trials: dict[Maker, Question] = {}
         self._next: dict[tuple[int, str], int] = {}
         #: Point id -> ids of the items that ask it.
         self.asking: dict[str, list[str]] = {}
@@ -58,7 +59,8 @@ class Bench:
         makers = self._fitting(part, point)
         if not calculator:
             makers = self.without(part, point) or makers
-        makers = _cheap(makers, most)
+        if most:
+            makers = [maker for maker in makers if len(self._trial(maker).scheme) <= most] or makers
         counter = (index, f"{lane}{point}")
         place = self._next.get(counter, 0 if point else _STARTS[lane](len(makers)))
         self._next[counter] = place + 1
@@ -72,13 +74,19 @@ class Bench:
 
     def without(self, part: Part, point: str | None) -> list[Maker]:
         """Return the makers of questions on a point that need no calculator."""
-        return [maker for maker in self._fitting(part, point) if not maker(Draw("trial")).calculator]
+        return [maker for maker in self._fitting(part, point) if not self._trial(maker).calculator]
+
+    def _trial(self, maker: Maker) -> Question:
+        """Return one question of a maker, to see what its questions ask and how long they are."""
+        if maker not in self._trials:
+            self._trials[maker] = maker(Draw("trial"))
+        return self._trials[maker]
 
     def _fitting(self, part: Part, point: str | None) -> list[Maker]:
         """Return the makers whose questions ask the lesson's points; a trial draw says what each asks."""
-        wanted = [maker for maker in part.topic.makers if asked(part, maker(Draw("trial")).asks)]
+        wanted = [maker for maker in part.topic.makers if asked(part, self._trial(maker).asks)]
         if point is not None:
-            wanted = [maker for maker in wanted if point in _ids(part, maker(Draw("trial")).asks)] or wanted
+            wanted = [maker for maker in wanted if point in _ids(part, self._trial(maker).asks)] or wanted
         return wanted or list(part.topic.makers)
 
     def _fresh(self, maker: Maker) -> Question:
@@ -100,12 +108,6 @@ class Bench:
         for point in made["points"]:
             self.asking.setdefault(point, []).append(name)
         return made
-
-
-def _cheap(makers: list[Maker], most: int) -> list[Maker]:
-    """Return the makers of questions with at most so many marks; all where there is none, or no limit."""
-    cheap = [maker for maker in makers if len(maker(Draw("trial")).scheme) <= most] if most else makers
-    return cheap or makers
 
 
 def _ids(part: Part, asks: Sequence[int]) -> list[str]:

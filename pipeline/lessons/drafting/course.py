@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pipeline.lessons.stray import stray_talk
@@ -63,6 +64,7 @@ def _points(raw: Mapping[str, Any]) -> Iterator[Point]:
         yield Point(name, printable(f"{text}: {skills}" if skills else text, 160, fallback=f"point {name}"))
 
 
+@lru_cache(maxsize=4_096)
 def printable(text: str, limit: int, *, fallback: str = "this topic") -> str:
     """Return catalogue text fit for a page: one line, no TeX or markup signs, cut at a word, never empty."""
     plain = _BLANKS.sub(" ", _UNWANTED.sub(" ", str(text)[: 4 * limit])).strip().rstrip(".")
