@@ -1,6 +1,6 @@
 """The record kinds: one frozen dataclass a fact, in the past tense; what each field means.
 
-Facts know no seq, time or owner: those belong to the journal's envelope (codec.py).
+Facts know no seq, time or owner: those belong to the journal's envelope (lines.py).
 `path` is `node#visit` frames joined by "/"; None is left out of the written form.
 """
 
