@@ -80,7 +80,12 @@ def test_resume_after_failure_repeats_only_what_failed(store: MemoryStore) -> No
 
 def test_resume_of_completed_run_does_nothing(store: MemoryStore) -> None:
     ran: list[int] = []
-    pipeline = Pipeline("once", [step("only")(lambda ctx: {"n": ran.append(1)})])
+
+    def only(ctx: StepContext) -> Mapping[str, Any]:
+        ran.append(1)
+        return {}
+
+    pipeline = Pipeline("once", [only])
     result = pipeline.run(store=store)
     again = pipeline.resume(result.run_id, store=store)
     assert (again.status, again.worked, ran) == ("completed", False, [1])
