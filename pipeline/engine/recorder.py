@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pipeline.clock import Clock, iso
@@ -28,6 +29,7 @@ LAZY_SECONDS = 0.02
 #: The head is rewritten once this many times its last cost has passed.
 HEAD_FACTOR = 20
 _HEAD_MIN_SECONDS = 0.2
+_MILLISECOND = timedelta(milliseconds=1)
 _WARN_BYTES = 500_000
 
 Told = Callable[[], None]
@@ -85,6 +87,7 @@ class Recorder:
         #: Called when the disk is full and the store lives on what it had held back.
         self.on_strain: Told | None = None
         self._blobs = threading.Lock()
+        self._now, self._at = datetime.min.replace(tzinfo=UTC), ""
         self._reading = Reading(self._lock, builder.state)
 
     @property
@@ -111,8 +114,8 @@ class Recorder:
             Pause: The disk refused it; nothing more may start.
         """
         body = encode_fact(fact, **encoded)
-        at = iso(self._clock.now())
         with self._lock:
+            at = self._time()
             if self._broken is not None:
                 self._save(fact, at, body)
                 raise Pause("store", self._broken)
@@ -132,6 +135,13 @@ class Recorder:
                     self._save(fact, at, body)
                 raise Pause("store", self._broken)
         return seq
+
+    def _time(self) -> str:
+        """Now, as records say it; records of one millisecond share the text."""
+        now = self._clock.now()
+        if not timedelta(0) <= now - self._now < _MILLISECOND:
+            self._now, self._at = now.replace(microsecond=now.microsecond // 1000 * 1000), iso(now)
+        return self._at
 
     def _save(self, fact: Fact, at: str, body: bytes) -> None:
         """After a refusal: the end of what was in flight still goes where the store keeps what it can."""
@@ -172,7 +182,7 @@ class Recorder:
         self._lock.release()
         error: PipelineError | None = None
         try:
-            sync = sync or any(item[4] for item in batch) or self._clock.monotonic() - self._synced_at > LAZY_SECONDS
+            sync = sync or self._due(batch)
             first = batch[0][0] if batch else self._done + 1
             self.journal.append(first, [item[3] for item in batch], sync)
         except WriteFailed as caught:
@@ -188,6 +198,13 @@ class Recorder:
             else:
                 self._break(error)
             self._turn.notify_all()
+
+    def _due(self, batch: Sequence[_Entry]) -> bool:
+        """Whether a batch is synced now: some fact asks for it, or somebody has waited long to be told of one."""
+        for entry in batch:
+            if entry[4] or (entry[5] is not None and self._clock.monotonic() - self._synced_at > LAZY_SECONDS):
+                return True
+        return False
 
     def _apply(self, batch: list[_Entry], synced: bool) -> None:
         apply = self._builder.apply

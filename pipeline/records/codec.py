@@ -81,8 +81,8 @@ def encode_fact(fact: Fact, **encoded: bytes) -> bytes:
     """
     if isinstance(fact, UnknownFact):
         return _encode({"kind": fact.name, **fact.data}).encode("ascii")
-    if fact.text and (known := getattr(fact, fact.text)) is not None:
-        encoded[fact.text] = known
+    if fact.text and (text := getattr(fact, fact.text)) is not None:
+        encoded[fact.text] = text
     body = _SHAPES[type(fact)].body(fact)
     if not encoded:
         return _encode(body).encode("ascii")
