@@ -27,12 +27,13 @@ _DATA_SHEET = frozenset(
 )
 _WORDS = {
     "half": "0.5", "double": "2", "twice": "2", "triple": "3", "quarter": "4", "third": "3", "dozen": "12",
-    "five": "5", "six": "6", "eight": "8", "nine": "9", "eleven": "11", "hundred": "100", "thousand": "1000",
-    "million": "1000000", "square": "2", "cube": "3", "pentagon": "5", "hexagon": "6", "octagon": "8", "decagon": "10",
+    "ten": "10", "five": "5", "six": "6", "eight": "8", "nine": "9", "eleven": "11", "hundred": "100",
+    "thousand": "1000", "million": "1000000", "square": "2", "cube": "3", "pentagon": "5", "hexagon": "6",
+    "octagon": "8", "decagon": "10",
 }  # fmt: skip
 _GROUPED = re.compile(r"(?<=\d)(?:,|\{,\})(?=\d{3}(?!\d))")
 _NUMBER = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
-_WORD = re.compile(r"[a-z]{4,9}")
+_WORD = re.compile(r"[a-z]{3,9}")
 _CALCULATED = (a.Numeric, a.Exact, a.Geometry, a.Vector, a.Science)
 
 

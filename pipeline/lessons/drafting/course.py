@@ -70,4 +70,5 @@ def printable(text: str, limit: int, *, fallback: str = "this topic") -> str:
     plain = _BLANKS.sub(" ", _UNWANTED.sub(" ", str(text)[: 4 * limit])).strip().rstrip(".")
     if len(plain) > limit:
         plain = plain[: limit - 2].rsplit(" ", 1)[0].rstrip(" ,;:") + " …"
-    return plain if len(plain) >= 2 and not stray_talk(plain) else fallback
+    readable = len(plain) >= 3 and any(sign.isalnum() for sign in plain)
+    return plain if readable and not stray_talk(plain) else fallback

@@ -89,16 +89,22 @@ def _practice(bench: Bench, parts: Sequence[Part]) -> list[Json]:
     count = {1: 4, 2: 3}.get(len(parts), 2)
     items = [bench.take(parts, index) for _ in range(count) for index in range(len(parts))]
     for index, part in enumerate(parts):
-        for point in sorted(part.wanted - set(bench.asking)):
-            items.append(bench.take(parts, index, point=point))
+        for point in part.points:
+            if point in part.wanted and point not in bench.asking:
+                items.append(bench.take(parts, index, point=point))
     cards = [questions("guided_practice", "practice", "Practise with help", 14, items[:8], note=_WORK)]
     alone = items[8:] + ([bench.take(parts, 0) for _ in range(4)] if len(parts) == 1 else [])
     if alone:
         alone += [bench.take(parts, 0) for _ in range(4 - len(alone))]
-        cards.append(questions("independent_practice", "alone", "Practise alone", 10, alone, note=_WORK))
+    sets = -(-len(alone) // _MOST_ALONE)
+    for number in range(sets):
+        name = "alone" if number == 0 else f"alone_{number + 1}"
+        cards.append(questions("independent_practice", name, "Practise alone", 10, alone[number::sets], note=_WORK))
     return cards
 
 
+#: Questions of one card of practice.
+_MOST_ALONE = 12
 _WORK = "Show each line of working."
 
 
