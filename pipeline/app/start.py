@@ -210,6 +210,8 @@ def resume_command(options: LessonsOptions, run: str, verb: str = "lessons") -> 
 
 def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lessons") -> RunResult:
     """The end as the command line shows it; the receipt beside what was published."""
+    if setup.model is not None:
+        setup.model.close()
     outputs = result.outputs.get("publish") or {}
     spent = Amount(result.spent.usd + result.spent.low, result.spent.usd + result.spent.high)
     if result.status == "completed" and result.worked and outputs.get("path"):

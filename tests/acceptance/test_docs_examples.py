@@ -1,0 +1,98 @@
+"""What the guides show is run: the examples, what they promise, and the fields of --json."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.documents import DOCS, ROOT, codes, fenced, table
+from tests.said import Cli
+from tests.servers.billing import BillingServer
+
+EXAMPLES = DOCS / "examples"
+TOWNS = 'towns=["Oban","Nairn"]'
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BillingServer]:
+    with BillingServer() as running:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-api03-not-a-real-key-0123456789")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", running.url)
+        yield running
+
+
+def test_docs_example_counts_words_without_a_key(tmp_path: Path) -> None:
+    target = f"{EXAMPLES / 'word_count.py'}:PIPELINE"
+    store = f"files:{tmp_path}"
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline", "run", target, "--param", 'texts={"haiku": "an old silent pond"}',
+         "--store", store],
+        cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "total 4" in done.stdout
+
+
+def test_docs_example_pays_once_for_each_postcard(cli: Cli, server: BillingServer) -> None:
+    target = f"{EXAMPLES / 'postcards.py'}:PIPELINE"
+    said = cli("run", target, "--param", TOWNS, "--max-cost-usd", "1", "--quiet")
+    assert said.code == 0, said.err
+    assert cli("run", target, "--resume", "latest", "--quiet").code == 0
+    assert len(server.seen) == 3
+    total = cli("cost", "latest", "--json").json()[-1]
+    assert total["cost_usd"] == pytest.approx(float(server.bill.usd))
+
+
+def test_docs_example_that_asks_says_what_it_lacks_without_a_key(cli: Cli) -> None:
+    said = cli("run", f"{EXAMPLES / 'postcards.py'}:PIPELINE", "--param", TOWNS, "--quiet")
+    assert said.code == 6
+    assert "This run has no model to ask" in said.err
+
+
+def test_docs_example_goes_round_until_it_is_long_enough(cli: Cli) -> None:
+    assert cli("run", f"{EXAMPLES / 'review.py'}:PIPELINE", "--param", "wanted=3", "--quiet").code == 0
+    steps = [step["step"] for step in cli("status", "latest", "--json").json()[0]["steps"]]
+    assert [name for name in steps if name.startswith("draft")] == ["draft", "draft#2", "draft#3"]
+    assert steps[-1] == "done"
+
+
+def test_docs_example_from_python_prints_what_the_guide_shows() -> None:
+    (shown,) = [block for block in fenced("orchestrator.md", "text") if "library.py" in block]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "library.py")], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == shown.partition("\n")[2]
+
+
+@pytest.mark.parametrize("name", ["postcards.py", "review.py"])
+def test_docs_show_the_examples_as_they_are(name: str) -> None:
+    text = (EXAMPLES / name).read_text(encoding="utf-8")
+    assert any(block.strip() in text for block in fenced("orchestrator.md", "python") if "PIPELINE = " in block)
+    assert any(f"examples/{name}" in row for row in (DOCS / "orchestrator.md").read_text(encoding="utf-8").splitlines())
+
+
+def test_docs_name_the_fields_of_the_commands_that_look(cli: Cli) -> None:
+    assert cli("run", f"{EXAMPLES / 'review.py'}:PIPELINE", "--param", "wanted=1", "--quiet").code == 0
+    documented = {codes(row[0])[0].split()[0]: codes(row[2]) for row in table("observability.md", "Command")}
+    for command in ("list", "status", "history"):
+        arguments = [] if command == "list" else ["latest"]
+        line = cli(command, *arguments, "--json").out.splitlines()[0]
+        assert ["v", *documented[command]] == list(json.loads(line)), command
+    assert {"v", *documented["log"]} <= set(cli("log", "latest", "--json").json()[0])
+
+
+def test_docs_events_are_those_a_run_writes(cli: Cli, server: BillingServer) -> None:
+    said = cli("run", f"{EXAMPLES / 'postcards.py'}:PIPELINE", "--param", TOWNS, "--json")
+    rows = [*table("observability.md", "Type", "Told when"), *table("observability.md", "Type", "Written when")]
+    documented = {codes(row[0])[0]: set(codes(row[2])) for row in rows}
+    for line in said.json():
+        assert set(line) - {"v", "type", "at"} == documented[line["type"]], line["type"]
+        assert all(not isinstance(value, str) for name, value in line.items() if name.endswith("usd"))

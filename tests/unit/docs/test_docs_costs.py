@@ -1,0 +1,80 @@
+"""The guide to costs: columns, states and the price file are those of the code."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+from pipeline.cli.costs import Books, json_lines
+from pipeline.cost.ledger import COLUMNS, OPEN
+from pipeline.cost.ledger import Row as LedgerRow
+from pipeline.cost.prices import FRAMING_TOKENS, PriceBook
+from pipeline.cost.report import GROUPS, report
+from pipeline.engine.retry import RetryPolicy
+from pipeline.records.charge import EXACT, INTERVAL, TOKEN_KINDS, UNPRICED
+from pipeline.settings import ASK_ABOVE_USD, DEFAULT_CEILING_USD
+from tests.documents import codes, fenced, table, text_of
+
+GUIDE = "costs.md"
+AT = datetime(2026, 11, 28, tzinfo=UTC)
+
+
+def test_docs_name_every_state_of_a_charge() -> None:
+    assert {codes(row[0])[0] for row in table(GUIDE, "State", "Means")} == {EXACT, INTERVAL, OPEN, UNPRICED}
+
+
+def test_docs_name_the_columns_of_the_ledger() -> None:
+    named = codes(text_of(GUIDE).partition("With `--by call`, the ledger itself: ")[2])
+    assert named[: len(COLUMNS) + 1] == ["run_id", *COLUMNS]
+
+
+def test_docs_name_every_grouping() -> None:
+    assert f"`--by {'|'.join(GROUPS)}`" in text_of(GUIDE)
+
+
+def test_docs_name_the_objects_of_cost_json() -> None:
+    documented = {codes(row[0])[0]: codes(row[2]) for row in table(GUIDE, "Type", "One for each")}
+    row = LedgerRow(1, "", "lessons", "7", 1, 1, 1, "lesson", "m")
+    books = Books([("r", row)], {"i": Decimal(1)}, {"gone": {"usd": "1"}}, {"bad": "why"})
+    objects = {
+        line["type"]: [name for name in line if name != "type"] for line in json_lines(books, report([row], "step"))
+    }
+    calls = {
+        line["type"]: [name for name in line if name != "type"] for line in json_lines(books, report([row], "call"))
+    }
+    for kind in ("line", "imported", "removed", "unread"):
+        assert documented[kind] == objects[kind]
+    assert set(documented) == set(objects) | set(calls)
+    own = [name for name in COLUMNS if name not in TOKEN_KINDS and name != "web_search"]
+    assert set(calls["call"]) == {"run_id", *own, "tokens", "prices"}
+    assert objects["open"] == calls["call"]
+    assert set(objects["total"]) == {*objects["line"], "at_least_usd", "at_most_usd"} - {"by"}
+
+
+def test_docs_price_file_can_be_used(tmp_path: Path) -> None:
+    (text,) = fenced(GUIDE, "toml")
+    path = tmp_path / "prices.toml"
+    path.write_text(text, encoding="utf-8")
+    charge = PriceBook(path).charge({"input_tokens": 1000, "output_tokens": 10}, model="claude-mythos-5", at=AT)
+    assert (charge.state, charge.low) == (EXACT, Decimal("0.0105"))
+    long = PriceBook(path).charge(
+        {"input_tokens": 100_001, "output_tokens": 0}, model="claude-mythos-5-20260101", at=AT
+    )
+    assert long.low == Decimal("5.00005")
+
+
+def test_docs_say_the_limits_of_the_code() -> None:
+    text = text_of(GUIDE)
+    assert f"the bytes of the request and {FRAMING_TOKENS:,} tokens" in text
+    assert f"`--max-cost-usd` (default {DEFAULT_CEILING_USD}," in text
+    assert f"asks when more than ${ASK_ABOVE_USD} is expected" in text
+    (row,) = [row for row in table("errors.md", "Class", "Exit") if row[0] == "`ModelUnavailable`"]
+    policy = RetryPolicy()
+    assert f"after {policy.tries} tries of a call, or a wait above {policy.patience_seconds / 60:.0f} minutes" in row[2]
+
+
+def test_docs_rows_have_no_field_the_ledger_lacks() -> None:
+    assert {"seq", "usd_low", "usd_high"} <= set(COLUMNS)
+    assert {item.name for item in fields(LedgerRow)} >= {"seq", "step", "item", "state", "outcome"}

@@ -1,0 +1,37 @@
+"""The guide to errors names every class with its exit code, and every exit code."""
+
+from __future__ import annotations
+
+import re
+
+import pipeline
+from pipeline import errors
+from pipeline.cli.main import EPILOG
+from pipeline.errors import Pause, PipelineError, RunInterrupted
+from tests.documents import codes, table
+
+ROWS = {codes(row[0])[0]: row[1] for row in table("errors.md", "Class", "Exit")}
+CLASSES = {
+    name: cls
+    for name, cls in vars(errors).items()
+    if isinstance(cls, type) and issubclass(cls, (PipelineError, Pause, RunInterrupted))
+}
+
+
+def test_docs_name_every_error_class_with_its_exit_code() -> None:
+    assert {name: str(getattr(cls, "exit_code", "–")) for name, cls in CLASSES.items()} == ROWS
+
+
+def test_docs_name_every_exit_code() -> None:
+    documented = {int(row[0]) for row in table("errors.md", "Code", "Meaning")}
+    assert documented == {0, *(int(code) for code in ROWS.values() if code.isdigit())}
+
+
+def test_docs_and_help_name_the_same_exit_codes() -> None:
+    shown = {int(code) for code in re.findall(r"\b(\d+) [a-z]", EPILOG.partition("Exit codes:")[2])}
+    assert shown == {int(row[0]) for row in table("errors.md", "Code", "Meaning")}
+
+
+def test_docs_say_that_errors_come_from_the_package() -> None:
+    for name in CLASSES:
+        assert getattr(pipeline, name) is CLASSES[name]

@@ -1,0 +1,87 @@
+"""The guide to events names every event and every field that the package tells, and no other."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+
+from pipeline.app.plan import Plan
+from pipeline.app.start import Amount, RunResult
+from pipeline.cli.ending import result_json
+from pipeline.cli.progress.lines import _MAKERS
+from pipeline.cli.text import JSON_VERSION
+from pipeline.records.statuses import DETAILS
+from tests.documents import ROOT, codes, table, text_of
+
+GUIDE = "observability.md"
+#: What `**…` in a call stands for.
+SPREAD = {"_place": {"step", "index", "total"}}
+
+
+def _name(call: ast.Call) -> str:
+    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
+
+
+def _fields(call: ast.Call) -> set[str]:
+    found: set[str] = set()
+    for word in call.keywords:
+        if word.arg is not None:
+            found.add(word.arg)
+        else:
+            assert isinstance(word.value, ast.Call)
+            found |= SPREAD[_name(word.value)]
+    return found
+
+
+@cache
+def told() -> dict[str, set[str]]:
+    """Event type → fields, from every call that tells one."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for path in sorted(Path(ROOT, "pipeline").rglob("*.py")):
+        # The command line only hears.
+        if "cli" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and _name(node) in ("emit", "_emit", "tell") and node.args:
+                kind = node.args[0]
+                assert isinstance(kind, ast.Constant), f"{path}:{node.lineno}: the type is not a plain text"
+                found[str(kind.value)] |= _fields(node)
+    return dict(found)
+
+
+def test_docs_name_every_event_with_its_fields() -> None:
+    documented = {codes(row[0])[0]: set(codes(row[2])) for row in table(GUIDE, "Type", "Told when")}
+    assert documented == told()
+
+
+def test_docs_name_every_event_that_has_a_line_on_screen() -> None:
+    assert set(_MAKERS) <= set(told())
+
+
+def test_docs_name_the_fields_of_the_last_line() -> None:
+    documented = {codes(row[0])[0]: codes(row[2]) for row in table(GUIDE, "Type", "Written when")}
+    end = RunResult("1", "completed", None, None, "", Amount(), 0, 0.0, "")
+    assert documented["result"] == [name for name in result_json(end) if name != "type"]
+    assert documented["error"] == ["error", "exit_code"]
+
+
+def test_docs_name_the_fields_of_a_plan() -> None:
+    sentence = (
+        text_of(GUIDE).partition("`--dry-run --json` writes one object of type `plan` with ")[2].partition(".")[0]
+    )
+    plan = Plan("", "", "", 1, Decimal(1), ())
+    assert codes(sentence) == list(plan.to_json())
+
+
+def test_docs_say_the_format_version() -> None:
+    assert f"the format version, which is **{JSON_VERSION}**" in text_of(GUIDE)
+
+
+def test_docs_name_every_status() -> None:
+    documented = [codes(row[0])[0] for row in table(GUIDE, "Status", "Means")]
+    stored = {"pending", "in_progress", "completed", "failed", "corrupt"}
+    assert set(documented) == stored | set(DETAILS)
+    assert len(documented) == len(set(documented))
