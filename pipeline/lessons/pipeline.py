@@ -99,7 +99,8 @@ def _note_repeats(ctx: StepContext, rows: Sequence[dict[str, Any]]) -> None:
         order, item = finding.where.removeprefix("lesson ").split(" ", 1)
         rows[int(order) - 1]["checks"]["warnings"].append({**warning(finding), "severity": "W", "where": item})
     if found:
-        ctx.note(f"{len(found)} questions stand in two lessons; the page About names them.")
+        what = "1 question stands" if len(found) == 1 else f"{len(found)} questions stand"
+        ctx.note(f"{what} in two lessons; the page About names them.")
 
 
 PIPELINE = Pipeline("lessons", [seed, sow, lessons, publish])
