@@ -62,7 +62,7 @@ class Bench:
         if most:
             makers = [maker for maker in makers if len(self._trial(maker).scheme) <= most] or makers
         counter = (index, f"{lane}{point}")
-        place = self._next.get(counter, 0 if point else _STARTS[lane](len(makers)))
+        place = self._next.get(counter, self._count if point else _STARTS[lane](len(makers)))
         self._next[counter] = place + 1
         question = self._fresh(makers[place % len(makers)])
         return self._placed(question, part, self._mistakes[index], fields)

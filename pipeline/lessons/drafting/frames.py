@@ -22,6 +22,8 @@ _COMMON = frozenset(
 )  # fmt: skip
 #: Points named one by one in an explanation, and characters for all of them together.
 _NAMED, _ROOM = 12, 440
+#: Points shorter than this (characters) do not say by themselves what they are about.
+_SHORT = 25
 #: Up to so many points each have questions of their own; beyond, questions ask several at once.
 _SINGLE = 8
 _TOGETHER = 4
@@ -39,7 +41,7 @@ def key_words(text: str, most: int = 3) -> list[str]:
 def frame(outcome: Outcome) -> Topic:
     """Return a topic for any outcome, made from its title and points."""
     title = printable(outcome.title, 80)
-    points = [point.text for point in outcome.points]
+    points = [_placed(point.text, title) for point in outcome.points]
     listed = _listed(points)
     return Topic(
         name=title,
@@ -69,6 +71,11 @@ def frame(outcome: Outcome) -> Topic:
         starters=tuple(_starter(stem, printable(title, 90)) for stem in _STARTERS),
         watch_for="This page does not teach the facts. Check pupils' explanations against your own notes.",
     )
+
+
+def _placed(point: str, title: str) -> str:
+    """Return a point that says enough by itself: short ones carry the outcome's title."""
+    return point if len(point) >= _SHORT else f"{point} ({title})"
 
 
 def _listed(points: Sequence[str]) -> str:
@@ -267,12 +274,12 @@ def _best_evidence(point: str) -> Maker:
         who, where = draw.pair()
         wrong = "Reading or copying can be done without recalling anything."
         return Question(
-            stem=f"{who} in {where} learns this: {printable(point, 150)}. Choose what best shows that. {who} …",
+            stem=f"{who} in {where} learns this: {printable(point, 150)}. Choose what shows best that {who} knows it.",
             answer=choice(
-                option("explains it aloud and gives an example, notes closed", "It has to be recalled and used."),
-                option("reads the page about it slowly and carefully twice", wrong, mistake="0"),
-                option("copies the page about it in neat handwriting once", wrong, mistake="0"),
-                option("marks the main words about it in a bright colour", wrong, mistake="0"),
+                option("explaining it aloud with an example, notes closed", "It has to be recalled and used."),
+                option("reading the page about it slowly and carefully twice", wrong, mistake="0"),
+                option("copying the page about it in neat handwriting once", wrong, mistake="0"),
+                option("marking the main words about it in a bright colour", wrong, mistake="0"),
             ),
             working=(Step("Ask in which case the point must be recalled without help."),),
             scheme=(("Chooses recall, not reading", "Explains it with notes closed."),),

@@ -10,10 +10,13 @@ from pipeline.lessons.drafting.course import Outcome, outcomes
 from pipeline.lessons.drafting.frames import frame
 from pipeline.lessons.drafting.maths import (
     appreciation,
+    circle,
+    compare_data,
     complete_square,
     discriminant,
     expanding,
     factorising,
+    fractions,
     gradient,
     linear,
     quadratic_formula,
@@ -22,6 +25,7 @@ from pipeline.lessons.drafting.maths import (
     simultaneous,
     straight_line,
     surds,
+    triangle_area,
 )
 from pipeline.lessons.drafting.parts import Topic
 
@@ -32,6 +36,7 @@ WRITTEN: Mapping[tuple[str, str], Callable[[], Topic]] = {
     (_MATHS, "num.rounding"): rounding.topic,
     (_MATHS, "num.reverse_percent"): reverse_percent.topic,
     (_MATHS, "num.appreciation"): appreciation.topic,
+    (_MATHS, "num.fractions"): fractions.topic,
     (_MATHS, "alg.expand"): expanding.topic,
     (_MATHS, "alg.factorise"): factorising.topic,
     (_MATHS, "alg.complete_square"): complete_square.topic,
@@ -41,6 +46,9 @@ WRITTEN: Mapping[tuple[str, str], Callable[[], Topic]] = {
     (_MATHS, "alg.quad_formula"): quadratic_formula.topic,
     (_MATHS, "alg.discriminant"): discriminant.topic,
     (_MATHS, "geo.gradient"): gradient.topic,
+    (_MATHS, "geo.circle"): circle.topic,
+    (_MATHS, "trig.area"): triangle_area.topic,
+    (_MATHS, "stat.compare"): compare_data.topic,
 }
 
 

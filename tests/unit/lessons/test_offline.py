@@ -78,14 +78,14 @@ def test_offline_lessons_pass_every_check(subject: str, level: str, lessons: int
 def test_offline_schemes_of_a_whole_year_pass(subject: str, level: str, lessons: int) -> None:
     course = shipped(subject, level)
     entries = scheme(course, lessons)
-    # Every eleventh lesson and the last: the rest differ only in their numbers.
-    assert serious(course, entries, written(course, entries, [*range(lessons % 11 or 1, lessons, 11), lessons])) == []
+    # Some lessons and the last: the rest differ only in their numbers.
+    assert serious(course, entries, written(course, entries, [*range(lessons % 23 or 1, lessons, 23), lessons])) == []
 
 
 def test_offline_maths_has_written_topics_for_ten_outcomes_and_more() -> None:
     course = shipped("mathematics", "national_5")
     known = {(course.course_id, outcome.id) for outcome in course.outcomes()}
-    assert len(WRITTEN) >= 13
+    assert len(WRITTEN) >= 17
     assert set(WRITTEN) <= known
 
 
