@@ -4,69 +4,22 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import pytest
 
-from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.checks import ROWS, check_lesson, repeats, stands, summary
-from pipeline.lessons.findings import Case, Finding
-from pipeline.lessons.offline import answer
-from pipeline.lessons.shape import parse_lesson
-
-Json = dict[str, Any]
-
-
-@cache
-def _course() -> Json:
-    return Catalogue().course("mathematics", "national_5").to_json()
-
-
-@cache
-def _entries() -> list[Json]:
-    outline = answer({"kind": "outline", "course": _course(), "lessons": 18})["entries"]
-    return [
-        {**entry, **answer({"kind": "entry", "course": _course(), "entries": outline, "order": entry["order"]})}
-        for entry in outline
-    ]
-
-
-@cache
-def _written(order: int) -> Json:
-    return answer({"kind": "lesson", "course": _course(), "entry": _entries()[order - 1], "entries": _entries()})
-
-
-#: A lesson on linear and simultaneous equations; its entry.
-ORDER = next(entry["order"] for entry in _entries() if "alg.linear" in entry["outcome_refs"])
-ENTRY = _entries()[ORDER - 1]
+from tests.checking import ENTRY, Json, course, found, fresh, item_of, items, numeric, with_answer, written
 
 
 @pytest.fixture
 def lesson() -> Json:
     """A good lesson, to be spoilt."""
-    return copy.deepcopy(_written(ORDER))
-
-
-def found(lesson: Json, check: int, entry: Json = ENTRY) -> list[Finding]:
-    """What one row finds; the other rows are not run, to keep the suite quick."""
-    parsed, problems = parse_lesson(lesson)
-    assert parsed is not None, problems
-    row = next(row for row in ROWS if row.number == check)
-    faults = row.check(Case(parsed, entry, _course()))
-    return [Finding(check, fault.severity or row.severity, fault.where, fault.found, fault.wanted) for fault in faults]
-
-
-def items(lesson: Json) -> list[Json]:
-    return [item for card in lesson["cards"] for item in card.get("items", ())]
-
-
-def item_of(lesson: Json, kind: str) -> Json:
-    return next(item for item in items(lesson) if item["answer"]["kind"] == kind)
+    return fresh()
 
 
 def test_check_lets_a_good_lesson_stand(lesson: Json) -> None:
-    findings = check_lesson(lesson, entry=ENTRY, course=_course())
+    findings = check_lesson(lesson, entry=ENTRY, course=course())
     assert findings == []
     assert stands(findings)
 
@@ -80,7 +33,7 @@ def test_check_1_tells_shape_faults_and_nothing_else(lesson: Json) -> None:
     del lesson["title"]
     lesson["surprise"] = 1
     lesson["cards"][0]["minutes"] = "five"
-    findings = check_lesson(lesson, entry=ENTRY, course=_course())
+    findings = check_lesson(lesson, entry=ENTRY, course=course())
     assert {finding.check for finding in findings} == {1}
     assert 3 <= len(findings) <= 10
     assert any(finding.where == "title" for finding in findings)
@@ -88,7 +41,7 @@ def test_check_1_tells_shape_faults_and_nothing_else(lesson: Json) -> None:
 
 @pytest.mark.parametrize("value", [None, [], "text", 7, {"cards": None}])
 def test_check_1_survives_any_json(value: Any) -> None:
-    findings = check_lesson(value, entry=ENTRY, course=_course())
+    findings = check_lesson(value, entry=ENTRY, course=course())
     assert findings
     assert not stands(findings)
 
@@ -118,163 +71,6 @@ def test_check_5_blocks_a_wrong_root(lesson: Json) -> None:
     (finding,) = found(lesson, 5)
     assert finding.severity == "B"
     assert "does not solve" in finding.found
-
-
-def numeric(**changes: Any) -> Json:
-    base = {
-        "kind": "numeric", "expression": "20/3", "rounding": {"kind": "dp", "amount": 2}, "value": "6.67", "unit": "cm",
-        "tolerance": "0", "wrong": [], "shown": "6.67 cm",
-    }  # fmt: skip
-    return {**base, **changes}
-
-
-def statistics(**changes: Any) -> Json:
-    base = {
-        "kind": "statistics", "data": ["2", "4", "6", "9"], "quantity": "median", "value": "5", "unit": "",
-        "rounding": {"kind": "exact", "amount": 0}, "wrong": [], "shown": "5",
-    }  # fmt: skip
-    return {**base, **changes}
-
-
-def geometry(**changes: Any) -> Json:
-    base = {
-        "kind": "trig", "shape": "triangle", "sides": ["5", "7"], "angles": ["30"], "expression": "1/2*5*7*sin(30)",
-        "rounding": {"kind": "dp", "amount": 2}, "value": "8.75", "unit": "cm^2", "tolerance": "0", "wrong": [],
-        "shown": "8.75 cm²",
-    }  # fmt: skip
-    return {**base, **changes}
-
-
-def vector(**changes: Any) -> Json:
-    base = {"kind": "vector", "expressions": ["3 - 1", "4 + 2"], "values": ["2", "6"], "wrong": [], "shown": "(2, 6)"}
-    return {**base, **changes}
-
-
-def science(**changes: Any) -> Json:
-    base = {
-        "kind": "science", "relationship": "v = u + a*t", "relationship_ref": "", "target": "v",
-        "substitutions": [{"name": "u", "value": "3", "unit": "m/s"}, {"name": "a", "value": "2", "unit": "m/s^2"},
-                          {"name": "t", "value": "5", "unit": "s"}],
-        "expression": "3 + 2*5", "rounding": {"kind": "exact", "amount": 0}, "value": "13", "unit": "m/s", "wrong": [],
-        "shown": "13 m/s",
-    }  # fmt: skip
-    return {**base, **changes}
-
-
-def equation(**changes: Any) -> Json:
-    base = {
-        "kind": "equation", "equations": ["2*sin(x) = 1"], "variables": ["x"], "low": "0", "high": "360",
-        "rounding": {"kind": "exact", "amount": 0}, "roots": [{"values": ["30"]}, {"values": ["150"]}], "wrong": [],
-        "shown": "30 and 150",
-    }  # fmt: skip
-    return {**base, **changes}
-
-
-def algebra(**changes: Any) -> Json:
-    base = {
-        "kind": "algebra", "from_expression": "v = u + a*t", "variables": ["v", "u", "a", "t"], "form": "subject",
-        "subject": "t", "answer": "(v - u)/a", "wrong": [], "shown": "t",
-    }  # fmt: skip
-    return {**base, **changes}
-
-
-def surd(**changes: Any) -> Json:
-    base = {
-        "kind": "surd",
-        "expression": "sqrt(50)",
-        "value": "5*sqrt(2)",
-        "form": "simplest",
-        "wrong": [],
-        "shown": "5√2",
-    }
-    return {**base, **changes}
-
-
-STEM = "A rod of 20 cm is cut into 3 parts; 5, 7, 30, 4, 2, 6, 9, 50 and an angle of 30 degrees. Calculate it, in cm."
-
-
-def with_answer(lesson: Json, value: Json) -> Json:
-    item = item_of(lesson, "equation")
-    item.update({"answer": value, "stem": STEM, "working": [{"does": "Calculate.", "shows": "", "check": ""}]})
-    item["misconceptions"] = []
-    return lesson
-
-
-GOOD = [
-    numeric(),
-    numeric(value="6.7", rounding={"kind": "sf", "amount": 2}, shown="6.7 cm"),
-    numeric(tolerance="0.005"),
-    numeric(expression="20*3", value="60", rounding={"kind": "exact", "amount": 0}, shown="60 cm"),
-    statistics(),
-    statistics(quantity="standard_deviation", value="2.99", rounding={"kind": "dp", "amount": 2}, shown="2.99"),
-    geometry(),
-    geometry(sides=["3", "4", "5"], angles=[], expression="1/2*3*4", value="6"),
-    vector(),
-    science(),
-    equation(),
-    equation(equations=["x^2 - 3*x + 1 = 0"], low="", high="", rounding={"kind": "dp", "amount": 2},
-             roots=[{"values": ["0.38"]}, {"values": ["2.62"]}]),
-    equation(kind="system", equations=["x + y = 5", "x - y = 1"], variables=["x", "y"], low="", high="",
-             roots=[{"values": ["3", "2"]}]),
-    algebra(),
-    algebra(from_expression="(x + 1)*(x + 2)", variables=["x"], form="expanded", subject="", answer="x^2 + 3*x + 2"),
-    surd(),
-]  # fmt: skip
-BAD = [
-    (numeric(value="6.66"), "6.67"),
-    (numeric(expression="20/"), "cannot be evaluated"),
-    (numeric(expression="__import__('os')"), "cannot be evaluated"),
-    (numeric(expression="9^9^9^9"), "cannot be evaluated"),
-    (numeric(value="6.6", tolerance="0.5"), "more than half the last place"),
-    (numeric(expression="20*3", value="60", tolerance="1", rounding={"kind": "exact", "amount": 0}), "tolerance"),
-    (statistics(value="4.5"), "gives 5"),
-    (geometry(value="17.5"), "gives 8.75"),
-    (geometry(sides=["3", "4", "9"], angles=[], expression="1/2*3*4", value="6"), "no triangle"),
-    (geometry(angles=["90", "60", "40"]), "sum to 190"),
-    (vector(values=["2", "7"]), "7, but 4 + 2 gives 6"),
-    (vector(values=["2"], expressions=["3 - 1", "4 + 2"]), ""),
-    (science(value="11"), "gives 13"),
-    (science(expression="3 + 2*6", value="15"), "do not satisfy"),
-    (equation(roots=[{"values": ["30"]}]), "150"),
-    (equation(roots=[{"values": ["30"]}, {"values": ["151"]}]), "does not solve"),
-    (equation(roots=[{"values": ["30"]}, {"values": ["390"]}]), "above 360"),
-    (equation(equations=["x^2 - 3*x + 1 = 0"], low="", high="", rounding={"kind": "dp", "amount": 2},
-              roots=[{"values": ["0.39"]}, {"values": ["2.62"]}]), "does not solve"),
-    (equation(kind="system", equations=["x + y = 5", "x - y = 1"], variables=["x", "y"], low="", high="",
-              roots=[{"values": ["4", "1"]}]), "does not solve x - y = 1"),
-    (algebra(answer="(u - v)/a"), "does not satisfy"),
-    (algebra(from_expression="(x + 1)^2", variables=["x"], form="expanded", subject="", answer="x^2 + 1"), "not equal"),
-    (surd(value="25*sqrt(2)"), "not equal"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("value", GOOD, ids=lambda value: value["kind"])
-def test_check_5_reproduces_right_answers(lesson: Json, value: Json) -> None:
-    assert found(with_answer(lesson, value), 5) == []
-
-
-@pytest.mark.parametrize(("value", "said"), BAD, ids=[f"{value['kind']}-{said}" for value, said in BAD])
-def test_check_5_blocks_wrong_answers(lesson: Json, value: Json, said: str) -> None:
-    findings = check_lesson(with_answer(lesson, value), entry=ENTRY, course=_course())
-    assert any(f.check in (1, 5) and f.severity in "BR" and said in f.found for f in findings)
-
-
-def test_check_6_calculation_belongs_to_the_question(lesson: Json) -> None:
-    assert found(with_answer(copy.deepcopy(lesson), numeric()), 6) == []
-    (stranger,) = found(with_answer(copy.deepcopy(lesson), numeric(expression="23*17 - 371 - 40/3", value="6.67")), 6)
-    assert "23, 17, 371, 40" in stranger.found
-    bare = with_answer(lesson, numeric(expression="20", value="20", rounding={"kind": "exact", "amount": 0}))
-    (finding,) = found(bare, 6)
-    assert "whole calculation" in finding.wanted
-
-
-def test_check_6_knows_percentages_and_numbers_in_words(lesson: Json) -> None:
-    spoilt = with_answer(
-        lesson, numeric(expression="20*(1 - 0.05)*6", value="114", rounding={"kind": "exact", "amount": 0})
-    )
-    item = item_of(spoilt, "numeric")
-    item["stem"] = "Six tents at 20 pounds are reduced by 5 %. Calculate the price of all of them in cm."
-    assert found(spoilt, 6) == []
 
 
 def mcq(lesson: Json) -> Json:
@@ -388,21 +184,6 @@ def test_check_14_uses_the_roots_of_the_answer(lesson: Json) -> None:
     assert [finding.severity for finding in found(lesson, 14)] == ["B"]
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        algebra(from_expression="x*(x + 2)", variables=["x"], form="expanded", subject="", answer="x*(x + 2)"),
-        algebra(from_expression="x^2 - 1", variables=["x"], form="factorised", subject="", answer="x^2 - 1"),
-        surd(value="sqrt(50)"),
-        surd(kind="fraction", expression="3/4", value="6/8", form="lowest_terms"),
-    ],
-)  # fmt: skip
-def test_check_15_equal_is_not_enough(lesson: Json, value: Json) -> None:
-    spoilt = with_answer(lesson, value)
-    assert found(spoilt, 5) == []
-    assert [finding.severity for finding in found(spoilt, 15)] == ["R"]
-
-
 def test_check_16_one_bullet_a_mark(lesson: Json) -> None:
     assert found(lesson, 16) == []
     items(lesson)[3]["marks"] += 1
@@ -470,8 +251,8 @@ def test_check_26_warns_of_near_copies(lesson: Json) -> None:
     assert any(finding.severity == "W" for finding in found(lesson, 26))
 
 
-def test_check_26_compares_the_lessons_of_a_course() -> None:
-    lessons = [copy.deepcopy(_written(order)) for order in (1, 2, 3)]
+def test_check_26_compares_the_lessons_of_acourse() -> None:
+    lessons = [copy.deepcopy(written(order)) for order in (1, 2, 3)]
     assert repeats(lessons) == []
     items(lessons[2])[2]["stem"] = items(lessons[0])[1]["stem"]
     items(lessons[2])[2]["answer"] = items(lessons[0])[1]["answer"]
@@ -538,4 +319,4 @@ def _explosive(sign: str) -> Callable[[Json], None]:
 def test_checks_stay_quick_on_hostile_text(lesson: Json, sign: str) -> None:
     _explosive(sign)(lesson)
     # A pattern that backtracks would not come back within the suite's time limit.
-    assert check_lesson(lesson, entry=ENTRY, course=_course())
+    assert check_lesson(lesson, entry=ENTRY, course=course())
