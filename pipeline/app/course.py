@@ -90,7 +90,7 @@ def _resume(start: Start, run: str, done: str = "nothing is left to do") -> RunR
     check_readable(state)
     if state.pipeline != "lessons":
         raise ConfigError(
-            f"Run {run} is of the pipeline {state.pipeline!r}.", hint=f"./pipeline.sh run … --resume {run}"
+            f"Run {run} is of the pipeline {state.pipeline!r}.", hint=f"./pipeline.sh run FILE.py:NAME --resume {run}"
         )
     identity, pins = _changes(options, state) if state.pins else _adopt(options, state)
     void = _unpublished(start, state)

@@ -214,11 +214,11 @@ def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lesson
         setup.model.close()
     outputs = result.outputs.get("publish") or {}
     spent = Amount(result.spent.usd + result.spent.low, result.spent.usd + result.spent.high)
-    if result.status == "completed" and result.worked and outputs.get("path"):
+    if verb == "lessons" and result.status == "completed" and result.worked and outputs.get("path"):
         setup.services["publisher"].receipt(str(outputs["path"]), _receipt(result, spent))
     return RunResult(
         result.run_id, result.status, result.detail, result.error,
-        str(Path(setup.options["out"], str(outputs["path"]))) if outputs.get("path") else "",
+        str(Path(setup.options["out"], str(outputs["path"]))) if verb == "lessons" and outputs.get("path") else "",
         spent, sum(result.spent.tokens.values()), result.seconds,
         "" if result.status == "completed" else resume_command(start.options, result.run_id, verb),
     )  # fmt: skip

@@ -32,8 +32,9 @@ def three_lines(what: str, saved: str = "", command: str = "") -> list[str]:
 
 
 def hint_line(hint: str) -> str:
-    """The way on: a command, or an advice."""
-    return f"Go on: {one_line(hint)}" if hint.startswith("./pipeline.sh") else f"Hint: {one_line(hint)}"
+    """The way on: a command that can be typed as it stands, or an advice."""
+    command = hint.startswith("./pipeline.sh") and not hint.endswith(".") and "…" not in hint
+    return f"{'Go on' if command else 'Hint'}: {one_line(hint)}"
 
 
 def exit_code_of(error: Any) -> int:

@@ -120,8 +120,8 @@ def _is_scheme(value: Any) -> bool:
 def scheme_lines(scheme: Mapping[str, Any]) -> list[str]:
     """The scheme of work as a table, with what it leaves out."""
     rows = [
-        [str(entry.get("order", "")), str(entry.get("lesson_type", "")), str(entry.get("block", "")),
-         one_line(entry.get("label", ""), 60), ", ".join(entry.get("outcome_refs", ()))]
+        [str(entry.get("order", "")), str(entry.get("lesson_type", "")), one_line(entry.get("block", ""), 24),
+         one_line(entry.get("label", ""), 46), one_line(", ".join(entry.get("outcome_refs", ())), 44)]
         for entry in scheme["entries"]
     ]  # fmt: skip
     lines = [table(["#", "Type", "Block", "Lesson", "Learning outcomes"], rows, right=["#"])]

@@ -300,4 +300,5 @@ def error_facts(error: BaseException) -> dict[str, Any]:
     if isinstance(error, PipelineError):
         facts = {"type": type(error).__name__, "message": error.message}
         return facts | ({"hint": error.hint} if error.hint else {})
-    return {"type": type(error).__name__, "message": str(error) or type(error).__name__}
+    kind, text = type(error).__name__, str(error)
+    return {"type": kind, "message": f"{kind}: {text}" if text else kind}

@@ -54,19 +54,22 @@ class Charge:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Charge:
-        """The charge that `to_json` wrote; unknown keys are ignored."""
-        high = data.get("high")
-        return cls(
-            state=data["state"],
-            low=Decimal(data.get("low", "0")),
-            high=None if high is None else Decimal(high),
-            tokens=dict(data.get("tokens", {})),
-            parts={key: Decimal(value) for key, value in data.get("parts", {}).items()},
-            prices={key: Decimal(value) for key, value in data.get("prices", {}).items()},
-            source=data.get("source", ""),
-            tier=data.get("tier", "standard"),
-            note=data.get("note", ""),
-        )
+        """The charge that `to_json` wrote; unknown keys are ignored. One that cannot be read is unpriced."""
+        try:
+            high = data.get("high")
+            return cls(
+                state=data["state"],
+                low=Decimal(data.get("low", "0")),
+                high=None if high is None else Decimal(high),
+                tokens=dict(data.get("tokens", {})),
+                parts={key: Decimal(value) for key, value in data.get("parts", {}).items()},
+                prices={key: Decimal(value) for key, value in data.get("prices", {}).items()},
+                source=data.get("source", ""),
+                tier=data.get("tier", "standard"),
+                note=data.get("note", ""),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+            return cls(UNPRICED, high=None, note="the recorded charge cannot be read")
 
 
 #: A try for which the provider bills nothing (it was rejected before any output).

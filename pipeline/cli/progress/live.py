@@ -24,7 +24,7 @@ _KEPT = frozenset(
 )  # fmt: skip
 
 #: After these there is nothing live to show; the process may be gone right after `leaving`.
-_LAST = frozenset({"step_completed", "step_failed", "leaving", "run_ended"})
+_LAST = frozenset({"step_completed", "step_failed", "leaving"})
 
 
 class Live:
