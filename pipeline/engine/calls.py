@@ -44,6 +44,8 @@ class Scope:
     #: Equal asks so far in this attempt, by request hash.
     counts: dict[str, int] = field(default_factory=dict)
     reads: dict[str, str] = field(default_factory=dict)
+    #: Names of the tasks begun in this go at the body; each may stand once.
+    used: set[str] = field(default_factory=set)
     #: Set once a reply of this scope is recorded (used to warm a shared prompt prefix).
     answered: threading.Event | None = None
 

@@ -150,7 +150,9 @@ class StepContext:
         Raises:
             StepFailed: The task failed; the others are kept.
         """
-        work = tasks.Work(key, [item], body, [key], self._child, version, effect=effect, repeatable=repeatable)
+        work = tasks.Work(
+            key, [item], body, [key], self._child, version, effect=effect, repeatable=repeatable, single=True
+        )
         return tasks.run(self._running, self._scope, self._seen, work)[0]
 
     def map(

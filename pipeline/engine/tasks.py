@@ -44,11 +44,8 @@ class Work:
     skip_failed: bool = False
     effect: str = "read"
     repeatable: bool = False
-
-    def task(self, index: int) -> str:
-        """The task's recorded key: its own, or map name and item key."""
-        key = self.keys[index]
-        return key if key == self.name and len(self.keys) == 1 else f"{self.name}/{key}"
+    #: One task under its own name, not the items of a map.
+    single: bool = False
 
 
 class MapResult(Sequence[Any]):
@@ -98,11 +95,8 @@ def run(running: Running, parent: Scope, seen: Mapping[str, Any], work: Work) ->
         StepFailed: Items failed (after all others were done), unless they may be skipped.
         Pause: The run is stopping; what was finished is recorded.
     """
-    _check_keys(work)
-    names = [_nested(parent, work.task(index)) for index in range(len(work.items))]
-    todo = [
-        index for index in range(len(names)) if not _reusable(running, parent.path, names[index], work, index, seen)
-    ]
+    names = _names(parent, work)
+    todo = _missing(running, parent.path, names, work, seen)
     restored = len(names) - len(todo)
     running.emit("map_started", path=parent.path, name=work.name, total=len(names), restored=restored)
     if todo:
@@ -114,35 +108,59 @@ def run(running: Running, parent: Scope, seen: Mapping[str, Any], work: Work) ->
     return MapResult(running, parent.path, names)
 
 
-def _nested(parent: Scope, task: str) -> str:
-    return task if parent.task is None else f"{parent.task}/{task}"
+def _names(parent: Scope, work: Work) -> list[str]:
+    """The recorded name of each item's task, unique in the step.
+
+    Raises:
+        ConfigError: Two items have the same key, or the name was used before in this step.
+    """
+    above = "" if parent.task is None else f"{parent.task}/"
+    map_name = _plain(work.name)
+    names = [above + (map_name if work.single else f"{map_name}/{_plain(key)}") for key in work.keys]
+    for name, key in zip(names, work.keys, strict=True):
+        if name in parent.used:
+            what = f"task {work.name!r} stands" if work.single else f"map {work.name!r}: the key {key!r} stands"
+            raise ConfigError(f"{what} twice in one step; keys must be unique.")
+        parent.used.add(name)
+    return names
 
 
-def _check_keys(work: Work) -> None:
-    seen: set[str] = set()
-    for key in work.keys:
-        if key in seen:
-            raise ConfigError(f"map {work.name!r}: two items have the key {key!r}; keys must be unique.")
-        seen.add(key)
+def _plain(key: str) -> str:
+    """A key as one part of a name: a slash in it must not look like a border."""
+    return key.replace("%", "%25").replace("/", "%2F") if "/" in key or "%" in key else key
 
 
 def _item_hash(item: Any, where: str) -> str:
     return digest(canonical(item, where))[:_HASH_CHARS]
 
 
-def _reusable(running: Running, path: str, task: str, work: Work, index: int, seen: Mapping[str, Any]) -> bool:
+def _missing(running: Running, path: str, names: Sequence[str], work: Work, seen: Mapping[str, Any]) -> list[int]:
+    """Which items are to be made, now that everything recorded has been looked at."""
     with running.recorder.reading() as state:
-        done = state.tasks.get(path, {}).get(task)
-    if done is None:
+        known = dict(state.tasks.get(path, {}))
+    #: Equal read sets are one object, so each is compared once.
+    same: dict[int, bool] = {}
+    found = []
+    for index, name in enumerate(names):
+        done = known.get(name)
+        if done is None or (done.status == FAILED and not work.skip_failed):
+            found.append(index)
+        elif done.status != FAILED and not _stands(running, done, work, index, seen, same):
+            running.recorder.append(Invalidated("changed", tasks=[[path, name]]))
+            found.append(index)
+    return found
+
+
+def _stands(
+    running: Running, done: TaskRun, work: Work, index: int, seen: Mapping[str, Any], same: dict[int, bool]
+) -> bool:
+    """Whether a finished task was made from what holds now: version, item and all it read."""
+    if done.version != work.version or done.item != _item_hash(work.items[index], f"item {work.keys[index]}"):
         return False
-    if done.status == FAILED:
-        return work.skip_failed
-    if done.version == work.version and done.item == _item_hash(work.items[index], f"{task} item"):
+    if id(done.reads) not in same:
         current = running.sources.hash
-        if all(current(name, seen) == known for name, known in done.reads.items()):
-            return True
-    running.recorder.append(Invalidated("changed", tasks=[[path, task]]))
-    return False
+        same[id(done.reads)] = all(current(name, seen) == known for name, known in done.reads.items())
+    return same[id(done.reads)]
 
 
 def _failures(running: Running, path: str, names: Sequence[str]) -> list[tuple[str, TaskRun]]:

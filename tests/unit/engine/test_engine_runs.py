@@ -137,7 +137,7 @@ def test_map_refuses_equal_keys_before_any_call(store: MemoryStore) -> None:
         return {}
 
     result = Pipeline("keys", [go]).run(store=store, model=model)
-    assert "two items have the key '1'" in str(result.error)
+    assert "the key '1' stands twice" in str(result.error)
     assert model.calls == 0
 
 
@@ -229,3 +229,21 @@ def test_pause_inside_a_body_is_not_swallowed_by_except_exception(store: MemoryS
     result = Pipeline("stop", [go]).run(store=store)
     assert result.detail == "stopped_as_asked"
     assert result.outputs == {}
+
+
+def test_task_key_used_twice_in_a_step_is_refused(store: MemoryStore) -> None:
+    def go(ctx: StepContext) -> Mapping[str, Any]:
+        return {"v": [ctx.task("t", lambda c, i: i, 1), ctx.task("t", lambda c, i: i, 2)]}
+
+    result = Pipeline("twice", [go]).run(store=store)
+    assert "task 't' stands twice in one step" in str(result.error)
+
+
+def test_keys_with_slashes_are_kept_apart(store: MemoryStore) -> None:
+    def go(ctx: StepContext) -> Mapping[str, Any]:
+        first = list(ctx.map("a", [1], lambda c, i: "first", key=lambda i: "b/c"))
+        second = list(ctx.map("a/b", [1], lambda c, i: "second", key=lambda i: "c"))
+        alone = list(ctx.map("x", [1], lambda c, i: "map", key=lambda i: "x"))
+        return {"v": [*first, *second, *alone, ctx.task("x", lambda c, i: "task")]}
+
+    assert Pipeline("slash", [go]).run(store=store).outputs["go"] == {"v": ["first", "second", "map", "task"]}
