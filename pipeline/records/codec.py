@@ -104,14 +104,16 @@ def decode_fact(body: dict[str, Any]) -> Fact:
         return UnknownFact(name, body)
 
 
-def decode_line(line: bytes) -> Record:
+def decode_line(line: bytes, *, whole: bool = False) -> Record:
     """The record of one line (with or without its newline).
+
+    Args:
+        whole: A store has checked it already, and it has no newline.
 
     Raises:
         LineDamaged: Torn, flipped or not of this format.
     """
-    line = check_line(line)
-    line, name, text = _cut(line)
+    line, name, text = _cut(line if whole else check_line(line))
     try:
         data = decode_value(line)
         data.pop("crc", None)

@@ -20,7 +20,7 @@ def records_in(lines: Iterable[bytes], after: int = 0) -> Iterator[Record]:
     """The records of whole lines; where some are missing, a gap stands in their place."""
     last: Record | None = None
     for line in lines:
-        record = decode_line(line)
+        record = decode_line(line, whole=True)
         gap = missing_before(last, record) if last is not None or not after else None
         if gap is not None:
             yield Record(gap.first, record.at, last.owner if last else record.owner, gap)
