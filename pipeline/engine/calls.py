@@ -126,11 +126,8 @@ class Caller:
                 label=request.label, worst=None if worst is None else str(worst),
             )  # fmt: skip
             call = self.ceiling.enter(worst or Decimal(0), lambda: self.recorder.append(started))
-            try:
-                self.emit("call_started", path=scope.path, task=scope.task, label=request.label, call=call)
-                return self._send(scope, request, call, worst)
-            finally:
-                self.ceiling.leave()
+            self.emit("call_started", path=scope.path, task=scope.task, label=request.label, call=call)
+            return self._send(scope, request, call, worst)
 
     def _send(self, scope: Scope, request: Request, call: int, worst: Decimal | None) -> Reply:
         at = self.clock.now()

@@ -57,14 +57,8 @@ class Ceiling:
         self._stop = stop
         self._clock = clock
         self._lock = threading.Lock()
+        #: Admitted, and not yet among the recorded calls.
         self._leaving = Decimal(0)
-        self._in_flight = 0
-
-    def high(self) -> Decimal:
-        """Spent so far, at worst."""
-        with self._recorder.reading() as state:
-            total = spent(state)
-        return total.usd + total.high
 
     def enter(self, worst: Decimal, record: Callable[[], int]) -> int:
         """Admit a call and record its start; the seq of that record.
@@ -77,48 +71,42 @@ class Ceiling:
         while True:
             self._stop.check()
             with self._lock:
-                high = self.high()
-                decision = self._decide(high, worst)
+                settled, flying = self._spent()
+                decision = admit(self.limit, settled, flying + self._leaving, worst)
                 if decision == "go":
                     self._leaving += worst
-                    self._in_flight += 1
                     break
             if decision == "stop":
-                error = self._refusal(high, worst)
+                error = self._refusal(settled, worst)
                 self._stop.request("paused_budget", error)
                 raise Pause("paused_budget", error)
             self._stop.rest(_TICK_SECONDS)
         try:
             return record()
-        except BaseException:
-            self.leave()
-            raise
         finally:
             with self._lock:
                 self._leaving -= worst
 
-    def _decide(self, high: Decimal, worst: Decimal) -> str:
-        if self.limit is None:
-            return "go"
-        open_worst = self._open_in_flight() if self._in_flight else Decimal(0)
-        return admit(self.limit, high - open_worst, open_worst + self._leaving, worst)
-
-    def _open_in_flight(self) -> Decimal:
+    def _spent(self) -> tuple[Decimal | None, Decimal]:
+        """Spent at worst without this owner's calls in flight (None: nobody knows), and their worst cases."""
         with self._recorder.reading() as state:
+            total = spent(state)
             owner = state.owner
-            return sum((call.worst or Decimal(0) for call in state.open_calls.values() if call.seq > owner), Decimal(0))
+            flying = [call.worst for call in state.open_calls.values() if call.seq > owner]
+            reported = Decimal(str(state.reported.get("cost_usd") or 0))
+        worst = sum((amount for amount in flying if amount is not None), Decimal(0))
+        if total.unpriced or total.unbounded > flying.count(None):
+            return None, worst
+        return total.usd + total.high + reported - worst, worst
 
-    def leave(self) -> None:
-        """A call in flight has ended."""
-        with self._lock:
-            self._in_flight -= 1
-
-    def _refusal(self, high: Decimal, worst: Decimal) -> BudgetExceeded:
+    def _refusal(self, settled: Decimal | None, worst: Decimal) -> BudgetExceeded:
+        known = "an unknown amount" if settled is None else f"${settled:.4f} (at most)"
         return BudgetExceeded(
-            f"The next call may cost up to ${worst:.4f}; with ${high:.4f} spent (at most) "
+            f"The next call may cost up to ${worst:.4f}; with {known} spent "
             f"that could pass the ceiling of ${self.limit:.2f}.",
-            hint="Resume with a higher --max-cost-usd.",
+            hint="Resume with a higher --max-cost-usd." if settled is not None
+            else "Resume with --max-cost-usd none, or give the missing prices with --prices FILE.",
             limit=str(self.limit),
-            spent=str(high),
+            spent=str(settled),
             worst=str(worst),
-        )
+        )  # fmt: skip

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from pipeline.cost.prices import PriceBook
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
 from pipeline.errors import ModelUnavailable, TaskRejected
 from pipeline.llm.base import Message, Reply, Request
 from pipeline.llm.scripted import ScriptedModel
 from pipeline.records import kinds
+from pipeline.records.charge import TOKEN_KINDS
 from pipeline.store.memory import MemoryStore
 from tests.unit.engine.saying import ask, facts
 
@@ -98,3 +102,25 @@ def test_a_wait_beyond_patience_pauses_resumably(store: MemoryStore) -> None:
     result = pipeline.run(store=store, model=model)
     assert (result.detail, result.exit_code) == ("paused_rate_limit", 4)
     assert pipeline.resume(result.run_id, store=store, model=model).outputs["go"] == {"v": "fine"}
+
+
+def test_ceiling_cannot_be_kept_over_spend_that_has_no_price(store: MemoryStore, tmp_path: Path) -> None:
+    model = ScriptedModel(lambda request: "x", model_id="nobody-1", paid=True)
+
+    def go(ctx: StepContext) -> Mapping[str, Any]:
+        ctx.ask(Request("nobody-1", [Message("user", "first")]))
+        if ctx.options.get("until_here"):
+            ctx.stop("here")
+        ctx.ask(Request("nobody-1", [Message("user", "second")]))
+        return {}
+
+    pipeline = Pipeline("unpriced", [go])
+    run = pipeline.run(store=store, model=model, options={"until_here": True}).run_id
+    prices = tmp_path / "prices.json"
+    prices.write_text(json.dumps({"models": {"nobody-1": dict.fromkeys(TOKEN_KINDS, "1")}}))
+    options = {"max_cost_usd": "5"}
+    result = pipeline.resume(run, store=store, model=model, options=options, prices=PriceBook(prices))
+    assert (result.detail, result.exit_code, model.calls) == ("paused_budget", 5, 1)
+    assert "an unknown amount spent" in str(result.error)
+    lifted = pipeline.resume(run, store=store, model=model, prices=PriceBook(prices))
+    assert (lifted.status, model.calls) == ("completed", 2)
