@@ -103,7 +103,8 @@ def _resume(start: Start, run: str, done: str = "nothing is left to do") -> RunR
     now = {**state.identity, **identity}
     setup = set_up(start, str(now["model"]), state.execution)
     if state.status != COMPLETED or identity:
-        _announce(start, setup, now, *_pinned(start.store, state, pins), state)
+        # A changed setting may void anything: then the whole course is what it may cost.
+        _announce(start, setup, now, *_pinned(start.store, state, pins), None if identity else state)
     result = _engine(setup).resume(run, identity=identity, pins=pins, accept=_accepting(start), missing=void)
     return finish(start, setup, result)
 
