@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, NoReturn
+from typing import Any
 
 from pipeline.clock import Clock, iso
 from pipeline.engine import changes
@@ -276,7 +277,7 @@ class Engine:
 
         try:
             run_with_signals(
-                work, lambda name: self._interrupted(stop, recorder, name), lambda: self._leave_now(recorder)
+                work, lambda name: self._interrupted(stop, recorder, name), lambda: self._leaving(recorder)
             )
         except Pause as pause:
             detail, stopped = pause.detail, pause.cause
@@ -315,12 +316,12 @@ class Engine:
         stop.request("interrupted", PipelineError(f"Interrupted ({name})."))
         self._setup.emit("stopping", signal=name, calls=len(flying), worst_usd=str(worst))
 
-    def _leave_now(self, recorder: Recorder) -> NoReturn:
-        self._setup.emit("leaving", run=recorder.state.run_id, command=self._setup.command(recorder.state.run_id))
-        try:
+    def _leaving(self, recorder: Recorder) -> None:
+        """What is still done where somebody wants to leave at once."""
+        with contextlib.suppress(Pause):
             recorder.sync()
-        finally:
-            os._exit(130)
+        run = recorder.state.run_id
+        self._setup.emit("leaving", run=run, command=self._setup.command(run))
 
     def _leave(self, recorder: Recorder, detail: str | None, stopped: PipelineError | None) -> PipelineError | None:
         """Record run_ended; the error people see, or None."""

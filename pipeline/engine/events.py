@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.clock import Clock, iso
+
+_log = logging.getLogger("pipeline")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,10 @@ class Emitter:
         return bool(self._listeners)
 
     def __call__(self, kind: str, **data: Any) -> None:
-        """Tell every listener; one that raises OSError (EPIPE) is not asked again."""
+        """Tell every listener; one that fails is not told anything again.
+
+        Nothing it raises reaches the work that is told of: a reply may just have been paid for.
+        """
         if not self._listeners:
             return
         event = Event(kind, iso(self._clock.now()), data)
@@ -45,4 +51,8 @@ class Emitter:
                 try:
                     listener(event)
                 except OSError:
+                    # EPIPE: nobody reads the display any more.
                     self._listeners.remove(listener)
+                except Exception:
+                    self._listeners.remove(listener)
+                    _log.exception("A listener failed at %r; it is told nothing more.", kind)

@@ -1,20 +1,55 @@
-"""INT, TERM and HUP: the first stops starting, the second leaves at once. The main thread does nothing else."""
+"""INT, TERM and HUP: the first stops starting, the second leaves at once, any more end the process on the spot.
+
+A handler runs in the main thread, between any two of its instructions: whatever it waited for might be
+held by the very code it interrupts. So handlers only pass on that they were called; threads act.
+"""
 
 from __future__ import annotations
 
+import itertools
+import os
+import queue
 import signal
 import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
+from pipeline.errors import RunInterrupted
+
+#: How long the last words may take.
+_LEAVE_SECONDS = 2.0
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
-def run_with_signals(work: Callable[[], None], first: Callable[[str], None], second: Callable[[], None]) -> None:
-    """Run `work` in its own thread; signals reach `first(name)`, then `second()`.
+class _Watch:
+    """A thread that waits for its signal."""
 
-    Outside the main thread signals are left alone. Raises what `work` raised.
+    def __init__(self, act: Callable[[str], None]) -> None:
+        self._act = act
+        self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._wait, name="signals", daemon=True)
+        self._thread.start()
+
+    def _wait(self) -> None:
+        if name := self._said.get():
+            self._act(name)
+
+    def tell(self, name: str) -> None:
+        """Safe inside a handler."""
+        self._said.put(name)
+
+    def end(self) -> None:
+        """Return when nothing is left to be done."""
+        self._said.put("")
+        self._thread.join()
+
+
+def run_with_signals(work: Callable[[], None], first: Callable[[str], None], second: Callable[[], None]) -> None:
+    """Run `work` in its own thread; signals reach `first(name)`, then `second()`, each in a thread too.
+
+    After `second` the process ends, with exit code 130. Outside the main thread signals are left alone.
+    Raises what `work` raised.
     """
     error: list[BaseException] = []
 
@@ -24,25 +59,40 @@ def run_with_signals(work: Callable[[], None], first: Callable[[str], None], sec
         except BaseException as caught:
             error.append(caught)
 
-    seen = 0
-
-    def handle(number: int, _frame: FrameType | None) -> None:
-        nonlocal seen
-        seen += 1
-        if seen == 1:
-            first(signal.Signals(number).name)
-        else:
-            second()
-
-    old: dict[int, Any] = {}
-    if threading.current_thread() is threading.main_thread():
-        old = {number: signal.signal(number, handle) for number in _SIGNALS}
-    try:
-        thread = threading.Thread(target=target, name="engine", daemon=True)
+    thread = threading.Thread(target=target, name="engine", daemon=True)
+    if threading.current_thread() is not threading.main_thread():
         thread.start()
         thread.join()
+    else:
+        _watched(thread, [_Watch(first), _Watch(lambda _: _leave(second))])
+    if error:
+        raise error[0]
+
+
+def _leave(last: Callable[[], None]) -> NoReturn:
+    """End the process; a stuck disk or display does not hold it for long."""
+    doing = threading.Thread(target=last, name="leaving", daemon=True)
+    doing.start()
+    doing.join(_LEAVE_SECONDS)
+    os._exit(RunInterrupted.exit_code)
+
+
+def _watched(thread: threading.Thread, watches: list[_Watch]) -> None:
+    """Start the thread and wait for it; the n-th signal is told to the n-th watch."""
+    numbers = itertools.count()
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        seen = next(numbers)
+        if seen >= len(watches):
+            os._exit(RunInterrupted.exit_code)
+        watches[seen].tell(signal.Signals(number).name)
+
+    old: dict[int, Any] = {number: signal.signal(number, handle) for number in _SIGNALS}
+    try:
+        thread.start()
+        thread.join()
+        for watch in watches:
+            watch.end()
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)
-    if error:
-        raise error[0]

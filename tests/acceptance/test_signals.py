@@ -1,0 +1,180 @@
+"""INT and a pipe nobody reads: what is in flight is kept, the way on is said, the second signal is obeyed at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.clock import SystemClock
+from pipeline.records.kinds import RunEnded
+from pipeline.store.files import FileStore
+from pipeline.store.reading import load, records
+from tests.acceptance.test_kills import Course, Starter
+from tests.servers.billing import BillingServer
+from tests.servers.lessons import answer, task_data
+
+ROOT = Path(__file__).resolve().parents[2]
+CLOCK = SystemClock()
+
+#: Interrupts itself while a call is in flight; its display interrupts it once more, in the middle of being told.
+HASTY = """
+import os, signal, sys, threading
+from pipeline.clock import SystemClock
+from pipeline.engine.pipeline import Pipeline
+from pipeline.engine.step import step
+from pipeline.llm.base import Message, Request
+from pipeline.llm.scripted import ScriptedModel
+from pipeline.store.files import FileStore
+
+def answer(request):
+    os.kill(os.getpid(), signal.SIGINT)
+    threading.Event().wait(30)
+    return "late"
+
+def listen(event):
+    print(event.type, flush=True)
+    if event.type == "stopping":
+        os.kill(os.getpid(), signal.SIGINT)
+        if sys.argv[2] == "stuck":
+            os.kill(os.getpid(), signal.SIGINT)
+            threading.Event().wait(30)
+
+@step()
+def go(ctx):
+    return {"text": ctx.ask(Request("scripted", [Message("user", "x")])).text}
+
+store = FileStore(sys.argv[1], SystemClock())
+Pipeline("hasty", [go]).run(store=store, model=ScriptedModel(answer), listener=listen)
+"""
+
+
+class Gate:
+    """Answers as the author of lessons; the calls for lessons after the first one wait until it opens."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self._waiting = -1
+        self._more = threading.Condition()
+
+    def __call__(self, body: Mapping[str, Any], fault: str) -> str:
+        if task_data(body).get("kind") == "lesson":
+            with self._more:
+                self._waiting += 1
+                first = self._waiting == 0
+                self._more.notify_all()
+            if not first:
+                self.open.wait(30)
+        return answer(body, fault)
+
+    def wait_for(self, number: int) -> None:
+        """Return when so many calls wait."""
+        with self._more:
+            assert self._more.wait_for(lambda: self._waiting >= number, 30)
+
+
+@pytest.fixture(scope="module")
+def starter() -> Iterator[Starter]:
+    made = Starter()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    made = Gate()
+    yield made
+    made.open.set()
+
+
+@pytest.fixture
+def course(tmp_path: Path, starter: Starter, gate: Gate) -> Iterator[Course]:
+    with BillingServer(responder=gate) as server:
+        yield Course(tmp_path, server, starter)
+
+
+def begin(made: Course) -> int:
+    """A course of six lessons with plain progress; the pid."""
+    return made.begin("--subject", "maths", "--level", "n5", "--lessons", "6", "--concurrency", "3", "--json")
+
+
+def said(made: Course, word: str) -> None:
+    """Return when the program has said it."""
+    for _ in range(3000):
+        if word in made.log():
+            return
+        CLOCK.wait(threading.Event(), 0.01)
+    raise AssertionError(f"{word!r} was not said:\n{made.log()}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_first_signal_starts_nothing_more_and_records_what_is_in_flight(
+    course: Course, gate: Gate, number: int
+) -> None:
+    pid = begin(course)
+    gate.wait_for(3)
+    os.kill(pid, number)
+    said(course, '"stopping"')
+    asked = course.server.bill.requests
+    gate.open.set()
+    assert course.starter.wait() == 130
+    assert course.server.bill.requests == asked, "nothing was started after the signal"
+    (run,) = course.runs()
+    state = load(course.store, run)
+    assert (state.status, state.detail, dict(state.open_calls)) == ("in_progress", "interrupted", {})
+    assert isinstance(list(records(course.store, run))[-1].fact, RunEnded)
+    last = [line.split(":")[0] for line in course.log().splitlines()[-3:]]
+    assert last == ["Error", "Saved", "Go on"]
+    assert f"--resume {run}" in course.log().splitlines()[-1]
+    course.begin("--resume", run)
+    assert course.starter.wait() == 0, course.log()
+    assert int(course.server.bill.to_json()["repeated"]) == 0
+
+
+def test_second_signal_leaves_at_once_with_a_journal_to_go_on_from(course: Course, gate: Gate) -> None:
+    pid = begin(course)
+    gate.wait_for(3)
+    os.kill(pid, signal.SIGINT)
+    said(course, '"stopping"')
+    os.kill(pid, signal.SIGINT)
+    assert course.starter.wait() == 130
+    (run,) = course.runs()
+    assert f"--resume {run}" in course.log()
+    assert len(load(course.store, run).open_calls) == 3
+    gate.open.set()
+    course.begin("--resume", run)
+    assert course.starter.wait() == 0, course.log()
+    assert int(course.server.bill.to_json()["repeated"]) == 3
+
+
+@pytest.mark.parametrize("display", ["quick", "stuck"])
+def test_second_signal_is_obeyed_although_the_first_is_still_being_told(tmp_path: Path, display: str) -> None:
+    command = [sys.executable, "-c", HASTY, str(tmp_path / "runs"), display]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=25, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+    store = FileStore(tmp_path / "runs", CLOCK)
+    (head,) = store.heads()
+    assert len(load(store, head.run_id).open_calls) == 1
+
+
+def test_reader_that_went_away_does_not_stop_the_run(tmp_path: Path) -> None:
+    command = [sys.executable, "-P", "-m", "pipeline", "lessons", "--subject", "maths", "--level", "n5"]
+    command += ["--lessons", "2", "--store", f"files:{tmp_path}/runs", "--out", str(tmp_path / "site")]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**kept, "PYTHONPATH": str(ROOT)}, stdout=write, stderr=subprocess.PIPE, check=False
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+    (head,) = FileStore(tmp_path / "runs", CLOCK).heads()
+    assert head.document["status"] == "completed"
+    assert (tmp_path / "site" / "course_c84775-draft" / "index.html").exists()
