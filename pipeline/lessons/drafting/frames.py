@@ -269,6 +269,15 @@ def _open(
     )
 
 
+#: Options stand in the order of the alphabet; each of these has another place among the three that are wrong.
+_FROM_MEMORY = (
+    "answering questions about it with the notes closed",
+    "explaining it aloud with an example, notes closed",
+    "putting it in other words with the notes closed",
+    "using it in a new question with the notes closed",
+)
+
+
 def _best_evidence(point: str) -> Maker:
     def make(draw: Draw) -> Question:
         who, where = draw.pair()
@@ -276,13 +285,13 @@ def _best_evidence(point: str) -> Maker:
         return Question(
             stem=f"{who} in {where} learns this: {printable(point, 150)}. Choose what shows best that {who} knows it.",
             answer=choice(
-                option("explaining it aloud with an example, notes closed", "It has to be recalled and used."),
+                option(draw.one(_FROM_MEMORY), "It has to be recalled and used."),
                 option("reading the page about it slowly and carefully twice", wrong, mistake="0"),
                 option("copying the page about it in neat handwriting once", wrong, mistake="0"),
                 option("marking the main words about it in a bright colour", wrong, mistake="0"),
             ),
             working=(Step("Ask in which case the point must be recalled without help."),),
-            scheme=(("Chooses recall, not reading", "Explains it with notes closed."),),
+            scheme=(("Chooses recall, not reading", "Chooses what is done with notes closed."),),
             feedback=("Recalling with the notes closed shows what is known; reading and copying do not ask for it."),
             reveals=(0,),
         )

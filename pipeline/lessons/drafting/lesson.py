@@ -51,7 +51,7 @@ def teach(course: Mapping[str, Any], entry: Mapping[str, Any], parts: Sequence[P
 
 def _starter(bench: Bench, parts: Sequence[Part]) -> Json:
     items = [bench.starter(parts[number % len(parts)], number, f"k{number % len(parts) + 1}") for number in range(3)]
-    return questions("starter", "start", "What you need to start", 5, items, note="Notes closed. Five minutes.")
+    return questions("starter", "start", "What you need to start", 5, items, note="Notes closed.")
 
 
 def _cycle(
@@ -181,7 +181,7 @@ def shared(entry: Mapping[str, Any], parts: Sequence[Part], mistakes: Sequence[S
     return {
         "order": entry["order"],
         "lesson_type": entry["lesson_type"],
-        "title": lesson_title(entry["label"]),
+        "title": lesson_title(entry["label"], many=len(parts) > 1),
         "outcome": outcome_line(parts),
         "outcome_refs": list(entry["outcome_refs"]),
         "cross_cutting": list(entry["cross_cutting"]),
@@ -217,11 +217,12 @@ def _keywords(parts: Sequence[Part]) -> list[Json]:
     return [{"term": term, "definition": text, "gaelic": ""} for term, text in list(found.items())[:5]]
 
 
-def lesson_title(label: str) -> str:
-    """Return a title of 30 to 80 characters from the entry's label."""
+def lesson_title(label: str, *, many: bool = False) -> str:
+    """Return a title of 30 to 80 characters from the entry's label; `many`: it names more than one thing."""
     plain = printable(_NOT_IN_TITLES.sub(" ", label.replace("&", "and")), 78)
     plain = plain[:1].upper() + plain[1:]
-    return plain if len(plain) >= 30 else f"{plain}: what it means and how to use it"
+    longer = "what they mean and how to use them" if many else "what it means and how to use it"
+    return plain if len(plain) >= 30 else f"{plain}: {longer}"
 
 
 def outcome_line(parts: Sequence[Part]) -> str:

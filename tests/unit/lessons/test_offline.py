@@ -16,12 +16,14 @@ from pipeline.errors import ModelRejected
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.checks import check_lesson, summary
 from pipeline.lessons.course import Course
+from pipeline.lessons.drafting.lesson import lesson_title
 from pipeline.lessons.drafting.topics import WRITTEN
 from pipeline.lessons.offline import OfflineAuthor, answer
 from pipeline.lessons.outline_rules import entry_problems, outline_problems
 from pipeline.lessons.plan import make_plan
 from pipeline.lessons.scheme import EntryDetails, Outline
 from pipeline.llm.base import Message, Request
+from tests.checking import items
 
 Json = dict[str, Any]
 SHIPPED = [("mathematics", "national_5"), ("application_of_mathematics", "national_4"), ("physics", "higher")]
@@ -238,3 +240,25 @@ def test_offline_author_prints_no_stray_text_of_a_catalogue(text: str) -> None:
     lessons = written(course, entries, list(range(1, 7)))
     assert serious(course, entries, lessons) == []
     assert "https://" not in json.dumps(lessons)
+
+
+def test_offline_right_options_have_no_favourite_place() -> None:
+    course = shipped("physics", "higher")
+    entries = scheme(course, 18)
+    lessons = written(course, entries, list(range(1, 19)))
+    keys = [item["answer"]["key"] for lesson in lessons.values() for item in items(lesson)
+            if item["answer"]["kind"] == "mcq"]  # fmt: skip
+    assert {0, 1, 2, 3} <= set(keys)
+    assert max(keys.count(place) for place in keys) <= len(keys) / 2
+
+
+@pytest.mark.parametrize(
+    ("label", "many", "title"),
+    [
+        ("Factorising", False, "Factorising: what it means and how to use it"),
+        ("Indices and Rounding", True, "Indices and Rounding: what they mean and how to use them"),
+        ("Four operations on algebraic fractions", False, "Four operations on algebraic fractions"),
+    ],
+)
+def test_offline_short_titles_are_continued_in_their_number(label: str, many: bool, title: str) -> None:
+    assert lesson_title(label, many=many) == title

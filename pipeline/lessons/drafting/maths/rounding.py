@@ -115,7 +115,7 @@ def _large(draw: Draw) -> Question:
     count = draw.one((2, 3))
     shown = _rounded(digits, count)
     return ask(
-        f"A ferry line from {place} carried {digits} people in a year. Round this to {count} significant figures.",
+        f"A bus line from {place} carried {digits} people in a year. Round this to {count} significant figures.",
         numeric(
             f"{digits}*1",
             shown,
