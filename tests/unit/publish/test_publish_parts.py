@@ -36,6 +36,11 @@ _CSS = (Path(pipeline.publish.__file__).parent / "site.css").read_text()
         ("3 men", "3 men"),
         ("£1,250.00", "£1,250.00"),
         ("a < b & c", "a &lt; b &amp; c"),
+        ("p^2x^2-a^2", "p<sup>2</sup>x<sup>2</sup>-a<sup>2</sup>"),
+        ("(a^m)^n = a^(mn)", "(a<sup>m</sup>)<sup>n</sup> = a<sup>mn</sup>"),
+        ("10^-3 of it", "10<sup>−3</sup> of it"),
+        ("a^<b> and ^ and x^^2", "a^&lt;b&gt; and ^ and x^^2"),
+        ("a^(<b>)", "a<sup>&lt;b&gt;</sup>"),
     ],
 )
 def test_words_are_set_like_print(typed: str, set_as: str) -> None:
