@@ -125,7 +125,7 @@ class Caller:
                 scope.path, key, request.model, blob, n=n, k=k, task=scope.task, attempt=scope.attempt,
                 label=request.label, worst=None if worst is None else str(worst),
             )  # fmt: skip
-            call = self.ceiling.enter(worst or Decimal(0), lambda: self.recorder.append(started))
+            call = self.ceiling.enter(worst, lambda: self.recorder.append(started))
             self.emit("call_started", path=scope.path, task=scope.task, label=request.label, call=call)
             return self._send(scope, request, call, worst)
 
@@ -138,6 +138,11 @@ class Caller:
             partial = error.reply.to_json() if isinstance(error.reply, Reply) else None
             self._end(scope, request, call, charge, partial, _error_facts(error))
             raise self._hopeless(error) from error
+        except Exception as error:
+            # A fault of the adapter: nobody knows whether the request left.
+            lost = ModelError(f"{type(error).__name__}: {error}", billed="unknown")
+            self._end(scope, request, call, self._error_charge(lost, request, worst, at), None, _error_facts(lost))
+            raise
         charge = self._charge(reply, request, at)
         usable = reply.complete or reply.refused
         self._end(scope, request, call, charge, reply.to_json(), None, reply, usable)

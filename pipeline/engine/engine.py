@@ -162,6 +162,7 @@ class Engine:
             before = spent(builder.state)
             if not missing and (done := self._nothing_to_do(builder.state, identity, pins)):
                 recorder.leave()
+                journal.close()
                 return done
             self._confirm_risks(builder.state)
             self._take_over(recorder, journal, identity or {}, pins or {}, accept)
@@ -283,6 +284,10 @@ class Engine:
             detail, stopped = pause.detail, pause.cause
         except PipelineError as error:
             detail, stopped = "failed", error
+        except BaseException:
+            # A fault of this program: the run stays as its records say, and free for the next owner.
+            journal.close()
+            raise
         if recorder.refused is not None:
             detail, stopped = "store", recorder.refused
         try:

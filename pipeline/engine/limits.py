@@ -60,10 +60,10 @@ class Ceiling:
         #: Admitted, and not yet among the recorded calls.
         self._leaving = Decimal(0)
 
-    def enter(self, worst: Decimal, record: Callable[[], int]) -> int:
+    def enter(self, worst: Decimal | None, record: Callable[[], int]) -> int:
         """Admit a call and record its start; the seq of that record.
 
-        Waits where only calls in flight block it.
+        Waits where only calls in flight block it. `worst` None: it has no price.
 
         Raises:
             Pause: The worst case would pass the ceiling, or the run is stopping.
@@ -74,7 +74,7 @@ class Ceiling:
                 settled, flying = self._spent()
                 decision = admit(self.limit, settled, flying + self._leaving, worst)
                 if decision == "go":
-                    self._leaving += worst
+                    self._leaving += worst or Decimal(0)
                     break
             if decision == "stop":
                 error = self._refusal(settled, worst)
@@ -85,7 +85,7 @@ class Ceiling:
             return record()
         finally:
             with self._lock:
-                self._leaving -= worst
+                self._leaving -= worst or Decimal(0)
 
     def _spent(self) -> tuple[Decimal | None, Decimal]:
         """Spent at worst without this owner's calls in flight (None: nobody knows), and their worst cases."""
@@ -99,12 +99,13 @@ class Ceiling:
             return None, worst
         return total.usd + total.high + reported - worst, worst
 
-    def _refusal(self, settled: Decimal | None, worst: Decimal) -> BudgetExceeded:
+    def _refusal(self, settled: Decimal | None, worst: Decimal | None) -> BudgetExceeded:
         known = "an unknown amount" if settled is None else f"${settled:.4f} (at most)"
+        next_call = "has no known price" if worst is None else f"may cost up to ${worst:.4f}"
+        priced = settled is not None and worst is not None
         return BudgetExceeded(
-            f"The next call may cost up to ${worst:.4f}; with {known} spent "
-            f"that could pass the ceiling of ${self.limit:.2f}.",
-            hint="Resume with a higher --max-cost-usd." if settled is not None
+            f"The next call {next_call}; with {known} spent that could pass the ceiling of ${self.limit:.2f}.",
+            hint="Resume with a higher --max-cost-usd." if priced
             else "Resume with --max-cost-usd none, or give the missing prices with --prices FILE.",
             limit=str(self.limit),
             spent=str(settled),

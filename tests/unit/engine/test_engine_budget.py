@@ -1,0 +1,191 @@
+"""The ceiling: never passed at worst case, whatever runs at once; pauses, unknown prices, bills above the worst."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.cost.prices import PriceBook
+from pipeline.engine.pipeline import Pipeline
+from pipeline.engine.result import RunResult
+from pipeline.engine.step import StepContext, step
+from pipeline.errors import BudgetExceeded
+from pipeline.llm.base import Message, Reply, Request
+from pipeline.llm.scripted import ScriptedModel
+from pipeline.records.kinds import CallEnded, CallStarted
+from pipeline.store.memory import MemoryStore
+from pipeline.store.reading import load
+from pipeline.testing import FakeClock
+from tests.unit.engine.saying import facts
+
+MODEL = "claude-sonnet-5-5"
+UNPRICED = "claude-mythos-5"
+PRICES = PriceBook()
+CLOCK = FakeClock()
+
+
+def asking(item: int, max_tokens: int = 1000, model: str = MODEL) -> Request:
+    return Request(model, [Message("user", f"item {item}")], max_tokens=max_tokens)
+
+
+def worst_of(request: Request) -> Decimal:
+    worst = PRICES.worst(request.size(), request.max_tokens, model=request.model, at=CLOCK.now())
+    assert worst is not None
+    return worst
+
+
+class Provider:
+    """Keeps its own bill: what was charged, and what is being answered at its worst case."""
+
+    def __init__(self, output_tokens: Sequence[int]) -> None:
+        self.limit = Decimal(0)
+        self.passed: list[Decimal] = []
+        self._output = output_tokens
+        self._bill = self._running = Decimal(0)
+        self._lock = threading.Lock()
+
+    def answer(self, request: Request) -> Reply:
+        item = int(request.messages[0].text.split()[1])
+        usage = {"input_tokens": 10, "output_tokens": min(self._output[item], request.max_tokens)}
+        charge = PRICES.charge(usage, model=request.model, at=CLOCK.now())
+        with self._lock:
+            self._running += worst_of(request)
+            if self._bill + self._running > self.limit:
+                self.passed.append(self._bill + self._running)
+        with self._lock:
+            self._running -= worst_of(request)
+            self._bill += charge.low
+        return Reply("x", "end_turn", usage, request.model)
+
+
+@settings(max_examples=20)
+@given(
+    caps=st.lists(st.integers(1, 3000), min_size=1, max_size=8),
+    used=st.lists(st.integers(1, 3000), min_size=8, max_size=8),
+    share=st.integers(20, 130),
+    concurrency=st.integers(1, 5),
+)
+def test_what_is_admitted_never_passes_the_ceiling_and_pauses_only_where_it_could(
+    caps: list[int], used: list[int], share: int, concurrency: int
+) -> None:
+    requests = [asking(item, cap) for item, cap in enumerate(caps)]
+    whole = sum((worst_of(request) for request in requests), Decimal(0))
+    provider = Provider(used)
+    store = MemoryStore(CLOCK)
+    model = ScriptedModel(provider.answer, model_id=MODEL, paid=True)
+
+    @step()
+    def go(ctx: StepContext) -> Mapping[str, Any]:
+        return {"all": list(ctx.map("item", range(len(requests)), lambda c, i: c.ask(requests[i]).text, key=str))}
+
+    pipeline = Pipeline("bounded", [go])
+    provider.limit = whole * share / 100
+    result: RunResult | None = None
+    while result is None or result.status != "completed":
+        options = {"max_cost_usd": str(provider.limit), "concurrency": concurrency}
+        if result is None:
+            result = pipeline.run(store=store, model=model, options=options, clock=FakeClock())
+        else:
+            result = pipeline.resume(result.run_id, store=store, model=model, options=options, clock=FakeClock())
+        assert not provider.passed
+        assert result.spent.usd + result.spent.high <= provider.limit
+        if result.status != "completed":
+            assert isinstance(result.error, BudgetExceeded)
+            assert (result.detail, result.exit_code) == ("paused_budget", 5)
+            assert result.spent.usd + Decimal(result.error.data["worst"]) > provider.limit
+            provider.limit += whole / 4
+    assert len(model.requests) == len(requests), "nothing was asked twice"
+
+
+def two_steps(model: str = MODEL) -> Pipeline:
+    return Pipeline("two", [
+        step("first")(lambda ctx: {"v": ctx.ask(asking(1, model=model)).text}),
+        step("second")(lambda ctx: {"v": ctx.ask(asking(2, model=model)).text}),
+    ])  # fmt: skip
+
+
+def test_ceiling_reached_in_the_middle_pauses_and_a_higher_one_goes_on(store: MemoryStore) -> None:
+    model = ScriptedModel(lambda request: "fine", model_id=MODEL, paid=True)
+    one = {"max_cost_usd": str(worst_of(asking(1)))}
+    result = two_steps().run(store=store, model=model, options=one)
+    assert (result.status, result.detail, result.exit_code) == ("in_progress", "paused_budget", 5)
+    assert result.error is not None
+    assert "--max-cost-usd" in result.error.hint
+    assert list(result.outputs) == ["first"]
+    same = two_steps().resume(result.run_id, store=store, model=model, options=one)
+    assert (same.detail, model.calls) == ("paused_budget", 1)
+    state = load(store, result.run_id)
+    assert (state.status, state.detail) == ("in_progress", "paused_budget")
+    more = two_steps().resume(result.run_id, store=store, model=model, options={"max_cost_usd": "1"})
+    assert (more.status, model.calls) == ("completed", 2)
+
+
+def test_model_without_a_price_is_refused_under_a_ceiling_before_any_step(store: MemoryStore) -> None:
+    model = ScriptedModel(lambda request: "fine", model_id=UNPRICED, paid=True)
+    with pytest.raises(BudgetExceeded, match=UNPRICED):
+        two_steps(UNPRICED).run(store=store, model=model, options={"max_cost_usd": "50"})
+    assert (model.calls, list(store.heads())) == (0, [])
+
+
+def test_one_request_to_a_model_without_a_price_is_not_sent_under_a_ceiling(store: MemoryStore) -> None:
+    model = ScriptedModel(lambda request: "fine", model_id=MODEL, paid=True)
+    result = two_steps(UNPRICED).run(store=store, model=model, options={"max_cost_usd": "50"})
+    assert (result.detail, result.exit_code, model.calls) == ("paused_budget", 5, 0)
+    assert result.error is not None
+    assert "no known price" in result.error.message
+    assert not facts(store, result.run_id, CallStarted)
+
+
+def test_model_without_a_price_runs_without_a_ceiling_and_costs_are_unknown_not_nothing(store: MemoryStore) -> None:
+    model = ScriptedModel(lambda request: "fine", model_id=UNPRICED, paid=True)
+    result = two_steps(UNPRICED).run(store=store, model=model)
+    assert (result.status, result.spent.unpriced, result.spent.usd) == ("completed", 2, Decimal(0))
+    assert [end.charge["state"] for end in facts(store, result.run_id, CallEnded)] == ["unpriced"] * 2
+    again = two_steps(UNPRICED).resume(result.run_id, store=store, model=model)
+    assert (again.worked, model.calls) == (False, 2)
+
+
+def test_ceiling_is_not_kept_over_spend_that_nobody_can_price(store: MemoryStore) -> None:
+    model = ScriptedModel(lambda request: "fine", model_id=UNPRICED, paid=True)
+    pipeline = two_steps(UNPRICED)
+    run = pipeline.run(store=store, model=model, options={"until": "first"}).run_id
+    priced = ScriptedModel(lambda request: "fine", model_id=MODEL, paid=True)
+    result = two_steps().resume(run, store=store, model=priced, options={"max_cost_usd": "50"})
+    assert (result.detail, priced.calls) == ("paused_budget", 0)
+
+
+def test_bill_above_its_worst_case_stops_the_run_and_is_kept(store: MemoryStore) -> None:
+    usage = {"input_tokens": 10, "output_tokens": 90_000}
+    model = ScriptedModel(lambda request: Reply("long", "end_turn", usage, MODEL), model_id=MODEL, paid=True)
+    result = two_steps().run(store=store, model=model, options={"max_cost_usd": "50"})
+    assert (result.detail, result.exit_code, model.calls) == ("paused_budget", 5, 1)
+    assert result.error is not None
+    assert "above its worst case" in result.error.message
+    assert result.spent.usd > worst_of(asking(1))
+    again = two_steps().resume(result.run_id, store=store, model=model, options={"max_cost_usd": "50"})
+    assert again.outputs["first"] == {"v": "long"}
+    assert model.calls == 2, "the reply that was paid for is used"
+
+
+def test_call_that_ended_by_a_fault_of_its_adapter_may_have_cost_its_worst_case(store: MemoryStore) -> None:
+    class Odd(ScriptedModel):
+        def complete(self, request: Request) -> Reply:
+            if self.calls == 0:
+                super().complete(request)
+                raise ZeroDivisionError("a fault of the adapter")
+            return super().complete(request)
+
+    model = Odd(lambda request: "fine", model_id=MODEL, paid=True)
+    tight = {"max_cost_usd": str(worst_of(asking(1)) * Decimal("1.5")), "concurrency": 1}
+    result = two_steps().run(store=store, model=model, options=tight)
+    assert (result.status, result.exit_code) == ("failed", 6)
+    assert (result.spent.usd, result.spent.high) == (Decimal(0), worst_of(asking(1)))
+    assert not load(store, result.run_id).open_calls
+    paused = two_steps().resume(result.run_id, store=store, model=model, options=tight)
+    assert paused.detail == "paused_budget"
