@@ -27,7 +27,6 @@ FLOORS = {
     "llm": 2,
     "publish": 2,
     "engine": 3,
-    "formats": 4,
     "lessons": 5,
     "settings": 6,
     "testing": 6,

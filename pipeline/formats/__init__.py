@@ -1,1 +1,0 @@
-"""Other systems' documents as records."""
