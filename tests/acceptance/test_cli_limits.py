@@ -1,0 +1,179 @@
+"""From the command line: ceilings, models without a price, folders and disks that cannot be written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from pipeline.clock import SystemClock
+from pipeline.engine.pipeline import Pipeline
+from pipeline.engine.step import step
+from pipeline.llm.base import Message, Request
+from pipeline.llm.scripted import ScriptedModel
+from pipeline.store.disk import Disk
+from pipeline.store.files import FileStore
+from tests.said import Cli, Said
+from tests.servers import billing
+from tests.servers.billing import BillingServer
+from tests.servers.lessons import answer
+
+COURSE = ("lessons", "--subject", "maths", "--level", "N5", "--lessons", "2")
+CLAUDE = "claude-sonnet-5-5"
+UNPRICED = "claude-mythos-5"
+
+
+@pytest.fixture
+def out(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PIPELINE_OUT", str(root.parent / "site"))
+    return root.parent / "site"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BillingServer]:
+    with BillingServer(responder=answer) as made:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", made.url)
+        yield made
+
+
+def three_lines(said: Said) -> list[str]:
+    """The last three lines on stderr: what happened, what is saved, the way on."""
+    lines = said.err.splitlines()[-3:]
+    assert [line.split(":")[0] for line in lines][:2] == ["Error", "Saved"], said.err
+    return lines
+
+
+def test_ceiling_reached_in_the_middle_exits_with_five_and_a_higher_one_goes_on(
+    cli: Cli, out: Path, server: BillingServer
+) -> None:
+    # Enough for the outline and its worst case, not for all lessons.
+    said = cli(*COURSE, "--max-cost-usd", "0.40")
+    assert said.code == 5, said.err
+    assert "ceiling of $0.40" in three_lines(said)[0]
+    assert not out.exists()
+    (row,) = cli("list", "--json").json()
+    assert (row["status"], row["status_detail"]) == ("in_progress", "paused_budget")
+    assert server.bill.usd <= Decimal("0.40")
+    asked = server.bill.requests
+    assert asked > 0
+    again = cli("lessons", "--resume", "latest", "--max-cost-usd", "20")
+    assert again.code == 0, again.err
+    assert int(server.bill.to_json()["repeated"]) == 0
+    assert server.bill.requests > asked
+    assert (out / "course_c84775" / "index.html").exists()
+
+
+def test_model_without_a_price_is_refused_under_the_default_ceiling_before_any_step(
+    cli: Cli, root: Path, server: BillingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(billing.MODELS, UNPRICED, {**billing.MODELS[CLAUDE], "id": UNPRICED})
+    said = cli(*COURSE, "--model", UNPRICED)
+    assert said.code == 5, said.err
+    assert UNPRICED in said.err
+    assert "--prices" in said.err
+    assert "none" in said.err
+    assert server.bill.requests == 0
+    assert not root.exists()
+
+
+def test_spend_without_a_price_is_said_to_have_none(cli: Cli, root: Path) -> None:
+    ask = Request(UNPRICED, [Message("user", "x")], max_tokens=10)
+    pipeline = Pipeline("odd", [step("go")(lambda ctx: {"v": ctx.ask(ask).text})])
+    model = ScriptedModel(lambda request: "fine", model_id=UNPRICED, paid=True)
+    run = pipeline.run(store=FileStore(root, SystemClock()), model=model).run_id
+    for command in (("cost", run), ("status", run)):
+        said = cli(*command)
+        assert said.code == 0, said.err
+        assert "Not priced: 1 call" in said.out
+    total = cli("cost", run, "--json").json()[-1]
+    assert (total["key"], total["unpriced_calls"], total["at_most_usd"]) == ("total", 1, None)
+    (row,) = cli("list", "--json").json()
+    assert row["unpriced_calls"] == 1
+    assert "$0.00+" in cli("list").out
+
+
+def test_store_that_cannot_be_written_says_so_and_exits_with_three(
+    cli: Cli, root: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli(*COURSE, "--until", "seed")
+    before = sorted(path.name for path in root.iterdir())
+    opened = Disk.open
+
+    def read_only(disk: Disk, path: Path, flags: int) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+        return opened(disk, path, flags)
+
+    monkeypatch.setattr(Disk, "open", read_only)
+    for command in (COURSE, (*COURSE, "--force"), ("lessons", "--resume", "latest")):
+        said = cli(*command)
+        assert said.code == 3, said.err
+        assert "Read-only file system" in said.err
+        assert "Traceback" not in said.err
+    assert cli("list").code == cli("status", "latest").code == cli("cost", "latest").code == 0
+    assert sorted(path.name for path in root.iterdir()) == before
+
+
+def test_store_below_a_file_says_so_and_exits_with_three(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    said = cli(*COURSE, "--store", f"files:{tmp_path}/file/runs")
+    assert said.code == 3, said.err
+    assert "Traceback" not in said.err
+
+
+def test_folder_that_cannot_be_published_to_exits_with_seven_and_another_one_is_free(
+    cli: Cli, tmp_path: Path, server: BillingServer
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    said = cli(*COURSE, "--out", str(tmp_path / "file" / "site"))
+    assert said.code == 7, said.err
+    assert "--resume" in said.err
+    asked = server.bill.requests
+    again = cli("lessons", "--resume", "latest", "--out", str(tmp_path / "site"))
+    assert again.code == 0, again.err
+    assert server.bill.requests == asked
+    assert (tmp_path / "site" / "course_c84775" / "index.html").exists()
+
+
+def test_disk_that_refuses_says_where_replies_are_kept_and_recover_brings_them_back(
+    cli: Cli, root: Path, out: Path, server: BillingServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
+    full = False
+
+    def responder(body: dict[str, object], fault: str) -> str:
+        nonlocal full
+        full = server.bill.requests == 4
+        return answer(body, fault)
+
+    server.responder = responder  # type: ignore[assignment]
+    written = Disk.write
+
+    def write(disk: Disk, fd: int, data: bytes) -> int:
+        if full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return written(disk, fd, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Disk, "write", write)
+        said = cli(*COURSE, "--concurrency", "1")
+    assert said.code == 3, said.err
+    (kept,) = elsewhere.glob("pipeline-2*.jsonl")
+    assert f"recover {said.err.split('recover ')[1].split()[0]} {kept}" in said.err
+    (row,) = cli("list", "--json").json()
+    assert row["status_detail"] == "interrupted"
+    asked = server.bill.requests
+    recovered = cli("recover", "latest", str(kept))
+    assert recovered.code == 0, recovered.err
+    again = cli("lessons", "--resume", "latest")
+    assert again.code == 0, again.err
+    assert asked == 4
+    assert int(server.bill.to_json()["repeated"]) == 0
