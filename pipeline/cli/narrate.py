@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline.cli.text import duration, money, money_between, one_line, short_hash
 from pipeline.records import kinds
+from pipeline.records.charge import UNPRICED, Charge, bound
 from pipeline.records.codec import Record
 from pipeline.records.kinds import Fact
 from pipeline.records.run import bare
@@ -71,14 +72,14 @@ def _run_resumed(fact: kinds.RunResumed) -> str:
 
 def _call_started(fact: kinds.CallStarted) -> str:
     again = f", try {fact.k}" if fact.k > 1 else ""
-    return f"{item_name(fact.path, fact.task)}: {fact.label}, {fact.model}, at most {money(fact.worst)}{again}"
+    return f"{item_name(fact.path, fact.task)}: {fact.label}, {fact.model}, at most {money(bound(fact.worst))}{again}"
 
 
 def _call_ended(fact: kinds.CallEnded) -> str:
-    charge = fact.charge
-    cost = "not priced" if charge.get("state") == "unpriced" else money_between(charge.get("low"), charge.get("high"))
+    charge = Charge.from_json(fact.charge)
+    cost = "not priced" if charge.state == UNPRICED else money_between(charge.low, charge.high)
     how = f"failed, {_message(fact.error)}" if fact.error else (fact.stop_reason or "cut off")
-    return f"call {fact.call}: {how}, {cost}, {sum(charge.get('tokens', {}).values()):,} tokens"
+    return f"call {fact.call}: {how}, {cost}, {sum(charge.tokens.values()):,} tokens"
 
 
 def _task_completed(fact: kinds.TaskCompleted) -> str:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.cost.usage import WEB_SEARCH
-from pipeline.records.charge import EXACT, TOKEN_KINDS, Charge
+from pipeline.records.charge import EXACT, TOKEN_KINDS, Charge, amount, bound
 from pipeline.records.codec import Record
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
@@ -122,7 +122,7 @@ def _started(seq: int, at: str, fact: CallStarted) -> Row:
         k=fact.k,
         label=fact.label,
         model=fact.model,
-        high=None if fact.worst is None else Decimal(fact.worst),
+        high=bound(fact.worst),
         note="no end recorded: at most its worst case",
     )
 
@@ -162,7 +162,7 @@ def _settled(row: Row, fact: ChargeSettled) -> Row:
     """The known amount in the place of an open one; an exact charge needs no settling and stays."""
     if row.state == EXACT:
         return row
-    usd = Decimal(fact.usd)
+    usd = amount(fact.usd)
     outcome = WASTED if row.outcome == OPEN else row.outcome
     note = f"settled by {fact.by}" if fact.by else "settled"
     return replace(row, state=EXACT, outcome=outcome, low=usd, high=usd, parts={}, note=note)

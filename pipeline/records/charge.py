@@ -12,6 +12,32 @@ TOKEN_KINDS = ("input", "cache_write_5m", "cache_write_1h", "cache_read", "outpu
 INPUT_KINDS = TOKEN_KINDS[:-1]
 
 EXACT, INTERVAL, UNPRICED = "exact", "interval", "unpriced"
+_STATES = (EXACT, INTERVAL, UNPRICED)
+
+_MOST = Decimal(10) ** 12
+
+
+def amount(text: Any) -> Decimal:
+    """Recorded US dollars: decimal text, finite and not negative.
+
+    Raises:
+        ValueError: It is anything else.
+    """
+    try:
+        value = Decimal(text) if isinstance(text, str) else None
+    except ArithmeticError:
+        value = None
+    if value is None or not value.is_finite() or not 0 <= value <= _MOST:
+        raise ValueError(f"{text!r} is no amount of dollars")
+    return value
+
+
+def bound(text: Any) -> Decimal | None:
+    """A recorded upper bound; None where there is none, or none that can be read."""
+    try:
+        return None if text is None else amount(text)
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +82,22 @@ class Charge:
     def from_json(cls, data: Mapping[str, Any]) -> Charge:
         """The charge that `to_json` wrote; unknown keys are ignored. One that cannot be read is unpriced."""
         try:
-            high = data.get("high")
+            state, high = data["state"], data.get("high")
+            tokens = dict(data.get("tokens", {}))
+            if state not in _STATES or not all(type(count) is int and count >= 0 for count in tokens.values()):
+                raise ValueError(state)
             return cls(
-                state=data["state"],
-                low=Decimal(data.get("low", "0")),
-                high=None if high is None else Decimal(high),
-                tokens=dict(data.get("tokens", {})),
-                parts={key: Decimal(value) for key, value in data.get("parts", {}).items()},
-                prices={key: Decimal(value) for key, value in data.get("prices", {}).items()},
-                source=data.get("source", ""),
-                tier=data.get("tier", "standard"),
-                note=data.get("note", ""),
+                state=state,
+                low=amount(data.get("low", "0")),
+                high=None if high is None else amount(high),
+                tokens=tokens,
+                parts={key: amount(value) for key, value in data.get("parts", {}).items()},
+                prices={key: amount(value) for key, value in data.get("prices", {}).items()},
+                source=str(data.get("source", "")),
+                tier=str(data.get("tier", "standard")),
+                note=str(data.get("note", "")),
             )
-        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+        except (KeyError, TypeError, ValueError, AttributeError):
             return cls(UNPRICED, high=None, note="the recorded charge cannot be read")
 
 

@@ -11,11 +11,14 @@ from typing import Any, NamedTuple
 from pipeline.records import kinds
 from pipeline.records.kinds import Fact, UnknownFact
 from pipeline.records.lines import TAIL, LineDamaged, check_line
+from pipeline.records.shapes import shapes
 from pipeline.records.values import compact_encoder, decode_value
 
 _encode = compact_encoder(json.JSONEncoder().default)
 #: The kind stands behind the envelope, within so many bytes.
 _KIND, _ENVELOPE = b'"kind":"', 100
+#: Writers have few forms of a kind; more than these come from no writer of ours.
+_MOST_PLANS = 256
 
 
 class Record(NamedTuple):
@@ -30,6 +33,16 @@ class Record(NamedTuple):
     fact: Fact
 
 
+class _Plan(NamedTuple):
+    """How a body with these keys and types becomes a fact."""
+
+    #: Setters of the fields it names, and of those it leaves at their default.
+    named: tuple[tuple[Callable[[Fact, Any], None], str], ...]
+    left: tuple[tuple[Callable[[Fact, Any], None], Any], ...]
+    #: What must hold of the values beyond their types.
+    checks: tuple[tuple[Callable[[Any], bool], str], ...]
+
+
 class _Shape:
     """A kind's fields, their defaults, and a fast way to all their values."""
 
@@ -40,11 +53,10 @@ class _Shape:
         )
         self._values: Callable[[Fact], tuple[Any, ...]] = attrgetter("kind", *self.names)
         self._rows = (("kind", MISSING), *zip(self.names, self.defaults, strict=True))
-        # A frozen dataclass's own constructor is slow; these set its slots directly.
         self._cls = cls
-        self._setters = tuple(
-            (name, default, cls.__dict__[name].__set__) for name, default in zip(self.names, self.defaults, strict=True)
-        )
+        self._fields = shapes(cls)
+        #: By keys and types of a body: a journal repeats a few of them thousands of times.
+        self._plans: dict[tuple[Any, ...], _Plan] = {}
 
     def body(self, fact: Fact) -> dict[str, Any]:
         """The fields that differ from their defaults, the kind first."""
@@ -55,11 +67,44 @@ class _Shape:
         }
 
     def make(self, body: Mapping[str, Any]) -> Fact:
-        """The fact of a body; KeyError where a field without a default is missing. Unknown keys are left out."""
+        """The fact of a body; unknown keys are left out.
+
+        Raises:
+            KeyError: A field without a default is missing, or a field holds what it cannot mean.
+        """
+        form = (*body, *map(type, body.values()))
+        plan = self._plans.get(form)
+        if plan is None:
+            plan = self._plan(body)
+            if len(self._plans) < _MOST_PLANS:
+                self._plans[form] = plan
+        named, left, checks = plan
+        for fits, name in checks:
+            if not fits(body[name]):
+                raise KeyError(name)
+        # A frozen dataclass's own constructor is slow; these set its slots directly.
         fact = self._cls.__new__(self._cls)
-        for name, default, put in self._setters:
-            put(fact, body[name] if default is MISSING else body.get(name, default))
+        for put, name in named:
+            put(fact, body[name])
+        for put, default in left:
+            put(fact, default)
         return fact
+
+    def _plan(self, body: Mapping[str, Any]) -> _Plan:
+        named, left, checks = [], [], []
+        for (name, shape), default in zip(self._fields.items(), self.defaults, strict=True):
+            put = self._cls.__dict__[name].__set__
+            if name not in body:
+                if default is MISSING:
+                    raise KeyError(name)
+                left.append((put, default))
+                continue
+            if type(body[name]) not in shape.types:
+                raise KeyError(name)
+            named.append((put, name))
+            if shape.fits is not None and body[name] is not None:
+                checks.append((shape.fits, name))
+        return _Plan(tuple(named), tuple(left), tuple(checks))
 
 
 _KINDS: dict[str, type[Fact]] = {
@@ -92,8 +137,13 @@ def encode_fact(fact: Fact, **encoded: bytes) -> bytes:
     return _encode(body).encode("ascii")[:-1] + tail + b"}"
 
 
+def understood(fact: Fact) -> bool:
+    """Whether this version knows what the fact says, or that it is of a kind that came later."""
+    return not isinstance(fact, UnknownFact) or fact.name not in _KINDS
+
+
 def decode_fact(body: dict[str, Any]) -> Fact:
-    """The fact of a body; a kind or a shape from a newer version becomes UnknownFact."""
+    """The fact of a body; a kind that came later, or a shape that makes no sense, becomes UnknownFact."""
     name = body.pop("kind", "")
     cls = _KINDS.get(name)
     if cls is None or cls is UnknownFact:
@@ -119,8 +169,11 @@ def decode_line(line: bytes, *, whole: bool = False) -> Record:
         data.pop("crc", None)
         if text:
             data[name] = text
-        return Record(data.pop("seq"), data.pop("at"), data.pop("owner"), decode_fact(data))
-    except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
+        seq, at, owner = data.pop("seq"), data.pop("at"), data.pop("owner")
+        if not (type(seq) is type(owner) is int and type(at) is str and type(data.get("kind")) is str):
+            raise LineDamaged("no envelope around it")
+        return Record(seq, at, owner, decode_fact(data))
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError) as error:
         raise LineDamaged(str(error)) from None
 
 

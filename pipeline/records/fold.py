@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pipeline.records import positions, snapshots
-from pipeline.records.codec import Record
+from pipeline.records.codec import Record, understood
 from pipeline.records.kinds import (
     CallEnded,
     CallStarted,
@@ -27,6 +27,7 @@ from pipeline.records.kinds import (
     TaskCompleted,
     TaskFailed,
     TaskStarted,
+    UnknownFact,
 )
 from pipeline.records.run import RunState, Spend, TaskRun, Token
 from pipeline.records.spending import Spending
@@ -64,6 +65,7 @@ class Builder:
             Gap: self._gap,
             Snapshot: self._snapshot,
             RunEnded: self._run_ended,
+            UnknownFact: self._unknown,
         }
 
     def apply(self, record: Record) -> None:
@@ -129,6 +131,10 @@ class Builder:
         self.state.gaps.append({"first": fact.first, "last": fact.last, "bytes": fact.bytes, "kept": fact.kept,
                                 "reason": fact.reason})  # fmt: skip
         self._adrift = True
+
+    def _unknown(self, record: Record, fact: UnknownFact) -> None:
+        if not understood(fact):
+            self._gap(record, Gap(record.seq, record.seq, reason=f"a {fact.name} that makes no sense"))
 
     def _snapshot(self, record: Record, fact: Snapshot) -> None:
         if self._placed(record):

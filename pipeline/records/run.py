@@ -7,14 +7,16 @@ under the Recorder's lock.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS, PENDING
 
 _VISIT = re.compile(r"#[0-9]+$")
+_PIECES = re.compile(r"([^0-9]+)|([0-9]{1,18})")
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -260,6 +262,17 @@ def bare(path: str) -> str:
     if "/" not in path:
         return path.removesuffix("#1")
     return "/".join(frame.removesuffix("#1") for frame in path.split("/"))
+
+
+def in_order(things: Iterable[T], name: Callable[[T], str]) -> list[T]:
+    """Things by their names `STEP/ITEM`: maps as they first stand, the items of one by their numbers, 2 before 10."""
+    maps: dict[str, int] = {}
+    keyed: list[tuple[tuple[int, list[tuple[int, str]]], T]] = []
+    for thing in things:
+        place, _, last = name(thing).rpartition("/")
+        pieces = [(int(digits or 0), word) for word, digits in _PIECES.findall(last)]
+        keyed.append(((maps.setdefault(place, len(maps)), pieces), thing))
+    return [thing for _, thing in sorted(keyed, key=lambda pair: pair[0])]
 
 
 def full(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,29 @@ from pipeline.records.positions import START, merged_context, split
 from pipeline.records.run import RunState, StepRun, Token, full
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS, PENDING
 
+_PATH = re.compile(r"[^#/]+#[0-9]{1,9}(/[^#/]+#[0-9]{1,9})*")
 _STATUSES = {PENDING, IN_PROGRESS, COMPLETED, FAILED}
+
+
+def document_shape(document: Any) -> str:
+    """Why a document cannot be taken for a run's state; "" if it can."""
+    if not isinstance(document, Mapping):
+        return "it is no JSON object"
+    steps = document.get("completed_steps", [])
+    if not isinstance(steps, list):
+        return "completed_steps is no list"
+    for number, step in enumerate(steps, 1):
+        if not isinstance(step, Mapping) or not isinstance(step.get("step"), str) or not step["step"]:
+            return f"step {number} in completed_steps has no name"
+        if not _PATH.fullmatch(str(step.get("path") or "a#1")):
+            return f"the path of step {step['step']} is not a node and its visit"
+        if not isinstance(step.get("outputs") or {}, Mapping):
+            return f"the outputs of step {step['step']} are no object"
+        if not isinstance(step.get("duration_seconds") or 0, (int, float)):
+            return f"the duration of step {step['step']} is no number"
+    if not {"completed_steps", "status", "pipeline"} & set(document):
+        return "it has neither status nor pipeline nor completed_steps"
+    return ""
 
 
 def take(state: RunState, seq: int, fact: Snapshot) -> None:

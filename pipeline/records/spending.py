@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
 
-from pipeline.records.charge import EXACT, INTERVAL
+from pipeline.records.charge import EXACT, INTERVAL, Charge, amount, bound
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
 from pipeline.records.run import CallRun, RunState, Spend, SpendKey, bare
 
@@ -34,7 +32,7 @@ class Spending:
 
     def start(self, seq: int, at: str, fact: CallStarted) -> CallRun:
         """Count an open call at its worst case; returns the try."""
-        worst = None if fact.worst is None else Decimal(fact.worst)
+        worst = bound(fact.worst)
         call = CallRun(
             seq, fact.k, fact.model, fact.label, worst, at, fact.path, fact.task, fact.attempt, fact.key, fact.n
         )  # fmt: skip
@@ -50,7 +48,8 @@ class Spending:
         if fact.call in self._settled:
             return None
         call = self._state.open_calls.pop(fact.call, None)
-        charge = counted(fact.charge)
+        read = Charge.from_json(fact.charge)
+        charge = counted(read)
         if call is None:
             self._put(SpendKey("", "", "", at[:10], WASTED), charge)
             return None
@@ -61,7 +60,7 @@ class Spending:
         self._put(key, charge)
         if good:
             self._paid.setdefault(slot, {})[call.seq] = (key, charge)
-        if fact.charge["state"] != EXACT:
+        if read.state != EXACT:
             self._unsettled[call.seq] = (slot, key, charge)
         ended = CallRun(
             call.seq, call.k, call.model, call.label, call.worst, call.at, call.path, call.task, call.attempt,
@@ -78,7 +77,7 @@ class Spending:
     def settle(self, fact: ChargeSettled) -> None:
         """Put a known amount in the place of an interval, an unpriced charge or an open call."""
         call = self._state.open_calls.pop(fact.call, None)
-        usd = Decimal(fact.usd)
+        usd = amount(fact.usd)
         if call is not None:
             self._take(self._key(call, OPEN), _open(call))
             self._put(self._key(call, WASTED), Spend(calls=1, usd=usd))
@@ -99,9 +98,9 @@ class Spending:
 
     def waste(self, slot: Slot) -> None:
         """The attempt was for nothing: what it used turns wasted."""
-        for key, amount in self._paid.pop(slot, {}).values():
-            self._take(key, amount)
-            self._put(self._wasted(key), amount)
+        for key, used in self._paid.pop(slot, {}).values():
+            self._take(key, used)
+            self._put(self._wasted(key), used)
 
     def _put(self, key: SpendKey, amount: Spend) -> None:
         spend = self._state.spend
@@ -129,16 +128,14 @@ class Spending:
         return SpendKey(key.step, key.model, key.label, key.day, WASTED)
 
 
-def counted(charge: Mapping[str, Any]) -> Spend:
-    """One call's recorded charge (Charge.to_json) as a sum. Never zero by silence: no price is counted as such."""
-    tokens = charge.get("tokens") or {}
-    state, low = charge["state"], Decimal(charge.get("low", "0"))
-    if state == EXACT:
-        parts = {kind: Decimal(usd) for kind, usd in charge.get("parts", {}).items()}
-        return Spend(1, tokens, parts, low)
-    if state == INTERVAL:
-        high = charge.get("high")
-        return Spend(1, tokens, {}, _ZERO, low, low if high is None else Decimal(high), 0, int(high is None))
+def counted(charge: Charge) -> Spend:
+    """One call's charge as a sum. Never zero by silence: no price is counted as such."""
+    tokens = dict(charge.tokens)
+    if charge.state == EXACT:
+        return Spend(1, tokens, dict(charge.parts), charge.low)
+    if charge.state == INTERVAL:
+        low, high = charge.low, charge.high
+        return Spend(1, tokens, {}, _ZERO, low, low if high is None else high, 0, int(high is None))
     return Spend(1, tokens, {}, unpriced=1)
 
 

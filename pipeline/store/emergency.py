@@ -112,5 +112,6 @@ def _read(file: Path, run: str) -> list[bytes]:
     whole = []
     for line in lines:
         with contextlib.suppress(LineDamaged):
+            decode_line(line)
             whole.append(check_line(line))
     return whole

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -12,10 +11,9 @@ from pipeline.errors import CheckpointCorrupt, InvalidValue
 from pipeline.records.codec import encode_fact
 from pipeline.records.kinds import RunStarted, Snapshot
 from pipeline.records.lines import encode_line
+from pipeline.records.snapshots import document_shape
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.records.values import encode_value
-
-_PATH = re.compile(r"[^#/]+#[0-9]+(/[^#/]+#[0-9]+)*")
 
 
 def import_lines(document: Mapping[str, Any], now: datetime, source: str = "import") -> list[bytes]:
@@ -43,22 +41,8 @@ def import_lines(document: Mapping[str, Any], now: datetime, source: str = "impo
 
 def document_problem(document: Any) -> str:
     """Why a document is not a run's; "" if it is one."""
-    if not isinstance(document, Mapping):
-        return "it is no JSON object"
-    steps = document.get("completed_steps", [])
-    if not isinstance(steps, list):
-        return "completed_steps is no list"
-    for number, step in enumerate(steps, 1):
-        if not isinstance(step, Mapping) or not isinstance(step.get("step"), str) or not step["step"]:
-            return f"step {number} in completed_steps has no name"
-        if not _PATH.fullmatch(str(step.get("path") or "a#1")):
-            return f"the path of step {step['step']} is not a node and its visit"
-        if not isinstance(step.get("outputs") or {}, Mapping):
-            return f"the outputs of step {step['step']} are no object"
-        if not isinstance(step.get("duration_seconds") or 0, (int, float)):
-            return f"the duration of step {step['step']} is no number"
-    if not {"completed_steps", "status", "pipeline"} & set(document):
-        return "it has neither status nor pipeline nor completed_steps"
+    if problem := document_shape(document):
+        return problem
     try:
         encode_value(dict(document), "checkpoint.json")
     except InvalidValue as error:

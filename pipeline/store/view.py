@@ -10,22 +10,30 @@ from pipeline.errors import CheckpointCorrupt, PipelineError, SchemaTooNew
 from pipeline.records.codec import Record, decode_line
 from pipeline.records.documents import head_document
 from pipeline.records.fold import fold
-from pipeline.records.kinds import FORMAT, RunStarted
-from pipeline.records.lines import LineDamaged
+from pipeline.records.kinds import FORMAT, Gap, RunStarted
+from pipeline.records.lines import LineDamaged, line_seq
 from pipeline.records.run import RunState
 from pipeline.store.repair import missing_before
 
 
 def records_in(lines: Iterable[bytes], after: int = 0) -> Iterator[Record]:
-    """The records of whole lines; where some are missing, a gap stands in their place."""
+    """The records of whole lines; where some are missing or make no sense, a gap stands in their place."""
     last: Record | None = None
+    senseless = 0
     for line in lines:
-        record = decode_line(line, whole=True)
+        try:
+            record = decode_line(line, whole=True)
+        except LineDamaged:
+            senseless = line_seq(line)
+            continue
         gap = missing_before(last, record) if last is not None or not after else None
         if gap is not None:
             yield Record(gap.first, record.at, last.owner if last else record.owner, gap)
         yield record
         last = record
+    if last is not None and senseless > last.seq:
+        lost = Gap(last.seq + 1, senseless, reason="the last records make no sense")
+        yield Record(senseless, last.at, last.owner, lost)
 
 
 def first_problem(line: bytes | None) -> PipelineError | None:

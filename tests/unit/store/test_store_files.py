@@ -14,6 +14,7 @@ import pytest
 from pipeline.errors import CheckpointCorrupt, RunNotFound, StoreError
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import RunStarted, Snapshot, StepStarted
+from pipeline.records.lines import encode_line
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount
 from pipeline.store.network import linux_mounts, mac_mounts, mounted_at, network_note
@@ -325,13 +326,12 @@ def test_network_note_is_one_sentence_or_nothing(tmp_path: Path, monkeypatch: py
     assert network_note(Path("/")) == ""
 
 
-def test_run_whose_records_make_no_sense_does_not_hide_the_others(store: FileStore) -> None:
+def test_record_that_makes_no_sense_is_a_gap_and_hides_nothing(store: FileStore) -> None:
     odd, journal = store.create(started(), [], at=AT)
     journal.append(2, [line(2, StepStarted("a path without a visit"))])
     fine, _journal = store.create(started(), [], at=AT)
-    shown = {head.run_id: head.corrupt for head in store.heads()}
-    assert shown == {fine: "", odd: shown[odd]}
-    assert "make no sense" in shown[odd]
+    assert {head.run_id: head.corrupt for head in store.heads()} == {fine: "", odd: ""}
+    assert [gap["reason"] for gap in load(store, odd).gaps] == ["a step_started that makes no sense"]
 
 
 def test_line_after_a_first_line_that_is_no_start_is_corrupt(store: FileStore) -> None:
@@ -340,3 +340,13 @@ def test_line_after_a_first_line_that_is_no_start_is_corrupt(store: FileStore) -
     assert "does not start" in next(store.heads()).corrupt
     with pytest.raises(CheckpointCorrupt):
         store.open(run)
+
+
+@pytest.mark.parametrize("odd", [b'{"kind":"gap","at":3}', b'{"kind":"gap","owner":null}', b'{"kind":7}'])
+@pytest.mark.parametrize("last", [True, False])
+def test_whole_line_that_is_no_record_is_a_gap_too(store: FileStore, odd: bytes, last: bool) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    journal.append(2, [encode_line(2, "2026-01-09T14:30:22.000Z", 1, odd)])
+    if not last:
+        journal.append(3, [line(3, StepStarted("a#1"))])
+    assert [(gap["first"], gap["last"]) for gap in load(store, run).gaps] == [(2, 2)]

@@ -1,0 +1,100 @@
+"""Whole lines that say what no program of ours wrote: never an error, never money lost, always said."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from pipeline.records import kinds
+from pipeline.records.codec import decode_line, encode_fact
+from pipeline.records.documents import head_document
+from pipeline.records.fold import fold, spent
+from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled, RunStarted, StepStarted, TaskCompleted
+from pipeline.records.lines import LineDamaged, encode_line
+from pipeline.records.run import RunState
+from pipeline.records.values import encode_value
+from tests.tape import AT
+
+CHARGE = {"state": "exact", "low": "0.25", "high": "0.25", "tokens": {"input": 9}, "parts": {"input": "0.25"}}
+FACTS = (
+    RunStarted("p", {"n": 1}, {"model": "m"}, {}, pins={"graph": "ab"}, claim=["p", "s", "l", "model"]),
+    StepStarted("a#1", consumed=[["", ""]]),
+    CallStarted("a#1", "key", "m", "blob", task="t", worst="0.5"),
+    CallEnded(3, encode_value({"text": "x"}), CHARGE, stop_reason="end_turn"),
+    TaskCompleted("a#1", "t", b"1", item="i", hash="h", reads={"params.n": "x"}),
+    kinds.StepCompleted("a#1", {"x": 1}, "c" * 32, edges=["a->b"], artifacts={"s": "h"}, seconds=1.5),
+    kinds.TaskFailed("b#1", "t", {"type": "X", "message": "no"}),
+    kinds.StepFailed("b#1", {"type": "X", "message": "no"}, "d" * 32, seconds=0.5),
+    ChargeSettled(3, "0.30"),
+    kinds.Invalidated("redo", paths=["a#1"], tasks=[["a#1", "t"]]),
+    kinds.Gap(11, 12, 4, "journal.damaged-1", "torn"),
+    kinds.RunResumed({}, identity={"model": "n"}, pins={"graph": "cd"}),
+    kinds.Snapshot({"status": "in_progress", "completed_steps": [{"step": "a", "outputs": {"x": 1}}]}),
+    kinds.RunEnded("failed", None, {"type": "X", "message": "no"}),
+)
+BODIES = [json.loads(encode_fact(fact)) for fact in FACTS]
+JUNK: tuple[Any, ...] = (None, "x", "-1", "NaN", "1e999999", -1, 1.5, True, [], {}, [[]], [3], {"a": 1}, "#", "#" * 9)
+
+
+def wrong(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The body with each field, and each value in it, replaced by junk or left out."""
+    for name in body:
+        for junk in JUNK:
+            yield {**body, name: junk}
+        yield {key: value for key, value in body.items() if key != name}
+        for inner in body[name] if isinstance(body[name], dict) else ():
+            for junk in JUNK:
+                spoilt = copy.deepcopy(body)
+                spoilt[name][inner] = junk
+                yield spoilt
+
+
+def state_of(*bodies: dict[str, Any]) -> RunState:
+    texts = (json.dumps(body, separators=(",", ":")).encode() for body in bodies)
+    lines = [encode_line(seq, AT, 1, text) for seq, text in enumerate(texts, 1)]
+    return fold("r", map(decode_line, lines))
+
+
+@pytest.mark.parametrize("place", range(len(BODIES)), ids=[body["kind"] for body in BODIES])
+def test_record_with_junk_in_any_field_is_taken_or_said_and_the_head_can_still_be_written(place: int) -> None:
+    for body in wrong(BODIES[place]):
+        if not isinstance(body.get("kind"), str):
+            continue
+        state = state_of(*BODIES[:place], body, *BODIES[place + 1 :])
+        assert json.dumps(head_document(state, 0, ["a", "b"]), allow_nan=False)
+        assert spent(state).usd >= 0
+        assert spent(state).high >= 0
+
+
+@pytest.mark.parametrize("kind", [None, 3, [], {}])
+def test_line_without_a_kind_is_damaged(kind: Any) -> None:
+    with pytest.raises(LineDamaged):
+        decode_line(encode_line(1, AT, 1, json.dumps({"kind": kind}).encode()))
+
+
+def test_line_nested_without_end_is_damaged() -> None:
+    with pytest.raises(LineDamaged):
+        decode_line(encode_line(1, AT, 1, b'{"kind":"gap","first":' + b"[" * 100_000 + b"}"))
+
+
+@pytest.mark.parametrize(
+    "charge", [{}, {"state": "exact", "low": "NaN"}, {"state": "exact", "low": "-4"}, {"state": "free"}, {"low": "1"}]
+)
+def test_charge_that_makes_no_sense_is_unpriced(charge: dict[str, Any]) -> None:
+    total = spent(state_of(*BODIES[:3], {**BODIES[3], "charge": charge}))
+    assert (total.calls, total.unpriced, total.usd) == (1, 1, 0)
+
+
+def test_call_whose_end_makes_no_sense_stays_open_at_its_worst_case() -> None:
+    state = state_of(*BODIES[:3], {**BODIES[3], "usable": "perhaps"})
+    assert spent(state).high == Decimal("0.5")
+    assert [gap["reason"] for gap in state.gaps] == ["a call_ended that makes no sense"]
+
+
+def test_worst_case_that_makes_no_sense_is_no_bound() -> None:
+    assert spent(state_of(*BODIES[:2], {**BODIES[2], "worst": "NaN"})).unbounded == 1
