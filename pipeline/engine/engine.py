@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import threading
@@ -28,6 +29,7 @@ from pipeline.engine.step import StepSpec
 from pipeline.engine.stop import Stop
 from pipeline.engine.tasks import error_facts
 from pipeline.errors import (
+    CheckpointCorrupt,
     GraphError,
     NeedsConfirmation,
     Pause,
@@ -45,7 +47,7 @@ from pipeline.records.documents import head_document
 from pipeline.records.fold import Builder, spent
 from pipeline.records.kinds import Gap, Invalidated, RunEnded, RunResumed, RunStarted
 from pipeline.records.lines import encode_line
-from pipeline.records.run import RunState, Spend, bare
+from pipeline.records.run import RunState, Spend, StepRun, bare
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 from pipeline.records.values import canonical, digest
 from pipeline.store.base import Claim, Journal, Store
@@ -368,8 +370,15 @@ class Engine:
         now = Spend(calls=total.calls - before.calls, usd=total.usd - before.usd)
         now.low, now.high = total.low - before.low, total.high - before.high
         now.tokens = {kind: count - before.tokens.get(kind, 0) for kind, count in total.tokens.items()}
-        outputs = {run.node: dict(run.outputs) for run in state.steps.values() if run.status == COMPLETED}
+        outputs = {run.node: self._whole(state, run) for run in state.steps.values() if run.status == COMPLETED}
         return RunResult(state.run_id, state.status, state.detail, error, outputs, total, now, seconds, worked)
+
+    def _whole(self, state: RunState, run: StepRun) -> dict[str, Any]:
+        """A step's outputs; long ones are read back, unless they are damaged."""
+        if "$blob" in run.outputs:
+            with contextlib.suppress(CheckpointCorrupt):
+                return dict(json.loads(self._setup.store.get_blob(state.run_id, run.outputs["$blob"])))
+        return dict(run.outputs)
 
 
 def _repaired(size: int, kept: str, reason: str) -> str:

@@ -1,0 +1,124 @@
+"""Trouble at the provider: what stops the run at once, what all workers wait for, what is tried again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from pipeline.engine.pipeline import Pipeline
+from pipeline.engine.step import StepContext, step
+from pipeline.errors import ModelError, ModelRejected, ModelUnavailable, SpendLimit
+from pipeline.llm.base import Request
+from pipeline.llm.scripted import ScriptedModel
+from pipeline.records.kinds import CallEnded, CallStarted
+from pipeline.store.memory import MemoryStore
+from pipeline.testing import FakeClock
+from tests.unit.engine.saying import ask, facts
+
+ITEMS = 6
+
+
+@step()
+def go(ctx: StepContext) -> Mapping[str, Any]:
+    return {"all": list(ctx.map("item", range(ITEMS), lambda c, i: c.ask(ask(f"item {i}")).text, key=str))}
+
+
+MANY = Pipeline("many", [go])
+
+
+@pytest.mark.parametrize(
+    ("error", "detail"),
+    [
+        (SpendLimit("The account's limit is reached.", status=429), "paused_spend_limit"),
+        (ModelRejected("The key is wrong.", status=401), None),
+        (ModelRejected("There is no such model.", status=404), None),
+    ],
+)
+def test_trouble_of_the_account_stops_the_run_at_once_and_the_next_resume_goes_on(
+    store: MemoryStore, error: ModelError, detail: str | None
+) -> None:
+    model = ScriptedModel(["fine", "fine", error])
+    result = MANY.run(store=store, model=model, options={"concurrency": 1})
+    assert model.calls == 3, "no other item was tried"
+    assert (result.status, result.detail) == ("in_progress" if detail else "failed", detail)
+    assert result.exit_code == 4
+    assert result.error is error
+    mended = ScriptedModel(lambda request: "fine")
+    again = MANY.resume(result.run_id, store=store, model=mended)
+    assert again.status == "completed"
+    assert mended.calls == ITEMS - 2
+
+
+def test_request_that_is_rejected_fails_its_item_and_no_other(store: MemoryStore) -> None:
+    def answer(request: Request) -> str | ModelError:
+        return ModelRejected("Too large.", status=413) if request.messages[0].text == "item 2" else "fine"
+
+    model = ScriptedModel(answer)
+    result = MANY.run(store=store, model=model)
+    assert (result.status, result.exit_code, model.calls) == ("failed", 6, ITEMS)
+    assert "item/2" in str(result.error)
+
+
+@pytest.mark.parametrize("status", [429, 529])
+def test_all_workers_wait_for_what_one_was_told(store: MemoryStore, status: int) -> None:
+    clock = FakeClock()
+    asked: list[float] = []
+    lock = threading.Lock()
+
+    def answer(request: Request) -> str | ModelError:
+        with lock:
+            asked.append(clock.monotonic())
+            first = len(asked) == 1
+        return ModelUnavailable("Slow down.", status=status, retry_after=40.0) if first else "fine"
+
+    @step()
+    def warmed(ctx: StepContext) -> Mapping[str, Any]:
+        made = ctx.map("item", range(ITEMS), lambda c, i: c.ask(ask(f"item {i}")).text, key=str, warm=True)
+        return {"all": list(made)}
+
+    result = Pipeline("warm", [warmed]).run(store=store, model=ScriptedModel(answer), clock=clock)
+    assert result.status == "completed"
+    assert asked[0] == 0.0
+    assert min(asked[1:]) >= 40.0
+    assert len(asked) == ITEMS + 1
+    assert len(facts(store, result.run_id, CallStarted)) == ITEMS + 1, "one record a request: nothing else tries again"
+
+
+def test_interrupt_ends_a_long_wait(store: MemoryStore) -> None:
+    assert threading.current_thread() is threading.main_thread(), "signals reach the main thread only"
+
+    class Interrupted(FakeClock):
+        """A real signal comes while the run waits."""
+
+        def wait(self, event: threading.Event, seconds: float) -> bool:
+            self.waits.append(seconds)
+            os.kill(os.getpid(), signal.SIGINT)
+            return event.wait(30)
+
+    clock = Interrupted()
+    pipeline = Pipeline("patient", [step("go")(lambda ctx: {"v": ctx.ask(ask("x")).text})])
+    model = ScriptedModel([ModelUnavailable("Slow down.", status=429, retry_after=600.0), "fine"])
+    result = pipeline.run(store=store, model=model, clock=clock)
+    assert (result.detail, result.exit_code, model.calls, clock.waits) == ("interrupted", 130, 1, [600.0])
+    assert pipeline.resume(result.run_id, store=store, model=model).outputs["go"] == {"v": "fine"}
+
+
+def test_errors_count_towards_the_limit_of_tries_over_all_resumes(store: MemoryStore) -> None:
+    @step()
+    def stubborn(ctx: StepContext) -> Mapping[str, Any]:
+        return {"v": ctx.ask(ask("x")).text}
+
+    pipeline = Pipeline("stubborn", [stubborn])
+    model = ScriptedModel(lambda request: ModelUnavailable("Overloaded.", status=500))
+    result = pipeline.run(store=store, model=model, clock=FakeClock())
+    assert (result.detail, result.exit_code, model.calls) == ("paused_rate_limit", 4, 8)
+    again = pipeline.resume(result.run_id, store=store, model=model, clock=FakeClock())
+    assert (again.detail, model.calls) == ("paused_rate_limit", 9)
+    ends = facts(store, result.run_id, CallEnded)
+    assert len(ends) == 9
+    assert all(end.error["status"] == 500 for end in ends)
