@@ -35,6 +35,10 @@ class CoolDown:
             if until <= self._until:
                 return
             self._until = until
+        self.announce(seconds, reason)
+
+    def announce(self, seconds: float, reason: str) -> None:
+        """Say that a call, or all of them, will be tried again only after this long."""
         self._emit("waiting", reason=reason, until=iso(self._clock.now() + timedelta(seconds=seconds)), seconds=seconds)
 
     def wait(self) -> None:

@@ -44,6 +44,8 @@ def retrying(policy: RetryPolicy, before: int, cool_down: CoolDown, stop: Stop) 
         if error.data.get("status") in (429, 529):
             cool_down.extend(seconds, str(error.data["status"]))
             return 0.0
+        if before + call.attempt_number < policy.tries:
+            cool_down.announce(seconds, str(error.data.get("status") or error.message.rstrip(".")))
         return seconds
 
     def give_up(call: RetryCallState) -> None:

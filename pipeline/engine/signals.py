@@ -35,7 +35,7 @@ class _Watch:
         if name := self._said.get():
             self._act(name)
 
-    def tell(self, name: str) -> None:
+    def hear(self, name: str) -> None:
         """Safe inside a handler."""
         self._said.put(name)
 
@@ -85,7 +85,7 @@ def _watched(thread: threading.Thread, watches: list[_Watch]) -> None:
         seen = next(numbers)
         if seen >= len(watches):
             os._exit(RunInterrupted.exit_code)
-        watches[seen].tell(signal.Signals(number).name)
+        watches[seen].hear(signal.Signals(number).name)
 
     old: dict[int, Any] = {number: signal.signal(number, handle) for number in _SIGNALS}
     try:

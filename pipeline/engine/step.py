@@ -127,7 +127,10 @@ class StepContext:
             ModelTruncated, ModelRejected: See Caller.ask. Pauses pass through.
         """
         if self._running.caller is None:
-            raise ConfigError("This run has no model to ask.", hint="Set ANTHROPIC_API_KEY, or pass model=… to run().")
+            raise ConfigError(
+                "This run has no model to ask: ANTHROPIC_API_KEY is not set, and no model was given.",
+                hint="Set ANTHROPIC_API_KEY, or pass model=… to run().",
+            )
         return self._running.caller.ask(self._scope, request)
 
     def task(

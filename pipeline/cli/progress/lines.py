@@ -52,7 +52,12 @@ def _plan(data: Data, _: Tally) -> list[str]:
     at_worst = money(worst)
     if ceiling is not None and (worst is None or Decimal(str(worst)) > Decimal(str(ceiling))):
         at_worst = f"{money(ceiling)} (the ceiling)"
-    lines.append(f"Expected cost: {money(data.get('expected_usd'))}, at worst {at_worst}")
+    expected = data.get("expected_usd")
+    if None not in (expected, ceiling) and Decimal(str(expected)) > Decimal(str(ceiling)):
+        at_worst = f"{at_worst}: the run will probably stop there before it is complete, and can be resumed"
+        lines.append(f"Expected cost: {money(expected)}, more than {at_worst}")
+    else:
+        lines.append(f"Expected cost: {money(expected)}, at worst {at_worst}")
     lines.append(f"Ceiling: {'none' if ceiling is None else money(ceiling) + ' (--max-cost-usd)'}")
     return [*lines, ""]
 

@@ -106,6 +106,13 @@ def test_progress_plan_names_both_costs_and_the_ceiling() -> None:
     assert "Expected cost: $3.10, at worst $21.40" in text
     assert "Ceiling: $50.00" in text
     assert "Ceiling: none" in "\n".join(plain([("plan", {**data, "ceiling_usd": None})]))
+    assert "Expected cost: $3.10, at worst $4.00 (the ceiling)" in plain([("plan", {**data, "ceiling_usd": "4"})])
+
+
+def test_progress_plan_says_that_the_ceiling_will_not_do() -> None:
+    data = {"model": "claude-sonnet-5-5", "expected_usd": "3.10", "worst_usd": "21.4", "ceiling_usd": "3"}
+    (line,) = [text for text in plain([("plan", data)]) if text.startswith("Expected")]
+    assert line.startswith("Expected cost: $3.10, more than $3.00 (the ceiling): the run will probably stop there")
 
 
 @pytest.mark.parametrize(

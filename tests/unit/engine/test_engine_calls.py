@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.cost.prices import PriceBook
+from pipeline.engine.events import Event
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
 from pipeline.errors import ModelUnavailable, TaskRejected
@@ -17,6 +18,7 @@ from pipeline.llm.scripted import ScriptedModel
 from pipeline.records import kinds
 from pipeline.records.charge import TOKEN_KINDS
 from pipeline.store.memory import MemoryStore
+from pipeline.testing import FakeClock
 from tests.unit.engine.saying import ask, facts
 
 
@@ -93,6 +95,16 @@ def test_rate_limits_are_waited_out_and_every_try_is_recorded(store: MemoryStore
     started, ended = facts(store, result.run_id, kinds.CallStarted), facts(store, result.run_id, kinds.CallEnded)
     assert [(call.n, call.k) for call in started] == [(1, 1), (1, 2)]
     assert [end.error is None for end in ended] == [False, True]
+
+
+def test_a_wait_of_one_call_is_told(store: MemoryStore) -> None:
+    answers: list[Any] = [ModelUnavailable("The connection was lost."), "fine"]
+    heard: list[Event] = []
+    pipeline = Pipeline("slow", [step("go")(lambda ctx: {"v": ctx.ask(ask("x")).text})])
+    result = pipeline.run(store=store, model=ScriptedModel(answers), clock=FakeClock(), listener=heard.append)
+    assert result.outputs["go"] == {"v": "fine"}
+    waits = [(event.data["reason"], event.data["seconds"]) for event in heard if event.type == "waiting"]
+    assert waits == [("The connection was lost", 1.0)]
 
 
 def test_a_wait_beyond_patience_pauses_resumably(store: MemoryStore) -> None:
