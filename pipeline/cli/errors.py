@@ -53,7 +53,8 @@ def report(error: BaseException) -> int:
         warn("Stopped.")
         return RunInterrupted.exit_code
     if isinstance(error, PipelineError | RunInterrupted):
-        warn(f"Error: {one_line(error.message)}")
+        # Most errors are one line; those of a file with several faults have a line for each.
+        warn("Error: " + "\n       ".join(one_line(line) for line in error.message.splitlines() or [""]))
         if error.hint:
             warn(hint_line(error.hint))
         return error.exit_code

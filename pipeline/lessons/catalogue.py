@@ -54,7 +54,8 @@ class Catalogue:
             there = ", ".join(f"{f.subject} {f.level}" for f in self.files())
             raise CatalogueError(
                 f"There is no course file for {shown(key[0])} at {shown(key[1])}. There is: {there}.",
-                hint=f"`subjects new {key[0]} {key[1]} > DIR/{file_name(*key)}`, fill it in, then --catalogue DIR.",
+                hint=f"`./pipeline.sh subjects new {key[0]} {key[1]} > DIR/{file_name(*key)}`, "
+                "fill it in, then --catalogue DIR.",
                 subject=key[0],
                 level=key[1],
             )

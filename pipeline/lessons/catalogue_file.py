@@ -34,18 +34,22 @@ def read_course(path: Path) -> Course:
         line = lines.get(("catalogue",), 1)
         raise CatalogueError(f"{path}:{line}: catalogue: is {version!r}, wanted {FORMAT}", hint=_HINT)
     faults = list(_normalise(data))
-    if not faults:
-        try:
-            course = Course.model_validate(data)
-            faults = course_problems(course)
-            if not faults:
-                return course
-        except ValidationError as error:
-            faults = [(item["loc"], _said(item)) for item in error.errors(include_url=False)]
+    told = [where for where, _ in faults]
+    try:
+        course = Course.model_validate(data)
+        if not (faults := faults or course_problems(course)):
+            return course
+    except ValidationError as error:
+        # A place that was named is not named again, but for keys that nobody knows there: they may be the reason.
+        faults += [
+            (item["loc"], _said(item))
+            for item in error.errors(include_url=False)
+            if item["type"] == "extra_forbidden" or not any(item["loc"][: len(where)] == where for where in told)
+        ]
     raise CatalogueError("\n".join(_located(path, lines, faults)), hint=_HINT, file=str(path))
 
 
-_HINT = "`subjects new SUBJECT LEVEL` prints a file with every key; `subjects check FILE` checks one."
+_HINT = "`./pipeline.sh subjects new SUBJECT LEVEL` prints a file with every key."
 
 
 def _text(path: Path) -> str:

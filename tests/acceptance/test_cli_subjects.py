@@ -47,6 +47,15 @@ def test_subjects_check_says_that_there_is_no_fault(cli: Cli, tmp_path: Path) ->
     assert said.out.endswith("No faults.\n")
 
 
+def test_subjects_check_has_a_line_for_every_fault(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "biology-national_5.yaml"
+    text = cli("subjects", "new", "biology", "national_5").out
+    file.write_text(text.replace("marks: 50", "marks: fifty").replace("level: 5", "level: five"))
+    said = cli("subjects", "check", str(file))
+    assert said.code == 2
+    assert [str(file) in line for line in said.err.splitlines()] == [True, True, False]
+
+
 def test_recover_appends_what_the_disk_had_refused_once(root: Path, cli: Cli, tmp_path: Path) -> None:
     run = Script(root).begin("seed").leave()
     fact = RunEnded("in_progress", "interrupted")

@@ -26,6 +26,17 @@ def faults(tmp_path: Path, text: str) -> list[str]:
     return [line.removeprefix(f"{path}:") for line in caught.value.message.splitlines()]
 
 
+def test_catalogue_names_faults_of_all_kinds_at_once(tmp_path: Path) -> None:
+    good = template("chemistry", "higher")
+    text = good.replace("points: [first", "pionts: [first").replace("marks: 50", "marks: fifty")
+    found = faults(tmp_path, text)
+    assert [line.partition(":")[0] for line in found] == [
+        str(line_of(text, part)) for part in ("id: one.first ", "pionts", "marks: fifty")
+    ]
+    assert "neither points nor standards" in found[0]
+    assert "groups.0.outcomes.0.pionts" in found[1]
+
+
 def line_of(text: str, part: str) -> int:
     return next(number for number, line in enumerate(text.splitlines(), 1) if part in line)
 
