@@ -11,8 +11,9 @@ from click.core import ParameterSource
 
 from pipeline import environment, settings
 from pipeline.cli.ending import show_plan, watched
-from pipeline.cli.options import F, RunName
+from pipeline.cli.options import F, OneOf, RunName
 from pipeline.errors import ConfigError
+from pipeline.lessons.names import LEVELS, SUBJECTS
 from pipeline.settings import LessonsOptions, option_fields, option_name, parse_usd
 
 _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
@@ -71,8 +72,9 @@ def execution_options(command: F) -> F:
 
 
 @click.command("lessons")
-@setting("subject", metavar="NAME", help="mathematics, physics, and more (also maths, phys).")
-@setting("level", metavar="NAME", help="national_5, higher, and more (also n5, h).")
+@setting("subject", type=OneOf("subject", SUBJECTS), metavar="NAME",
+         help="mathematics, physics, and more (also maths, phys).")  # fmt: skip
+@setting("level", type=OneOf("level", LEVELS), metavar="NAME", help="national_5, higher, and more (also n5, h).")
 @setting("lessons", type=int, metavar="N", help="Lessons in the course, 1 to 120.  [default: 18]")
 @setting("effort", type=click.Choice(settings.EFFORTS), help="How hard the model thinks.")
 @setting("catalogue", type=click.Path(path_type=Path), metavar="DIR", help="Course files of your own.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -33,6 +33,26 @@ class RunName(click.ParamType[str]):
         except (PipelineError, OSError):
             return []
         return [CompletionItem(name) for name in [*found[:50], "latest"] if name.startswith(incomplete)]
+
+
+class OneOf(click.ParamType[str]):
+    """A name that is completed from a list; whether it is a name is decided by who reads it."""
+
+    def __init__(self, name: str, names: Iterable[str]) -> None:
+        self.name = name
+        self._names = tuple(names)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in self._names if name.startswith(incomplete)]
+
+
+class FileAndName(click.ParamType[str]):
+    """FILE.py:NAME; the shell completes the file."""
+
+    name = "target"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
 
 
 def open_store(url: str | None) -> Store:

@@ -9,10 +9,11 @@ import click
 
 from pipeline.cli.ending import watched
 from pipeline.cli.lessons import execution_options, options_of
+from pipeline.cli.options import FileAndName
 
 
 @click.command("run")
-@click.argument("target", metavar="FILE.py:NAME")
+@click.argument("target", type=FileAndName(), metavar="FILE.py:NAME")
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", envvar="PIPELINE_PARAM", show_envvar=True,
               help="A parameter; a value that is JSON is read as JSON. May be given again.")  # fmt: skip
 @execution_options

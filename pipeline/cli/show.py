@@ -10,12 +10,13 @@ import click
 
 from pipeline.cli.log import after
 from pipeline.cli.narrate import item_name
-from pipeline.cli.options import json_option, open_store, run_argument, store_option
+from pipeline.cli.options import OneOf, json_option, open_store, run_argument, store_option
 from pipeline.cli.reading import head_of, state_of
+from pipeline.cli.status import LESSONS_STEPS
 from pipeline.cli.text import heading, one_line, say, say_json, table
 from pipeline.errors import CheckpointCorrupt, RunNotFound
 from pipeline.records.kinds import TaskCompleted
-from pipeline.records.run import RunState, StepRun, TaskRun, bare
+from pipeline.records.run import RunState, StepRun, TaskRun, bare, in_order
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Store
 from pipeline.store.reading import resolve
@@ -23,7 +24,7 @@ from pipeline.store.reading import resolve
 
 @click.command("show")
 @run_argument
-@click.argument("what", metavar="STEP[/ITEM]")
+@click.argument("what", type=OneOf("step", LESSONS_STEPS), metavar="STEP[/ITEM]")
 @json_option
 @store_option
 def show(run: str, what: str, as_json: bool, store: str | None) -> None:
@@ -109,7 +110,7 @@ def step_lines(state: RunState, step: StepRun, outputs: Mapping[str, Any], made:
     if tasks := state.tasks.get(step.path):
         done = sum(task.status == COMPLETED for task in tasks.values())
         lines += ["", f"Items: {done} completed, {len(tasks) - done} failed; see one: "
-                  + one_line(", ".join(item_name(step.path, key) for key in tasks), 200)]  # fmt: skip
+                  + one_line(", ".join(in_order([item_name(step.path, key) for key in tasks], str)), 200)]  # fmt: skip
     return lines
 
 

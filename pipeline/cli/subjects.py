@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from pipeline.cli.lessons import setting
-from pipeline.cli.options import json_option
+from pipeline.cli.options import OneOf, json_option
 from pipeline.cli.text import count, one_line, say, say_json, table, warn
 from pipeline.errors import CatalogueError
 from pipeline.lessons.catalogue import Catalogue, CourseFile, check_file, template
@@ -59,8 +59,8 @@ def _names(names: Mapping[str, Sequence[str]]) -> str:
 
 
 @subjects.command("new")
-@click.argument("subject")
-@click.argument("level")
+@click.argument("subject", type=OneOf("subject", SUBJECTS))
+@click.argument("level", type=OneOf("level", LEVELS))
 def new(subject: str, level: str) -> None:
     """Print a course file to fill in."""
     say(template(subject, level).rstrip("\n"))

@@ -10,6 +10,7 @@ from typing import Any
 from pipeline.cost.ledger import OPEN, WASTED, Row
 from pipeline.cost.usage import WEB_SEARCH
 from pipeline.records.charge import EXACT, INPUT_KINDS, TOKEN_KINDS, UNPRICED
+from pipeline.records.run import in_order
 
 #: Amounts of charges that are known as a whole only (settled by hand, or still open).
 UNSPLIT = "unsplit"
@@ -71,7 +72,7 @@ class Report:
 def report(rows: Iterable[Row], by: str = "step") -> Report:
     """Group rows by "step", "item", "call", "model" or "token_kind".
 
-    Lines stand in the order of their first call; token kinds in their own order.
+    Lines stand in the order of their first call, items of one map by their number; token kinds in their own order.
 
     Raises:
         ValueError: `by` is none of these.
@@ -84,6 +85,8 @@ def report(rows: Iterable[Row], by: str = "step") -> Report:
         lines = _by_kind(rows)
     elif by in _KEYS:
         lines = _grouped(rows, _KEYS[by])
+        if by == "item":
+            lines = in_order(lines, lambda line: line.key)
     else:
         raise ValueError(f"costs are shown by {', '.join((*_KEYS, 'token_kind'))}, not by {by!r}")
     return Report(by, lines, total, [row for row in rows if row.state != EXACT])

@@ -101,6 +101,10 @@ def test_completion_knows_commands_options_statuses_and_runs(tmp_path: Path) -> 
     assert complete(tmp_path, "pipeline.sh list --status comp", 3) == ["completed"]
     assert complete(tmp_path, "pipeline.sh status 2026", 2) == [run]
     assert complete(tmp_path, "pipeline.sh lessons --resume la", 3) == ["latest"]
+    assert complete(tmp_path, "pipeline.sh lessons --subject ph", 3) == ["physics"]
+    assert complete(tmp_path, "pipeline.sh lessons --level nat", 3) == ["national_3", "national_4", "national_5"]
+    assert complete(tmp_path, "pipeline.sh show latest le", 3) == ["lessons"]
+    assert complete(tmp_path, "pipeline.sh run my/ex", 2) == ["my/ex"]
 
 
 def test_completion_of_an_unreadable_store_is_silent(tmp_path: Path) -> None:

@@ -27,6 +27,13 @@ def test_status_shows_steps_costs_and_the_way_on(root: Path, cli: Cli) -> None:
     assert f"Go on: ./pipeline.sh lessons --resume {run} --store files:{root}" in lines
 
 
+def test_status_of_a_run_stopped_as_asked_calls_it_no_error(root: Path, cli: Cli) -> None:
+    Script(root).begin("seed").end("in_progress", "stopped_as_asked", "Stopped after sow, as asked.")
+    text = cli("status", "latest").out
+    assert "Note:    Stopped after sow, as asked." in text
+    assert "Error" not in text
+
+
 def test_status_of_a_completed_run_offers_no_resume(root: Path, cli: Cli) -> None:
     assert "Go on" not in cli("status", completed_run(root)).out
 

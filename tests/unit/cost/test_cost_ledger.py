@@ -25,6 +25,7 @@ from pipeline.records.kinds import (
     StepStarted,
     TaskFailed,
 )
+from pipeline.records.run import in_order
 
 AT = "2026-01-09T14:30:22.000Z"
 
@@ -294,3 +295,15 @@ def test_ledger_and_fold_never_disagree_about_money(data: Any) -> None:
         assert getattr(result, name) == sum(getattr(part, name) for part in spend.values()), name
     wasted = sum((part.usd + part.low for key, part in spend.items() if key.outcome == WASTED), D(0))
     assert result.wasted == wasted
+
+
+def test_report_items_of_a_map_stand_by_their_numbers() -> None:
+    log = mixed()
+    for task in ("lessons/10", "lessons/9"):
+        log.call(exact("0.01"), task=task)
+    found = [line.key for line in report(rows(log.records), "item").lines]
+    assert found == ["sow", "lessons/7", "lessons/8", "lessons/9", "lessons/10"]
+    names = ["sow/outline", "sow/entry/10", "sow/entry/9", "lessons/b", "lessons/10", "lessons/2", "lessons/a1"]
+    assert in_order(names, str) == [
+        "sow/outline", "sow/entry/9", "sow/entry/10", "lessons/a1", "lessons/b", "lessons/2", "lessons/10",
+    ]  # fmt: skip
