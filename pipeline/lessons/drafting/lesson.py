@@ -181,7 +181,7 @@ def shared(entry: Mapping[str, Any], parts: Sequence[Part], mistakes: Sequence[S
     return {
         "order": entry["order"],
         "lesson_type": entry["lesson_type"],
-        "title": lesson_title(entry["label"], many=len(parts) > 1),
+        "title": lesson_title(entry["label"]),
         "outcome": outcome_line(parts),
         "outcome_refs": list(entry["outcome_refs"]),
         "cross_cutting": list(entry["cross_cutting"]),
@@ -217,12 +217,11 @@ def _keywords(parts: Sequence[Part]) -> list[Json]:
     return [{"term": term, "definition": text, "gaelic": ""} for term, text in list(found.items())[:5]]
 
 
-def lesson_title(label: str, *, many: bool = False) -> str:
-    """Return a title of 30 to 80 characters from the entry's label; `many`: it names more than one thing."""
+def lesson_title(label: str) -> str:
+    """Return a title of 30 to 80 characters from the entry's label."""
     plain = printable(_NOT_IN_TITLES.sub(" ", label.replace("&", "and")), 78)
     plain = plain[:1].upper() + plain[1:]
-    longer = "what they mean and how to use them" if many else "what it means and how to use it"
-    return plain if len(plain) >= 30 else f"{plain}: {longer}"
+    return plain if len(plain) >= 30 else f"{plain}: main ideas and how to use them"
 
 
 def outcome_line(parts: Sequence[Part]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,10 +18,22 @@ def outline(course: Mapping[str, Any], plan: Mapping[str, Any] | None, lessons: 
     every = outcomes(course)
     owner = {point.id: outcome for outcome in every if not outcome.cross_cutting for point in outcome.points}
     across = [outcome.id for outcome in every if outcome.cross_cutting]
-    entries = []
+    entries: list[Json] = []
     for number, slot in enumerate(slots):
         found = list({owner[point].id: owner[point] for point in slot["points"]}.values())
         entries.append(_entry(slot, found, _cross(across, number, len(slots))))
+    return _parted(entries)
+
+
+def _parted(entries: list[Json]) -> list[Json]:
+    """Number the parts of what takes several lessons, so that no two have one name."""
+    uses = Counter(entry["label"] for entry in entries)
+    so_far: Counter[str] = Counter()
+    for entry in entries:
+        label = entry["label"]
+        so_far[label] += 1
+        if uses[label] > 1:
+            entry["label"] = f"{printable(label, 66)}, part {so_far[label]}"
     return entries
 
 

@@ -253,12 +253,18 @@ def test_offline_right_options_have_no_favourite_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("label", "many", "title"),
+    ("label", "title"),
     [
-        ("Factorising", False, "Factorising: what it means and how to use it"),
-        ("Indices and Rounding", True, "Indices and Rounding: what they mean and how to use them"),
-        ("Four operations on algebraic fractions", False, "Four operations on algebraic fractions"),
+        ("Forces and power", "Forces and power: main ideas and how to use them"),
+        ("Four operations on algebraic fractions", "Four operations on algebraic fractions"),
     ],
 )
-def test_offline_short_titles_are_continued_in_their_number(label: str, many: bool, title: str) -> None:
-    assert lesson_title(label, many=many) == title
+def test_offline_short_titles_are_continued(label: str, title: str) -> None:
+    assert lesson_title(label) == title
+
+
+@pytest.mark.parametrize("lessons", [18, 120])
+@pytest.mark.parametrize(("subject", "level"), SHIPPED)
+def test_offline_lessons_have_names_of_their_own(subject: str, level: str, lessons: int) -> None:
+    titles = [lesson_title(entry["label"]) for entry in scheme(shipped(subject, level), lessons)]
+    assert len(set(titles)) == lessons
