@@ -21,6 +21,8 @@ _UNIT = re.compile(
     r"(?<=\d) (?=(?:mm|cm|m|km|g|kg|mg|ml|l|s|h|min|N|J|W|kW|V|A|Hz|Pa|K|C|kJ|MJ|kN|mA)(?:[²³]|\b)(?!['’]))"
 )
 
+#: A hyphen between words, with blanks around it, is a dash.
+_DASH = re.compile(r"(?<=[A-Za-z]{2}) - (?=[A-Za-z]{2})")
 #: A power in plain words, as course files have it: x^2, (a^m)^n, a^(m/n). Its base stands right before it.
 _POWER = re.compile(r"(?<=[A-Za-z0-9)])\^(?:([-−]?\d{1,3}|[a-z](?![a-z]))|\(([^()^]{1,12})\))")
 
@@ -28,8 +30,8 @@ Plain = Callable[[str], Html]
 
 
 def words(value: str) -> Html:
-    """Plain words, escaped: real minus signs, numbers kept with their units, powers raised."""
-    typeset = _UNIT.sub("\u202f", _MINUS.sub("−", clean(value)))
+    """Plain words, escaped: real minus signs and dashes, numbers kept with their units, powers raised."""
+    typeset = _DASH.sub(" – ", _UNIT.sub("\u202f", _MINUS.sub("−", clean(value))))
     out, at = [], 0
     for power in _POWER.finditer(typeset):
         out += [text(typeset[at : power.start()]), el("sup", next(filter(None, power.groups())))]

@@ -220,9 +220,9 @@ def _asking(kind: _Kind, number: int, point: str) -> Maker:
         who, where = draw.pair()
         quoted = printable(point, kind.quotes)
         scheme = tuple((why, shown.format(point=printable(point, 120))) for why, shown in kind.scheme)
-        return _open(
-            kind.stem.format(who=who, where=where, point=quoted), [point], scheme, kind.step, (number,), kind.reveals
-        )
+        # A point that was cut ends with its own full stop.
+        stem = kind.stem.format(who=who, where=where, point=quoted).replace("….", "…")
+        return _open(stem, [point], scheme, kind.step, (number,), kind.reveals)
 
     return make
 

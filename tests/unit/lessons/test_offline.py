@@ -268,3 +268,11 @@ def test_offline_short_titles_are_continued(label: str, title: str) -> None:
 def test_offline_lessons_have_names_of_their_own(subject: str, level: str, lessons: int) -> None:
     titles = [lesson_title(entry["label"]) for entry in scheme(shipped(subject, level), lessons)]
     assert len(set(titles)) == lessons
+
+
+def test_offline_stems_end_with_one_stop() -> None:
+    course = shipped("physics", "higher")
+    entries = scheme(course, 18)
+    stems = [item["stem"] for lesson in written(course, entries, [1, 4, 18]).values() for item in items(lesson)]
+    assert any("…" in stem for stem in stems)
+    assert not [stem for stem in stems if "…." in stem or ".." in stem]

@@ -36,6 +36,7 @@ _CSS = (Path(pipeline.publish.__file__).parent / "site.css").read_text()
         ("3 men", "3 men"),
         ("£1,250.00", "£1,250.00"),
         ("a < b & c", "a &lt; b &amp; c"),
+        ("Motion - equations and graphs, x - y", "Motion – equations and graphs, x - y"),
         ("p^2x^2-a^2", "p<sup>2</sup>x<sup>2</sup>-a<sup>2</sup>"),
         ("(a^m)^n = a^(mn)", "(a<sup>m</sup>)<sup>n</sup> = a<sup>mn</sup>"),
         ("10^-3 of it", "10<sup>−3</sup> of it"),
