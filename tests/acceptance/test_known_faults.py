@@ -204,7 +204,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "unit/engine/test_engine_laws.py::test_run_with_failing_steps_killed_and_resumed_makes_what_an_undisturbed_one_makes",
     ),
     "rate limit retried once, then the item dropped; every worker storms on": (
-        "unit/engine/test_engine_providers.py::test_all_workers_wait_for_what_one_was_told",
+        "unit/engine/test_engine_providers.py::test_wait_after_a_rate_limit_is_everybodys_and_any_other_is_the_calls_own",
         "unit/llm/test_llm_faults.py::test_retry_after_is_read_in_every_form_and_bounded",
     ),
     "a long wait that cannot be interrupted": (

@@ -19,7 +19,7 @@ from pipeline.errors import BudgetExceeded
 from pipeline.llm.base import Message, Reply, Request
 from pipeline.llm.scripted import ScriptedModel
 from pipeline.records.kinds import CallEnded, CallStarted
-from pipeline.store.memory import MemoryStore
+from pipeline.store.memory import MemoryJournal, MemoryStore
 from pipeline.store.reading import load
 from pipeline.testing import FakeClock
 from tests.unit.engine.saying import facts
@@ -49,6 +49,8 @@ class Provider:
         self._output = output_tokens
         self._bill = self._running = Decimal(0)
         self._lock = threading.Lock()
+        #: Never set: waiting for it lets calls that are admitted together run together.
+        self._never = threading.Event()
 
     def answer(self, request: Request) -> Reply:
         item = int(request.messages[0].text.split()[1])
@@ -58,10 +60,32 @@ class Provider:
             self._running += worst_of(request)
             if self._bill + self._running > self.limit:
                 self.passed.append(self._bill + self._running)
+        self._never.wait(0.002)
         with self._lock:
             self._running -= worst_of(request)
             self._bill += charge.low
         return Reply("x", "end_turn", usage, request.model)
+
+
+class SlowStore(MemoryStore):
+    """Its journals take their time, so that a call that is admitted is not yet recorded when others ask."""
+
+    def create(self, *given: Any, **more: Any) -> tuple[str, MemoryJournal]:
+        run, journal = super().create(*given, **more)
+        return run, self._slow(journal)
+
+    def open(self, run: str) -> MemoryJournal:
+        return self._slow(super().open(run))
+
+    def _slow(self, journal: MemoryJournal) -> MemoryJournal:
+        append, never = journal.append, threading.Event()
+
+        def slowly(first_seq: int, lines: Sequence[bytes], sync: bool = True) -> None:
+            never.wait(0.001)
+            append(first_seq, lines, sync)
+
+        journal.append = slowly  # type: ignore[method-assign]
+        return journal
 
 
 @settings(max_examples=20)
@@ -77,7 +101,7 @@ def test_what_is_admitted_never_passes_the_ceiling_and_pauses_only_where_it_coul
     requests = [asking(item, cap) for item, cap in enumerate(caps)]
     whole = sum((worst_of(request) for request in requests), Decimal(0))
     provider = Provider(used)
-    store = MemoryStore(CLOCK)
+    store = SlowStore(CLOCK)
     model = ScriptedModel(provider.answer, model_id=MODEL, paid=True)
 
     @step()

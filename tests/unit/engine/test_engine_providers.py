@@ -10,8 +10,12 @@ from typing import Any
 
 import pytest
 
+from pipeline.engine.events import Emitter
+from pipeline.engine.limits import CoolDown
 from pipeline.engine.pipeline import Pipeline
+from pipeline.engine.retry import RetryPolicy, retrying
 from pipeline.engine.step import StepContext, step
+from pipeline.engine.stop import Stop
 from pipeline.errors import ModelError, ModelRejected, ModelUnavailable, SpendLimit
 from pipeline.llm.base import Request
 from pipeline.llm.scripted import ScriptedModel
@@ -87,6 +91,26 @@ def test_all_workers_wait_for_what_one_was_told(store: MemoryStore, status: int)
     assert min(asked[1:]) >= 40.0
     assert len(asked) == ITEMS + 1
     assert len(facts(store, result.run_id, CallStarted)) == ITEMS + 1, "one record a request: nothing else tries again"
+
+
+@pytest.mark.parametrize(("status", "own", "shared"), [(429, 0.0, 40.0), (529, 0.0, 40.0), (500, 40.0, 40.0)])
+def test_wait_after_a_rate_limit_is_everybodys_and_any_other_is_the_calls_own(
+    status: int, own: float, shared: float
+) -> None:
+    clock = FakeClock()
+    stop = Stop(clock)
+    cool_down = CoolDown(clock, stop, Emitter(clock))
+    times: list[float] = []
+
+    def attempt() -> None:
+        times.append(clock.monotonic())
+        cool_down.wait()
+        times.append(clock.monotonic())
+        if len(times) == 2:
+            raise ModelUnavailable("Not now.", status=status, retry_after=40.0)
+
+    retrying(RetryPolicy(), 0, cool_down, stop)(attempt)
+    assert times == [0.0, 0.0, own, shared]
 
 
 def test_interrupt_ends_a_long_wait(store: MemoryStore) -> None:
