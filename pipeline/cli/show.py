@@ -82,7 +82,8 @@ def _key(state: RunState, step: StepRun, text: str) -> str:
     near = [key for key in tasks if text in (key.rpartition("/")[2], key.rpartition(":")[2], key.lstrip("0"))]
     if len(near) == 1:
         return near[0]
-    some = ", ".join(item_name(step.path, key) for key in (near or list(tasks))[:12]) or "none"
+    names = in_order([item_name(step.path, key) for key in near or tasks], str)
+    some = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "") or "none"
     raise RunNotFound(f"Step {bare(step.path)} has no item {text!r}.", hint=f"Items so far: {some}.")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -22,6 +24,7 @@ _ASCII = str.maketrans(
     }
 )  # fmt: skip
 _HEX = frozenset("0123456789abcdef")
+_RULE_LINE = re.compile(r"^[═─]+$", re.MULTILINE)
 #: Taken out of everything shown: C0 but tab and newline, DEL, C1.
 _CONTROLS = {code: None for code in (*range(9), *range(11, 32), *range(127, 160))}
 
@@ -51,8 +54,13 @@ def write(stream: TextIO, text: str) -> None:
 
 
 def say(text: str = "") -> None:
-    """A line on stdout."""
-    write(sys.stdout, text)
+    """A line on stdout; on a terminal no rule is wider than that."""
+    write(sys.stdout, ruled(text, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text)
+
+
+def ruled(text: str, columns: int) -> str:
+    """The text with its rules cut to so many columns, so that a narrow terminal does not break them."""
+    return _RULE_LINE.sub(lambda rule: rule[0][:columns], text)
 
 
 def warn(text: str) -> None:

@@ -143,3 +143,13 @@ def test_show_json_holds_outputs_and_artifacts(root: Path, cli: Cli) -> None:
     (data,) = cli("show", failed_run(root), "sow", "--json").json()
     assert data["artifacts"]["scheme"] == SCHEME
     assert data["outputs"]["lesson_count"] == 3
+
+
+def test_show_names_the_items_there_are_by_their_numbers(root: Path, cli: Cli) -> None:
+    script = Script(root).begin("lessons")
+    for number in (3, 10, 2, 11, 12, 13, 1, 4, 5, 6, 7, 8, 9):
+        script.task("lessons", f"lessons/{number}", {})
+    said = cli("show", script.leave(), "lessons/99")
+    assert said.code == 3
+    listed = ", ".join(f"lessons/{number}" for number in range(1, 13))
+    assert f"Hint: Items so far: {listed} and 1 more." in said.err

@@ -86,6 +86,12 @@ def test_text_table_aligns_and_rules_its_head() -> None:
     assert lines[2:] == ["a         $1.00", "longer   $10.00"]
 
 
+def test_text_rules_are_no_wider_than_the_terminal() -> None:
+    shown = text.heading("PIPELINE RUNS", "a ═ b") + "\n" + "─" * 90
+    assert text.ruled(shown, 40) == f"{'═' * 40}\nPIPELINE RUNS\na ═ b\n{'═' * 40}\n{'─' * 40}"
+    assert text.ruled(shown, 200) == shown
+
+
 def test_text_table_leaves_ids_and_fractions_as_they_are() -> None:
     assert "007   2/4" in text.table(["Id", "Steps"], [["007", "2/4"]])
 
