@@ -27,8 +27,8 @@ from pipeline.settings import ASK_ABOVE_USD, OFFLINE, LessonsOptions, option_nam
 from pipeline.store.base import Claim, Store
 
 if TYPE_CHECKING:
-    from pipeline.engine.engine import Setup
     from pipeline.engine.events import Listener
+    from pipeline.engine.setup import Setup
     from pipeline.lessons.course import Course
     from pipeline.records.run import RunState
 

@@ -15,9 +15,9 @@ from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
 from pipeline.store.base import Account, Store
 
 if TYPE_CHECKING:
-    from pipeline.engine.engine import Setup
     from pipeline.engine.events import Emitter, Listener
     from pipeline.engine.result import RunResult as EngineResult
+    from pipeline.engine.setup import Setup
     from pipeline.llm.base import Model
     from pipeline.records.run import RunState
 
@@ -110,7 +110,7 @@ def store_note(url: str) -> str:
     from pipeline.store.network import network_note
 
     scheme, _, folder = url.partition(":")
-    return network_note(Path(folder).expanduser()) if scheme == "files" else ""
+    return network_note(Path(os.path.expanduser(folder))) if scheme == "files" else ""
 
 
 def model_name(asked: str | None) -> str:
@@ -155,7 +155,7 @@ def execution(options: LessonsOptions, recorded: Mapping[str, Any]) -> dict[str,
         "max_cost_usd": None if options.max_cost_usd is None else str(options.max_cost_usd),
         "concurrency": options.concurrency,
         "out": str(options.out_folder),
-        "prices": None if options.prices is None else str(options.prices.expanduser().absolute()),
+        "prices": None if options.prices is None else os.path.abspath(os.path.expanduser(options.prices)),
     }
     for name in _KEPT:
         if name in recorded and name not in options.given:
@@ -193,7 +193,7 @@ def set_up(start: Start, model_name: str, recorded: Mapping[str, Any], verb: str
 def unmodelled(start: Start, recorded: Mapping[str, Any], verb: str = "lessons") -> Setup:
     """A setup that can ask nobody and publish nothing: enough to look at a completed run."""
     from pipeline import __version__
-    from pipeline.engine.engine import Setup
+    from pipeline.engine.setup import Setup
 
     options = start.options
     return Setup(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pipeline.engine.sources import Sources
 from pipeline.engine.step import StepSpec
+from pipeline.graph.model import Graph
 from pipeline.records.kinds import Invalidated
 from pipeline.records.run import RunState
 from pipeline.records.statuses import COMPLETED
@@ -28,6 +30,22 @@ class Stale:
         changed = [path for path in self.steps if path not in missing]
         pairs: Sequence[tuple[str, list[str]]] = (("missing", missing), ("changed", changed))
         return [Invalidated(reason, paths=paths) for reason, paths in pairs if paths]
+
+
+def of_graph(pinned: Mapping[str, Any], graph: Graph) -> list[str]:
+    """How a graph differs in shape from the pinned one: sentences; versions are not shape."""
+    before, now = Graph.from_json(pinned), graph
+    said = [f"step {name} is new" for name in now.nodes if name not in before.nodes]
+    said += [f"step {name} is gone" for name in before.nodes if name not in now.nodes]
+    said += [
+        f"step {name} joins otherwise"
+        for name, node in now.nodes.items()
+        if name in before.nodes and before.nodes[name].join != node.join
+    ]
+    old, new = ({(edge.id, edge.when) for edge in each.edges} for each in (before, now))
+    said += [f"edge {name} is new" for name, _ in sorted(new - old, key=str)]
+    said += [f"edge {name} is gone" for name, _ in sorted(old - new, key=str)]
+    return said if said or before.start == now.start else [f"it starts at {now.start}"]
 
 
 def missing(state: RunState, steps: Mapping[str, StepSpec]) -> Stale:

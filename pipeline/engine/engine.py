@@ -4,91 +4,49 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import socket
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from pipeline.clock import Clock, iso
+from pipeline.clock import iso
 from pipeline.engine import changes
-from pipeline.engine.calls import Caller, Prices
-from pipeline.engine.contexts import Reducer
-from pipeline.engine.events import Emitter
+from pipeline.engine.calls import Caller
 from pipeline.engine.limits import Ceiling, CoolDown
 from pipeline.engine.loop import Loop, failed_runs
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.result import RunResult
-from pipeline.engine.retry import RetryPolicy
 from pipeline.engine.running import Running
+from pipeline.engine.setup import Definition, Setup, host, recorded
 from pipeline.engine.signals import run_with_signals
 from pipeline.engine.sources import Sources
-from pipeline.engine.step import StepSpec
 from pipeline.engine.stop import Stop
+from pipeline.engine.takeover import TakeOver
 from pipeline.engine.tasks import error_facts
 from pipeline.errors import (
     CheckpointCorrupt,
     GraphError,
-    NeedsConfirmation,
     Pause,
     PipelineError,
     PublishedFilesEdited,
     PublishError,
-    SettingsConflict,
     StepFailed,
     WriteFailed,
 )
-from pipeline.graph.model import Graph
-from pipeline.llm.base import Model, ModelInfo
 from pipeline.records.codec import Record, encode_fact
 from pipeline.records.documents import head_document
 from pipeline.records.fold import Builder, spent
-from pipeline.records.kinds import Gap, Invalidated, RunEnded, RunResumed, RunStarted
+from pipeline.records.kinds import RunEnded, RunStarted
 from pipeline.records.lines import encode_line
 from pipeline.records.run import RunState, Spend, StepRun, bare
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 from pipeline.records.values import canonical, digest
-from pipeline.store.base import Claim, Journal, Store
+from pipeline.store.base import Claim, Journal
 from pipeline.store.reading import records
 
-#: Deaths of one step with nothing recorded between them before a person is asked.
-_DEATHS = 3
 _FULL = "The disk is full: what was in flight is recorded, nothing more was started."
 _FREE_SPACE = "Free some space, then resume."
 _KEPT: Mapping[str, type[PipelineError]] = {cls.__name__: cls for cls in (PublishError, PublishedFilesEdited)}
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """What a pipeline is: its graph, the code of its nodes, how branches' context keys merge."""
-
-    name: str
-    graph: Graph
-    steps: Mapping[str, StepSpec]
-    reducers: Mapping[str, Reducer] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Setup:
-    """What an application gives a run."""
-
-    store: Store
-    clock: Clock
-    emit: Emitter
-    options: Mapping[str, Any] = field(default_factory=dict)
-    model: Model | None = None
-    info: ModelInfo | None = None
-    prices: Prices | None = None
-    services: Mapping[str, Any] = field(default_factory=dict)
-    policy: RetryPolicy = field(default_factory=RetryPolicy)
-    product: str = ""
-    #: The command that resumes a run, for people.
-    command: Callable[[str], str] = lambda run: f"./pipeline.sh lessons --resume {run}"
-    #: A person's yes to a question; None: nobody can be asked.
-    confirm: Callable[[str], bool] | None = None
-    yes: bool = False
 
 
 class Engine:
@@ -120,9 +78,9 @@ class Engine:
         setup = self._setup
         blobs = {name: canonical(value, name) for name, value in {**pins, "graph": self._graph_json()}.items()}
         fact = RunStarted(
-            self._definition.name, dict(params), dict(identity), _recorded(setup.options),
+            self._definition.name, dict(params), dict(identity), recorded(setup.options),
             pins={name: digest(data) for name, data in blobs.items()}, claim=claim.to_json() if claim else None,
-            host=_host(), product=setup.product,
+            host=host(), product=setup.product,
         )  # fmt: skip
         now = setup.clock.now()
         line = encode_line(1, iso(now), 1, encode_fact(fact))
@@ -155,10 +113,11 @@ class Engine:
             SettingsConflict: Finished work would be void and `accept` did not agree.
             NeedsConfirmation: It died three times in one step, or an outside effect is unknown.
         """
-        journal = self._setup.store.open(run_id)
+        setup = self._setup
+        journal = setup.store.open(run_id)
         try:
             builder = Builder(run_id)
-            for record in records(self._setup.store, run_id):
+            for record in records(setup.store, run_id):
                 builder.apply(record)
             recorder = self._recorder(journal, builder, owner=0)
             before = spent(builder.state)
@@ -166,12 +125,10 @@ class Engine:
                 recorder.leave()
                 journal.close()
                 return done
-            self._confirm_risks(builder.state)
-            self._take_over(recorder, journal, identity or {}, pins or {}, accept)
-            if missing:
-                recorder.append(
-                    Invalidated("missing", paths=list(missing), note="; ".join(missing.values())), sync=False
-                )
+            taking = TakeOver(self._definition, setup, recorder, journal)
+            taking.refuse_other_graph()
+            taking.confirm_risks()
+            taking.record(identity or {}, pins or {}, accept, missing or {})
         except BaseException:
             journal.close()
             raise
@@ -202,67 +159,6 @@ class Engine:
             return None
         missing = changes.missing(state, self._definition.steps)
         return None if missing else self._result(state, None, Spend(), 0.0, worked=False)
-
-    def _confirm_risks(self, state: RunState) -> None:
-        for run in state.steps.values():
-            if run.status != IN_PROGRESS or run.ended_seq:
-                continue
-            spec = self._definition.steps.get(run.node)
-            if run.deaths >= _DEATHS:
-                self._ask(f"Step {run.path} has died {run.deaths} times without recording anything. Try it again?")
-            if spec is not None and spec.effect in ("write", "external") and not spec.repeatable:
-                self._ask(
-                    f"Step {run.path} acts outside the run and was cut off; whether it acted is unknown. Repeat it?"
-                )
-
-    def _ask(self, question: str) -> None:
-        setup = self._setup
-        if setup.yes or (setup.confirm is not None and setup.confirm(question)):
-            return
-        raise NeedsConfirmation(question, hint="Look at the log first; --yes goes on.")
-
-    def _take_over(
-        self,
-        recorder: Recorder,
-        journal: Journal,
-        identity: Mapping[str, Any],
-        pins: Mapping[str, Any],
-        accept: Callable[[changes.Stale], bool] | None,
-    ) -> None:
-        """Record the new owner, what it changes, what was damaged, and what that voids."""
-        setup, state, steps = self._setup, recorder.state, self._definition.steps
-        hashes = {name: recorder.put_blob(canonical(value, name)) for name, value in pins.items()}
-        stale = self._stale(recorder, state, identity, hashes)
-        if stale and (accept is None or not accept(stale)):
-            shown = ", ".join(f"{path} ({why})" for path, why in stale.steps.items())
-            raise SettingsConflict(
-                f"Finished work of run {state.run_id} would have to be made again: {shown}.",
-                hint="Resume without the change, add --accept-changes, or start anew with --force.",
-                steps=dict(stale.steps),
-            )
-        fact = RunResumed(
-            _recorded(setup.options), host=_host(), identity=dict(identity) or None, pins=hashes or None,
-            product=setup.product,
-        )  # fmt: skip
-        for repair in journal.repairs:
-            first, last, size, kept, reason = repair
-            if not getattr(repair, "recorded", False):
-                recorder.append(Gap(first, last, size, kept, reason), sync=False)
-            setup.emit("note", text=_repaired(size, kept, reason))
-        recorder.owner = recorder.append(fact, sync=False)
-        for void in (*stale.facts(), *changes.missing(recorder.state, steps).facts()):
-            recorder.append(void, sync=False)
-
-    def _stale(
-        self, recorder: Recorder, state: RunState, identity: Mapping[str, Any], pins: Mapping[str, str]
-    ) -> changes.Stale:
-        """What the new values would void; the state is left as it was."""
-        kept = state.identity, state.pins
-        state.identity, state.pins = {**state.identity, **identity}, {**state.pins, **pins}
-        try:
-            return changes.stale(state, Sources(recorder, self._setup.store), self._definition.steps)
-        finally:
-            state.identity, state.pins = kept
 
     def _go(self, recorder: Recorder, journal: Journal, before: Spend) -> RunResult:
         """Run the loop in its own thread, then record how this owner leaves."""
@@ -379,17 +275,3 @@ class Engine:
             with contextlib.suppress(CheckpointCorrupt):
                 return dict(json.loads(self._setup.store.get_blob(state.run_id, run.outputs["$blob"])))
         return dict(run.outputs)
-
-
-def _repaired(size: int, kept: str, reason: str) -> str:
-    where = f" ({size:,} bytes kept in {kept})" if kept else ""
-    return f"The journal was repaired: {reason}{where}."
-
-
-def _host() -> dict[str, Any]:
-    return {"host": socket.gethostname(), "pid": os.getpid()}
-
-
-def _recorded(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Execution settings as recorded: JSON values only, no objects."""
-    return {key: value for key, value in options.items() if isinstance(value, (str, int, float, bool)) or value is None}

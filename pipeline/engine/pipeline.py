@@ -9,9 +9,10 @@ from pipeline.clock import Clock, SystemClock
 from pipeline.cost.prices import PriceBook
 from pipeline.engine import preflight
 from pipeline.engine.contexts import Reducer
-from pipeline.engine.engine import Definition, Engine, Setup
+from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter, Listener
 from pipeline.engine.result import RunResult
+from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.step import StepFunction, StepSpec, step
 from pipeline.graph.model import Edge, Graph, Node, chain
 from pipeline.graph.validate import validate

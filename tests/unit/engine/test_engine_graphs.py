@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import Outcome, StepContext, step
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, SettingsConflict
 from pipeline.llm.scripted import ScriptedModel
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load
@@ -107,3 +109,14 @@ def test_failure_edge_accepts_the_failure(store: MemoryStore) -> None:
     edges = [("a", "good"), ("a", "mend", "fail")]
     result = Pipeline("mend", steps, edges=edges).run(store=store)
     assert (result.status, ran) == ("completed", ["mend"])
+
+
+def test_resume_in_another_graph_is_refused_naming_what_changed(store: MemoryStore) -> None:
+    def stop(ctx: StepContext) -> Any:
+        ctx.stop("here")
+
+    first, second = step("a")(lambda ctx: {}), step("b")(stop)
+    run = Pipeline("shape", [first, second]).run(store=store).run_id
+    with pytest.raises(SettingsConflict, match="step c is new; edge b->c is new"):
+        Pipeline("shape", [first, second, step("c")(lambda ctx: {})]).resume(run, store=store)
+    assert Pipeline("shape", [first, step("b")(lambda ctx: {})]).resume(run, store=store).status == "completed"

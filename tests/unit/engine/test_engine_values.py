@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from pipeline.clock import SystemClock
-from pipeline.engine.engine import Engine, Setup
+from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.result import RunResult
+from pipeline.engine.setup import Setup
 from pipeline.engine.step import Outcome, StepContext, StepSpec, step
 from pipeline.errors import SettingsConflict
 from pipeline.store.memory import MemoryStore

@@ -10,9 +10,10 @@ import pytest
 
 from pipeline.clock import SystemClock
 from pipeline.cost.prices import PriceBook
-from pipeline.engine.engine import Engine, Setup
+from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
 from pipeline.engine.result import RunResult
+from pipeline.engine.setup import Setup
 from pipeline.errors import StepFailed
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.critique import CRITERIA

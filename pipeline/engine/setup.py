@@ -1,0 +1,60 @@
+"""What a pipeline is (Definition) and what an application gives a run of it (Setup)."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.clock import Clock
+from pipeline.engine.calls import Prices
+from pipeline.engine.contexts import Reducer
+from pipeline.engine.events import Emitter
+from pipeline.engine.retry import RetryPolicy
+from pipeline.engine.step import StepSpec
+from pipeline.graph.model import Graph
+from pipeline.llm.base import Model, ModelInfo
+from pipeline.store.base import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a pipeline is: its graph, the code of its nodes, how branches' context keys merge."""
+
+    name: str
+    graph: Graph
+    steps: Mapping[str, StepSpec]
+    reducers: Mapping[str, Reducer] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Setup:
+    """What an application gives a run."""
+
+    store: Store
+    clock: Clock
+    emit: Emitter
+    options: Mapping[str, Any] = field(default_factory=dict)
+    model: Model | None = None
+    info: ModelInfo | None = None
+    prices: Prices | None = None
+    services: Mapping[str, Any] = field(default_factory=dict)
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
+    product: str = ""
+    #: The command that resumes a run, for people.
+    command: Callable[[str], str] = lambda run: f"./pipeline.sh lessons --resume {run}"
+    #: A person's yes to a question; None: nobody can be asked.
+    confirm: Callable[[str], bool] | None = None
+    yes: bool = False
+
+
+def host() -> dict[str, Any]:
+    """Who owns a run: as recorded with run_started and run_resumed."""
+    return {"host": socket.gethostname(), "pid": os.getpid()}
+
+
+def recorded(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Execution settings as recorded: JSON values only, no objects."""
+    return {key: value for key, value in options.items() if isinstance(value, (str, int, float, bool)) or value is None}
