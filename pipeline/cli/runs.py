@@ -148,6 +148,8 @@ def hints(rows: list[Row], store: str | None) -> list[str]:
 def resume_command(row: Row, store: str | None) -> str:
     """The command that continues a run of the store that was named, or of the default one."""
     verb = "lessons" if row.pipeline in ("", "lessons") else "run FILE.py:NAME"
+    if row.command.startswith("./pipeline.sh run "):
+        verb = row.command.removeprefix("./pipeline.sh ").partition(" --resume ")[0]
     place = f" --store {shlex.quote(store)}" if store else ""
     return f"./pipeline.sh {verb} --resume {row.run_id}{place}"
 

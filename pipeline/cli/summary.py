@@ -43,6 +43,8 @@ class Row:
     next_step: str
     error: str
     owned: bool
+    #: The command to go on as the run's last owner gave it, "" if unknown.
+    command: str = ""
 
     @property
     def shown_status(self) -> str:
@@ -84,6 +86,7 @@ def row_of(head: Head) -> Row:
         next_step=_text(document, "next_step"),
         error=head.corrupt or _text(document, "error"),
         owned=head.owned,
+        command=_text(document, "resume_command"),
     )
 
 

@@ -135,6 +135,7 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
         "unpriced_calls": state.total.unpriced,
         "unbounded_calls": state.total.unbounded,
         "imported_cost": usd(reported) if state.reported else None,
+        "resume_command": state.command or None,
         "author": state.identity.get("author"),
         "claim": list(state.claim) if state.claim else None,
         "identity": dict(state.identity),

@@ -124,6 +124,7 @@ class Builder:
             return
         state = self.state
         state.status, state.detail = fact.status, fact.detail
+        state.command = fact.command or state.command
         if fact.error is not None or fact.status == COMPLETED:
             state.error = fact.error
 
@@ -170,9 +171,13 @@ class Builder:
     def _close_attempt(self, path: str, task: str | None, attempt: int) -> None:
         """The next attempt starts with an empty memo; what this one used is wasted."""
         state = self.state
-        state.attempts[path, task] = max(state.attempts.get((path, task), 1), attempt + 1)
+        current = state.attempts.get((path, task), 1)
+        state.attempts[path, task] = max(current, attempt + 1)
         state.memo.pop((path, task, attempt), None)
         self._spending.waste((path, task, attempt))
+        if attempt > current:
+            # The end of an earlier attempt was lost in a gap; it is closed all the same.
+            self._spending.waste_before((path, task, attempt))
 
     # Tasks
 

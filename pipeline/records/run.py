@@ -207,6 +207,8 @@ class RunState:
     status: str = PENDING
     detail: str | None = None
     error: Mapping[str, Any] | None = None
+    #: The command to go on, as the last owner gave it when it left; "" if none has.
+    command: str = ""
     started_at: str = ""
     updated_at: str = ""
     #: seq of the last record and owner mark of the present owner.

@@ -50,9 +50,13 @@ def test_docs_example_pays_once_for_each_postcard(cli: Cli, server: BillingServe
 
 
 def test_docs_example_that_asks_says_what_it_lacks_without_a_key(cli: Cli) -> None:
-    said = cli("run", f"{EXAMPLES / 'postcards.py'}:PIPELINE", "--param", TOWNS, "--quiet")
+    target = f"{EXAMPLES / 'postcards.py'}:PIPELINE"
+    said = cli("run", target, "--param", TOWNS, "--quiet")
     assert said.code == 6
     assert "This run has no model to ask" in said.err
+    # What is to be typed names the file wherever it is shown.
+    for shown in (said.err, cli("list").out, cli("status", "latest").out):
+        assert f"./pipeline.sh run {target} --resume 2" in shown
 
 
 def test_docs_example_goes_round_until_it_is_long_enough(cli: Cli) -> None:
