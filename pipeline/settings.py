@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -17,6 +18,8 @@ EFFORTS = ("low", "medium", "high", "xhigh", "max")
 UNTIL = ("seed", "sow", "lessons")
 MAX_LESSONS = 120
 DEFAULT_CEILING_USD = Decimal(50)
+#: More than anybody has; sums of what is below it stay exact.
+MOST_USD = Decimal(10) ** 12
 #: An expected cost above this is asked about on a terminal.
 ASK_ABOVE_USD = Decimal(1)
 
@@ -74,7 +77,7 @@ class LessonsOptions:
             _within("sample", self.sample, 1, MAX_LESSONS)
         _one_of("effort", self.effort, EFFORTS)
         _one_of("until", self.until, UNTIL)
-        if self.max_cost_usd is not None and not (self.max_cost_usd.is_finite() and self.max_cost_usd >= 0):
+        if self.max_cost_usd is not None and not _is_amount(self.max_cost_usd):
             raise ConfigError(f"--max-cost-usd is {self.max_cost_usd}; it is an amount of dollars, or none.")
         if self.force and self.resume:
             raise ConfigError("--force starts a new run and --resume continues one; give one of them.")
@@ -87,7 +90,7 @@ class LessonsOptions:
     @property
     def out_folder(self) -> Path:
         """The output folder, absolute; a relative one is the caller's."""
-        return (self.out or default_out()).expanduser().absolute()
+        return Path(os.path.expanduser(self.out or default_out())).absolute()
 
 
 def option_name(field: str) -> str:
@@ -112,9 +115,13 @@ def parse_usd(text: str, name: str = "--max-cost-usd") -> Decimal | None:
         amount = Decimal(text.strip().removeprefix("$"))
     except InvalidOperation:
         amount = Decimal("NaN")
-    if not amount.is_finite() or amount < 0:
+    if not _is_amount(amount):
         raise ConfigError(f"{name} is {text!r}; it is an amount of dollars such as 2.50, or none.")
     return amount
+
+
+def _is_amount(usd: Decimal) -> bool:
+    return usd.is_finite() and 0 <= usd <= MOST_USD
 
 
 def _within(field: str, value: int, low: int, high: int) -> None:

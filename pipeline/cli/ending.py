@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pipeline.cli.errors import EXIT_CODES, exit_code_of, hush_stdout, three_lines
+from pipeline.cli.errors import EXIT_CODES, exit_code_of, three_lines
 from pipeline.cli.progress.watch import asker, display
+from pipeline.cli.streams import quietly
 from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, warn
 from pipeline.engine.events import Listener
 from pipeline.errors import PipelineError, StoreError
@@ -44,15 +44,6 @@ def watched(options: LessonsOptions, start: Callable[[Listener, Ask | None], Run
 def _tell_error(error: PipelineError) -> None:
     """The error as the last object of `--json`."""
     quietly(lambda: say_json({"type": "error", "error": error_json(error), "exit_code": error.exit_code}))
-
-
-def quietly(write: Callable[[], None]) -> None:
-    """Write to stdout; where nobody reads it any more, the exit code is still the run's."""
-    try:
-        write()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        hush_stdout()
 
 
 def result_code(result: RunResult) -> int:

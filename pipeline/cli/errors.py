@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -77,14 +76,3 @@ def keep_details(error: BaseException) -> str:
     except OSError as problem:
         return f"could not be written ({problem.strerror})"
     return path
-
-
-def hush_stdout() -> None:
-    """Nobody reads stdout any more: what is still buffered goes nowhere, without a complaint at exit."""
-    devnull = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(devnull, sys.stdout.fileno())
-    except (OSError, ValueError):
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    finally:
-        os.close(devnull)

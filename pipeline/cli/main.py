@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from pipeline import environment
 from pipeline.cli import errors
+from pipeline.cli.streams import fill_closed_streams, is_of_stdout, stdout_refused
 from pipeline.cli.text import warn
 from pipeline.errors import RunInterrupted
 
@@ -100,6 +101,7 @@ def _help(ctx: click.Context, command: str | None) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; its exit code."""
+    fill_closed_streams()
     load_env_file()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -108,9 +110,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
         return code
-    except BrokenPipeError:
-        errors.hush_stdout()
-        return 0
+    except OSError as error:
+        return stdout_refused(error) if is_of_stdout(error) else errors.report(error)
     except (Exception, KeyboardInterrupt, RunInterrupted) as error:
         return errors.report(error)
 

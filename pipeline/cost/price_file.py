@@ -49,6 +49,9 @@ class _Entry:
     long_above: int | None
     long_factor: Decimal
 
+#: No price is higher; sums of what is below it stay exact.
+_MOST = 10**9
+
 
 class PriceFile:
     """The prices of one file."""
@@ -144,8 +147,8 @@ class PriceFile:
             number = Decimal(value)
         except InvalidOperation:
             raise self._wrong(key, f"is {value!r}; it must be a price in USD") from None
-        if not number.is_finite() or number < 0:
-            raise self._wrong(key, f"is {value}; it must be 0 or more")
+        if not number.is_finite() or not 0 <= number <= _MOST:
+            raise self._wrong(key, f"is {value}; it must be 0 to {_MOST:,}")
         return number
 
     def _wrong(self, key: str, problem: str) -> InvalidValue:
@@ -158,5 +161,5 @@ def _parse(path: Path, data: bytes) -> Any:
         if path.suffix.lower() == ".toml":
             return tomllib.loads(text, parse_float=Decimal)
         return json.loads(text, parse_float=Decimal, parse_constant=str)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidValue(f"The price file {path.name} is not valid: {error}.", file=path.name) from None

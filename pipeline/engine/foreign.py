@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -17,7 +18,7 @@ def load_pipeline(target: str) -> Pipeline:
         ConfigError: No such file, it cannot be imported, or NAME is no Pipeline.
     """
     text, colon, name = target.rpartition(":")
-    path = Path(text).expanduser().absolute()
+    path = Path(os.path.expanduser(text)).absolute()
     if not colon or not name.isidentifier():
         raise ConfigError(
             f"{target!r} is not FILE.py:NAME.", hint="For example: ./pipeline.sh run my_pipeline.py:PIPELINE"

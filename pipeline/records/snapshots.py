@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.records.kinds import Snapshot
@@ -15,24 +15,64 @@ _PATH = re.compile(r"[^#/]+#[0-9]{1,9}(/[^#/]+#[0-9]{1,9})*")
 _STATUSES = {PENDING, IN_PROGRESS, COMPLETED, FAILED}
 
 
+#: Fields of a document, and of a step in it, that are text or missing; and those that are amounts or missing.
+_TEXTS = (
+    "run_id", "pipeline", "subject", "level", "course_id", "status", "status_detail", "started_at", "updated_at",
+    "last_completed_step", "next_step", "error",
+)  # fmt: skip
+_AMOUNTS = ("total_cost_usd", "total_tokens", "possibly_spent_usd", "unpriced_calls", "unbounded_calls")
+_STEP_TEXTS = ("step", "path", "status", "started_at", "completed_at", "outcome", "error")
+_METRICS = ("cost_usd", "input_tokens", "output_tokens")
+_OBJECTS = ("outputs", "metrics", "artifacts", "context")
+_MOST = 10**15
+
+
 def document_shape(document: Any) -> str:
     """Why a document cannot be taken for a run's state; "" if it can."""
     if not isinstance(document, Mapping):
         return "it is no JSON object"
+    if not {"completed_steps", "status", "pipeline"} & set(document):
+        return "it has neither status nor pipeline nor completed_steps"
     steps = document.get("completed_steps", [])
     if not isinstance(steps, list):
         return "completed_steps is no list"
-    for number, step in enumerate(steps, 1):
-        if not isinstance(step, Mapping) or not isinstance(step.get("step"), str) or not step["step"]:
-            return f"step {number} in completed_steps has no name"
-        if not _PATH.fullmatch(str(step.get("path") or "a#1")):
-            return f"the path of step {step['step']} is not a node and its visit"
-        if not isinstance(step.get("outputs") or {}, Mapping):
-            return f"the outputs of step {step['step']} are no object"
-        if not isinstance(step.get("duration_seconds") or 0, (int, float)):
-            return f"the duration of step {step['step']} is no number"
-    if not {"completed_steps", "status", "pipeline"} & set(document):
-        return "it has neither status nor pipeline nor completed_steps"
+    if problem := _misfit(document, _TEXTS, _AMOUNTS, ()):
+        return problem
+    nodes = document.get("nodes") or []
+    if not isinstance(nodes, list) or not all(isinstance(node, str) for node in nodes):
+        return "nodes is no list of names"
+    current = document.get("current_step")
+    for step, place in [(step, f"step {number} in completed_steps") for number, step in enumerate(steps, 1)] + (
+        [(current, "current_step")] if isinstance(current, Mapping) else []
+    ):
+        if problem := _step_shape(step):
+            return f"{place} {problem}"
+    return ""
+
+
+def _step_shape(step: Any) -> str:
+    if not isinstance(step, Mapping) or not isinstance(step.get("step"), str) or not step["step"]:
+        return "has no name"
+    if not _PATH.fullmatch(str(step.get("path") or full(step["step"]))):
+        return f"({step['step']}) is at no node and visit"
+    problem = _misfit(step, _STEP_TEXTS, ("duration_seconds",), _OBJECTS)
+    problem = problem or _misfit(step.get("metrics") or {}, (), _METRICS, ())
+    if not problem and not all(isinstance(blob, str) for blob in (step.get("artifacts") or {}).values()):
+        problem = "artifacts are no hashes"
+    return f"({step['step']}): {problem}" if problem else ""
+
+
+def _misfit(found: Mapping[str, Any], texts: Sequence[str], amounts: Sequence[str], objects: Sequence[str]) -> str:
+    for name in texts:
+        if not isinstance(found.get(name), str | None):
+            return f"{name} is no text"
+    for name in amounts:
+        value = found.get(name) or 0
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST:
+            return f"{name} is no number that it can be"
+    for name in objects:
+        if not isinstance(found.get(name) or {}, Mapping):
+            return f"{name} is no object"
     return ""
 
 

@@ -102,6 +102,11 @@ class Spending:
             self._take(key, used)
             self._put(self._wasted(key), used)
 
+    def waste_before(self, slot: Slot) -> None:
+        """Earlier attempts of the same work were for nothing too."""
+        for other in [other for other in self._paid if other[:2] == slot[:2] and other[2] < slot[2]]:
+            self.waste(other)
+
     def _put(self, key: SpendKey, amount: Spend) -> None:
         spend = self._state.spend
         bucket = spend.get(key)

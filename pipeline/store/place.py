@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,7 +21,8 @@ def folder_of(url: str) -> Path | None:
     if scheme == "memory" and colon:
         return None
     if scheme == "files" and rest:
-        return Path(rest).expanduser().absolute()
+        # Not Path.expanduser: it raises where the home of a user is not known.
+        return Path(os.path.expanduser(rest)).absolute()
     # Never echo what may be a password.
     shown = f"{urlsplit(url).scheme}:…" if "://" in url else url
     raise ConfigError(f"--store is {shown!r}, which names no store.", hint=_HINT)

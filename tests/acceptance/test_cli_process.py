@@ -151,3 +151,37 @@ def test_looking_loads_no_yaml_and_no_databases(tmp_path: Path, arguments: list[
     assert (
         loaded & {"yaml", "sqlalchemy", "sqlite3", "pydantic", "anthropic", "genai_prices", "rich", "tenacity"} == set()
     )
+
+
+COURSE = ("lessons", "--subject", "mathematics", "--level", "national_5", "--lessons", "1", "--store", "files:runs")
+
+
+def through_shell(redirection: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The program with its streams as a shell's redirection leaves them."""
+    command = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-P", "-m", "pipeline", *arguments]
+    return subprocess.run(command, cwd=cwd, env=surroundings(), capture_output=True, encoding="utf-8", check=False)
+
+
+@pytest.mark.parametrize("redirection", ["<&- >&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full"])
+def test_run_is_made_whatever_the_streams_are(tmp_path: Path, redirection: str) -> None:
+    said = through_shell(redirection, *COURSE, "--out", "out", cwd=tmp_path)
+    assert said.returncode == 0, said.stderr
+    assert "unexpected" not in said.stderr
+    assert (tmp_path / "out" / "course_c84775-draft" / "index.html").is_file()
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("list", "--json"), ("subjects",), ("--help",), ("list", "--help")])
+@pytest.mark.parametrize(("redirection", "code"), [(">&-", 0), (">/dev/full", 1)])
+def test_command_that_only_writes_says_where_it_cannot(
+    tmp_path: Path, arguments: tuple[str, ...], redirection: str, code: int
+) -> None:
+    completed_run(tmp_path / "runs")
+    store = ("--store", "files:runs") if arguments[-1] != "--help" and arguments[0] == "list" else ()
+    said = through_shell(redirection, *arguments, *store, cwd=tmp_path)
+    assert said.returncode == code, said.stderr
+    assert said.stderr == ("Error: stdout cannot be written: No space left on device.\n" if code else "")
+
+
+def test_home_of_nobody_is_a_folder_name(tmp_path: Path) -> None:
+    said = pipeline("list", "--store", "files:~nobody-of-that-name/x", cwd=tmp_path)
+    assert (said.returncode, said.stderr) == (0, "")

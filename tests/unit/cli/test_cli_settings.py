@@ -39,6 +39,7 @@ def test_settings_defaults_are_those_that_are_documented() -> None:
         ({"until": "publish"}, "--until is 'publish'"),
         ({"max_cost_usd": Decimal(-1)}, "--max-cost-usd is -1"),
         ({"max_cost_usd": Decimal("NaN")}, "--max-cost-usd is NaN"),
+        ({"max_cost_usd": Decimal("1e400")}, r"--max-cost-usd is 1E\+400"),
         ({"force": True, "resume": "latest"}, "--force starts a new run"),
     ],
 )

@@ -17,6 +17,7 @@ from pipeline.records.fold import fold, spent
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled, RunStarted, StepStarted, TaskCompleted
 from pipeline.records.lines import LineDamaged, encode_line
 from pipeline.records.run import RunState
+from pipeline.records.snapshots import document_shape
 from pipeline.records.values import encode_value
 from tests.tape import AT
 
@@ -91,10 +92,52 @@ def test_charge_that_makes_no_sense_is_unpriced(charge: dict[str, Any]) -> None:
 
 
 def test_call_whose_end_makes_no_sense_stays_open_at_its_worst_case() -> None:
-    state = state_of(*BODIES[:3], {**BODIES[3], "usable": "perhaps"})
+    state = state_of(*BODIES[:3], {"usable": "perhaps", **BODIES[3]})
     assert spent(state).high == Decimal("0.5")
     assert [gap["reason"] for gap in state.gaps] == ["a call_ended that makes no sense"]
 
 
 def test_worst_case_that_makes_no_sense_is_no_bound() -> None:
     assert spent(state_of(*BODIES[:2], {**BODIES[2], "worst": "NaN"})).unbounded == 1
+
+
+def test_attempt_whose_end_is_lost_is_wasted_when_a_later_one_is_closed() -> None:
+    later = {**BODIES[6], "path": "a#1", "attempt": 2}
+    state = state_of(*BODIES[:4], later)
+    assert [(key.outcome, spend.usd) for key, spend in state.spend.items()] == [("wasted", Decimal("0.25"))]
+
+
+DOCUMENT = {
+    "status": "in_progress", "started_at": "2026-01-09T14:30:22Z", "total_cost_usd": 1.85, "nodes": ["seed", "sow"],
+    "current_step": {"step": "sow", "metrics": {"cost_usd": 0.5}},
+    "completed_steps": [{"step": "seed", "duration_seconds": 3, "artifacts": {"a": "h"}, "metrics": {"cost_usd": 1}}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("place", "junk", "named"),
+    [
+        (("started_at",), 5, "started_at is no text"),
+        (("total_cost_usd",), "much", "total_cost_usd"),
+        (("total_cost_usd",), -1, "total_cost_usd"),
+        (("total_cost_usd",), 10**400, "total_cost_usd"),
+        (("unpriced_calls",), [1], "unpriced_calls"),
+        (("nodes",), [3], "nodes"),
+        (("completed_steps",), {"a": 1}, "completed_steps"),
+        (("completed_steps", 0), "seed", "step 1 in completed_steps has no name"),
+        (("completed_steps", 0, "step"), "#", "at no node"),
+        (("completed_steps", 0, "duration_seconds"), 10**400, "duration_seconds"),
+        (("completed_steps", 0, "metrics"), 4, "metrics"),
+        (("completed_steps", 0, "metrics", "cost_usd"), "x", "cost_usd"),
+        (("completed_steps", 0, "artifacts", "a"), None, "artifacts"),
+        (("current_step", "metrics"), "x", "current_step"),
+    ],
+)
+def test_document_of_the_wrong_shape_is_refused_naming_the_field(place: Any, junk: Any, named: str) -> None:
+    document: Any = copy.deepcopy(DOCUMENT)
+    assert document_shape(document) == ""
+    inner = document
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = junk
+    assert named in document_shape(document)
