@@ -119,6 +119,7 @@ def test_worst_case_uses_the_file(tmp_path: Path) -> None:
         (entry(input=None), "models.claude-sonnet-5-5.input"),
         (entry(input=True), "models.claude-sonnet-5-5.input"),
         (entry(input="NaN"), "models.claude-sonnet-5-5.input"),
+        (entry(input="1e400"), "models.claude-sonnet-5-5.input"),
         (entry(input=float("inf")), "models.claude-sonnet-5-5.input"),
         (entry(imput=3), "models.claude-sonnet-5-5.imput"),
         (entry(long_context=5), "models.claude-sonnet-5-5.long_context"),
@@ -134,7 +135,7 @@ def test_wrong_file_is_refused_naming_file_and_key(tmp_path: Path, text: str, ke
     assert caught.value.data["key"] == key
 
 
-@pytest.mark.parametrize(("name", "text"), [("a.json", "{"), ("a.toml", "= 3"), ("b.json", "\x00")])
+@pytest.mark.parametrize(("name", "text"), [("a.json", "{"), ("a.toml", "= 3"), ("b.json", "\x00"), ("c.json", "[" * 99_999)])
 def test_file_that_is_no_json_or_toml_is_refused_by_name(tmp_path: Path, name: str, text: str) -> None:
     with pytest.raises(InvalidValue, match=name):
         book(tmp_path, text, name)
