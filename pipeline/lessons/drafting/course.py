@@ -13,6 +13,8 @@ from typing import Any
 
 from pipeline.lessons.stray import stray_talk
 
+#: Characters that a lesson's title may have.
+TITLE_ROOM = 78
 _BLANKS = re.compile(r"\s+")
 _UNWANTED = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\\$`<>]")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.lessons.drafting.bench import CHECK, EXIT, Bench
 from pipeline.lessons.drafting.choice import Draw
-from pipeline.lessons.drafting.course import printable
+from pipeline.lessons.drafting.course import TITLE_ROOM, printable
 from pipeline.lessons.drafting.parts import Json
 from pipeline.lessons.drafting.topics import Part
 
@@ -219,7 +219,7 @@ def _keywords(parts: Sequence[Part]) -> list[Json]:
 
 def lesson_title(label: str) -> str:
     """Return a title of 30 to 80 characters from the entry's label."""
-    plain = printable(_NOT_IN_TITLES.sub(" ", label.replace("&", "and")), 78)
+    plain = printable(_NOT_IN_TITLES.sub(" ", label.replace("&", "and")), TITLE_ROOM)
     plain = plain[:1].upper() + plain[1:]
     return plain if len(plain) >= 30 else f"{plain}: main ideas and how to use them"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.lessons.course import Course
-from pipeline.lessons.drafting.course import Outcome, outcomes, printable
+from pipeline.lessons.drafting.course import TITLE_ROOM, Outcome, outcomes, printable
 from pipeline.lessons.drafting.parts import Json
 from pipeline.lessons.plan import make_plan
 
@@ -33,7 +33,8 @@ def _parted(entries: list[Json]) -> list[Json]:
         label = entry["label"]
         so_far[label] += 1
         if uses[label] > 1:
-            entry["label"] = f"{printable(label, 66)}, part {so_far[label]}"
+            part = f" ({so_far[label]})"
+            entry["label"] = printable(label, TITLE_ROOM - len(part)) + part
     return entries
 
 
