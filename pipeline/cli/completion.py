@@ -19,7 +19,10 @@ _pipeline_complete() {
     while IFS= read -r line; do
         case "$line" in
             plain,*) COMPREPLY[${#COMPREPLY[@]}]="${line#plain,}" ;;
-            dir,*|file,*) COMPREPLY=( $(compgen -f -- "${COMP_WORDS[COMP_CWORD]}") ) ;;
+            dir,*|file,*)
+                # A folder is followed by a slash, not by a blank; bash 3.2 does not know how to ask for it.
+                compopt -o filenames 2>/dev/null
+                COMPREPLY=( $(compgen -f -- "${COMP_WORDS[COMP_CWORD]}") ) ;;
         esac
     done < <(env COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD="$COMP_CWORD" @VARIABLE@=bash_complete @PROGRAM@)
 }

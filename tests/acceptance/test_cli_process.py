@@ -40,6 +40,12 @@ def test_exit_code_is_the_commands(tmp_path: Path, arguments: list[str], code: i
     assert bool(said.stdout) == (code == 0)
 
 
+def test_command_that_is_mistyped_is_told_its_name(tmp_path: Path) -> None:
+    assert "No such command 'lesson'. Did you mean lessons?" in pipeline("lesson", cwd=tmp_path).stderr
+    assert "No such command 'xyz'." in pipeline("xyz", cwd=tmp_path).stderr
+    assert pipeline("help", cwd=tmp_path).returncode == 0
+
+
 def test_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
     completed_run(tmp_path / "runs")
     command = [sys.executable, "-P", "-m", "pipeline", "list", "--store", f"files:{tmp_path}/runs"]
@@ -105,6 +111,12 @@ def test_completion_knows_commands_options_statuses_and_runs(tmp_path: Path) -> 
     assert complete(tmp_path, "pipeline.sh lessons --level nat", 3) == ["national_3", "national_4", "national_5"]
     assert complete(tmp_path, "pipeline.sh show latest le", 3) == ["lessons"]
     assert complete(tmp_path, "pipeline.sh run my/ex", 2) == ["my/ex"]
+
+
+def test_completion_in_bash_follows_a_folder_with_a_slash(tmp_path: Path) -> None:
+    script = pipeline("completion", "bash", cwd=tmp_path).stdout
+    files = script.partition("file,*)")[2].partition(";;")[0]
+    assert files.index("compopt -o filenames") < files.index("compgen -f")
 
 
 def test_completion_of_an_unreadable_store_is_silent(tmp_path: Path) -> None:
