@@ -48,6 +48,17 @@ class Scope:
     used: set[str] = field(default_factory=set)
     #: Set once a reply of this scope is recorded (used to warm a shared prompt prefix).
     answered: threading.Event | None = None
+    #: What stopped this body, once something did.
+    paused: Pause | None = None
+
+    def leave_if_paused(self) -> None:
+        """A body that swallowed its pause has no end: what it made without an answer is nothing to keep.
+
+        Raises:
+            Pause: It was paused.
+        """
+        if self.paused is not None:
+            raise self.paused
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from pipeline.engine.result import RunResult
 from pipeline.engine.running import Running
 from pipeline.engine.setup import Definition, Setup, host, recorded
 from pipeline.engine.signals import run_with_signals
-from pipeline.engine.sources import Sources
+from pipeline.engine.sources import Sources, fresh
 from pipeline.engine.stop import Stop
 from pipeline.engine.takeover import TakeOver
 from pipeline.engine.tasks import error_facts
@@ -78,7 +78,8 @@ class Engine:
         setup = self._setup
         blobs = {name: canonical(value, name) for name, value in {**pins, "graph": self._graph_json()}.items()}
         fact = RunStarted(
-            self._definition.name, dict(params), dict(identity), recorded(setup.options),
+            self._definition.name, fresh(dict(params), "params"), fresh(dict(identity), "settings"),
+            recorded(setup.options),
             pins={name: digest(data) for name, data in blobs.items()}, claim=claim.to_json() if claim else None,
             host=host(), product=setup.product,
         )  # fmt: skip

@@ -130,7 +130,11 @@ class Loop:
         context = StepContext(running, scope, seen)
         try:
             made = self._make(spec, context)
-        except Exception as error:
+            scope.leave_if_paused()
+        except KeyboardInterrupt:
+            raise Pause("interrupted", PipelineError(f"Interrupted (in step {spec.name}).")) from None
+        except (Exception, SystemExit) as error:
+            scope.leave_if_paused()
             self._failed(activation, attempt, error, running.clock.monotonic() - begun)
             return
         self._completed(activation, scope, context, made, running.clock.monotonic() - begun)
@@ -189,7 +193,7 @@ class Loop:
         if from_here:
             self._running.stop.request("stopped_as_asked", _asked(node))
 
-    def _failed(self, activation: Activation, attempt: int, error: Exception, seconds: float) -> None:
+    def _failed(self, activation: Activation, attempt: int, error: BaseException, seconds: float) -> None:
         facts = error_facts(error)
         cause = "provider" if isinstance(error, ModelError) and error.retryable else "content"
         edges = [edge.id for edge in choose(self._graph, activation.node, FAIL)]

@@ -12,7 +12,7 @@ from pipeline.records.codec import decode_line
 from pipeline.records.kinds import TaskCompleted
 from pipeline.records.run import RunState, StepRun
 from pipeline.records.statuses import COMPLETED
-from pipeline.records.values import value_hash
+from pipeline.records.values import decode_value, encode_value, value_hash
 from pipeline.store.base import Store
 
 _MISSING = "missing"
@@ -83,7 +83,7 @@ class Sources:
             if blob is None:
                 raise ConfigError(f"This run is not pinned to {name!r}.")
             self._pins[name] = self.values.blob(blob)
-        return self._pins[name]
+        return fresh(self._pins[name])
 
     def artifact(self, name: str) -> str:
         """The hash of the newest artifact of that name.
@@ -148,6 +148,11 @@ class Sources:
         return result
 
 
+def fresh(value: Any, where: str = "value") -> Any:
+    """A copy of a JSON value: what a body does to it, no other body and no later process would know of."""
+    return decode_value(encode_value(value, where)) if isinstance(value, (dict, list, tuple)) else value
+
+
 class Tracked(Mapping[str, Any]):
     """A mapping that notes the hash of each value read from it (also that a key was missing)."""
 
@@ -165,7 +170,7 @@ class Tracked(Mapping[str, Any]):
             raise
         if name not in self._reads:
             self._reads[name] = value_hash(value)[:_HASH_CHARS]
-        return value
+        return fresh(value)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._data)

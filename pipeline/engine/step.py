@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -131,7 +132,8 @@ class StepContext:
                 "This run has no model to ask: ANTHROPIC_API_KEY is not set, and no model was given.",
                 hint="Set ANTHROPIC_API_KEY, or pass model=… to run().",
             )
-        return self._running.caller.ask(self._scope, request)
+        with self._leaving():
+            return self._running.caller.ask(self._scope, request)
 
     def task(
         self,
@@ -156,7 +158,8 @@ class StepContext:
         work = tasks.Work(
             key, [item], body, [key], self._child, version, effect=effect, repeatable=repeatable, single=True
         )
-        return tasks.run(self._running, self._scope, self._seen, work)[0]
+        with self._leaving():
+            return tasks.run(self._running, self._scope, self._seen, work)[0]
 
     def map(
         self,
@@ -182,7 +185,8 @@ class StepContext:
         """
         work = tasks.Work(name, list(items), body, [], self._child, version, warm=warm, skip_failed=skip_failed)
         work.keys.extend(str(key(item)) for item in work.items)
-        return tasks.run(self._running, self._scope, self._seen, work)
+        with self._leaving():
+            return tasks.run(self._running, self._scope, self._seen, work)
 
     def note(self, text: str) -> None:
         """Tell the person something; not recorded."""
@@ -196,7 +200,17 @@ class StepContext:
         """
         cause = PipelineError(message)
         self._running.stop.request("stopped_as_asked", cause)
-        raise Pause("stopped_as_asked", cause)
+        with self._leaving():
+            raise Pause("stopped_as_asked", cause)
+
+    @contextmanager
+    def _leaving(self) -> Iterator[None]:
+        """Keeps a pause for the engine, which a body may swallow."""
+        try:
+            yield
+        except Pause as pause:
+            self._scope.paused = self._scope.paused or pause
+            raise
 
     def _child(self, scope: Scope) -> StepContext:
         return StepContext(self._running, scope, self._seen)

@@ -12,11 +12,14 @@ from pipeline.engine.calls import Scope
 from pipeline.engine.running import Running
 from pipeline.errors import ConfigError, ModelError, NeedsConfirmation, Pause, PipelineError, StepFailed
 from pipeline.records.kinds import Invalidated, TaskCompleted, TaskFailed, TaskStarted
+from pipeline.records.redaction import without_keys
 from pipeline.records.run import TaskRun
 from pipeline.records.statuses import FAILED
 from pipeline.records.values import canonical, digest, encode_value
 
 _HASH_CHARS = 16
+#: Longest error message kept; a page of it says as much as a book.
+_MOST_TEXT = 4000
 _UNSAFE = frozenset({"write", "external"})
 
 
@@ -269,8 +272,10 @@ class _Pool:
         self._declare(scope)
         try:
             value = work.body(work.context(scope), json.loads(encode_value(item, f"{task} item")))
+            scope.leave_if_paused()
             text = recorder.fit_text(value, f"{task} value")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
+            scope.leave_if_paused()
             self._failed(scope, index, error)
             return
         fact = TaskCompleted(
@@ -295,7 +300,7 @@ class _Pool:
             raise Pause("failed", _unknown_end(f"Task {task!r}"))
         self._running.recorder.append(TaskStarted(scope.path, task, scope.attempt, work.effect))
 
-    def _failed(self, scope: Scope, index: int, error: Exception) -> None:
+    def _failed(self, scope: Scope, index: int, error: BaseException) -> None:
         assert scope.task is not None
         facts = error_facts(error)
         cause = "provider" if isinstance(error, ModelError) and error.retryable else "content"
@@ -314,9 +319,18 @@ def _unknown_end(what: str) -> NeedsConfirmation:
 
 
 def error_facts(error: BaseException) -> dict[str, Any]:
-    """An error as recorded: type, message and hint."""
+    """An error as recorded: type, message and hint; never a key, never without end."""
+    kind = type(error).__name__
     if isinstance(error, PipelineError):
-        facts = {"type": type(error).__name__, "message": error.message}
+        facts = {"type": kind, "message": _recordable(error.message)}
         return facts | ({"hint": error.hint} if error.hint else {})
-    kind, text = type(error).__name__, str(error)
-    return {"type": kind, "message": f"{kind}: {text}" if text else kind}
+    try:
+        text = str(error)
+    except Exception as problem:
+        text = f"(its text cannot be made: {type(problem).__name__})"
+    return {"type": kind, "message": _recordable(f"{kind}: {text}" if text else kind)}
+
+
+def _recordable(text: str) -> str:
+    text = without_keys(text[: 2 * _MOST_TEXT])
+    return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 1] + "…"

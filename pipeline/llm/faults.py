@@ -15,6 +15,7 @@ from typing import Any
 from pipeline.clock import SystemClock
 from pipeline.errors import ModelError, ModelRejected, ModelUnavailable, SpendLimit
 from pipeline.llm.base import Reply
+from pipeline.records.redaction import without_keys
 
 #: Longest wait a provider can ask for (seconds); a larger figure is a mistake or an attack, not a plan.
 LONGEST_WAIT = 86_400.0
@@ -43,25 +44,13 @@ _NEVER_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "Proxy
 #: Errors of our own side: the request is wrong, sending it again is too.
 _OUR_FAULT = frozenset({"UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "UnicodeEncodeError", "ValueError"})
 
-_SECRETS = (
-    (re.compile(r"\bsk-[\w\-]{6,}"), "[key]"),
-    (re.compile(r"(?i)\bbearer\s+[^\s\"',;]+"), "Bearer [key]"),
-    (
-        re.compile(r"(?i)((?:x-)?api[-_ ]?key|authorization|(?:auth|access)[-_ ]token)(\W{1,4})[^\s\"',;]{6,}"),
-        r"\1\2[key]",
-    ),
-    (re.compile(r"://[^/@\s]+@"), "://"),
-)
-
 
 def redact(text: str, secrets: Iterable[str | None] = ()) -> str:
     """The text on one line without anything that looks like a credential, or is one of `secrets`."""
     for secret in secrets:
         if secret:
             text = text.replace(secret, "[key]")
-    for pattern, shown in _SECRETS:
-        text = pattern.sub(shown, text)
-    text = " ".join(text.split())
+    text = " ".join(without_keys(text).split())
     return text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 1] + "…"
 
 

@@ -1,0 +1,22 @@
+"""What never goes into a record or onto a screen: texts that look like credentials."""
+
+from __future__ import annotations
+
+import re
+
+_SECRETS = (
+    (re.compile(r"\bsk-[\w\-]{6,}"), "[key]"),
+    (re.compile(r"(?i)\bbearer\s+[^\s\"',;]+"), "Bearer [key]"),
+    (
+        re.compile(r"(?i)((?:x-)?api[-_ ]?key|authorization|(?:auth|access)[-_ ]token)(\W{1,4})[^\s\"',;]{6,}"),
+        r"\1\2[key]",
+    ),
+    (re.compile(r"://[^/@\s]+@"), "://"),
+)
+
+
+def without_keys(text: str) -> str:
+    """The text with everything that looks like a credential replaced."""
+    for pattern, shown in _SECRETS:
+        text = pattern.sub(shown, text)
+    return text
