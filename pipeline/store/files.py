@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -195,7 +196,10 @@ def _read(path: Path, run: str, after: int) -> Iterator[bytes]:
     except OSError as error:
         raise StoreError(f"The journal of run {run} cannot be read: {error.strerror}.", run=run) from error
     try:
-        start = place(fd, os.fstat(fd).st_size, after) if after else 0
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            raise StoreError(f"The journal of run {run} is no file.", run=run)
+        start = place(fd, info.st_size, after) if after else 0
         yield from lines(fd, start, after)
     finally:
         os.close(fd)

@@ -350,3 +350,13 @@ def test_whole_line_that_is_no_record_is_a_gap_too(store: FileStore, odd: bytes,
     if not last:
         journal.append(3, [line(3, StepStarted("a#1"))])
     assert [(gap["first"], gap["last"]) for gap in load(store, run).gaps] == [(2, 2)]
+
+
+def test_journal_that_is_a_folder_is_a_store_error(store: FileStore) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    journal.close()
+    (store.root / run / "journal.jsonl").unlink()
+    (store.root / run / "journal.jsonl").mkdir()
+    for use in (lambda: list(store.read(run)), lambda: store.open(run)):
+        with pytest.raises(StoreError):
+            use()
