@@ -11,6 +11,9 @@ WEB_SEARCH = "web_search"
 #: Tool requests that cost nothing beyond their tokens.
 _FREE_TOOLS = frozenset({"web_fetch_requests"})
 
+#: No single reply bills more of anything.
+_MOST = 10**12
+
 
 class UsageUnreadable(ValueError):
     """The usage object does not say how many tokens were billed."""
@@ -43,7 +46,7 @@ def billed(usage: Mapping[str, Any], tier: str | None = None) -> Billed:
         tier: The tier where it is known otherwise (a batch); None: as the usage says.
 
     Raises:
-        UsageUnreadable: Input or output tokens are missing, or a figure is no whole number ≥ 0.
+        UsageUnreadable: Input or output tokens are missing, or a figure is no whole number that it can be.
     """
     if "input_tokens" not in usage or "output_tokens" not in usage:
         raise UsageUnreadable("the reply's usage has no input_tokens or output_tokens")
@@ -91,6 +94,6 @@ def _count(usage: Mapping[str, Any], name: str) -> int:
     value = usage.get(name)
     if value is None:
         return 0
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST:
         raise UsageUnreadable(f"the reply's usage says {name} = {value!r}")
     return value

@@ -177,8 +177,8 @@ class Caller:
         stored = None if reply is None else self.recorder.fit_reply(reply)
         ended = CallEnded(
             call, stored, charge.to_json(), usable=usable,
-            stop_reason=received.stop_reason if received else None, error=error,
-            request_id=received.request_id if received else (error or {}).get("request_id"),
+            stop_reason=_text(received.stop_reason) if received else None, error=error,
+            request_id=_text(received.request_id if received else (error or {}).get("request_id")),
         )  # fmt: skip
         self.recorder.append(ended)
         self.emit(
@@ -213,6 +213,11 @@ class Caller:
             self.stop.request("failed", error)
             return Pause("failed", error)
         return error
+
+
+def _text(value: Any) -> str | None:
+    """What a provider says in the place of a text, as one."""
+    return value if value is None or isinstance(value, str) else str(value)
 
 
 def _tell_answered(scope: Scope) -> None:

@@ -145,7 +145,7 @@ class Loop:
         label, changes = "success", {}
         if isinstance(result, Outcome):
             changes = decode_value(encode_value(dict(result.context), f"{spec.name} context"))
-            label, result = result.label, result.outputs
+            label, result = str(result.label), result.outputs
         if result is None:
             result = {}
         if not isinstance(result, Mapping):

@@ -45,7 +45,7 @@ class Pipeline:
         specs = [item if isinstance(item, StepSpec) else step()(item) for item in steps]
         graph = _graph(specs, edges, joins or {})
         validate(graph)
-        self.definition = Definition(name, graph, {spec.name: spec for spec in specs}, reducers or {})
+        self.definition = Definition(str(name), graph, {spec.name: spec for spec in specs}, reducers or {})
 
     @property
     def name(self) -> str:

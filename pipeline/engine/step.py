@@ -54,11 +54,17 @@ def step(
     saves: Sequence[str] = (),
 ) -> Callable[[StepFunction], StepSpec]:
     """Make a function `(ctx) -> mapping` a step; the name defaults to the function's."""
+    _whole_number(version)
 
     def wrap(function: StepFunction) -> StepSpec:
         return StepSpec(name or function.__name__, function, version, effect, repeatable, tuple(saves))
 
     return wrap
+
+
+def _whole_number(version: int) -> None:
+    if type(version) is not int:
+        raise ConfigError(f"version={version!r}: a version is a whole number, raised when results change.")
 
 
 @dataclass(slots=True)
@@ -155,6 +161,7 @@ class StepContext:
         Raises:
             StepFailed: The task failed; the others are kept.
         """
+        _whole_number(version)
         work = tasks.Work(
             key, [item], body, [key], self._child, version, effect=effect, repeatable=repeatable, single=True
         )
@@ -183,6 +190,7 @@ class StepContext:
         Raises:
             StepFailed: Items failed; the others were finished first.
         """
+        _whole_number(version)
         work = tasks.Work(name, list(items), body, [], self._child, version, warm=warm, skip_failed=skip_failed)
         work.keys.extend(str(key(item)) for item in work.items)
         with self._leaving():

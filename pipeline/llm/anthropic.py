@@ -103,6 +103,9 @@ class AnthropicModel:
             except (anthropic.AnthropicError, httpx2.HTTPError, httpx2.StreamError, ValueError, OSError) as error:
                 if not heard.finished:
                     raise self._translate(error, heard, deadline) from None
+            except RecursionError:
+                if not heard.finished:
+                    raise broken_off("the stream holds a piece nested without end", reply=heard.partial()) from None
         return self._finish(heard, deadline)
 
     def close(self) -> None:

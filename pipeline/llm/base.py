@@ -119,10 +119,10 @@ class Reply:
         return {
             "text": self.text,
             "stop_reason": self.stop_reason,
-            "usage": dict(self.usage),
+            "usage": dict(self.usage) if isinstance(self.usage, Mapping) else {},
             "model": self.model,
             "request_id": self.request_id,
-            "extra": dict(self.extra),
+            "extra": dict(self.extra) if isinstance(self.extra, Mapping) else {},
         }
 
     @classmethod

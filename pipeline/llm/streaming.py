@@ -43,7 +43,8 @@ class Heard:
 
     def _end(self, event: Mapping[str, Any]) -> None:
         delta = dict(event.get("delta") or {})
-        self._stop_reason = delta.pop("stop_reason", None) or self._stop_reason
+        reason = delta.pop("stop_reason", None)
+        self._stop_reason = str(reason) if reason else self._stop_reason
         self._extra.update({key: value for key, value in delta.items() if value is not None})
         self._count(event.get("usage"))
 

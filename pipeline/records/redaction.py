@@ -6,6 +6,8 @@ import re
 
 _SECRETS = (
     (re.compile(r"\bsk-[\w\-]{6,}"), "[key]"),
+    # The base64 of user and password; "Basic mathematics" is a subject.
+    (re.compile(r"\b[Bb]asic\s+(?=\S+[0-9A-Z=])[A-Za-z0-9+/]{8,}=*"), "Basic [key]"),
     (re.compile(r"(?i)\bbearer\s+[^\s\"',;]+"), "Bearer [key]"),
     (
         re.compile(r"(?i)((?:x-)?api[-_ ]?key|authorization|(?:auth|access)[-_ ]token)(\W{1,4})[^\s\"',;]{6,}"),

@@ -11,8 +11,8 @@ import pytest
 from pipeline.cost.prices import PriceBook
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
-from pipeline.errors import BudgetExceeded, InvalidValue, StepFailed
-from pipeline.llm.base import Message, Request
+from pipeline.errors import BudgetExceeded, ConfigError, InvalidValue, StepFailed
+from pipeline.llm.base import Message, Reply, Request
 from pipeline.llm.scripted import ScriptedModel
 from pipeline.records.statuses import FAILED
 from pipeline.store.memory import MemoryStore
@@ -100,6 +100,8 @@ class Speechless(Exception):
         (Speechless(), "Speechless: (its text cannot be made: ValueError)"),
         (ValueError("the header said Bearer abc.def-123"), "ValueError: the header said Bearer [key]"),
         (ValueError("sk-ant-api03-abcdefgh is wrong"), "ValueError: [key] is wrong"),
+        (ValueError("Authorization is Basic dTpwdzEyMzQ1"), "ValueError: Authorization is Basic [key]"),
+        (ValueError("Basic Mathematics, basic education"), "ValueError: Basic Mathematics, basic education"),
         (ValueError("https://me:secret@host/x"), "ValueError: https://host/x"),
     ],
 )
@@ -144,3 +146,41 @@ def test_what_a_body_does_to_what_it_read_is_seen_by_nobody(store: MemoryStore) 
 def test_parameter_that_is_no_json_is_refused_by_name(store: MemoryStore) -> None:
     with pytest.raises(InvalidValue, match=r"params\.file is bytes"):
         Pipeline("p", [step("a")(lambda ctx: {})]).run(store=store, params={"file": b"x"})
+
+
+class Odd(ScriptedModel):
+    """Answers with what no provider should send in the place of texts and objects."""
+
+    def complete(self, request: Request) -> Reply:
+        super().complete(request)
+        return Reply("answer", "end_turn", usage=None, request_id=7, extra=None)  # type: ignore[arg-type]
+
+
+def test_reply_with_odd_parts_is_recorded_and_not_bought_again(store: MemoryStore) -> None:
+    @step()
+    def buy(ctx: StepContext) -> Any:
+        text = ask(ctx)
+        if model.calls == 1 and not stopped:
+            stopped.append(text)
+            ctx.stop("in the middle")
+        return {"text": text}
+
+    stopped: list[str] = []
+    model, pipeline = Odd(lambda request: "answer", model_id=MODEL, paid=True), Pipeline("p", [buy])
+    first = pipeline.run(store=store, model=model, prices=PriceBook())
+    assert first.spent.unpriced == 1
+    assert pipeline.resume(first.run_id, store=store, model=model, prices=PriceBook()).outputs["buy"] == {
+        "text": "answer"
+    }
+    assert model.calls == 1
+    assert not load(store, first.run_id).gaps
+
+
+@pytest.mark.parametrize("version", ["2", 1.5, None, True])
+def test_version_that_is_no_whole_number_is_refused_at_once(store: MemoryStore, version: Any) -> None:
+    with pytest.raises(ConfigError, match="version="):
+        step(version=version)
+    result = Pipeline("p", [step("a")(lambda ctx: ctx.task("t", lambda ctx, item: 1, version=version))]).run(
+        store=store
+    )
+    assert "version=" in str(result.error)
