@@ -40,7 +40,7 @@ class BlobFolder:
             if self._read(blob) != data:
                 self._write(blob, data)
         except OSError as error:
-            raise WriteFailed(f"A value could not be stored: {error}.", fatal=False, blob=blob) from error
+            raise WriteFailed(f"A value could not be stored: {error.strerror or error}.", fatal=False, blob=blob) from error
         self._sound.add(blob)
         return blob
 
