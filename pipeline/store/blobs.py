@@ -40,7 +40,8 @@ class BlobFolder:
             if self._read(blob) != data:
                 self._write(blob, data)
         except OSError as error:
-            raise WriteFailed(f"A value could not be stored: {error.strerror or error}.", fatal=False, blob=blob) from error
+            why = error.strerror or error
+            raise WriteFailed(f"A value could not be stored: {why}.", fatal=False, blob=blob) from error
         self._sound.add(blob)
         return blob
 
