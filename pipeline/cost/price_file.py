@@ -49,6 +49,7 @@ class _Entry:
     long_above: int | None
     long_factor: Decimal
 
+
 #: No price is higher; sums of what is below it stay exact.
 _MOST = 10**9
 

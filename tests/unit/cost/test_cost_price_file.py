@@ -135,7 +135,9 @@ def test_wrong_file_is_refused_naming_file_and_key(tmp_path: Path, text: str, ke
     assert caught.value.data["key"] == key
 
 
-@pytest.mark.parametrize(("name", "text"), [("a.json", "{"), ("a.toml", "= 3"), ("b.json", "\x00"), ("c.json", "[" * 99_999)])
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.json", "{"), ("a.toml", "= 3"), ("b.json", "\x00"), ("c.json", "[" * 99_999)]
+)
 def test_file_that_is_no_json_or_toml_is_refused_by_name(tmp_path: Path, name: str, text: str) -> None:
     with pytest.raises(InvalidValue, match=name):
         book(tmp_path, text, name)

@@ -88,7 +88,7 @@ def test_line_nested_without_end_is_damaged() -> None:
 )
 def test_charge_that_makes_no_sense_is_unpriced(charge: dict[str, Any]) -> None:
     total = spent(state_of(*BODIES[:3], {**BODIES[3], "charge": charge}))
-    assert (total.calls, total.unpriced, total.usd) == (1, 1, 0)
+    assert (total.calls, total.unpriced, total.usd) == (1, 1, Decimal(0))
 
 
 def test_call_whose_end_makes_no_sense_stays_open_at_its_worst_case() -> None:
