@@ -284,9 +284,10 @@ class _Pool:
         )  # fmt: skip
         tell = self._running.emit
         key = work.keys[index]
+        # One alone is synced with its record; of many those that end together share a sync.
         recorder.append(
             fact,
-            sync=False,
+            sync=self._count == 1,
             then=lambda: tell("task_completed", path=scope.path, name=work.name, key=key),
         )
 

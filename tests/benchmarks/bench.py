@@ -99,6 +99,11 @@ class CountingDisk(Disk):
         self.syncs += 1
         self.seconds += time.perf_counter() - begun
 
+    def sync_folder(self, path: Path) -> None:
+        begun = time.perf_counter()
+        super().sync_folder(path)
+        self.seconds += time.perf_counter() - begun
+
 
 def steps() -> None:
     """A no-op step, durable, against a bare append of 300 bytes made in the same moment."""
