@@ -10,6 +10,7 @@ from pipeline.clock import Clock
 from pipeline.engine.calls import Prices
 from pipeline.errors import BudgetExceeded, SecretRefused
 from pipeline.llm.base import ModelInfo
+from pipeline.records.redaction import holds_key
 
 
 def limit(options: Mapping[str, Any]) -> Decimal | None:
@@ -32,12 +33,12 @@ def check_priced(info: ModelInfo, prices: Prices, clock: Clock, ceiling: Decimal
 
 
 def check_params(params: Mapping[str, Any]) -> None:
-    """Refuse parameters whose names say they are secrets.
+    """Refuse parameters whose names say they are secrets, or that hold one of Anthropic's keys at any depth.
 
     Raises:
         SecretRefused: Names the parameter.
     """
     marks = ("key", "token", "secret", "password", "passwd", "credential")
-    for name in params:
-        if any(part in marks for part in name.lower().replace("-", "_").split("_")):
+    for name, value in params.items():
+        if holds_key(value) or any(part in marks for part in name.lower().replace("-", "_").split("_")):
             raise SecretRefused(f"Parameter {name!r} looks like a secret; secrets are never stored.")

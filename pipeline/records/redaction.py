@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
+_KEY = re.compile(r"\bsk-ant-[\w\-]{6,}")
 _SECRETS = (
     (re.compile(r"\bsk-[\w\-]{6,}"), "[key]"),
     # The base64 of user and password; "Basic mathematics" is a subject.
@@ -22,3 +25,12 @@ def without_keys(text: str) -> str:
     for pattern, shown in _SECRETS:
         text = pattern.sub(shown, text)
     return text
+
+
+def holds_key(value: Any) -> bool:
+    """Whether a text, or a text in a list or mapping, holds one of Anthropic's keys."""
+    if isinstance(value, str):
+        return _KEY.search(value) is not None
+    if isinstance(value, Mapping):
+        return any(holds_key(part) for pair in value.items() for part in pair)
+    return isinstance(value, list | tuple) and any(map(holds_key, value))

@@ -11,7 +11,7 @@ import pytest
 from pipeline.cost.prices import PriceBook
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
-from pipeline.errors import BudgetExceeded, ConfigError, InvalidValue, StepFailed
+from pipeline.errors import BudgetExceeded, ConfigError, InvalidValue, SecretRefused, StepFailed
 from pipeline.llm.base import Message, Reply, Request
 from pipeline.llm.scripted import ScriptedModel
 from pipeline.records.statuses import FAILED
@@ -184,3 +184,10 @@ def test_version_that_is_no_whole_number_is_refused_at_once(store: MemoryStore, 
         store=store
     )
     assert "version=" in str(result.error)
+
+
+@pytest.mark.parametrize("value", ["use sk-ant-api03-abcdef", {"deep": ["x", {"er": "sk-ant-api03-abcdef"}]}])
+def test_parameter_that_holds_a_key_is_refused_whatever_its_name(store: MemoryStore, value: Any) -> None:
+    with pytest.raises(SecretRefused, match="'note'"):
+        Pipeline("p", [step("a")(lambda ctx: {})]).run(store=store, params={"note": value})
+    assert not list(store.heads())
