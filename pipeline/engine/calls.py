@@ -209,7 +209,7 @@ class Caller:
         if isinstance(error, SpendLimit):
             self.stop.request("paused_spend_limit", error)
             return Pause("paused_spend_limit", error)
-        if error.data.get("status") in _HOPELESS:
+        if error.data.get("stops_run") or error.data.get("status") in _HOPELESS:
             self.stop.request("failed", error)
             return Pause("failed", error)
         return error

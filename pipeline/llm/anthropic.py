@@ -55,7 +55,9 @@ class AnthropicModel:
         self.model_id = model_id
         self.deadline_seconds = deadline_seconds
         try:
-            self._client = anthropic.Anthropic(api_key=api_key, base_url=base_url, max_retries=0)
+            # A redirect would carry the key to whoever the answering host names.
+            http = anthropic.DefaultHttpxClient(follow_redirects=False)
+            self._client = anthropic.Anthropic(api_key=api_key, base_url=base_url, max_retries=0, http_client=http)
         except (anthropic.AnthropicError, ValueError, OSError) as error:
             raise CredentialMissing(redact(f"The credential cannot be loaded: {error}"), hint=_WHAT_TO_SET) from None
 

@@ -23,6 +23,8 @@ LONGEST_WAIT = 86_400.0
 _TEXT_LIMIT = 400
 
 _RETRY_STATUSES = frozenset({408, 409, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+_REDIRECTED = "The host of ANTHROPIC_BASE_URL answers with a redirect, which is not followed: it would get the key."
+_CHECK_URL = "Set ANTHROPIC_BASE_URL to the host that answers itself."
 #: Types of an `error` event inside a stream (whose status says 200), with the status they stand for.
 _EVENT_STATUSES = {"overloaded_error": 529, "rate_limit_error": 429, "api_error": 500, "timeout_error": 504}
 #: `error_code` of the provider's money limits; stable, unlike its wording.
@@ -94,6 +96,8 @@ def from_status(error: Any, *, reply: Reply | None, secrets: Iterable[str | None
     this run can succeed either).
     """
     status = int(error.status_code)
+    if 300 <= status < 400:
+        return ModelRejected(_REDIRECTED, hint=_CHECK_URL, billed="no", status=status, stops_run=True)
     in_stream = status < 400
     text = redact(str(error.api_message or f"HTTP {status}"), secrets)
     data: dict[str, Any] = {
