@@ -34,6 +34,12 @@ class Frontier:
         self.graph = graph
         #: The live state of the fold; read only.
         self._state = state
+        #: Where each edge leads, and how many edges lead there.
+        self._goals = {
+            edge.id: (graph.nodes[edge.target], len(graph.incoming(edge.target)))
+            for edge in graph.edges
+            if edge.target in graph.nodes
+        }
         self._cyclic = {name for group in components(graph) for name in group}
         self._begin()
 
@@ -80,18 +86,17 @@ class Frontier:
                 del self._offered[path]
 
     def _arrive(self, token: Token) -> None:
-        edge = self.graph.edge(token.edge)
-        if edge is None:
+        goal = self._goals.get(token.edge)
+        if goal is None:
             self._arrive_anyhow(token)
             return
-        node = self.graph.nodes[edge.target]
-        incoming = self.graph.incoming(node.id)
-        if node.join != ALL or len(incoming) == 1:
+        node, expected = goal
+        if node.join != ALL or expected == 1:
             self._fire(node, [token])
             return
         edges = self._gathered.setdefault(node.id, {})
         edges.setdefault(token.edge, []).append(token)
-        if len(edges) == len(incoming):
+        if len(edges) == expected:
             self._fire_join(node)
 
     def _arrive_anyhow(self, token: Token) -> None:

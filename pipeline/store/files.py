@@ -40,6 +40,8 @@ class FileStore:
         self._clock = clock
         self._disk = disk or Disk()
         self._listing = Listing(self.root, reread, clock)
+        #: Bytes of a journal that `open` has just checked, until they are read.
+        self._checked: dict[str, int] = {}
         #: Bytes held back for what may be in flight when the disk is full.
         self._reserve = BASE + PER_CALL * concurrency
 
@@ -73,6 +75,8 @@ class FileStore:
             raise self._refused(f"Run {run} cannot be written to", error) from error
         try:
             last_seq, repairs = ready_journal(self._disk, home, run, self._clock.now())
+            # Owned, and just surveyed: the new owner reads it next, and need not check it once more.
+            self._checked[run] = (home / JOURNAL).stat().st_size
             return FileJournal(
                 run,
                 home,
@@ -95,7 +99,7 @@ class FileStore:
         home = self._folder(run)
         if not os.path.lexists(home / JOURNAL):
             return iter(document_lines(home, run, self._clock.now())[after:])
-        return _read(home / JOURNAL, run, after)
+        return _read(home / JOURNAL, run, after, self._checked.pop(run, 0))
 
     def get_blob(self, run: str, blob: str) -> bytes:
         """See store.base.Store.get_blob."""
@@ -190,7 +194,7 @@ class FileStore:
         return WriteFailed(f"{what}: {error.strerror or error}.", hint="Check the folder and its disk.", fatal=False)
 
 
-def _read(path: Path, run: str, after: int) -> Iterator[bytes]:
+def _read(path: Path, run: str, after: int, checked: int) -> Iterator[bytes]:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
@@ -200,7 +204,7 @@ def _read(path: Path, run: str, after: int) -> Iterator[bytes]:
         if not stat.S_ISREG(info.st_mode):
             raise StoreError(f"The journal of run {run} is no file.", run=run)
         start = place(fd, info.st_size, after) if after else 0
-        yield from lines(fd, start, after)
+        yield from lines(fd, start, after, checked)
     finally:
         os.close(fd)
 

@@ -20,15 +20,19 @@ _START = b'{"seq":'
 Piece = tuple[int, int, bytes]
 
 
-def pieces(fd: int, offset: int = 0, after: int = 0) -> Iterator[Piece]:
+def pieces(fd: int, offset: int = 0, after: int = 0, checked: int = 0) -> Iterator[Piece]:
     """The file from `offset` on: whole lines with growing seq > after, and every damaged stretch between them.
 
     A whole line whose seq does not grow stands where it cannot belong: it counts as damaged.
+
+    Args:
+        checked: The lines that begin before this offset are known to be whole.
     """
     last = after
     for start, raw in _raw_lines(fd, offset):
         try:
-            check_line(raw)
+            if start >= checked:
+                check_line(raw)
             seq = line_seq(raw)
         except (LineDamaged, ValueError):
             found = _salvage(start, raw)
@@ -45,9 +49,9 @@ def pieces(fd: int, offset: int = 0, after: int = 0) -> Iterator[Piece]:
                 yield piece
 
 
-def lines(fd: int, offset: int = 0, after: int = 0) -> Iterator[bytes]:
-    """The whole lines with seq > after, in order."""
-    for seq, _, data in pieces(fd, offset, after):
+def lines(fd: int, offset: int = 0, after: int = 0, checked: int = 0) -> Iterator[bytes]:
+    """The whole lines with seq > after, in order; `checked` as for `pieces`."""
+    for seq, _, data in pieces(fd, offset, after, checked):
         if seq:
             yield data
 
