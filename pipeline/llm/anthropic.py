@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
+import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,8 @@ class AnthropicModel:
         try:
             # A redirect would carry the key to whoever the answering host names.
             http = anthropic.DefaultHttpxClient(follow_redirects=False)
+            # A client of our own is not closed by the SDK where nobody calls close().
+            weakref.finalize(self, http.close)
             self._client = anthropic.Anthropic(api_key=api_key, base_url=base_url, max_retries=0, http_client=http)
         except (anthropic.AnthropicError, ValueError, OSError) as error:
             raise CredentialMissing(redact(f"The credential cannot be loaded: {error}"), hint=_WHAT_TO_SET) from None
