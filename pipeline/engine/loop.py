@@ -12,7 +12,7 @@ from pipeline.engine.calls import Scope
 from pipeline.engine.contexts import Contexts, Reducer
 from pipeline.engine.running import Running
 from pipeline.engine.step import Outcome, StepContext, StepSpec
-from pipeline.engine.tasks import error_facts
+from pipeline.engine.tasks import UNSAFE, error_facts
 from pipeline.errors import GraphError, InvalidValue, ModelError, Pause, PipelineError
 from pipeline.graph.model import Graph
 from pipeline.graph.readiness import Activation, Frontier
@@ -120,8 +120,10 @@ class Loop:
             recorded = self._contexts.seen(activation.consumed)
         seen = {key: running.sources.values.get(value) for key, value in recorded.items()}
         attempt = activation.attempt
+        # What acts outside must be known to have begun, also after a power cut.
         self._recorder.append(
-            StepStarted(path, consumed=activation.consumed, attempt=attempt, version=spec.version), sync=False
+            StepStarted(path, consumed=activation.consumed, attempt=attempt, version=spec.version),
+            sync=spec.effect in UNSAFE,
         )
         if running.emit.heard:
             running.emit("step_started", path=path, again=activation.again, **self._place(activation.node))

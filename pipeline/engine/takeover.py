@@ -10,6 +10,7 @@ from pipeline.engine import changes
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.setup import Definition, Setup, host, recorded
 from pipeline.engine.sources import Sources
+from pipeline.engine.tasks import UNSAFE
 from pipeline.errors import NeedsConfirmation, SettingsConflict
 from pipeline.records.kinds import Gap, Invalidated, RunResumed
 from pipeline.records.statuses import IN_PROGRESS
@@ -42,7 +43,7 @@ class TakeOver:
             spec = self._definition.steps.get(run.node)
             if run.deaths >= _DEATHS:
                 self._ask(f"Step {run.path} has died {run.deaths} times without recording anything. Try it again?")
-            if spec is not None and spec.effect in ("write", "external") and not spec.repeatable:
+            if spec is not None and spec.effect in UNSAFE and not spec.repeatable:
                 self._ask(
                     f"Step {run.path} acts outside the run and was cut off; whether it acted is unknown. Repeat it?"
                 )

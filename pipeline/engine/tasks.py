@@ -20,7 +20,8 @@ from pipeline.records.values import canonical, digest, encode_value
 _HASH_CHARS = 16
 #: Longest error message kept; a page of it says as much as a book.
 _MOST_TEXT = 4000
-_UNSAFE = frozenset({"write", "external"})
+#: Effects that act outside the run: never blindly repeated, and durable before they begin.
+UNSAFE = frozenset({"write", "external"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +294,7 @@ class _Pool:
 
     def _declare(self, scope: Scope) -> None:
         work, task = self._work, scope.task
-        if work.effect not in _UNSAFE or task is None:
+        if work.effect not in UNSAFE or task is None:
             return
         with self._running.recorder.reading() as state:
             unknown = (scope.path, task) in state.unknown_tasks
