@@ -105,7 +105,7 @@ class Store(Listable, Protocol):
     def create(
         self, first: bytes, blobs: Sequence[bytes], *, at: datetime, claim: Claim | None = None
     ) -> tuple[str, Journal]:
-        """Make a run whose record 1 is `first` (a line with seq 1), atomically, owned by the caller.
+        """Make a run whose first lines (seq 1, 2, …; usually one) are `first`, atomically, owned by the caller.
 
         The id is `YYYYMMDD_HHMMSS` of `at` (UTC), `_02`, … on collision. With a claim, look-up and
         creation happen under one lock.

@@ -20,8 +20,8 @@ from pipeline.store.claims import refuse_if_held
 from pipeline.store.disk import FOLDER_MODE, Disk
 from pipeline.store.journal import FileJournal
 from pipeline.store.listing import Listing
-from pipeline.store.lock import acquire, brief_lock
-from pipeline.store.names import BUILDING, JOURNAL, PARTS, REMOVING, folder, minted, split
+from pipeline.store.lock import OwnerLock, acquire, brief_lock
+from pipeline.store.names import BUILDING, JOURNAL, PARTS, REMOVING, minted, part_folder, split
 from pipeline.store.readying import document_lines, ready_journal
 from pipeline.store.rereading import reread
 from pipeline.store.reserve import BASE, PER_CALL
@@ -145,19 +145,15 @@ class FileStore:
     ) -> tuple[str, FileJournal]:
         try:
             self.root.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
-            with brief_lock(self._disk, self.root / _STORE_LOCK):
-                if claim is not None:
-                    refuse_if_held(self.heads, claim, at)
-                run, lock = build(self._disk, self.root, first, blobs, names, at)
+            run, lock = self._begin(first, blobs, names, at, claim)
             try:
-                blob_folder = self._blobs(run)
                 return run, FileJournal(
                     run,
-                    self.root / run,
+                    self._home(run),
                     lock,
                     disk=self._disk,
-                    blobs=blob_folder,
-                    last_seq=1,
+                    blobs=self._blobs(run),
+                    last_seq=first.count(b"\n"),
                     reserve=self._reserve,
                 )
             except OSError:
@@ -168,6 +164,19 @@ class FileStore:
         except OSError as error:
             raise self._refused("No run could be made", error) from error
 
+    def _begin(
+        self, first: bytes, blobs: Sequence[bytes], names: Iterator[str], at: datetime, claim: Claim | None
+    ) -> tuple[str, OwnerLock]:
+        """Make the run's folder, whole or not at all; its name and the owner's lock."""
+        with brief_lock(self._disk, self.root / _STORE_LOCK):
+            if claim is not None:
+                refuse_if_held(self.heads, claim, at)
+            return build(self._disk, self.root, first, blobs, names, at)
+
+    def _home(self, run_id: str) -> Path:
+        """The folder of a run of that id, whether it is there or not."""
+        return self.root / run_id
+
     def _folder(self, run: str) -> Path:
         """Where a run lies.
 
@@ -176,7 +185,7 @@ class FileStore:
             StoreError: It is a link, or belongs to another user.
         """
         run_id, path = split(run)
-        home = self.root / run_id
+        home = self._home(run_id)
         try:
             info = os.lstat(home)
         except OSError:
@@ -185,10 +194,10 @@ class FileStore:
             raise StoreError(f"Run {run} is a link or no folder, so it is not touched.", run=run)
         if info.st_uid != os.geteuid():
             raise StoreError(f"Run {run} belongs to another user ({info.st_uid}), so it is not touched.", run=run)
-        return folder(self.root, run) if path else home
+        return part_folder(home, path) if path else home
 
     def _blobs(self, run: str) -> BlobFolder:
-        return BlobFolder(self.root / split(run)[0] / BLOBS, self._disk)
+        return BlobFolder(self._home(split(run)[0]) / BLOBS, self._disk)
 
     def _refused(self, what: str, error: OSError) -> WriteFailed:
         return WriteFailed(f"{what}: {error.strerror or error}.", hint="Check the folder and its disk.", fatal=False)

@@ -36,30 +36,30 @@ class Listing:
 
     def heads(self, match: Match | None = None) -> Iterator[Head]:
         """See store.base.Listable.heads."""
-        uid = os.geteuid()
         for name in _run_names(self._root):
-            folder = f"{self._root}/{name}"
-            try:
-                info = os.lstat(folder)
-            except OSError:
-                continue
-            if not stat.S_ISDIR(info.st_mode) or not is_id(name):
-                continue
-            if info.st_uid != uid:
-                yield Head(name, {}, corrupt=f"It belongs to another user ({info.st_uid}).")
-                continue
-            try:
-                head = self._head(folder, name, match)
-            except FileNotFoundError:
-                # Removed while we looked.
-                continue
-            except OSError as error:
-                head = Head(name, {}, corrupt=f"It cannot be read: {error.strerror}.")
-            except (LookupError, TypeError, ValueError, AttributeError) as error:
-                # Whole records that make no sense to this version: one such run must not hide the others.
-                head = Head(name, {}, corrupt=f"Its records make no sense ({type(error).__name__}: {error}).")
-            if head is not None:
+            if is_id(name) and (head := self.head(f"{self._root}/{name}", name, match)):
                 yield head
+
+    def head(self, folder: str, name: str, match: Match | None) -> Head | None:
+        """The run of that name in that folder; None: there is none, or `match` drops it."""
+        try:
+            info = os.lstat(folder)
+            if not stat.S_ISDIR(info.st_mode):
+                return None
+        except OSError:
+            return None
+        if info.st_uid != os.geteuid():
+            return Head(name, {}, corrupt=f"It belongs to another user ({info.st_uid}).")
+        try:
+            return self._head(folder, name, match)
+        except FileNotFoundError:
+            # Removed while we looked.
+            return None
+        except OSError as error:
+            return Head(name, {}, corrupt=f"It cannot be read: {error.strerror}.")
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            # Whole records that make no sense to this version: one such run must not hide the others.
+            return Head(name, {}, corrupt=f"Its records make no sense ({type(error).__name__}: {error}).")
 
     def _head(self, folder: str, name: str, match: Match | None) -> Head | None:
         raw = read_file(f"{folder}/{HEAD}")

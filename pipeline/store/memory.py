@@ -122,7 +122,8 @@ class MemoryStore:
                 refuse_if_held(self.heads, claim, at)
             run_id = next(name for name in minted(at) if name not in self._runs)
             run = self._runs[run_id] = _Run()
-            run.add(1, first)
+            for seq, line in enumerate(first.splitlines(), 1):
+                run.add(seq, line)
             journal = MemoryJournal(run_id, run, at)
         for data in blobs:
             journal.put_blob(data)

@@ -42,10 +42,9 @@ def split(run: str) -> tuple[str, str]:
     return run_id, path
 
 
-def folder(root: Path, run: str) -> Path:
-    """Where a run, or its sub-journal, lies."""
-    run_id, path = split(run)
-    return root / run_id / PARTS / quote(path, safe="") if path else root / run_id
+def part_folder(home: Path, path: str) -> Path:
+    """Where a sub-journal lies in the folder of its run."""
+    return home / PARTS / quote(path, safe="")
 
 
 def minted(at: datetime) -> Iterator[str]:

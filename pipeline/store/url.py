@@ -8,10 +8,11 @@ from pipeline.store.base import Account, Store
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount, MemoryStore
 from pipeline.store.place import folder_of
+from pipeline.store.run_folder import RunFolder, has_run
 
 
 def open_store(url: str, clock: Clock | None = None, *, concurrency: int = 4) -> Store:
-    """The store at `files:DIR` (a relative DIR is the caller's) or a new `memory:` one.
+    """The store at `files:DIR` (a folder of runs, or of one run; relative to the caller) or a new `memory:` one.
 
     Args:
         concurrency: Calls that may be in flight: as much disk is held back to record them.
@@ -22,6 +23,8 @@ def open_store(url: str, clock: Clock | None = None, *, concurrency: int = 4) ->
     folder = folder_of(url)
     if folder is None:
         return MemoryStore(clock or SystemClock())
+    if has_run(folder):
+        return RunFolder(folder, clock or SystemClock(), concurrency=concurrency)
     return FileStore(folder, clock or SystemClock(), concurrency=concurrency)
 
 

@@ -1,0 +1,41 @@
+"""The store's contract as far as one run goes, over a folder that is itself the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.store.run_folder import RunFolder
+from tests.contract import test_store_contract as contract
+from tests.faulty_disk import LazyDisk
+from tests.journals import StillClock
+
+test_created_run_has_its_first_record_and_its_blobs = contract.test_created_run_has_its_first_record_and_its_blobs
+test_created_run_is_owned_by_its_creator = contract.test_created_run_is_owned_by_its_creator
+test_appended_lines_are_read_in_order = contract.test_appended_lines_are_read_in_order
+test_the_same_lines_again_are_nothing_new = contract.test_the_same_lines_again_are_nothing_new
+test_another_fact_under_a_used_number_is_refused = contract.test_another_fact_under_a_used_number_is_refused
+test_a_hole_in_the_numbers_is_refused = contract.test_a_hole_in_the_numbers_is_refused
+test_closed_journal_takes_nothing = contract.test_closed_journal_takes_nothing
+test_a_clock_that_steps_back_does_not_reorder_records = contract.test_a_clock_that_steps_back_does_not_reorder_records
+test_one_record_of_many_is_found = contract.test_one_record_of_many_is_found
+test_reopened_journal_goes_on_where_it_was = contract.test_reopened_journal_goes_on_where_it_was
+test_blobs_are_named_by_content = contract.test_blobs_are_named_by_content
+test_a_blob_that_is_not_there_is_named = contract.test_a_blob_that_is_not_there_is_named
+test_impossible_and_unknown_names_are_not_found = contract.test_impossible_and_unknown_names_are_not_found
+test_head_is_shown_as_written_while_it_is_up_to_date = contract.test_head_is_shown_as_written_while_it_is_up_to_date
+test_head_follows_a_journal_that_is_longer = contract.test_head_follows_a_journal_that_is_longer
+test_running_run_without_a_living_owner_shows_as_interrupted = (
+    contract.test_running_run_without_a_living_owner_shows_as_interrupted
+)
+test_run_of_a_newer_version_is_listed_as_unreadable_and_refused = (
+    contract.test_run_of_a_newer_version_is_listed_as_unreadable_and_refused
+)
+test_owned_run_is_not_deleted = contract.test_owned_run_is_not_deleted
+test_branch_owns_a_journal_of_its_own = contract.test_branch_owns_a_journal_of_its_own
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: StillClock) -> RunFolder:
+    return RunFolder(tmp_path / ".attractor_run", clock, disk=LazyDisk())
