@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pipeline.engine.sources import Sources
 from pipeline.engine.step import StepSpec
-from pipeline.graph.model import Graph
+from pipeline.errors import ConfigError
+from pipeline.graph.model import Graph, Node
 from pipeline.records.kinds import Invalidated
-from pipeline.records.run import RunState
+from pipeline.records.run import RunState, bare
 from pipeline.records.statuses import COMPLETED
 
 
@@ -20,9 +21,11 @@ class Stale:
 
     #: path → what differs ("settings.model", "version 1 → 2", "artifact scheme is missing").
     steps: Mapping[str, str]
+    #: How the graph differs, where it is more than grown.
+    said: Sequence[str] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.steps)
+        return bool(self.steps or self.said)
 
     def facts(self) -> list[Invalidated]:
         """The records that void them, one a reason."""
@@ -31,21 +34,83 @@ class Stale:
         pairs: Sequence[tuple[str, list[str]]] = (("missing", missing), ("changed", changed))
         return [Invalidated(reason, paths=paths) for reason, paths in pairs if paths]
 
+    def again(self, state: RunState) -> list[Invalidated]:
+        """The record that voids them because a person asked: their tasks are made anew too."""
+        tasks = [[path, task] for path in self.steps for task in state.tasks.get(path, ())]
+        return [Invalidated("from", paths=list(self.steps), tasks=tasks)] if self.steps else []
 
-def of_graph(pinned: Mapping[str, Any], graph: Graph) -> list[str]:
-    """How a graph differs in shape from the pinned one: sentences; versions are not shape."""
-    before, now = Graph.from_json(pinned), graph
-    said = [f"step {name} is new" for name in now.nodes if name not in before.nodes]
-    said += [f"step {name} is gone" for name in before.nodes if name not in now.nodes]
-    said += [
-        f"step {name} joins otherwise"
-        for name, node in now.nodes.items()
-        if name in before.nodes and before.nodes[name].join != node.join
+
+@dataclass(frozen=True, slots=True)
+class GraphChange:
+    """How a graph differs from the one a run was started with."""
+
+    #: Sentences, for people.
+    said: Sequence[str]
+    #: Nodes that do something else now: what they completed does not stand.
+    changed: frozenset[str]
+    #: Ids of the edges that are new.
+    added: frozenset[str]
+    #: Nodes and edges were added, nothing else.
+    grown: bool
+
+
+def of_graph(pinned: Mapping[str, Any], graph: Graph) -> GraphChange:
+    """How a graph differs from the pinned one; a step's version is not looked at here."""
+    before = Graph.from_json(pinned)
+    both = [name for name in graph.nodes if name in before.nodes]
+    new = [f"step {name} is new" for name in graph.nodes if name not in before.nodes]
+    gone = [f"step {name} is gone" for name in before.nodes if name not in graph.nodes]
+    joins = [name for name in both if graph.nodes[name].join != before.nodes[name].join]
+    changed = [name for name in both if _does(graph.nodes[name]) != _does(before.nodes[name])]
+    old, now = ({edge.id: edge for edge in each.edges} for each in (before, graph))
+    new += [f"edge {name} is new" for name in now if name not in old]
+    gone += [f"edge {name} is gone" for name in old if name not in now]
+    gone += [f"edge {name} is taken otherwise" for name in old if name in now and now[name] != old[name]]
+    other = [f"step {name} joins otherwise" for name in joins] + [
+        f"step {name} does something else" for name in changed
     ]
-    old, new = ({(edge.id, edge.when) for edge in each.edges} for each in (before, now))
-    said += [f"edge {name} is new" for name, _ in sorted(new - old, key=str)]
-    said += [f"edge {name} is gone" for name, _ in sorted(old - new, key=str)]
-    return said if said or before.start == now.start else [f"it starts at {now.start}"]
+    if before.start != graph.start:
+        other.append(f"it starts at {graph.start}")
+    return GraphChange([*other, *gone, *new], frozenset(changed), frozenset(now) - frozenset(old), not (other or gone))
+
+
+#: Attributes of a node that say how it is drawn, not what it does.
+_DRAWN = frozenset({"label", "shape", "color", "fillcolor", "style", "fontcolor", "fontname", "fontsize", "tooltip"})
+
+
+def _does(node: Node) -> Mapping[str, Any]:
+    return {key: value for key, value in node.attributes.items() if key not in _DRAWN}
+
+
+def asked(state: RunState, steps: Mapping[str, StepSpec], refresh: Collection[str], start: str) -> Stale:
+    """Completed visits that a person wants made again: those of an effect class, or one step and what follows.
+
+    Args:
+        refresh: Effect classes (read).
+        start: A step as people name it (its newest visit), or a path; "": none.
+
+    Raises:
+        ConfigError: No such step was completed; names those that were.
+    """
+    found = {
+        run.path: f"{steps[run.node].effect} work is refreshed"
+        for run in state.steps.values()
+        if run.status == COMPLETED and run.node in steps and steps[run.node].effect in refresh
+    }
+    if start:
+        found[_visit(state, start)] = "asked for"
+    return Stale(found)
+
+
+def _visit(state: RunState, name: str) -> str:
+    done = [run.path for run in state.steps.values() if run.ended_seq]
+    if name in done:
+        return name
+    visits = [path for path in done if path.rpartition("#")[0] == name or bare(path) == name]
+    if not visits:
+        names = ", ".join(dict.fromkeys(bare(path) for path in done)) or "none"
+        raise ConfigError(f"No step {name!r} has ended in run {state.run_id}.", hint=f"Steps that have: {names}.")
+    return max(visits, key=lambda path: state.steps[path].ended_seq)
 
 
 def missing(state: RunState, steps: Mapping[str, StepSpec]) -> Stale:
@@ -60,12 +125,15 @@ def missing(state: RunState, steps: Mapping[str, StepSpec]) -> Stale:
     return Stale(found)
 
 
-def stale(state: RunState, sources: Sources, steps: Mapping[str, StepSpec]) -> Stale:
-    """Completed visits whose version or reads differ from what holds now."""
+def stale(state: RunState, sources: Sources, steps: Mapping[str, StepSpec], change: GraphChange | None = None) -> Stale:
+    """Completed visits whose node, version or reads differ from what holds now."""
     found: dict[str, str] = {}
     for run in state.steps.values():
         spec = steps.get(run.node)
         if run.status != COMPLETED or spec is None:
+            continue
+        if change is not None and run.node in change.changed:
+            found[run.path] = "does something else now"
             continue
         if run.version != spec.version:
             found[run.path] = f"version {run.version} → {spec.version}"
@@ -74,4 +142,4 @@ def stale(state: RunState, sources: Sources, steps: Mapping[str, StepSpec]) -> S
             if not name.startswith("context.") and sources.hash(name, {}) != known:
                 found[run.path] = name
                 break
-    return Stale(found)
+    return Stale(found, () if change is None or change.grown else change.said)

@@ -1,17 +1,23 @@
-"""The context a node sees: frozen at its activation, travelling with its tokens, merged where branches join."""
+"""The context a node sees: frozen at its activation, travelling with its tokens, merged where branches join.
+
+Two things in the graph change that: a node that gathers a fan-out (attributes["scope"]) sees what held before
+its branches, and an edge that restarts (attributes["restart"]) lets only the keys `graph.…` through.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipeline.errors import GraphError
 from pipeline.graph.model import Graph
-from pipeline.records.run import RunState
+from pipeline.records.run import RunState, StepRun
 
 Reducer = Callable[[Any, Any], Any]
 #: key → (value as recorded, path of the visit that set it)
 _View = Mapping[str, tuple[Any, str]]
+#: What a restart keeps.
+_KEPT = "graph."
 
 
 class Contexts:
@@ -21,21 +27,94 @@ class Contexts:
         self._state = state
         self._reducers = reducers
         self._order = {edge.id: index for index, edge in enumerate(graph.edges)}
+        self._restarts = {edge.id for edge in graph.edges if edge.attributes.get("restart")}
+        self._scopes = {
+            name: str(node.attributes["scope"]) for name, node in graph.nodes.items() if node.attributes.get("scope")
+        }
         self._after: dict[str, tuple[str, _View]] = {}
 
-    def seen(self, consumed: Sequence[Sequence[str]]) -> dict[str, Any]:
-        """What a visit that consumes these tokens sees.
+    def seen(self, consumed: Sequence[Sequence[str]], node: str = "") -> dict[str, Any]:
+        """What a visit of `node` that consumes these tokens sees.
 
         Raises:
             GraphError: Two branches set one key and no reducer says how to merge them.
         """
         if not self._state.context:
             return {}
-        return {key: value for key, (value, _) in self._merge(consumed).items()}
+        return {key: value for key, (value, _) in self._base(node, consumed).items()}
+
+    def after(self, path: str) -> dict[str, Any]:
+        """What holds after a visit: what it saw, and what it set."""
+        return {key: value for key, (value, _) in self._view(path).items()}
+
+    def since(self, path: str, fan: str) -> dict[str, Any]:
+        """What is set after a visit that was not set so after the visit `fan`."""
+        before = self._view(fan) if fan else {}
+        return {key: value for key, (value, writer) in self._view(path).items() if before.get(key) != (value, writer)}
+
+    def fan_of(self, node: str, consumed: Sequence[Sequence[str]]) -> str:
+        """The visit whose branches a node gathers; "" where it gathers none."""
+        scope = self._scopes.get(node)
+        if scope is None:
+            return ""
+        found = (self.ancestor(source, scope) for _, source in consumed)
+        return next((step.path for step in found if step is not None), "")
+
+    def ancestor(self, path: str, node: str) -> StepRun | None:
+        """The nearest visit of `node` from which the visit `path` came, itself included."""
+        return next((step for step in self._backwards(path) if step.node == node), None)
+
+    def branch_of(self, path: str, fan: str) -> str:
+        """The node with which the branch began that led from the visit `fan` to the visit `path`."""
+        for step in self._backwards(path):
+            if any(source == fan for _, source in step.consumed):
+                return step.node
+        return ""
+
+    def ordered(self, consumed: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+        """Tokens in order of their edges' declaration."""
+        return sorted(consumed, key=lambda token: self._order.get(token[0], -1))
+
+    def ancestors(self, consumed: Sequence[Sequence[str]]) -> list[StepRun]:
+        """The visits that led here, oldest first, the same in every process; a restart forgets what was before it."""
+        found: dict[str, StepRun] = {}
+        todo = [(source, False) for _, source in reversed(self._onward(consumed))]
+        seen: set[str] = set()
+        while todo:
+            path, entered = todo.pop()
+            run = self._state.steps.get(path)
+            if run is None or (path in seen and not entered):
+                continue
+            if entered:
+                found[path] = run
+                continue
+            seen.add(path)
+            todo.append((path, True))
+            todo.extend((source, False) for _, source in reversed(self._onward(run.consumed)))
+        return list(found.values())
+
+    def _onward(self, consumed: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+        return [token for token in self.ordered(consumed) if token[1] and token[0] not in self._restarts]
+
+    def _backwards(self, path: str) -> Iterator[StepRun]:
+        """A visit and what it came from, nearest first."""
+        todo, seen = [path], {path}
+        for at in todo:
+            run = self._state.steps.get(at)
+            if run is None:
+                continue
+            yield run
+            for _, source in self.ordered(run.consumed):
+                if source and source not in seen:
+                    seen.add(source)
+                    todo.append(source)
+
+    def _base(self, node: str, consumed: Sequence[Sequence[str]]) -> _View:
+        fan = self.fan_of(node, consumed) if self._scopes else ""
+        return self._view(fan) if fan else self._merge(consumed)
 
     def _merge(self, consumed: Sequence[Sequence[str]]) -> _View:
-        ordered = sorted(consumed, key=lambda token: self._order.get(token[0], -1))
-        views = [self._view(source) for _, source in ordered if source]
+        views = [self._through(edge, source) for edge, source in self.ordered(consumed) if source]
         if not views:
             return {}
         merged = dict(views[0]) if len(views) > 1 else views[0]
@@ -44,6 +123,13 @@ class Contexts:
             for key, (value, writer) in view.items():
                 self._join(merged, key, value, writer)
         return merged
+
+    def _through(self, edge: str, source: str) -> _View:
+        """What an edge lets through of what holds after its source."""
+        view = self._view(source)
+        if edge not in self._restarts:
+            return view
+        return {key: entry for key, entry in view.items() if key.startswith(_KEPT)}
 
     def _join(self, merged: dict[str, tuple[Any, str]], key: str, value: Any, writer: str) -> None:
         known = merged.get(key)
@@ -60,7 +146,6 @@ class Contexts:
 
     def _view(self, path: str) -> _View:
         """What holds after a visit; worked out without recursion, so long chains are no trouble."""
-        chain: list[str] = []
         todo = [path]
         while todo:
             at = todo[-1]
@@ -72,10 +157,10 @@ class Contexts:
             if missing:
                 todo.extend(missing)
                 continue
-            base = self._merge(run.consumed)
+            base = self._base(run.node, run.consumed)
             changed = {**base, **{key: (value, at) for key, value in run.context.items()}} if run.context else base
             self._after[at] = (run.checkpoint, changed)
-            chain.append(todo.pop())
+            todo.pop()
         return self._fresh(path) or {}
 
     def _needs(self, path: str) -> bool:
@@ -88,13 +173,4 @@ class Contexts:
 
     def _before(self, first: str, second: str) -> bool:
         """Whether visit `first` is an ancestor of visit `second`."""
-        todo, seen = [second], {second}
-        while todo:
-            run = self._state.steps.get(todo.pop())
-            for _, source in run.consumed if run is not None else ():
-                if source == first:
-                    return True
-                if source and source not in seen:
-                    seen.add(source)
-                    todo.append(source)
-        return False
+        return first != second and any(step.path == first for step in self._backwards(second))

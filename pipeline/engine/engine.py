@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -21,7 +21,7 @@ from pipeline.engine.setup import Definition, Setup, host, recorded
 from pipeline.engine.signals import run_with_signals
 from pipeline.engine.sources import Sources, fresh
 from pipeline.engine.stop import Stop
-from pipeline.engine.takeover import TakeOver
+from pipeline.engine.takeover import TakeOver, Wish
 from pipeline.engine.tasks import error_facts
 from pipeline.errors import (
     CheckpointCorrupt,
@@ -100,6 +100,9 @@ class Engine:
         pins: Mapping[str, Any] | None = None,
         accept: Callable[[changes.Stale], bool] | None = None,
         missing: Mapping[str, str] | None = None,
+        refresh: Collection[str] = (),
+        from_step: str = "",
+        retry_unknown: bool = False,
     ) -> RunResult:
         """Go on with a run; only what is not finished is made.
 
@@ -108,6 +111,7 @@ class Engine:
                 an imported run lacks.
             accept: Decides whether finished work that these changes void is made again; None: no.
             missing: Completed visits whose result is gone (path → why): they are made again.
+            refresh, from_step, retry_unknown: See Wish.
 
         Raises:
             RunNotFound, RunLocked, CheckpointCorrupt, SchemaTooNew: As Store.open.
@@ -115,6 +119,7 @@ class Engine:
             NeedsConfirmation: It died three times in one step, or an outside effect is unknown.
         """
         setup = self._setup
+        wish = Wish(identity or {}, pins or {}, accept, missing or {}, refresh, from_step, retry_unknown)
         journal = setup.store.open(run_id)
         try:
             builder = Builder(run_id)
@@ -122,14 +127,14 @@ class Engine:
                 builder.apply(record)
             recorder = self._recorder(journal, builder, owner=0)
             before = spent(builder.state)
-            if not missing and (done := self._nothing_to_do(builder.state, identity, pins)):
+            taking = TakeOver(self._definition, setup, recorder, journal)
+            if not wish and taking.other_graph() is None and (done := self._nothing_to_do(builder.state)):
                 recorder.leave()
                 journal.close()
                 return done
-            taking = TakeOver(self._definition, setup, recorder, journal)
-            taking.refuse_other_graph()
-            taking.confirm_risks()
-            taking.record(identity or {}, pins or {}, accept, missing or {})
+            taking.confirm_risks(retry_unknown=retry_unknown)
+            taking.record(wish)
+            setup.yes = setup.yes or retry_unknown
         except BaseException:
             journal.close()
             raise
@@ -152,11 +157,9 @@ class Engine:
     def _graph_json(self) -> dict[str, Any]:
         return dict(self._definition.graph.to_json())
 
-    def _nothing_to_do(
-        self, state: RunState, identity: Mapping[str, Any] | None, pins: Mapping[str, Any] | None
-    ) -> RunResult | None:
+    def _nothing_to_do(self, state: RunState) -> RunResult | None:
         """The result of a completed run nothing has changed for."""
-        if state.status != COMPLETED or identity or pins:
+        if state.status != COMPLETED:
             return None
         missing = changes.missing(state, self._definition.steps)
         return None if missing else self._result(state, None, Spend(), 0.0, worked=False)
@@ -172,7 +175,8 @@ class Engine:
 
         def work() -> None:
             running = self._running(recorder, stop)
-            loop = Loop(running, self._definition.graph, self._definition.steps, self._definition.reducers)
+            what = self._definition
+            loop = Loop(running, what.graph, what.steps, what.reducers, what.router)
             loop.run()
 
         try:

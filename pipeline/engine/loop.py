@@ -10,18 +10,19 @@ from typing import Any, NamedTuple
 
 from pipeline.engine.calls import Scope
 from pipeline.engine.contexts import Contexts, Reducer
+from pipeline.engine.routing import Route, Router, Settled, by_label
 from pipeline.engine.running import Running
-from pipeline.engine.step import Outcome, StepContext, StepSpec
+from pipeline.engine.step import Lineage, Outcome, StepContext, StepSpec
 from pipeline.engine.tasks import UNSAFE, error_facts
 from pipeline.errors import GraphError, InvalidValue, ModelError, Pause, PipelineError
 from pipeline.graph.model import Graph
 from pipeline.graph.readiness import Activation, Frontier
-from pipeline.graph.routing import choose
 from pipeline.records.kinds import StepCompleted, StepFailed, StepStarted
-from pipeline.records.run import RunState, StepRun, bare
+from pipeline.records.run import RunState, StepRun, bare, next_attempt
 from pipeline.records.values import decode_value, encode_value
 
-FAIL = "fail"
+#: A pause that holds up one visit only: the others run on.
+_WAITS = "waiting_for_human"
 
 
 class Ended(NamedTuple):
@@ -39,24 +40,36 @@ class Made(NamedTuple):
     encoded: bytes
     label: str
     changes: dict[str, Any]
+    #: {"type", "message", …} where it failed; what the step said about the way on.
+    error: Mapping[str, Any] | None = None
+    hints: Mapping[str, Any] = {}
 
 
 class Loop:
     """Runs one graph from wherever its records left it."""
 
     def __init__(
-        self, running: Running, graph: Graph, steps: Mapping[str, StepSpec], reducers: Mapping[str, Reducer]
+        self,
+        running: Running,
+        graph: Graph,
+        steps: Mapping[str, StepSpec],
+        reducers: Mapping[str, Reducer],
+        router: Router | None = None,
     ) -> None:
         self._running = running
         self._graph = graph
         self._steps = steps
+        self._router = router or by_label
         self._recorder = running.recorder
         self._frontier = Frontier(graph, running.recorder.state)
         self._contexts = Contexts(graph, running.recorder.state, reducers)
         self._ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
-        self._active: set[str] = set()
+        #: Visits that run, with the fan-out they lie in ("" : none), and how many a fan-out lets run at once.
+        self._active: dict[str, str] = {}
+        self._most = {name: most for name, node in graph.nodes.items() if (most := node.attributes.get("max_parallel"))}
         self._order = {node: index for index, node in enumerate(graph.nodes, 1)}
         self._first: BaseException | None = None
+        self._waits: BaseException | None = None
 
     def run(self) -> None:
         """Return when nothing is left to fire.
@@ -67,18 +80,18 @@ class Loop:
         while True:
             ready = self._ready()
             if len(ready) == 1 and not self._active:
-                self._active.add(ready[0].path)
+                self._begin(ready[0])
                 self._settle(self._go(ready[0]))
                 continue
             for activation in ready:
-                self._active.add(activation.path)
+                self._begin(activation)
                 name = f"step {activation.node}"
                 threading.Thread(target=self._thread, args=(activation,), name=name, daemon=True).start()
             if not self._active:
                 break
             self._settle(self._ended.get())
-        if self._first is not None:
-            raise self._first
+        if self._first or self._waits:
+            raise self._first or self._waits  # type: ignore[misc]
 
     def _ready(self) -> list[Activation]:
         """What fires now; joins that wait for dead branches are looked at only when the loop would idle."""
@@ -87,18 +100,45 @@ class Loop:
             return []
         with self._recorder.reading():
             found = self._frontier.ready(idle=not self._active)
+        if self._most:
+            found = self._bounded(found)
         return [activation for activation in found if activation.path not in self._active]
+
+    def _bounded(self, found: list[Activation]) -> list[Activation]:
+        """As many visits of a fan-out's branches as may run at once."""
+        running = list(self._active.values())
+        free = {name: most - running.count(name) for name, most in self._most.items()}
+        kept = []
+        for activation in found:
+            fan = self._fan(activation)
+            if activation.path not in self._active and fan in free:
+                free[fan] -= 1
+                if free[fan] < 0:
+                    continue
+            kept.append(activation)
+        return kept
+
+    def _fan(self, activation: Activation) -> str:
+        return str(self._graph.nodes[activation.node].attributes.get("fan", ""))
+
+    def _begin(self, activation: Activation) -> None:
+        self._active[activation.path] = self._fan(activation)
 
     def _note_stop(self) -> None:
         if self._first is None and self._running.stop.why is not None:
             self._first = Pause(*self._running.stop.why)
 
     def _settle(self, ended: Ended) -> None:
-        self._active.discard(ended.path)
-        if ended.error is not None:
-            self._first = self._first or ended.error
-            if isinstance(ended.error, Pause):
-                self._running.stop.request(ended.error.detail, ended.error.cause)
+        self._active.pop(ended.path, None)
+        error = ended.error
+        if error is None:
+            return
+        if isinstance(error, Pause) and error.detail == _WAITS:
+            self._waits = self._waits or error
+            return
+        self._first = self._first or error
+        if isinstance(error, Pause):
+            self._running.stop.request(error.detail, error.cause)
 
     def _thread(self, activation: Activation) -> None:
         self._ended.put(self._go(activation))
@@ -106,20 +146,25 @@ class Loop:
     def _go(self, activation: Activation) -> Ended:
         """Run one visit to a recorded end, or give back what prevented one."""
         try:
-            self._visit(activation)
+            wait = self._attempt(activation, activation.attempt)
+            while wait is not None:
+                self._running.stop.rest(wait)
+                with self._recorder.reading() as state:
+                    attempt = next_attempt(state, activation.path)
+                wait = self._attempt(activation, attempt)
         except BaseException as error:
             return Ended(activation.path, error)
         return Ended(activation.path, None)
 
-    def _visit(self, activation: Activation) -> None:
+    def _attempt(self, activation: Activation, attempt: int) -> float | None:
+        """One attempt of a visit, to its recorded end; seconds until the next one, None where there is none."""
         running, path = self._running, activation.path
         spec = self._steps.get(activation.node)
         if spec is None:
             raise GraphError(f"The pipeline has no step {activation.node!r} any more.")
         with self._recorder.reading():
-            recorded = self._contexts.seen(activation.consumed)
-        seen = {key: running.sources.values.get(value) for key, value in recorded.items()}
-        attempt = activation.attempt
+            recorded = self._contexts.seen(activation.consumed, activation.node)
+        seen = {key: running.sources.values.get(value) for key, value in recorded.items()} if recorded else recorded
         # What acts outside must be known to have begun, also after a power cut.
         self._recorder.append(
             StepStarted(path, consumed=activation.consumed, attempt=attempt, version=spec.version),
@@ -129,7 +174,9 @@ class Loop:
             running.emit("step_started", path=path, again=activation.again, **self._place(activation.node))
         begun = running.clock.monotonic()
         scope = Scope(path, None, attempt)
-        context = StepContext(running, scope, seen)
+        lineage = Lineage(self._graph, self._contexts, activation.node, activation.visit, activation.consumed)
+        context = StepContext(running, scope, seen, lineage)
+        cause = "content"
         try:
             made = self._make(spec, context)
             scope.leave_if_paused()
@@ -137,16 +184,22 @@ class Loop:
             raise Pause("interrupted", PipelineError(f"Interrupted (in step {spec.name}).")) from None
         except (Exception, SystemExit) as error:
             scope.leave_if_paused()
-            self._failed(activation, attempt, error, running.clock.monotonic() - begun)
-            return
-        self._completed(activation, scope, context, made, running.clock.monotonic() - begun)
+            made = Made({}, b"{}", "failed", {}, error_facts(error))
+            cause = "provider" if isinstance(error, ModelError) and error.retryable else cause
+        route = self._route(activation, attempt, context, made)
+        seconds = round(running.clock.monotonic() - begun, 6)
+        return self._record(activation, scope, context, made, route, cause, seconds)
 
     def _make(self, spec: StepSpec, context: StepContext) -> Made:
         """Run the step's code."""
         result = spec.run(context)
         label, changes = "success", {}
+        error: Mapping[str, Any] | None = None
+        hints: Mapping[str, Any] = {}
         if isinstance(result, Outcome):
-            changes = decode_value(encode_value(dict(result.context), f"{spec.name} context"))
+            if result.context:
+                changes = decode_value(encode_value(dict(result.context), f"{spec.name} context"))
+            error, hints = result.error, result.hints
             label, result = str(result.label), result.outputs
         if result is None:
             result = {}
@@ -154,23 +207,49 @@ class Loop:
             kind = type(result).__name__
             raise InvalidValue(f"Step {spec.name!r} returned a {kind}; return a mapping of its outputs.")
         encoded = encode_value(result if isinstance(result, dict) else dict(result), f"{spec.name} outputs")
-        return Made(decode_value(encoded), encoded, label, changes)
+        return Made(decode_value(encoded), encoded, label, changes, error, hints)
 
-    def _completed(
-        self, activation: Activation, scope: Scope, context: StepContext, made: Made, seconds: float
-    ) -> None:
-        recorder = self._recorder
-        edges = [edge.id for edge in choose(self._graph, activation.node, made.label)]
-        changes = {key: recorder.fit(value, encode_value(value)) for key, value in made.changes.items()}
+    def _route(self, activation: Activation, attempt: int, context: StepContext, made: Made) -> Route:
+        """Where the visit's end leads."""
+        with self._recorder.reading() as state:
+            return self._router(Settled(
+                self._graph, self._graph.nodes[activation.node], activation.path, activation.visit, attempt,
+                made.label, made.error is not None, made.error, made.hints, context.seen, made.changes,
+                activation.consumed, state,
+            ))  # fmt: skip
+
+    def _record(
+        self, activation: Activation, scope: Scope, context: StepContext, made: Made, route: Route, cause: str,
+        seconds: float,
+    ) -> float | None:  # fmt: skip
+        """Record how an attempt ended, tell it; seconds until the next attempt of the same visit, or None."""
+        recorder, path = self._recorder, activation.path
+        label = made.label if route.outcome is None else route.outcome
+        again = route.retry_seconds is not None
+        failed = again or (made.error is not None if route.failed is None else route.failed)
+        changes = {**made.changes, **route.context} if route.context else made.changes
+        changes = {key: recorder.fit(value, encode_value(value)) for key, value in changes.items()}
         outputs = recorder.fit(made.outputs, made.encoded)
-        fact = StepCompleted(
-            activation.path, outputs, self._running.clock.new_id(), edges, made.label, changes, context.saved,
-            scope.reads, scope.attempt, round(seconds, 6),
-        )  # fmt: skip
-        if outputs is made.outputs:
-            recorder.append(fact, outputs=made.encoded)
-        else:
-            recorder.append(fact)
+        known = {"outputs": made.encoded} if outputs is made.outputs and outputs else {}
+        checkpoint = self._running.clock.new_id()
+        if not failed:
+            recorder.append(StepCompleted(
+                path, outputs, checkpoint, route.edges, label, changes, context.saved, scope.reads, scope.attempt,
+                seconds, route.reason,
+            ), known)  # fmt: skip
+            self._tell_completed(activation, made, seconds)
+            return None
+        error = route.error or made.error or {"type": "StepFailed", "message": f"Its outcome was {label}."}
+        recorder.append(StepFailed(
+            path, error, checkpoint, () if again else route.edges, "content" if again else cause, scope.attempt,
+            seconds, label, outputs, changes, context.saved, scope.reads, route.reason, again,
+        ), known)  # fmt: skip
+        self._running.emit(
+            "step_failed", path=path, error=dict(error), again=route.retry_seconds, **self._place(activation.node)
+        )
+        return route.retry_seconds
+
+    def _tell_completed(self, activation: Activation, made: Made, seconds: float) -> None:
         if self._running.emit.heard:
             self._running.emit(
                 "step_completed", path=activation.path, outputs=made.outputs, seconds=seconds,
@@ -194,17 +273,6 @@ class Loop:
         from_here = self._graph.outgoing(node)
         if from_here:
             self._running.stop.request("stopped_as_asked", _asked(node))
-
-    def _failed(self, activation: Activation, attempt: int, error: BaseException, seconds: float) -> None:
-        facts = error_facts(error)
-        cause = "provider" if isinstance(error, ModelError) and error.retryable else "content"
-        edges = [edge.id for edge in choose(self._graph, activation.node, FAIL)]
-        fact = StepFailed(
-            activation.path, facts, self._running.clock.new_id(), edges=edges, cause=cause, attempt=attempt,
-            seconds=round(seconds, 6),
-        )  # fmt: skip
-        self._recorder.append(fact)
-        self._running.emit("step_failed", path=activation.path, error=facts, **self._place(activation.node))
 
 
 def _asked(node: str) -> PipelineError:

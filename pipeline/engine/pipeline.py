@@ -130,5 +130,9 @@ def _graph(specs: Sequence[StepSpec], edges: Iterable[Sequence[str] | Edge] | No
     nodes = [Node(spec.name, joins.get(spec.name, "any"), spec.version, spec.effect, spec.repeatable) for spec in specs]
     if edges is None:
         return chain(nodes)
-    made: list[Edge] = [edge if isinstance(edge, Edge) else Edge(*edge) for edge in edges]
+    made = [edge if isinstance(edge, Edge) else _edge(*edge) for edge in edges]
     return Graph.of(nodes, made, nodes[0].id if nodes else "")
+
+
+def _edge(source: str, target: str, when: str | None = None) -> Edge:
+    return Edge(source, target, when)

@@ -9,7 +9,7 @@ the store keeps what it can.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -31,6 +31,8 @@ HEAD_FACTOR = 20
 _HEAD_MIN_SECONDS = 0.2
 _MILLISECOND = timedelta(milliseconds=1)
 _WARN_BYTES = 500_000
+
+_NOTHING: Mapping[str, bytes] = {}
 
 Told = Callable[[], None]
 #: seq, time, fact, line, to be synced, whom to tell once it is durable.
@@ -104,7 +106,14 @@ class Recorder:
         """The state, standing still within a `with`."""
         return self._reading
 
-    def append(self, fact: Fact, *, sync: bool = True, then: Told | None = None, **encoded: bytes) -> int:
+    def append(
+        self,
+        fact: Fact,
+        encoded: Mapping[str, bytes] = _NOTHING,
+        *,
+        sync: bool = True,
+        then: Told | None = None,
+    ) -> int:
         """Record a fact and return its seq.
 
         With `sync` it is durable on return. Without, it is written on return and synced by
@@ -113,7 +122,7 @@ class Recorder:
         Raises:
             Pause: The disk refused it; nothing more may start.
         """
-        body = encode_fact(fact, **encoded)
+        body = encode_fact(fact, encoded)
         with self._lock:
             at = self._time()
             if self._broken is not None:

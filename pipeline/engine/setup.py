@@ -13,6 +13,7 @@ from pipeline.engine.calls import Prices
 from pipeline.engine.contexts import Reducer
 from pipeline.engine.events import Emitter
 from pipeline.engine.retry import RetryPolicy
+from pipeline.engine.routing import Router
 from pipeline.engine.step import StepSpec
 from pipeline.graph.model import Graph
 from pipeline.llm.base import Model, ModelInfo
@@ -27,6 +28,8 @@ class Definition:
     graph: Graph
     steps: Mapping[str, StepSpec]
     reducers: Mapping[str, Reducer] = field(default_factory=dict)
+    #: Where a visit's end leads; None: by the outcome's label.
+    router: Router | None = None
 
 
 @dataclass(slots=True)
@@ -55,6 +58,14 @@ def host() -> dict[str, Any]:
     return {"host": socket.gethostname(), "pid": os.getpid()}
 
 
+#: Options that permit one act: given each time, never recorded.
+_PERMITS = frozenset({"allow_tools", "auto_approve"})
+
+
 def recorded(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Execution settings as recorded: JSON values only, no objects."""
-    return {key: value for key, value in options.items() if isinstance(value, (str, int, float, bool)) or value is None}
+    """Execution settings as recorded: JSON values only, no objects, no permissions."""
+    return {
+        key: value
+        for key, value in options.items()
+        if key not in _PERMITS and (value is None or isinstance(value, (str, int, float, bool)))
+    }

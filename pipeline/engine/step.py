@@ -7,12 +7,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.engine import tasks
+from pipeline.engine import people, tasks
 from pipeline.engine.calls import Scope
+from pipeline.engine.contexts import Contexts
+from pipeline.engine.people import Answer
 from pipeline.engine.running import Running
 from pipeline.engine.sources import Outputs, Tracked
 from pipeline.errors import ConfigError, Pause, PipelineError
+from pipeline.graph.model import Graph, Node
 from pipeline.llm.base import Reply, Request
+from pipeline.records.run import StepRun
+from pipeline.records.statuses import FAILED
 from pipeline.records.values import canonical
 
 StepFunction = Callable[["StepContext"], Any]
@@ -27,6 +32,10 @@ class Outcome:
     label: str = "success"
     #: Context keys this step sets for the nodes after it.
     context: Mapping[str, Any] = field(default_factory=dict)
+    #: {"type", "message", …}: the step failed by its content; what it set is recorded all the same.
+    error: Mapping[str, Any] | None = None
+    #: What a router may go by (preferred_label, suggested_next_ids); not recorded.
+    hints: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +52,36 @@ class StepSpec:
     repeatable: bool = False
     #: Names of the artifacts it saves whenever it completes.
     saves: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One of the tokens that a visit consumed, and the work that sent it."""
+
+    edge: str
+    #: The visit it came from, and its node.
+    path: str
+    node: str
+    #: The node with which its branch began, where a fan-out is gathered; else "".
+    branch: str
+    outcome: str
+    failed: bool
+    error: Mapping[str, Any] | None
+    outputs: Mapping[str, Any]
+    #: What the branch set since its fan-out; where none is gathered, what held after the visit.
+    context: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """Where a visit stands in the graph and what it came from."""
+
+    graph: Graph
+    contexts: Contexts
+    node: str
+    visit: int
+    #: (edge id, path of the visit that chose it).
+    consumed: Sequence[Sequence[str]]
 
 
 def step(
@@ -74,8 +113,66 @@ class StepContext:
     _running: Running
     _scope: Scope
     _seen: Mapping[str, Any]
+    _lineage: Lineage
     #: Artifacts saved so far: name → hash.
     saved: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """This visit: `node#visit`."""
+        return self._scope.path
+
+    @property
+    def visit(self) -> int:
+        """Which visit of its node this is, from 1."""
+        return self._lineage.visit
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt of the visit (or of the task) this is, from 1."""
+        return self._scope.attempt
+
+    @property
+    def node(self) -> Node:
+        """The node, with its attributes."""
+        return self._lineage.graph.nodes[self._lineage.node]
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that runs."""
+        return self._lineage.graph
+
+    @property
+    def seen(self) -> Mapping[str, Any]:
+        """The context as it was when this node was activated, for readers that keep no notes of it."""
+        return self._seen
+
+    @property
+    def arrivals(self) -> list[Arrival]:
+        """The tokens this visit consumed, in order of their edges' declaration."""
+        contexts, values = self._lineage.contexts, self._running.sources.values
+        found = []
+        with self._running.recorder.reading() as state:
+            fan = contexts.fan_of(self._lineage.node, self._lineage.consumed)
+            for edge, source in contexts.ordered(self._lineage.consumed):
+                run = state.steps.get(source)
+                if run is not None:
+                    branch = contexts.branch_of(source, fan) if fan else ""
+                    found.append((edge, run, branch, contexts.since(source, fan)))
+        return [
+            Arrival(edge, run.path, run.node, branch, run.outcome, run.status == FAILED, run.error,
+                    values.get(run.outputs), {key: values.get(value) for key, value in since.items()})
+            for edge, run, branch, since in found
+        ]  # fmt: skip
+
+    def ancestors(self) -> list[StepRun]:
+        """The visits this one descends from, oldest first, the same in every process; their values as recorded."""
+        with self._running.recorder.reading():
+            return self._lineage.contexts.ancestors(self._lineage.consumed)
+
+    def recorded(self, value: Any) -> Any:
+        """A value of an ancestor, read back where it stands in a blob."""
+        return self._running.sources.values.get(value)
 
     @property
     def params(self) -> Mapping[str, Any]:
@@ -140,6 +237,19 @@ class StepContext:
             )
         with self._leaving():
             return self._running.caller.ask(self._scope, request)
+
+    def ask_person(self, text: str, choices: Sequence[str] = (), shown: Mapping[str, Any] | None = None) -> Answer:
+        """Ask a person or agent; a recorded answer to exactly this question is used.
+
+        Args:
+            choices: What may be answered; none: any text.
+            shown: What is shown beside the question; JSON.
+
+        Raises:
+            Pause: Nobody can be asked here: the run waits (waiting_for_human) until it is answered.
+        """
+        with self._leaving():
+            return people.ask(self._running, self._scope, text, choices, shown or {})
 
     def task(
         self,
@@ -221,7 +331,7 @@ class StepContext:
             raise
 
     def _child(self, scope: Scope) -> StepContext:
-        return StepContext(self._running, scope, self._seen)
+        return StepContext(self._running, scope, self._seen, self._lineage)
 
     def _tracked(self, data: Mapping[str, Any], prefix: str) -> Mapping[str, Any]:
         return Tracked(data, prefix, self._scope.reads)

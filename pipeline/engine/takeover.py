@@ -3,22 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.engine import changes
+from pipeline.engine.contexts import Contexts
 from pipeline.engine.recorder import Recorder
+from pipeline.engine.routing import Settled, by_label
 from pipeline.engine.setup import Definition, Setup, host, recorded
 from pipeline.engine.sources import Sources
 from pipeline.engine.tasks import UNSAFE
 from pipeline.errors import NeedsConfirmation, SettingsConflict
-from pipeline.records.kinds import Gap, Invalidated, RunResumed
-from pipeline.records.statuses import IN_PROGRESS
+from pipeline.records.kinds import Gap, Invalidated, RunResumed, StepCompleted
+from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.records.values import canonical
 from pipeline.store.base import Journal
 
 #: Deaths of one step with nothing recorded between them before a person is asked.
 _DEATHS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What whoever resumes a run wants beside going on."""
+
+    #: Values that replace the pinned ones, or fill what an imported run lacks.
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    pins: Mapping[str, Any] = field(default_factory=dict)
+    #: Decides whether finished work that these changes void is made again; None: no.
+    accept: Callable[[changes.Stale], bool] | None = None
+    #: Completed visits whose result is gone (path → why).
+    missing: Mapping[str, str] = field(default_factory=dict)
+    #: Effect classes whose completed steps are made again.
+    refresh: Collection[str] = ()
+    #: A completed step to begin from again, with all that followed; "": none.
+    from_step: str = ""
+    #: Work that may have acted outside before it was cut off is repeated.
+    retry_unknown: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.identity or self.pins or self.missing or self.refresh or self.from_step)
 
 
 class TakeOver:
@@ -30,8 +55,11 @@ class TakeOver:
         self._recorder = recorder
         self._journal = journal
 
-    def confirm_risks(self) -> None:
+    def confirm_risks(self, *, retry_unknown: bool) -> None:
         """Ask before work is repeated that kept dying, or that may have acted outside.
+
+        Args:
+            retry_unknown: What may have acted outside is to be repeated; it is not asked about.
 
         Raises:
             NeedsConfirmation: Nobody said yes.
@@ -43,27 +71,19 @@ class TakeOver:
             spec = self._definition.steps.get(run.node)
             if run.deaths >= _DEATHS:
                 self._ask(f"Step {run.path} has died {run.deaths} times without recording anything. Try it again?")
-            if spec is not None and spec.effect in UNSAFE and not spec.repeatable:
+            if spec is not None and spec.effect in UNSAFE and not (spec.repeatable or retry_unknown):
                 self._ask(
                     f"Step {run.path} acts outside the run and was cut off; whether it acted is unknown. Repeat it?"
                 )
 
-    def refuse_other_graph(self) -> None:
-        """What is done was done in the pinned graph; its position means nothing in another one.
-
-        Raises:
-            SettingsConflict: The pipeline has other steps or edges now; names them.
-        """
-        state, name = self._recorder.state, self._definition.name
+    def other_graph(self) -> changes.GraphChange | None:
+        """How the pipeline differs from the one the run was started with; None: in nothing."""
+        state = self._recorder.state
         if "graph" not in state.pins:
-            return
+            return None
         pinned = json.loads(self._journal.get_blob(state.pins["graph"]))
-        if said := changes.of_graph(pinned, self._definition.graph):
-            raise SettingsConflict(
-                f"The pipeline {name!r} has changed since run {state.run_id} began: {'; '.join(said[:5])}.",
-                hint="Resume with the version it was started with, or start a new run.",
-                changed=said,
-            )
+        change = changes.of_graph(pinned, self._definition.graph)
+        return change if change.said else None
 
     def _ask(self, question: str) -> None:
         setup = self._setup
@@ -71,57 +91,98 @@ class TakeOver:
             return
         raise NeedsConfirmation(question, hint="Look at the log first; --yes goes on.")
 
-    def record(
-        self,
-        identity: Mapping[str, Any],
-        pins: Mapping[str, Any],
-        accept: Callable[[changes.Stale], bool] | None,
-        missing: Mapping[str, str],
-    ) -> None:
+    def record(self, wish: Wish) -> None:
         """Record the new owner, what it changes, what was damaged, and what that voids.
 
         Raises:
-            SettingsConflict: Finished work would be void and `accept` did not agree; nothing was recorded.
+            SettingsConflict: Finished work would be void, or the graph is another one, and `accept` did not
+                agree; nothing was recorded.
+            ConfigError: There is no such step to begin from.
         """
         recorder, setup, steps = self._recorder, self._setup, self._definition.steps
-        state = recorder.state
+        change = self.other_graph()
+        pins = {**wish.pins, "graph": self._definition.graph.to_json()} if change else wish.pins
         hashes = {name: recorder.put_blob(canonical(value, name)) for name, value in pins.items()}
-        stale = self._stale(identity, hashes)
-        if stale and (accept is None or not accept(stale)):
-            shown = ", ".join(f"{path} ({why})" for path, why in stale.steps.items())
-            raise SettingsConflict(
-                f"Finished work of run {state.run_id} would have to be made again: {shown}.",
-                hint="Resume without the change, add --accept-changes, or start anew with --force.",
-                steps=dict(stale.steps),
-            )
+        stale = self._stale(wish.identity, hashes, change)
+        if stale and (wish.accept is None or not wish.accept(stale)):
+            raise self._refusal(stale)
+        again = changes.asked(recorder.state, steps, wish.refresh, wish.from_step)
         fact = RunResumed(
-            recorded(setup.options), host=host(), identity=dict(identity) or None, pins=hashes or None,
+            recorded(setup.options), host=host(), identity=dict(wish.identity) or None, pins=hashes or None,
             product=setup.product,
         )  # fmt: skip
-        for repair in self._journal.repairs:
-            first, last, size, kept, reason = repair
-            if not getattr(repair, "recorded", False):
-                recorder.append(Gap(first, last, size, kept, reason), sync=False)
-            setup.emit("note", text=_repaired(size, kept, reason))
+        for text in record_repairs(self._journal, recorder):
+            setup.emit("note", text=text)
         recorder.owner = recorder.append(fact, sync=False)
-        for void in (*stale.facts(), *changes.missing(recorder.state, steps).facts()):
+        if change is not None:
+            setup.emit("note", text=f"The graph has changed since the run began: {'; '.join(change.said[:5])}.")
+        for void in (*stale.facts(), *again.again(recorder.state)):
             recorder.append(void, sync=False)
-        if missing:
-            gone = Invalidated("missing", paths=list(missing), note="; ".join(missing.values()))
+        for void in changes.missing(recorder.state, steps).facts():
+            recorder.append(void, sync=False)
+        if wish.missing:
+            gone = Invalidated("missing", paths=list(wish.missing), note="; ".join(wish.missing.values()))
             recorder.append(gone, sync=False)
+        if change is not None:
+            self._choose_again(change.added)
 
-    def _stale(self, identity: Mapping[str, Any], pins: Mapping[str, str]) -> changes.Stale:
+    def _refusal(self, stale: changes.Stale) -> SettingsConflict:
+        run = self._recorder.state.run_id
+        if stale.said and not stale.steps:
+            return SettingsConflict(
+                f"The pipeline {self._definition.name!r} has changed since run {run} began: "
+                f"{'; '.join(stale.said[:5])}.",
+                hint="Resume with the version it was started with, or start a new run.",
+                changed=list(stale.said),
+            )
+        shown = ", ".join(f"{path} ({why})" for path, why in stale.steps.items())
+        return SettingsConflict(
+            f"Finished work of run {run} would have to be made again: {shown}.",
+            hint="Resume without the change, add --accept-changes, or start anew with --force.",
+            steps=dict(stale.steps),
+            changed=list(stale.said),
+        )
+
+    def _stale(
+        self, identity: Mapping[str, Any], pins: Mapping[str, str], change: changes.GraphChange | None
+    ) -> changes.Stale:
         """What the new values would void; the state is left as it was."""
         recorder = self._recorder
         state = recorder.state
         kept = state.identity, state.pins
         state.identity, state.pins = {**state.identity, **identity}, {**state.pins, **pins}
         try:
-            return changes.stale(state, Sources(recorder, self._setup.store), self._definition.steps)
+            return changes.stale(state, Sources(recorder, self._setup.store), self._definition.steps, change)
         finally:
             state.identity, state.pins = kept
 
+    def _choose_again(self, added: Collection[str]) -> None:
+        """What completed in the old graph also takes the new edges that its outcome would take."""
+        what, recorder = self._definition, self._recorder
+        router = what.router or by_label
+        contexts = Contexts(what.graph, recorder.state, what.reducers)
+        for run in list(recorder.state.steps.values()):
+            node = what.graph.nodes.get(run.node)
+            if run.status != COMPLETED or node is None or not any(e.id in added for e in what.graph.outgoing(node.id)):
+                continue
+            route = router(Settled(
+                what.graph, node, run.path, run.visit, run.attempt, run.outcome, False, None, {},
+                contexts.seen(run.consumed, node.id), run.context, run.consumed, recorder.state,
+            ))  # fmt: skip
+            if more := [edge for edge in route.edges if edge in added]:
+                recorder.append(StepCompleted(
+                    run.path, run.outputs, self._setup.clock.new_id(), [*run.edges, *more], run.outcome, run.context,
+                    run.artifacts, run.reads, run.attempt, 0.0, route.reason,
+                ), sync=False)  # fmt: skip
 
-def _repaired(size: int, kept: str, reason: str) -> str:
-    where = f" ({size:,} bytes kept in {kept})" if kept else ""
-    return f"The journal was repaired: {reason}{where}."
+
+def record_repairs(journal: Journal, recorder: Recorder) -> list[str]:
+    """Record what opening the journal had to leave out; a sentence each, for people."""
+    said = []
+    for repair in journal.repairs:
+        first, last, size, kept, reason = repair
+        if not getattr(repair, "recorded", False):
+            recorder.append(Gap(first, last, size, kept, reason), sync=False)
+        where = f" ({size:,} bytes kept in {kept})" if kept else ""
+        said.append(f"The journal was repaired: {reason}{where}.")
+    return said

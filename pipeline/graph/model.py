@@ -27,7 +27,8 @@ class Node:
     effect: str = "read"
     #: It may run again where its end is unknown.
     repeatable: bool = True
-    #: What else the node's kind needs; JSON.
+    #: What else the node's kind needs; JSON. fan: the fan-out it lies in; max_parallel: how many visits of
+    #: its branches run at once; scope: the fan-out whose branches it gathers, seeing the context from before them.
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -51,9 +52,12 @@ class Edge:
     when: str | None = None
     #: "a->b"; parallel ones "a->b#2", "a->b#3".
     id: str = ""
+    #: What else a router needs; JSON. restart: the target sees only the context keys `graph.…`.
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return {"source": self.source, "target": self.target, "when": self.when, "id": self.id}
+        plain = {"source": self.source, "target": self.target, "when": self.when, "id": self.id}
+        return {**plain, "attributes": dict(self.attributes)} if self.attributes else plain
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,7 @@ def _named(edges: Iterable[Edge]) -> Iterable[Edge]:
             yield edge
         else:
             suffix = "" if count[name] == 1 else f"#{count[name]}"
-            yield Edge(edge.source, edge.target, edge.when, name + suffix)
+            yield Edge(edge.source, edge.target, edge.when, name + suffix, edge.attributes)
 
 
 def chain(ids: Sequence[str | Node]) -> Graph:

@@ -14,6 +14,7 @@ from pipeline.records.lines import TAIL, LineDamaged, check_line
 from pipeline.records.shapes import shapes
 from pipeline.records.values import compact_encoder, decode_value
 
+_NOTHING: Mapping[str, bytes] = {}
 _encode = compact_encoder(json.JSONEncoder().default)
 #: The kind stands behind the envelope, within so many bytes.
 _KIND, _ENVELOPE = b'"kind":"', 100
@@ -116,7 +117,7 @@ _SHAPES = {cls: _Shape(cls) for cls in _KINDS.values()}
 _TEXTS = {cls.kind.encode(): (cls.text, b',"%s":' % cls.text.encode()) for cls in _KINDS.values() if cls.text}
 
 
-def encode_fact(fact: Fact, **encoded: bytes) -> bytes:
+def encode_fact(fact: Fact, encoded: Mapping[str, bytes] = _NOTHING) -> bytes:
     """The fact's body: a JSON object in ASCII; fields at their default are left out.
 
     Values in it must already be JSON (see values.encode_value).
@@ -127,7 +128,7 @@ def encode_fact(fact: Fact, **encoded: bytes) -> bytes:
     if isinstance(fact, UnknownFact):
         return _encode({"kind": fact.name, **fact.data}).encode("ascii")
     if fact.text and (text := getattr(fact, fact.text)) is not None:
-        encoded[fact.text] = text
+        encoded = {**encoded, fact.text: text}
     body = _SHAPES[type(fact)].body(fact)
     if not encoded:
         return _encode(body).encode("ascii")

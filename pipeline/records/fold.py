@@ -15,6 +15,8 @@ from pipeline.records.kinds import (
     CallEnded,
     CallStarted,
     ChargeSettled,
+    Decision,
+    DecisionAsked,
     Gap,
     Invalidated,
     RunEnded,
@@ -29,7 +31,7 @@ from pipeline.records.kinds import (
     TaskStarted,
     UnknownFact,
 )
-from pipeline.records.run import RunState, Spend, TaskRun, Token
+from pipeline.records.run import Answered, OpenQuestion, RunState, Spend, TaskRun, Token
 from pipeline.records.spending import Spending
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 
@@ -62,6 +64,8 @@ class Builder:
             CallEnded: self._call_ended,
             ChargeSettled: self._charge_settled,
             Invalidated: self._invalidated,
+            DecisionAsked: self._decision_asked,
+            Decision: self._decision,
             Gap: self._gap,
             Snapshot: self._snapshot,
             RunEnded: self._run_ended,
@@ -168,6 +172,18 @@ class Builder:
             run = state.tasks.get(path, {}).pop(task, None)
             self._close_attempt(path, task, run.attempt if run else state.attempts.get((path, task), 1))
 
+    def _decision_asked(self, record: Record, fact: DecisionAsked) -> None:
+        if self._placed(record) and fact.path in self.state.open_paths:
+            asked = OpenQuestion(fact.question, fact.choices, fact.shown, record.seq, record.at)
+            self.state.questions[fact.path] = asked
+
+    def _decision(self, record: Record, fact: Decision) -> None:
+        state = self.state
+        state.decisions[fact.path, fact.question] = Answered(fact.choice, fact.note, fact.by, record.at)
+        asked = state.questions.get(fact.path)
+        if asked is not None and asked.question == fact.question:
+            del state.questions[fact.path]
+
     def _close_attempt(self, path: str, task: str | None, attempt: int) -> None:
         """The next attempt starts with an empty memo; what this one used is wasted."""
         state = self.state
@@ -246,7 +262,7 @@ class Builder:
 _COPIED = (
     "identity", "execution", "pins", "waiting", "steps", "visits", "context", "attempts", "open_calls",
     "checkpoints", "gaps", "open_paths", "failed_paths", "returning", "active", "total",
-    "unknown_tasks", "unknown_tasks",
+    "unknown_tasks", "questions", "decisions",
 )  # fmt: skip
 
 

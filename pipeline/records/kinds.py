@@ -200,11 +200,13 @@ class StepCompleted(Fact):
     attempt: int = 1
     #: Active seconds of this attempt.
     seconds: float = 0.0
+    #: Why these edges: condition, weight, retry_target, …; "" where the outcome's label says it.
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class StepFailed(Fact):
-    """A step attempt failed; also a checkpoint boundary. `edges`: where a failure edge was chosen."""
+    """A step attempt failed; also a checkpoint boundary. `edges`: where a route accepted the failure."""
 
     kind: ClassVar[str] = "step_failed"
     path: str
@@ -214,6 +216,15 @@ class StepFailed(Fact):
     cause: str = "content"
     attempt: int = 1
     seconds: float = 0.0
+    outcome: str = "failed"
+    #: What it had made and set all the same; as in step_completed.
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict)
+    artifacts: Mapping[str, str] = field(default_factory=dict)
+    reads: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
+    #: The same visit is tried again by itself.
+    retry: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,10 +47,13 @@ def complete_step(state: RunState, seq: int, at: str, fact: StepCompleted) -> No
     state.steps[path] = StepRun(
         path, old.node, old.visit, COMPLETED, fact.attempt, old.version, old.consumed, old.started_at, at,
         old.seconds + fact.seconds, fact.outputs, fact.artifacts, fact.context, fact.reads, fact.outcome,
-        fact.edges, None, fact.checkpoint, old.started_seq, seq,
+        fact.edges, fact.reason, None, fact.checkpoint, old.started_seq, seq,
     )  # fmt: skip
+    # A visit that had completed is recorded again where its graph has grown: it takes the new edges only.
+    taken = old.edges if old.status == COMPLETED else ()
     for edge in fact.edges:
-        state.waiting[edge, path] = Token(edge, path, seq)
+        if edge not in taken:
+            state.waiting[edge, path] = Token(edge, path, seq)
     if fact.context:
         state.context.update(fact.context)
     if state.error is not None and not state.failed_paths:
@@ -64,15 +67,17 @@ def fail_step(state: RunState, seq: int, at: str, fact: StepFailed) -> None:
     old = _close(state, path)
     state.steps[path] = StepRun(
         path, old.node, old.visit, FAILED, fact.attempt, old.version, old.consumed, old.started_at, at,
-        old.seconds + fact.seconds, outcome="failed", edges=fact.edges, error=fact.error,
-        checkpoint=fact.checkpoint, started_seq=old.started_seq, ended_seq=seq,
+        old.seconds + fact.seconds, fact.outputs, fact.artifacts, fact.context, fact.reads, fact.outcome,
+        fact.edges, fact.reason, fact.error, fact.checkpoint, old.started_seq, seq,
     )  # fmt: skip
     for edge in fact.edges:
         state.waiting[edge, path] = Token(edge, path, seq)
     if not fact.edges:
         state.failed_paths[path] = None
-        if state.error is None:
+        if state.error is None and not fact.retry:
             state.error = fact.error
+    elif fact.context:
+        state.context.update(fact.context)
     state.checkpoints.append(CheckpointMark(seq, fact.checkpoint, path, at, state.total.usd))
 
 
@@ -80,6 +85,8 @@ def _close(state: RunState, path: str) -> StepRun:
     state.open_paths.pop(path, None)
     state.failed_paths.pop(path, None)
     state.active.pop(path, None)
+    if state.questions:
+        state.questions.pop(path, None)
     old = state.steps.get(path)
     return old if old is not None else StepRun(path, *split(path))
 
@@ -115,10 +122,13 @@ def void_steps(state: RunState, fact: Invalidated) -> list[StepRun]:
         state.open_paths.pop(step.path, None)
         state.failed_paths.pop(step.path, None)
         state.active.pop(step.path, None)
+        state.questions.pop(step.path, None)
         for edge, source in step.consumed:
             state.returning[edge, source] = step.path
             if source not in void:
                 state.waiting[edge, source] = Token(edge, source, _age(state, source))
+    # What is made again is asked again.
+    state.decisions = {key: answer for key, answer in state.decisions.items() if key[0] not in void}
     state.waiting = dict(sorted(state.waiting.items(), key=lambda item: item[1].seq))
     state.context = merged_context(state.steps.values())
     state.jumps += 1
@@ -126,10 +136,10 @@ def void_steps(state: RunState, fact: Invalidated) -> list[StepRun]:
 
 
 def merged_context(steps: Any) -> dict[str, Any]:
-    """The context that completed steps leave, in order of their ends."""
+    """The context that steps leave which completed, or whose failure was accepted, in order of their ends."""
     context: dict[str, Any] = {}
     for step in sorted(steps, key=lambda step: step.ended_seq):
-        if step.status == COMPLETED and step.context:
+        if step.context and (step.status == COMPLETED or step.edges):
             context.update(step.context)
     return context
 

@@ -56,6 +56,8 @@ class StepRun:
     reads: Mapping[str, str] = field(default_factory=dict)
     outcome: str = ""
     edges: Sequence[str] = ()
+    #: Why these edges; "" where the outcome's label says it.
+    reason: str = ""
     #: {"type", "message", "hint"} of the last failed attempt; None after success.
     error: Mapping[str, Any] | None = None
     checkpoint: str = ""
@@ -179,6 +181,26 @@ class SpendKey:
     outcome: str
 
 
+class OpenQuestion(NamedTuple):
+    """A question to a person that nobody has answered yet."""
+
+    #: Hash of what was shown.
+    question: str
+    choices: Sequence[str]
+    shown: Mapping[str, Any]
+    seq: int
+    at: str
+
+
+class Answered(NamedTuple):
+    """A person's or agent's answer to one question."""
+
+    choice: str
+    note: str
+    by: str
+    at: str
+
+
 class CheckpointMark(NamedTuple):
     """A checkpoint boundary, for history."""
 
@@ -248,6 +270,9 @@ class RunState:
     returning: dict[tuple[str, str], str] = field(default_factory=dict)
     #: seq of the last call or task record of a path; tells a step that got somewhere from one that did not.
     active: dict[str, int] = field(default_factory=dict)
+    #: Unanswered questions by path, and answers by (path, hash of the question).
+    questions: dict[str, OpenQuestion] = field(default_factory=dict)
+    decisions: dict[tuple[str, str], Answered] = field(default_factory=dict)
     #: Times the position was changed other than by steps (void, snapshot): indexes of it are built again.
     jumps: int = 0
     #: All of `spend` in one sum.

@@ -117,6 +117,19 @@ def test_resume_in_another_graph_is_refused_naming_what_changed(store: MemorySto
 
     first, second = step("a")(lambda ctx: {}), step("b")(stop)
     run = Pipeline("shape", [first, second]).run(store=store).run_id
-    with pytest.raises(SettingsConflict, match="step c is new; edge b->c is new"):
-        Pipeline("shape", [first, second, step("c")(lambda ctx: {})]).resume(run, store=store)
+    third = step("c")(lambda ctx: {})
+    with pytest.raises(SettingsConflict, match="edge a->b is gone; step c is new"):
+        Pipeline("shape", [first, second, third], edges=[("a", "c"), ("c", "b")]).resume(run, store=store)
     assert Pipeline("shape", [first, step("b")(lambda ctx: {})]).resume(run, store=store).status == "completed"
+
+
+def test_resume_in_a_graph_that_only_grew_goes_on_and_says_so(store: MemoryStore) -> None:
+    ran: list[str] = []
+    run = Pipeline("grow", [noting(ran, "a"), noting(ran, "b")]).run(store=store).run_id
+    notes: list[Any] = []
+    grown = Pipeline("grow", [noting(ran, "a"), noting(ran, "b"), noting(ran, "c"), noting(ran, "d")],
+                     edges=[("a", "b"), ("b", "c"), ("a", "d")])  # fmt: skip
+    result = grown.resume(run, store=store, listener=notes.append)
+    assert (result.status, ran[:2], sorted(ran[2:])) == ("completed", ["a", "b"], ["c", "d"])
+    assert any("step c is new" in event.data.get("text", "") for event in notes)
+    assert not grown.resume(run, store=store).worked

@@ -306,15 +306,54 @@ def test_steps_of_a_damaged_journal_never_raise() -> None:
     )  # fmt: skip
 
 
-def test_unknown_and_decision_kinds_only_move_the_seq() -> None:
+def test_a_question_is_open_until_exactly_it_is_answered() -> None:
+    tape = Tape()
+    tape.put(kinds.StepStarted("a#1"))
+    tape.put(kinds.DecisionAsked("a#1", "q", ["yes", "no"], {"text": "Ship it?"}))
+    assert tape.state.questions["a#1"].choices == ["yes", "no"]
+    tape.put(kinds.Decision("a#1", "other", "yes"))
+    assert "a#1" in tape.state.questions
+    tape.put(kinds.Decision("a#1", "q", "no", "Ann", "too early"))
+    assert not tape.state.questions
+    answer = tape.state.decisions["a#1", "q"]
+    assert (answer.choice, answer.by, answer.note) == ("no", "Ann", "too early")
+
+
+def test_a_question_of_a_visit_that_ended_is_no_longer_open() -> None:
+    tape = Tape()
+    tape.put(kinds.StepStarted("a#1"))
+    tape.put(kinds.DecisionAsked("a#1", "q", ["yes"]))
+    tape.complete("a#1", [])
+    tape.put(kinds.DecisionAsked("a#1", "late", ["yes"]))
+    assert not tape.state.questions
+
+
+def test_a_failure_that_a_route_accepted_leaves_what_it_set() -> None:
+    tape = Tape()
+    tape.put(kinds.StepStarted("a#1"))
+    tape.put(kinds.StepFailed("a#1", {"type": "X", "message": "m"}, "c" * 32, ["a->b"], outcome="fail",
+                              outputs={"text": "half"}, context={"why": "m"}))  # fmt: skip
+    state = tape.state
+    assert (state.steps["a#1"].outputs, state.context, state.error) == ({"text": "half"}, {"why": "m"}, None)
+    assert not state.failed_paths and ("a->b", "a#1") in state.waiting
+
+
+def test_a_failure_that_is_tried_again_by_itself_is_no_error_of_the_run() -> None:
+    tape = Tape()
+    tape.put(kinds.StepStarted("a#1"))
+    tape.put(kinds.StepFailed("a#1", {"type": "X", "message": "m"}, "c" * 32, retry=True))
+    assert tape.state.error is None
+    assert list(tape.state.failed_paths) == ["a#1"]
+    assert next_attempt(tape.state, "a#1") == 2
+
+
+def test_kinds_without_a_meaning_for_the_state_only_move_the_seq() -> None:
     tape = chain_of_three()
     before = tape.builder.freeze()
     tape.put(kinds.UnknownFact("teleported", {"to": "moon"}))
-    tape.put(kinds.DecisionAsked("a#1", "q", ["yes", "no"]))
-    tape.put(kinds.Decision("a#1", "q", "yes"))
     tape.put(kinds.BatchIntended("n", [], 0))
     tape.put(kinds.BatchSubmitted("n", "b", tape.at))
     after = tape.builder.freeze()
-    assert after.seq == before.seq + 5
+    assert after.seq == before.seq + 3
     after.seq = before.seq
     assert after == before

@@ -1,0 +1,83 @@
+"""Questions to people: recorded before they are put, answered by exactly one recorded decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pipeline.engine.calls import Scope
+from pipeline.engine.running import Running
+from pipeline.errors import Pause, WaitingForHuman
+from pipeline.records.kinds import Decision, DecisionAsked
+from pipeline.records.run import bare
+from pipeline.records.values import value_hash
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a person is asked at a gate."""
+
+    run: str
+    #: Path of the visit that asks.
+    path: str
+    text: str
+    #: What may be answered; none: any text.
+    choices: Sequence[str]
+    #: What else is shown beside the question; JSON.
+    shown: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def hash(self) -> str:
+        """What an answer holds for: the question as it was shown."""
+        return value_hash([self.text, list(self.choices), dict(self.shown)])
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a person said."""
+
+    choice: str
+    note: str = ""
+    #: Who answered.
+    by: str = ""
+
+
+class Interviewer(Protocol):
+    """Puts a question to somebody."""
+
+    def ask(self, question: Question) -> Answer | None:
+        """The answer; None: nobody can be asked here, the run waits."""
+
+
+def ask(running: Running, scope: Scope, text: str, choices: Sequence[str], shown: Mapping[str, Any]) -> Answer:
+    """The answer to a question; a recorded one is used, and only for the same question.
+
+    Raises:
+        Pause: waiting_for_human; the question is recorded and can be answered from outside.
+    """
+    question = Question(running.recorder.state.run_id, scope.path, text, list(choices), dict(shown))
+    with running.recorder.reading() as state:
+        known = state.decisions.get((scope.path, question.hash))
+        asked = state.questions.get(scope.path)
+    if known is not None:
+        return Answer(known.choice, known.note, known.by)
+    if asked is None or asked.question != question.hash:
+        told = {**question.shown, "text": text}
+        running.recorder.append(DecisionAsked(scope.path, question.hash, question.choices, told))
+        running.emit("decision_asked", path=scope.path, text=text, choices=question.choices)
+    interviewer: Interviewer | None = running.services.get("interviewer")
+    answer = interviewer.ask(question) if interviewer is not None else None
+    if answer is None:
+        name = bare(scope.path)
+        raise Pause("waiting_for_human", WaitingForHuman(
+            f"{name} waits for an answer: {text}", hint=_way_on(question, name), path=scope.path,
+        ))  # fmt: skip
+    running.recorder.append(Decision(scope.path, question.hash, answer.choice, answer.by, answer.note))
+    running.emit("decision", path=scope.path, choice=answer.choice, by=answer.by)
+    return answer
+
+
+def _way_on(question: Question, name: str) -> str:
+    choices = ", ".join(repr(choice) for choice in question.choices) or "any text"
+    return f"./pipeline.sh answer {question.run} {name} CHOICE (one of: {choices}), then resume."
