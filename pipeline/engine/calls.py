@@ -22,9 +22,6 @@ from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.records.run import CallRun
 from pipeline.records.values import encode_value
 
-#: HTTP statuses after which no other call can succeed either.
-_HOPELESS = frozenset({401, 403, 404})
-
 
 class Prices(Protocol):
     """What the spender must know of prices (cost.prices.PriceBook)."""
@@ -209,7 +206,7 @@ class Caller:
         if isinstance(error, SpendLimit):
             self.stop.request("paused_spend_limit", error)
             return Pause("paused_spend_limit", error)
-        if error.data.get("stops_run") or error.data.get("status") in _HOPELESS:
+        if error.data.get("stops_run"):
             self.stop.request("failed", error)
             return Pause("failed", error)
         return error

@@ -126,11 +126,11 @@ def missing(state: RunState, steps: Mapping[str, StepSpec]) -> Stale:
 
 
 def stale(state: RunState, sources: Sources, steps: Mapping[str, StepSpec], change: GraphChange | None = None) -> Stale:
-    """Completed visits whose node, version or reads differ from what holds now."""
+    """Visits that are done (completed, or failed and routed on) whose node, version or reads differ from what holds now."""
     found: dict[str, str] = {}
     for run in state.steps.values():
         spec = steps.get(run.node)
-        if run.status != COMPLETED or spec is None:
+        if spec is None or not (run.status == COMPLETED or run.edges):
             continue
         if change is not None and run.node in change.changed:
             found[run.path] = "does something else now"

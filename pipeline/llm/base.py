@@ -174,7 +174,7 @@ class Model(Protocol):
         Raises:
             ModelUnavailable: 408, 409, 429, 5xx, 529, connection, deadline; `billed` and
                 `reply` (partial) say what may have been spent.
-            ModelRejected: 400, 401, 403, 404, 413, 422, …
+            ModelRejected: 400, 401, 403, 404, 413, 422, …; data["stops_run"]: no other call can succeed either.
             SpendLimit: Billing or spending limits of the account.
         """
 

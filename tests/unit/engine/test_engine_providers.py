@@ -39,8 +39,8 @@ MANY = Pipeline("many", [go])
     ("error", "detail"),
     [
         (SpendLimit("The account's limit is reached.", status=429), "paused_spend_limit"),
-        (ModelRejected("The key is wrong.", status=401), None),
-        (ModelRejected("There is no such model.", status=404), None),
+        (ModelRejected("The key is wrong.", status=401, stops_run=True), None),
+        (ModelRejected("There is no such model.", status=404, stops_run=True), None),
     ],
 )
 def test_trouble_of_the_account_stops_the_run_at_once_and_the_next_resume_goes_on(
