@@ -27,6 +27,7 @@ FLOORS = {
     "llm": 2,
     "publish": 2,
     "engine": 3,
+    "formats": 4,
     "travel": 4,
     "lessons": 5,
     "settings": 6,

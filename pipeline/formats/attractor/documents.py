@@ -1,0 +1,298 @@
+"""Checkpoint documents of the Attractor family: read into one form, and written so that all of it can read them.
+
+Read: the six fields of the specification, the nine of its paraphrase (seeds/000), the three of run_dot (seeds/004),
+its execution.log.json, and the checkpoint.json of a run of ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pipeline.clock import SystemClock, iso
+from pipeline.errors import CheckpointCorrupt, InvalidValue, RunNotFound, StoreError
+from pipeline.records.values import decode_value, encode_value
+from pipeline.store.blobs import BLOBS, BlobFolder
+from pipeline.store.disk import Disk, write_file
+from pipeline.store.head import HEAD, parse_head, sealed
+from pipeline.store.names import JOURNAL
+
+#: Other spellings of an outcome.
+_ALIASES = {
+    "failure": "fail", "failed": "fail", "error": "fail", "succeeded": "success", "ok": "success",
+    "partial": "partial_success", "partially_succeeded": "partial_success",
+}  # fmt: skip
+_SUCCESS, _FAIL = "success", "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Where a graph's run stands."""
+
+    #: The run's key-value map; JSON values.
+    context: Mapping[str, Any]
+    #: The node last looked at: completed where it stands in `completed_nodes`, else about to run. "": none yet.
+    current_node_id: str = ""
+    #: Nodes in order of their ends; one that a loop visits again stands again.
+    completed_nodes: Sequence[str] = ()
+    #: (node, outcome) of every visit that ended; where () the completed nodes succeeded.
+    node_history: Sequence[tuple[str, str]] = ()
+    #: The node whose edge was chosen and not yet taken; "": to be chosen.
+    next_node_id: str = ""
+    #: Retries used by nodes that have not succeeded since.
+    node_retries: Mapping[str, int] = field(default_factory=dict)
+    #: Goal gate → satisfied, failed or pending.
+    goal_gate_status: Mapping[str, Any] = field(default_factory=dict)
+    fidelity_state: Mapping[str, Any] = field(default_factory=dict)
+    logs: Sequence[str] = ()
+    run_id: str = ""
+    pipeline_name: str = ""
+    #: When it was made, ISO 8601; no part of what a checkpoint is.
+    timestamp: str = field(default="", compare=False)
+
+    @property
+    def completed(self) -> bool:
+        """Whether the current node has ended."""
+        return self.current_node_id in self.completed_nodes
+
+    @property
+    def outcome(self) -> str:
+        """The outcome of the current node's last visit; "success" where the document does not say."""
+        for node, outcome in reversed(self.node_history):
+            if node == self.current_node_id:
+                return outcome
+        said = self.context.get("outcome")
+        return outcome_word(said) if isinstance(said, str) and said else _SUCCESS
+
+    def visits(self) -> list[tuple[str, str]]:
+        """(node, outcome) of every visit that ended, in order."""
+        if self.node_history:
+            return list(self.node_history)
+        return [(node, self.outcome if node == self.current_node_id else _SUCCESS) for node in self.completed_nodes]
+
+    def to_json(self) -> dict[str, Any]:
+        """As checkpoint.json: the names of all dialects side by side."""
+        return {
+            "run_id": self.run_id,
+            "pipeline_name": self.pipeline_name,
+            "timestamp": self.timestamp,
+            "current_node": self.current_node_id if self.completed else _last(self.completed_nodes),
+            "current_node_id": self.current_node_id,
+            "completed_nodes": list(self.completed_nodes),
+            "context": dict(self.context),
+            "outcome": {"status": self.outcome} if self.completed else None,
+            "node_history": [list(pair) for pair in self.node_history],
+            "node_retries": dict(self.node_retries),
+            "goal_gate_status": dict(self.goal_gate_status),
+            "fidelity_state": dict(self.fidelity_state),
+            "next_node_id": self.next_node_id,
+            "logs": list(self.logs),
+        }
+
+
+def save_checkpoint(path: Path | str, cp: Checkpoint) -> None:
+    """Write a checkpoint, atomically and durably; a folder stands for the checkpoint.json in it.
+
+    Raises:
+        InvalidValue: The context holds what is no JSON value; names the key.
+        StoreError: The place is a run's own folder, whose journal alone says where it stands.
+        OSError: It could not be written; what was there stands.
+    """
+    target = _file(path)
+    if os.path.lexists(target.parent / JOURNAL):
+        raise StoreError(
+            f"{target.parent} holds a run; its checkpoint.json follows the journal and is not written by hand.",
+            hint=f"Save elsewhere, or go on with the run: --resume {target.parent}",
+        )
+    document = cp.to_json()
+    document["timestamp"] = cp.timestamp or iso(SystemClock().now())
+    encode_value(document, "checkpoint")
+    data = json.dumps(document, indent=2, allow_nan=False).encode("ascii") + b"\n"
+    disk = Disk()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    try:
+        write_file(disk, aside, data)
+        disk.replace(aside, target)
+    except OSError:
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+        raise
+    disk.sync_folder(target.parent)
+
+
+def load_checkpoint(path: Path | str) -> Checkpoint:
+    """The checkpoint in a file; a folder stands for the checkpoint.json (else execution.log.json) in it.
+
+    Raises:
+        RunNotFound: There is no such file.
+        CheckpointCorrupt: It is damaged, or says no position; names what is wrong.
+    """
+    target = _file(path, "execution.log.json")
+    try:
+        raw = target.read_bytes()
+    except FileNotFoundError:
+        raise RunNotFound(f"There is no checkpoint {target}.", hint="Name its file or its folder.") from None
+    except OSError as error:
+        raise CheckpointCorrupt(f"{target} cannot be read: {error.strerror}.") from error
+    document = parse_head(raw)
+    if document is None:
+        raise CheckpointCorrupt(f"{target} is no JSON object: it was cut off, or is another file.")
+    if b'"crc": "' in raw[-40:] and not sealed(raw):
+        raise CheckpointCorrupt(
+            f"{target} was damaged or edited: its crc does not fit.", hint="Remove its crc to load it as it is."
+        )
+    blobs = BlobFolder(target.parent / BLOBS, Disk())
+    try:
+        return read_document(document, blobs.get)
+    except CheckpointCorrupt as error:
+        error.args = (f"{target} is no checkpoint: {error.message}",)
+        raise
+
+
+def read_document(document: Mapping[str, Any], get_blob: Callable[[str], bytes] | None = None) -> Checkpoint:
+    """The checkpoint that a document of any dialect says.
+
+    Args:
+        get_blob: Reads the long values that a run of ours keeps beside its checkpoint.json.
+
+    Raises:
+        CheckpointCorrupt: A field is missing or of a wrong type; names it.
+    """
+    try:
+        encode_value(dict(document), "checkpoint")
+    except InvalidValue as error:
+        raise CheckpointCorrupt(error.message) from None
+    if isinstance(document.get("steps"), list) and "current_node" not in document:
+        return _of_execution_log(document)
+    if "current_node" not in document and "current_node_id" not in document:
+        raise CheckpointCorrupt("it has neither current_node nor current_node_id.")
+    context = {key: _whole(value, get_blob) for key, value in _object(document, "context", needed=True).items()}
+    history = [_pair(entry) for entry in _list(document, "node_history")]
+    completed = _names(document, "completed_nodes")
+    last = _text(document, "current_node")
+    if not completed:
+        completed = [node for node, _ in history] or ([last] if last else [])
+    elif last and last not in completed:
+        completed.append(last)
+    current = _text(document, "current_node_id") or last
+    found = Checkpoint(
+        context, current, tuple(completed), tuple(history), _text(document, "next_node_id"),
+        _retries(document), _object(document, "goal_gate_status"), _object(document, "fidelity_state"),
+        tuple(str(line) for line in _list(document, "logs")), _text(document, "run_id"),
+        _text(document, "pipeline_name"), _text(document, "timestamp"),
+    )  # fmt: skip
+    said = _status(document.get("outcome"))
+    if history or not last or said in ("", found.outcome):
+        return found
+    return replace(found, node_history=tuple((node, said if node == last else _SUCCESS) for node in completed))
+
+
+def outcome_word(text: str) -> str:
+    """An outcome in this program's spelling; words that are nobody's alias stay as they are."""
+    word = text.strip()
+    return _ALIASES.get(word.lower(), word.lower() if word.lower() in (_SUCCESS, _FAIL, "partial_success") else word)
+
+
+def _of_execution_log(document: Mapping[str, Any]) -> Checkpoint:
+    """The last step of run_dot's execution.log.json, version 1."""
+    if document.get("version") != 1:
+        raise CheckpointCorrupt(f"it is an execution log of version {document.get('version')!r}; version 1 is known.")
+    steps = [step for step in _list(document, "steps") if isinstance(step, Mapping)]
+    history = [(_text(step, "node_id", needed=True), _status(step.get("outcome")) or _SUCCESS) for step in steps]
+    if not steps:
+        return Checkpoint({"graph.goal": document.get("goal") or ""})
+    last = steps[-1]
+    following = last.get("next_node_id") or ""
+    finished = document.get("final_status") == _SUCCESS
+    completed = [node for node, _ in history]
+    if not following and not finished and history[-1][1] == _FAIL:
+        # It failed there and nothing accepted that: the step is to be made again.
+        completed.pop()
+    return Checkpoint(
+        _object(last, "context_after", needed=True), history[-1][0], tuple(completed), tuple(history[: len(completed)]),
+        str(following), timestamp=str(document.get("finished_at") or document.get("started_at") or ""),
+    )  # fmt: skip
+
+
+def _file(path: Path | str, other: str = "") -> Path:
+    target = Path(os.path.expanduser(path))
+    if not target.is_dir():
+        return target
+    return target / other if other and not (target / HEAD).exists() and (target / other).exists() else target / HEAD
+
+
+def _whole(value: Any, get_blob: Callable[[str], bytes] | None) -> Any:
+    """A value; one that a run of ours keeps as a blob is read back."""
+    if get_blob is None or not isinstance(value, Mapping) or set(value) != {"$blob", "bytes"}:
+        return value
+    return decode_value(get_blob(str(value["$blob"])))
+
+
+def _last(names: Sequence[str]) -> str:
+    return names[-1] if names else ""
+
+
+def _status(outcome: Any) -> str:
+    """The word of an outcome: a text, or an object that has one."""
+    if isinstance(outcome, Mapping):
+        outcome = outcome.get("status") or outcome.get("outcome")
+    return outcome_word(outcome) if isinstance(outcome, str) else ""
+
+
+def _pair(entry: Any) -> tuple[str, str]:
+    if isinstance(entry, Mapping):
+        node, outcome = entry.get("node_id") or entry.get("node"), entry.get("outcome") or entry.get("status")
+    elif isinstance(entry, (list, tuple)) and len(entry) == 2:
+        node, outcome = entry
+    else:
+        raise CheckpointCorrupt("an entry of node_history is no pair of node and outcome.")
+    if not isinstance(node, str) or not node:
+        raise CheckpointCorrupt("an entry of node_history names no node.")
+    return node, _status(outcome) or _SUCCESS
+
+
+def _text(document: Mapping[str, Any], name: str, *, needed: bool = False) -> str:
+    value = document.get(name)
+    if value is None and not needed:
+        return ""
+    if not isinstance(value, str):
+        raise CheckpointCorrupt(f"{name} is no text.")
+    return value
+
+
+def _object(document: Mapping[str, Any], name: str, *, needed: bool = False) -> Mapping[str, Any]:
+    value = document.get(name)
+    if value is None and not needed:
+        return {}
+    if not isinstance(value, Mapping):
+        raise CheckpointCorrupt(f"{name} is missing." if value is None else f"{name} is no object.")
+    return value
+
+
+def _list(document: Mapping[str, Any], name: str) -> Sequence[Any]:
+    value = document.get(name)
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise CheckpointCorrupt(f"{name} is no list.")
+    return value
+
+
+def _names(document: Mapping[str, Any], name: str) -> list[str]:
+    value = _list(document, name)
+    if not all(isinstance(item, str) and item for item in value):
+        raise CheckpointCorrupt(f"{name} is no list of node ids.")
+    return list(value)
+
+
+def _retries(document: Mapping[str, Any]) -> Mapping[str, int]:
+    found = _object(document, "node_retries")
+    if not all(type(count) is int and count >= 0 for count in found.values()):
+        raise CheckpointCorrupt("node_retries holds what is no count.")
+    return dict(found)
