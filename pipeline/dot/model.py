@@ -1,0 +1,195 @@
+"""What a DOT file says: nodes, edges and attributes as frozen values, in order of declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from pipeline.dot import kinds
+from pipeline.dot.values import Attributed, Value, plain
+
+
+@dataclass(frozen=True, slots=True)
+class DotNode(Attributed):
+    """One node."""
+
+    id: str
+    #: Explicit ones and the defaults in force where it was declared.
+    attributes: Mapping[str, Value] = field(default_factory=dict)
+    #: Its own classes (attribute `class`), then those of the subgraphs it stands in.
+    classes: tuple[str, ...] = ()
+    #: Where it is first mentioned; from 1.
+    line: int = 0
+    #: Classes made from the labels of its subgraphs, innermost first.
+    groups: tuple[str, ...] = ()
+    #: False: only edges name it, no statement declares it.
+    declared: bool = True
+    #: Lines of further statements about it.
+    repeated: tuple[int, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What people read; its id where none is given."""
+        return self.text("label") or self.id
+
+    @property
+    def shape(self) -> str:
+        """Its shape; box where none is given."""
+        return self.text("shape") or "box"
+
+    @property
+    def prompt(self) -> str:
+        """What its model is asked: `prompt`, else `llm_prompt`, else `goal`, else the label."""
+        return next((text for name in kinds.PROMPTS if (text := self.text(name)).strip()), self.label)
+
+    @property
+    def command(self) -> str:
+        """A tool's shell command; "" if it has none."""
+        return next((text for name in kinds.COMMANDS if (text := self.text(name)).strip()), "")
+
+    def to_json(self) -> dict[str, Any]:
+        """{id, label, shape, classes, line, attributes}."""
+        return {
+            "id": self.id,
+            "label": self.label,
+            "shape": self.shape,
+            "classes": list(self.classes),
+            "line": self.line,
+            "attributes": _plain(self.attributes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DotEdge(Attributed):
+    """One edge; of several between two nodes each is its own."""
+
+    source: str
+    target: str
+    #: Explicit ones and the defaults in force where it was written.
+    attributes: Mapping[str, Value] = field(default_factory=dict)
+    #: "a->b"; further ones between the same two "a->b#2", "a->b#3".
+    id: str = ""
+    #: Where it is written; from 1.
+    line: int = 0
+
+    @property
+    def label(self) -> str:
+        return self.text("label")
+
+    @property
+    def condition(self) -> str:
+        """The condition as written, trimmed; "": it may always be taken."""
+        return self.text("condition").strip()
+
+    @property
+    def weight(self) -> float:
+        """Of several edges that may be taken the heaviest is; 0 where none is given."""
+        return self.decimal("weight") or 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """{from, to, id, label, condition, line, attributes}."""
+        return {
+            "from": self.source,
+            "to": self.target,
+            "id": self.id,
+            "label": self.label or None,
+            "condition": self.condition or None,
+            "line": self.line,
+            "attributes": _plain(self.attributes),
+        }
+
+
+@dataclass(frozen=True)
+class DotGraph(Attributed):
+    """One pipeline as its file says it."""
+
+    name: str
+    #: Of the graph itself: `graph [...]` and `key=value`.
+    attributes: Mapping[str, Value]
+    nodes: Mapping[str, DotNode]
+    #: In order of declaration; an end may be a node that nothing declares.
+    edges: tuple[DotEdge, ...]
+    #: The text it was parsed from.
+    source: str = ""
+
+    def outgoing(self, node: str) -> Sequence[DotEdge]:
+        """Edges from the node, in order of declaration."""
+        return self._outgoing.get(node, ())
+
+    def incoming(self, node: str) -> Sequence[DotEdge]:
+        """Edges to the node, in order of declaration."""
+        return self._incoming.get(node, ())
+
+    def edge(self, edge_id: str) -> DotEdge | None:
+        """The edge of that id; None: there is none."""
+        return self._by_id.get(edge_id)
+
+    @property
+    def goal(self) -> str:
+        return self.text("goal")
+
+    @property
+    def start(self) -> str:
+        """Id of the (first) start node; "": there is none."""
+        return next((name for name, kind in self._kinds.items() if kind == kinds.START), "")
+
+    @property
+    def exits(self) -> tuple[str, ...]:
+        """Ids of the exit nodes."""
+        return tuple(name for name, kind in self._kinds.items() if kind == kinds.EXIT)
+
+    def kind(self, node: DotNode | str) -> str:
+        """The type of a node: what it says itself, else what its shape means, else codergen."""
+        name = node if isinstance(node, str) else node.id
+        return self._kinds.get(name, kinds.CODERGEN)
+
+    @cached_property
+    def _kinds(self) -> dict[str, str]:
+        found = {node.id: self._own_kind(node) for node in self.nodes.values()}
+        for kind, ids in ((kinds.START, kinds.START_IDS), (kinds.EXIT, kinds.EXIT_IDS)):
+            if kind not in found.values():
+                named = [name for name in ids if found.get(name) == kinds.CODERGEN]
+                found.update(dict.fromkeys(named, kind))
+        return found
+
+    def _own_kind(self, node: DotNode) -> str:
+        if said := node.text("type").strip():
+            return kinds.TYPE_ALIASES.get(said, said)
+        if self.text("dialect") != "split":
+            return kinds.SHAPES.get(node.shape, kinds.CODERGEN)
+        if node.shape == "ellipse":
+            return kinds.EXIT if self.incoming(node.id) else kinds.START
+        return kinds.SPLIT_SHAPES.get(node.shape, kinds.CODERGEN)
+
+    @cached_property
+    def _outgoing(self) -> dict[str, list[DotEdge]]:
+        table: dict[str, list[DotEdge]] = {}
+        for edge in self.edges:
+            table.setdefault(edge.source, []).append(edge)
+        return table
+
+    @cached_property
+    def _incoming(self) -> dict[str, list[DotEdge]]:
+        table: dict[str, list[DotEdge]] = {}
+        for edge in self.edges:
+            table.setdefault(edge.target, []).append(edge)
+        return table
+
+    @cached_property
+    def _by_id(self) -> dict[str, DotEdge]:
+        return {edge.id: edge for edge in self.edges}
+
+    def to_json(self) -> dict[str, Any]:
+        """{name, attributes, nodes: [{id, type, …}], edges: [{from, to, …}]}."""
+        return {
+            "name": self.name,
+            "attributes": _plain(self.attributes),
+            "nodes": [{**node.to_json(), "type": self.kind(node)} for node in self.nodes.values()],
+            "edges": [edge.to_json() for edge in self.edges],
+        }
+
+
+def _plain(attributes: Mapping[str, Value]) -> dict[str, Any]:
+    return {name: plain(value) for name, value in attributes.items()}
