@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 
 from pipeline.clock import Clock
+from pipeline.engine.head import HeadView
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.takeover import record_repairs
 from pipeline.errors import Pause
@@ -16,7 +17,13 @@ from pipeline.store.base import Journal, Store
 from pipeline.store.reading import records
 
 
-def amend(store: Store, run_id: str, clock: Clock, decide: Callable[[RunState], Sequence[Fact]]) -> RunState:
+def amend(
+    store: Store,
+    run_id: str,
+    clock: Clock,
+    decide: Callable[[RunState], Sequence[Fact]],
+    view: HeadView | None = None,
+) -> RunState:
     """Append what `decide` makes of the run as it stands; durable on return. The state after it.
 
     What `decide` raises passes through, and nothing is recorded then.
@@ -33,7 +40,12 @@ def amend(store: Store, run_id: str, clock: Clock, decide: Callable[[RunState], 
         state = builder.state
         facts = decide(state)
         recorder = Recorder(
-            journal, builder, clock, owner=state.owner, nodes=pinned_nodes(journal, state), warn=lambda _: None
+            builder,
+            clock,
+            owner=state.owner,
+            nodes=pinned_nodes(journal, state),
+            warn=lambda _: None,
+            view=view,
         )
         try:
             record_repairs(journal, recorder)

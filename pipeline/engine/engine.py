@@ -36,7 +36,7 @@ from pipeline.errors import (
 from pipeline.records.codec import Record, encode_fact
 from pipeline.records.documents import head_document
 from pipeline.records.fold import Builder, spent
-from pipeline.records.kinds import RunEnded, RunStarted
+from pipeline.records.kinds import Fact, RunEnded, RunStarted, Snapshot
 from pipeline.records.lines import encode_line
 from pipeline.records.run import RunState, Spend, StepRun, bare
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
@@ -65,12 +65,14 @@ class Engine:
         pins: Mapping[str, Any],
         claim: Claim | None = None,
         exclusive: bool = True,
+        imported: Mapping[str, Any] | None = None,
     ) -> RunResult:
         """A new run, from its start to wherever it comes.
 
         Args:
             pins: JSON values the run is pinned to, by name (catalogue, prompt:NAME).
             exclusive: Refuse where another unfinished run holds the claim.
+            imported: A state document to begin from, in place of the start node; see records.snapshots.
 
         Raises:
             RunExists, StoreError, ConfigError: Before anything was recorded.
@@ -84,10 +86,16 @@ class Engine:
             host=host(), product=setup.product,
         )  # fmt: skip
         now = setup.clock.now()
-        line = encode_line(1, iso(now), 1, encode_fact(fact))
-        run_id, journal = setup.store.create(line, list(blobs.values()), at=now, claim=claim if exclusive else None)
+        facts: list[Fact] = [fact]
+        if imported is not None:
+            facts.append(Snapshot(fresh(dict(imported), "imported")))
+        lines = [encode_line(seq, iso(now), 1, encode_fact(each)) for seq, each in enumerate(facts, 1)]
+        run_id, journal = setup.store.create(
+            b"".join(lines), list(blobs.values()), at=now, claim=claim if exclusive else None
+        )
         builder = Builder(run_id)
-        builder.apply(Record(1, iso(now), 1, fact))
+        for seq, each in enumerate(facts, 1):
+            builder.apply(Record(seq, iso(now), 1, each))
         recorder = self._recorder(journal, builder, owner=1)
         setup.emit("run_started", run=run_id, pipeline=self._definition.name, params=dict(params))
         return self._go(recorder, journal, Spend())
@@ -145,7 +153,9 @@ class Engine:
         def warn(text: str) -> None:
             self._setup.emit("note", text=text)
 
-        return Recorder(journal, builder, self._setup.clock, owner=owner, nodes=self._nodes, warn=warn)
+        return Recorder(
+            journal, builder, self._setup.clock, owner=owner, nodes=self._nodes, warn=warn, view=self._setup.view
+        )
 
     def _tell_resumed(self, state: RunState, before: Spend) -> None:
         head = head_document(state, 0, self._nodes)

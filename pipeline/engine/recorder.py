@@ -14,11 +14,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pipeline.clock import Clock, iso
+from pipeline.engine.head import HeadView
 from pipeline.errors import InvalidValue, Pause, PipelineError, StoreError, WriteFailed
 from pipeline.records.codec import Record, encode_fact
 from pipeline.records.documents import head_document, large_keys
 from pipeline.records.fold import Builder
-from pipeline.records.kinds import CallEnded, Fact, TaskCompleted
+from pipeline.records.kinds import CallEnded, Fact, StepCompleted, StepFailed, TaskCompleted
 from pipeline.records.lines import encode_line
 from pipeline.records.run import RunState
 from pipeline.records.values import INLINE_LIMIT, encode_value
@@ -68,6 +69,7 @@ class Recorder:
         owner: int,
         nodes: Sequence[str],
         warn: Callable[[str], None],
+        view: HeadView | None = None,
     ) -> None:
         self.journal = journal
         self._builder = builder
@@ -75,6 +77,7 @@ class Recorder:
         self.owner = owner
         self._nodes = nodes
         self._warn = warn
+        self._view = view
         self._lock = threading.Lock()
         self._turn = threading.Condition(self._lock)
         self._queue: list[_Entry] = []
@@ -231,12 +234,14 @@ class Recorder:
                 then()
         if self.on_strain is not None and getattr(self.journal, "strained", False):
             self.on_strain()
-        if now >= self._head_due:
+        if now >= self._head_due or (self._view is not None and self._view.each_checkpoint and _reached(batch)):
             self._write_head(durable=False)
 
     def _write_head(self, *, durable: bool) -> None:
         begun = self._clock.monotonic()
         document = head_document(self._builder.state, self.journal_bytes, self._nodes)
+        if self._view is not None:
+            document = self._view.shape(document, self._builder.state)
         self.journal.write_head(document, durable)
         ended = self._clock.monotonic()
         self._head_due = ended + max(HEAD_FACTOR * (ended - begun), _HEAD_MIN_SECONDS)
@@ -304,3 +309,8 @@ class Recorder:
             with self._lock:
                 self._break(error)
             raise Pause("store", error) from None
+
+
+def _reached(batch: Sequence[_Entry]) -> bool:
+    """Whether a checkpoint boundary is among the records."""
+    return any(isinstance(entry[2], (StepCompleted, StepFailed)) for entry in batch)

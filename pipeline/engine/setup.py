@@ -12,6 +12,7 @@ from pipeline.clock import Clock
 from pipeline.engine.calls import Prices
 from pipeline.engine.contexts import Reducer
 from pipeline.engine.events import Emitter
+from pipeline.engine.head import HeadView
 from pipeline.engine.retry import RetryPolicy
 from pipeline.engine.routing import Router
 from pipeline.engine.step import StepSpec
@@ -46,6 +47,8 @@ class Setup:
     services: Mapping[str, Any] = field(default_factory=dict)
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     product: str = ""
+    #: What a format adds to checkpoint.json; None: nothing.
+    view: HeadView | None = None
     #: The command that resumes a run, for people.
     command: Callable[[str], str] = lambda run: f"./pipeline.sh lessons --resume {run}"
     #: A person's yes to a question; None: nobody can be asked.

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipeline.records.forks import INHERITED, inherited_shape, take_inherited
 from pipeline.records.kinds import Snapshot
 from pipeline.records.positions import START, merged_context, split
 from pipeline.records.run import RunState, StepRun, Token, full
@@ -38,6 +39,8 @@ def document_shape(document: Any) -> str:
         return "completed_steps is no list"
     if problem := _misfit(document, _TEXTS, _AMOUNTS, ()):
         return problem
+    if problem := _position_shape(document):
+        return problem
     nodes = document.get("nodes") or []
     if not isinstance(nodes, list) or not all(isinstance(node, str) for node in nodes):
         return "nodes is no list of names"
@@ -47,6 +50,18 @@ def document_shape(document: Any) -> str:
     ):
         if problem := _step_shape(step):
             return f"{place} {problem}"
+    return inherited_shape(document)
+
+
+def _position_shape(document: Mapping[str, Any]) -> str:
+    tokens = document.get("position", [])
+    if not isinstance(tokens, list) or not all(
+        isinstance(token, list) and len(token) == 2 and all(isinstance(part, str) for part in token) for token in tokens
+    ):
+        return "position is no list of pairs"
+    attempts = document.get("attempts") or {}
+    if not isinstance(attempts, Mapping) or not all(type(n) is int and n > 0 for n in attempts.values()):
+        return "attempts holds what is no count"
     return ""
 
 
@@ -77,8 +92,15 @@ def _misfit(found: Mapping[str, Any], texts: Sequence[str], amounts: Sequence[st
 
 
 def take(state: RunState, seq: int, fact: Snapshot) -> None:
-    """Replace the position by the document's; recorded charges stay what they are."""
+    """Replace the position by the document's; recorded charges stay what they are.
+
+    Beside seeds/002's names a document may hold `position`, the edges chosen and not taken as [edge id, path that
+    chose it], and `attempts`, the next attempt of a visit by its path.
+    """
     document = fact.document
+    if fact.source == "fork" and INHERITED in document:
+        take_inherited(state, seq, document)
+        return
     state.imported = document
     named = {name: document[name] for name in ("subject", "level") if document.get(name) is not None}
     state.params = {**named, **state.params}
@@ -96,8 +118,12 @@ def take(state: RunState, seq: int, fact: Snapshot) -> None:
         state.steps[step.path] = step
         state.visits[step.path.rpartition("#")[0]] = step.visit
         last = step.path
-    if last:
+    if "position" in document:
+        state.waiting = {(edge, source): Token(edge, source, seq) for edge, source in document["position"]}
+    elif last:
         state.waiting = _position(last, document.get("next_step"), seq)
+    for path, attempt in (document.get("attempts") or {}).items():
+        state.attempts[path, None] = attempt
     state.context = merged_context(state.steps.values())
     state.jumps += 1
     if fact.source == "api":
