@@ -40,6 +40,7 @@ def amend(
         state = builder.state
         facts = decide(state)
         recorder = Recorder(
+            journal,
             builder,
             clock,
             owner=state.owner,
