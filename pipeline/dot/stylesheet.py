@@ -1,0 +1,160 @@
+"""Model stylesheets: rules that give nodes their model, provider and effort by shape, class or id."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pipeline.dot.lexer import unescaped
+from pipeline.dot.model import DotGraph, DotNode
+from pipeline.dot.values import Value, as_text
+from pipeline.errors import GraphError
+
+#: What a rule may set, by each of its spellings.
+PROPERTIES: Mapping[str, str] = {
+    "llm_model": "llm_model",
+    "model": "llm_model",
+    "llm_provider": "llm_provider",
+    "provider": "llm_provider",
+    "reasoning_effort": "reasoning_effort",
+    "reasoning": "reasoning_effort",
+    "max_tokens": "max_tokens",
+    "temperature": "temperature",
+    "backend": "backend",
+}
+#: What `apply` fills in, from the graph's own attributes last of all.
+FILLED = ("llm_model", "llm_provider", "reasoning_effort")
+
+_ANY, _SHAPE, _CLASS, _ID = range(4)
+_SPACE = re.compile(r"(?:\s|/\*.*?\*/)*+", re.DOTALL)
+_SELECTOR = re.compile(r"\*|[.#]?[^\W\d][\w-]*|[.#][\w-]+|\#\"[^\"]+\"")
+_PROPERTY = re.compile(r"[^\W\d][\w-]*")
+_DECLARED = re.compile(r'"(?P<quoted>[^"\\]*+(?:\\.[^"\\]*+)*+)"|(?P<bare>[^;{}"]+)', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One selector and what it sets."""
+
+    #: As written: "*", "box", ".code", "#plan".
+    selector: str
+    #: Property → value, as written.
+    declared: Mapping[str, str]
+
+    @property
+    def weight(self) -> int:
+        """How particular the selector is: * 0, shape 1, class 2, id 3."""
+        return {"*": _ANY, ".": _CLASS, "#": _ID}.get(self.selector[0], _SHAPE)
+
+    def fits(self, node: DotNode) -> bool:
+        """Whether the rule is about the node."""
+        name = self.selector[1:].strip('"')
+        if self.weight == _SHAPE:
+            return node.shape == self.selector
+        if self.weight == _CLASS:
+            return name in node.classes
+        return self.weight == _ANY or node.id == name
+
+
+@dataclass(frozen=True, slots=True)
+class Stylesheet:
+    """Rules in order; the more particular one wins, of equals the later."""
+
+    rules: tuple[Rule, ...]
+
+    def properties(self, node: DotNode) -> dict[str, str]:
+        """What the rules say about a node, by the properties' own names."""
+        found: dict[str, str] = {}
+        for rule in sorted(self.rules, key=lambda rule: rule.weight):
+            if rule.fits(node):
+                found.update({PROPERTIES.get(name, name): value for name, value in rule.declared.items()})
+        return found
+
+
+def parse_stylesheet(text: str) -> Stylesheet:
+    """The stylesheet that a text says: `SELECTOR { property: value; … }`, again and again.
+
+    Raises:
+        GraphError: It says none; names the line within it.
+    """
+    rules: list[Rule] = []
+    at = _skip(text, 0)
+    while at < len(text):
+        selectors, at = _selectors(text, at)
+        declared, at = _block(text, at)
+        rules += [Rule(selector, declared) for selector in selectors]
+        at = _skip(text, at)
+    return Stylesheet(tuple(rules))
+
+
+def apply(graph: DotGraph) -> DotGraph:
+    """The graph with its nodes' model, provider and effort filled in.
+
+    A node's own attribute wins, then the stylesheet, then the graph's attribute of that name.
+
+    Raises:
+        GraphError: The stylesheet says nothing.
+    """
+    sheet = parse_stylesheet(graph.text("model_stylesheet"))
+    defaults = {name: graph.attributes[name] for name in FILLED if name in graph.attributes}
+    nodes = {name: _styled(node, sheet, defaults) for name, node in graph.nodes.items()}
+    return replace(graph, nodes=nodes)
+
+
+def _styled(node: DotNode, sheet: Stylesheet, defaults: Mapping[str, Value]) -> DotNode:
+    own = dict(node.attributes)
+    for name, meant in PROPERTIES.items():
+        if name in own and not as_text(own.get(meant, "")):
+            own[meant] = own[name]
+    filled = {**defaults, **sheet.properties(node), **{name: value for name, value in own.items() if as_text(value)}}
+    return node if filled == node.attributes else replace(node, attributes={**own, **filled})
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _selectors(text: str, at: int) -> tuple[list[str], int]:
+    names: list[str] = []
+    while True:
+        found = _SELECTOR.match(text, at)
+        if found is None:
+            raise _error(text, at, "a selector should stand here.", "There are *, SHAPE, .CLASS and #ID.")
+        names.append(found[0])
+        at = _skip(text, found.end())
+        if text[at : at + 1] == "{":
+            return names, _skip(text, at + 1)
+        if text[at : at + 1] != ",":
+            raise _error(text, at, "'{' should stand here.", "Write SELECTOR { property: value; }.")
+        at = _skip(text, at + 1)
+
+
+def _block(text: str, at: int) -> tuple[dict[str, str], int]:
+    declared: dict[str, str] = {}
+    while text[at : at + 1] != "}":
+        if text[at : at + 1] == ";":
+            at = _skip(text, at + 1)
+            continue
+        name = _PROPERTY.match(text, at)
+        if name is None:
+            raise _error(text, at, "a property should stand here.", "Write property: value; and close with '}'.")
+        at = _skip(text, name.end())
+        if text[at : at + 1] not in (":", "="):
+            raise _error(text, at, f"after {name[0]!r} ':' should stand.", f"Write {name[0]}: value;")
+        at = _skip(text, at + 1)
+        value = _DECLARED.match(text, at)
+        if value is None or not value[0].strip():
+            raise _error(text, at, f"{name[0]!r} has no value.", f"Write {name[0]}: value;")
+        declared[name[0]] = unescaped(value["quoted"]) if value["bare"] is None else value["bare"].strip()
+        at = _skip(text, value.end())
+        if text[at : at + 1] not in (";", "}"):
+            raise _error(text, at, f"after the value of {name[0]!r} ';' should stand.", "End each property with ';'.")
+    return declared, at + 1
+
+
+def _error(text: str, at: int, what: str, hint: str) -> GraphError:
+    line = text.count("\n", 0, at) + 1
+    shown = repr(text[at : at + 20]) if at < len(text) else "the end"
+    return GraphError(f"model_stylesheet, line {line}, at {shown}: {what}", hint=hint, line=line)
