@@ -262,7 +262,7 @@ class Builder:
 _COPIED = (
     "identity", "execution", "pins", "waiting", "steps", "visits", "context", "attempts", "open_calls",
     "checkpoints", "gaps", "open_paths", "failed_paths", "returning", "active", "total",
-    "unknown_tasks", "questions", "decisions",
+    "unknown_tasks", "questions", "decisions", "former",
 )  # fmt: skip
 
 

@@ -105,6 +105,8 @@ class CallStarted(Fact):
     label: str = "call"
     #: Upper bound of its cost in USD, decimal text; None: cannot be priced.
     worst: str | None = None
+    #: Nonce of the batch it goes out in; "": by itself.
+    batch: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +131,12 @@ class CallEnded(Fact):
 
 @dataclass(frozen=True, slots=True)
 class BatchIntended(Fact):
-    """A batch is about to be created; durable before create."""
+    """A batch is about to be created; durable before create, and after the starts of its calls."""
 
     kind: ClassVar[str] = "batch_intended"
+    #: Begins every custom id of the batch, so that its results can be told from those of another.
     nonce: str
+    #: {"id": custom id, "call": seq of its call_started}.
     calls: Sequence[Mapping[str, Any]]
     count: int
 

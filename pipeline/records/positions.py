@@ -85,6 +85,8 @@ def _close(state: RunState, path: str) -> StepRun:
     state.open_paths.pop(path, None)
     state.failed_paths.pop(path, None)
     state.active.pop(path, None)
+    if state.former:
+        state.former.pop(path, None)
     if state.questions:
         state.questions.pop(path, None)
     old = state.steps.get(path)
@@ -119,6 +121,7 @@ def void_steps(state: RunState, fact: Invalidated) -> list[StepRun]:
     for key in [key for key in state.waiting if key[1] in void]:
         del state.waiting[key]
     for step in gone:
+        _remember(state, step, fact)
         state.open_paths.pop(step.path, None)
         state.failed_paths.pop(step.path, None)
         state.active.pop(step.path, None)
@@ -133,6 +136,14 @@ def void_steps(state: RunState, fact: Invalidated) -> list[StepRun]:
     state.context = merged_context(state.steps.values())
     state.jumps += 1
     return gone
+
+
+def _remember(state: RunState, step: StepRun, fact: Invalidated) -> None:
+    """Keep what followed from a change, for the case that it read nothing of it; forget what is to be made anew."""
+    if fact.reason == "changed" and step.path not in fact.paths and step.status == COMPLETED:
+        state.former[step.path] = step
+    else:
+        state.former.pop(step.path, None)
 
 
 def merged_context(steps: Any) -> dict[str, Any]:

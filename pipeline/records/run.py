@@ -270,6 +270,11 @@ class RunState:
     returning: dict[tuple[str, str], str] = field(default_factory=dict)
     #: seq of the last call or task record of a path; tells a step that got somewhere from one that did not.
     active: dict[str, int] = field(default_factory=dict)
+    #: Completed visits that are void only because they followed from changed ones: they stand again if all they
+    #: read turns out to be the same.
+    former: dict[str, StepRun] = field(default_factory=dict)
+    #: seq of the snapshot with which a fork began: what ended by then was inherited. 0: no fork.
+    inherited: int = 0
     #: Unanswered questions by path, and answers by (path, hash of the question).
     questions: dict[str, OpenQuestion] = field(default_factory=dict)
     decisions: dict[tuple[str, str], Answered] = field(default_factory=dict)
