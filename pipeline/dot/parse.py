@@ -6,20 +6,15 @@ import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from pipeline.dot.lexer import END, NUMBER, STRING, WORD, Tokens, unescaped
+from pipeline.dot.cursor import NAMES, Cursor
+from pipeline.dot.lexer import END, STRING, WORD, Tokens
 from pipeline.dot.model import DotEdge, DotGraph, DotNode
-from pipeline.dot.values import Value, as_text, bare_value
+from pipeline.dot.values import Value, as_text
 from pipeline.errors import GraphError
 
 #: Subgraphs may stand this deep in each other.
 MAX_DEPTH = 100
-#: Characters of an id; it also names a folder.
-MAX_ID = 200
-
-_NAMES = frozenset({WORD, STRING, NUMBER})
 _KEYWORDS = frozenset({"graph", "node", "edge", "subgraph", "digraph", "strict"})
-#: What paths and edge ids are made of, and what no folder's name may hold.
-_UNSAFE = re.compile(r"[#/\\\x00-\x1f\x7f]|->")
 
 
 def parse(text: str, name: str = "<text>") -> DotGraph:
@@ -53,15 +48,11 @@ class _Scope:
     members: dict[str, bool] = field(default_factory=dict)
 
 
-class _Parser:
+class _Parser(Cursor):
     """One pass over the tokens."""
 
     def __init__(self, tokens: Tokens) -> None:
-        self._tokens = tokens
-        self._kinds = tokens.kinds
-        self._texts = tokens.texts
-        #: Index of the token to be read next.
-        self._at = 0
+        super().__init__(tokens)
         self._nodes: dict[str, _Draft] = {}
         #: (source, target, attributes, line)
         self._edges: list[tuple[str, str, dict[str, Value], int]] = []
@@ -88,7 +79,7 @@ class _Parser:
             what = "there is no graph." if self._kinds[self._at] == END else f"{self._shown()} begins no graph."
             raise self._error(what, "Begin with 'digraph NAME {'.")
         self._at += 1
-        name = self._name() if self._kinds[self._at] in _NAMES else ""
+        name = self._name() if self._kinds[self._at] in NAMES else ""
         if self._kinds[self._at] != "{":
             raise self._error(f"{self._shown()} stands where the graph should open.", "Write '{' after its name.")
         self._at += 1
@@ -108,7 +99,7 @@ class _Parser:
                 return
             if kind == ";":
                 self._at += 1
-            elif kind in _NAMES or kind == "{":
+            elif kind in NAMES or kind == "{":
                 self._statement(scope, depth)
             elif kind == END:
                 line = self._tokens.line(opened)
@@ -140,7 +131,7 @@ class _Parser:
 
     def _assignment(self, scope: _Scope) -> None:
         at = self._at
-        if self._kinds[at - 1] in _NAMES and self._tokens.same_line(at):
+        if self._kinds[at - 1] in NAMES and self._tokens.same_line(at):
             raise self._error(
                 f"{self._shown()} stands outside of brackets.", "Attributes of a node or edge stand in [ ]."
             )
@@ -165,7 +156,7 @@ class _Parser:
         ends = [[first] if isinstance(first, str) else first]
         while self._kinds[self._at] == "->":
             self._at += 1
-            if self._kinds[self._at] not in _NAMES and self._kinds[self._at] != "{":
+            if self._kinds[self._at] not in NAMES and self._kinds[self._at] != "{":
                 raise self._error(f"after '->' stands {self._shown()}.", "Name the node that the edge leads to.")
             end = self._end(scope, depth)
             ends.append([end] if isinstance(end, str) else end)
@@ -195,7 +186,7 @@ class _Parser:
         self._at = at + 1 if port else self._at
         while self._kinds[self._at] == ":":
             self._at += 1
-            if self._kinds[self._at] not in _NAMES:
+            if self._kinds[self._at] not in NAMES:
                 raise self._error(f"after ':' stands {self._shown()}.", "Name the port, or remove the ':'.")
             self._at += 1
         if name not in self._nodes:
@@ -205,7 +196,7 @@ class _Parser:
     def _subgraph(self, outer: _Scope, depth: int) -> list[str]:
         if self._kinds[self._at] != "{":
             self._at += 1
-            if self._kinds[self._at] in _NAMES:
+            if self._kinds[self._at] in NAMES:
                 self._name()
             if self._kinds[self._at] != "{":
                 raise self._error(f"{self._shown()} stands where the subgraph should open.", "Write '{'.")
@@ -219,71 +210,14 @@ class _Parser:
             outer.members[name] = own or outer.members.get(name, False)
         return list(scope.members)
 
-    # Attributes and names
+    def _unexpected(self, kind: str) -> GraphError:
+        if kind == "[":
+            return self._error("'[' belongs to no node or edge.", "Name one before it: NAME [ … ].")
+        if kind == "->":
+            return self._error("'->' leads from nowhere.", "Name the node that the edge leaves.")
+        return self._error(f"{self._shown()} begins no statement.", "A node, an edge or key=value may stand here.")
 
-    def _attributes(self) -> dict[str, Value]:
-        """The lists [key=value, …] that stand here; commas, semicolons or space between."""
-        found: dict[str, Value] = {}
-        kinds = self._kinds
-        while kinds[self._at] == "[":
-            opened = self._at
-            self._at += 1
-            while kinds[self._at] != "]":
-                kind = kinds[self._at]
-                if kind == "," or kind == ";":
-                    self._at += 1
-                    continue
-                if kind not in _NAMES:
-                    raise self._in_list(opened)
-                if kinds[self._at + 1] != "=":
-                    raise self._no_equals(opened)
-                key = self._texts[self._at]
-                if kind == STRING:
-                    key = unescaped(key)
-                self._at += 2
-                found[key] = self._value(key)
-            self._at += 1
-        return found
-
-    def _value(self, key: str) -> Value:
-        at = self._at
-        kind = self._kinds[at]
-        if kind == STRING:
-            self._at += 1
-            text = unescaped(self._texts[at])
-            while self._kinds[self._at] == "+":
-                if self._kinds[self._at + 1] != STRING:
-                    self._at += 1
-                    raise self._error(f"after '+' stands {self._shown()}.", "Only strings are joined.")
-                text += unescaped(self._texts[self._at + 1])
-                self._at += 2
-            return text
-        if kind not in _NAMES:
-            raise self._error(f"{key!r} has no value: here stands {self._shown()}.", f'Write {key}="…".')
-        self._at += 1
-        return bare_value(self._texts[at])
-
-    def _name(self) -> str:
-        """The name that stands here, as text."""
-        at = self._at
-        self._at += 1
-        return unescaped(self._texts[at]) if self._kinds[at] == STRING else self._texts[at]
-
-    def _word(self) -> str:
-        """The word that stands here, in lower case; "": something else does."""
-        return self._texts[self._at].lower() if self._kinds[self._at] == WORD else ""
-
-    def _check_id(self, name: str, at: int) -> None:
-        if not name.strip() or name in (".", ".."):
-            raise self._tokens.error(at, "a node's id is empty.", "Give it a name.")
-        if found := _UNSAFE.search(name):
-            raise self._tokens.error(
-                at, f"{self._tokens.shown(at)}: a node's id holds no {found[0]!r}.", "Use it in the label instead."
-            )
-        if len(name) > MAX_ID:
-            raise self._tokens.error(at, f"a node's id has more than {MAX_ID} characters.", "Use a label instead.")
-
-    # Results and errors
+    # Results
 
     def _frozen_nodes(self) -> dict[str, DotNode]:
         nodes = {}
@@ -305,31 +239,6 @@ class _Parser:
             number = count[name] = count.get(name, 0) + 1
             edges.append(DotEdge(source, target, attributes, name if number == 1 else f"{name}#{number}", line))
         return tuple(edges)
-
-    def _shown(self) -> str:
-        return self._tokens.shown(self._at)
-
-    def _error(self, what: str, hint: str = "") -> GraphError:
-        return self._tokens.error(self._at, what, hint)
-
-    def _unexpected(self, kind: str) -> GraphError:
-        if kind == "[":
-            return self._error("'[' belongs to no node or edge.", "Name one before it: NAME [ … ].")
-        if kind == "->":
-            return self._error("'->' leads from nowhere.", "Name the node that the edge leaves.")
-        return self._error(f"{self._shown()} begins no statement.", "A node, an edge or key=value may stand here.")
-
-    def _in_list(self, opened: int) -> GraphError:
-        line = self._tokens.line(opened)
-        return self._error(
-            f"{self._shown()} stands in the attributes that begin on line {line}.", "Close them with ']'."
-        )
-
-    def _no_equals(self, opened: int) -> GraphError:
-        what = f"{self._shown()} in the attributes that begin on line {self._tokens.line(opened)} has no '='."
-        if self._kinds[self._at + 1] in ("[", "->"):
-            return self._error(what, "Close the attributes before it with ']'.")
-        return self._error(what, 'Write key=value; a value of several words stands in quotes: key="two words".')
 
 
 def class_of(label: str) -> str:

@@ -68,7 +68,8 @@ class Stylesheet:
         found: dict[str, str] = {}
         for rule in sorted(self.rules, key=lambda rule: rule.weight):
             if rule.fits(node):
-                found.update({PROPERTIES.get(name, name): value for name, value in rule.declared.items()})
+                known = {name: value for name, value in rule.declared.items() if name in PROPERTIES}
+                found.update({PROPERTIES[name]: value for name, value in known.items()})
         return found
 
 
