@@ -317,6 +317,16 @@ class Snapshot(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentKept(Fact):
+    """A document of another system, kept beside the run's own work; it moves nothing."""
+
+    kind: ClassVar[str] = "document_kept"
+    document: Mapping[str, Any]
+    #: The system whose document it is: casys.
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class UnknownFact(Fact):
     """A kind of a newer minor version; kept, never acted on."""
 
