@@ -1,0 +1,26 @@
+"""Edge labels as choices: the key a person types, and the text two labels are compared by."""
+
+from __future__ import annotations
+
+import re
+
+#: "[K] text", "K) text", "K - text".
+_KEYED = re.compile(r"\s*(?:\[([^\]\s]{1,8})\]\s*|([^\W_]{1,3})\)\s*|([^\W_]{1,3})\s+-\s+)(?=\S|$)")
+
+
+def accelerator(label: str) -> str:
+    """The key that stands before a label, in upper case; else its first letter or digit; "" if it has none."""
+    if found := _KEYED.match(label):
+        return (found[1] or found[2] or found[3]).upper()
+    return next((letter.upper() for letter in label if letter.isalnum()), "")
+
+
+def without_key(label: str) -> str:
+    """The label without the key before it: "[Y] Yes, go on" → "Yes, go on"."""
+    found = _KEYED.match(label)
+    return (label[found.end() :].strip() or label.strip()) if found else label.strip()
+
+
+def normal_label(label: str) -> str:
+    """The label as it is compared: without its key, in lower case, with single spaces."""
+    return " ".join(without_key(label).lower().split())

@@ -1,0 +1,125 @@
+"""Rules about what is decided on edges: conditions, outcomes, choices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+
+from pipeline.dot import kinds
+from pipeline.dot.clauses import outcome_word
+from pipeline.dot.conditions import Condition, compile_condition
+from pipeline.dot.diagnostics import ERROR, WARNING, Diagnostic, Rule, at_edge, at_node
+from pipeline.dot.labels import accelerator, normal_label
+from pipeline.dot.model import DotEdge, DotGraph, DotNode
+from pipeline.errors import GraphError
+
+#: Outcomes that the engine itself gives; any other word may be a node's own.
+STATUSES = ("success", "partial_success", "fail", "retry", "skipped")
+
+
+def condition_syntax(graph: DotGraph) -> Iterator[Diagnostic]:
+    """Every condition can be read."""
+    for edge in graph.edges:
+        if edge.condition:
+            try:
+                compile_condition(edge.condition)
+            except GraphError as error:
+                yield at_edge("condition_syntax", ERROR, edge, f"Edge {edge.id!r}: {error.message}", error.hint)
+
+
+def outcomes(graph: DotGraph) -> Iterator[Diagnostic]:
+    """Outcome words are no slips of the pen, and a goal gate's are ones that can satisfy it."""
+    for edge in graph.edges:
+        if "=" not in edge.condition:
+            continue
+        gate = bool((node := graph.nodes.get(edge.source)) and node.flag("goal_gate"))
+        for word in _outcomes(edge):
+            near = [] if word in STATUSES else get_close_matches(word.lower(), STATUSES, 1, 0.8)
+            if near:
+                message = f"Edge {edge.id!r} waits for the outcome {word!r}."
+                yield at_edge("outcome_word", WARNING, edge, message, f"Did you mean {near[0]!r}?")
+            elif gate and word not in STATUSES:
+                message = f"Edge {edge.id!r} waits for the outcome {word!r}, which does not satisfy its goal gate."
+                yield at_edge("gate_outcome", WARNING, edge, message, "Only success and partial_success do.")
+
+
+def _outcomes(edge: DotEdge) -> list[str]:
+    """The outcomes its condition compares with, under the names they are stored by."""
+    condition = compiled(edge)
+    clauses = [clause for clause, _ in condition.clauses()] if condition else []
+    return [
+        outcome_word(literal)
+        for clause in clauses
+        if clause.about_outcome and clause.key.endswith("outcome") and clause.operator in ("=", "!=", "IN")
+        for literal in clause.literals
+    ]
+
+
+def conditional_default(graph: DotGraph) -> Iterator[Diagnostic]:
+    """Where all edges have conditions, one of them holds."""
+    for node in graph.nodes.values():
+        edges = graph.outgoing(node.id)
+        if edges and all(edge.condition for edge in edges) and not _covered(edges):
+            message = f"All edges from node {node.id!r} have conditions; where none holds, the run has no way on."
+            fix = f"Add an edge without a condition, like {node.id} -> {edges[-1].target}."
+            yield at_node("conditional_default", WARNING, node, message, fix)
+
+
+def _covered(edges: Sequence[DotEdge]) -> bool:
+    """Success leads on (a failure may end the run), or a comparison and its contrary do."""
+    alone = [found for edge in edges if (condition := compiled(edge)) and (found := _only_clause(condition))]
+    if any(key == "outcome" and positive and literal == "success" for key, literal, positive in alone):
+        return True
+    positive = {(key, literal) for key, literal, yes in alone if yes}
+    return any((key, literal) in positive for key, literal, yes in alone if not yes)
+
+
+def _only_clause(condition: Condition) -> tuple[str, str, bool] | None:
+    """(key, literal, whether it is to be equal) of a condition that is nothing else."""
+    clauses = list(condition.clauses())
+    if len(clauses) != 1:
+        return None
+    clause, negated = clauses[0]
+    if clause.operator not in ("", "=", "!="):
+        return None
+    literal = clause.literals[0] if clause.literals else ""
+    literal = outcome_word(literal) if clause.about_outcome else literal
+    return clause.key, literal, (clause.operator == "!=") == negated
+
+
+def compiled(edge: DotEdge) -> Condition | None:
+    """The edge's condition; None: it cannot be read, which is its own finding."""
+    try:
+        return compile_condition(edge.condition)
+    except GraphError:
+        return None
+
+
+def choices(graph: DotGraph) -> Iterator[Diagnostic]:
+    """A person can tell the choices of a gate apart, and its default is one of them."""
+    for node in graph.nodes.values():
+        if graph.kind(node) != kinds.HUMAN:
+            continue
+        edges = graph.outgoing(node.id)
+        yield from _same_choices(node, edges)
+        default = node.first("human.default_choice", "default_choice")
+        texts = {normal_label(text) for edge in edges for text in (edge.label or edge.target, edge.target)}
+        keys = {accelerator(edge.label or edge.target) for edge in edges}
+        if default and edges and normal_label(default) not in texts and default.upper() not in keys:
+            message = f"The default {default!r} of gate {node.id!r} is none of its choices."
+            fix = "Choose one of: " + ", ".join(repr(edge.label or edge.target) for edge in edges) + "."
+            yield at_node("gate_choices", WARNING, node, message, fix)
+
+
+def _same_choices(node: DotNode, edges: Sequence[DotEdge]) -> Iterator[Diagnostic]:
+    seen: dict[str, str] = {}
+    for edge in edges:
+        label = edge.label or edge.target
+        text = normal_label(label)
+        if text in seen:
+            message = f"Gate {node.id!r} offers {label!r} twice."
+            yield at_edge("gate_choices", WARNING, edge, message, "Give each edge its own label.")
+        seen[text] = label
+
+
+EDGES: tuple[Rule, ...] = (condition_syntax, outcomes, conditional_default, choices)
