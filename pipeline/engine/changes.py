@@ -126,7 +126,7 @@ def missing(state: RunState, steps: Mapping[str, StepSpec]) -> Stale:
 
 
 def stale(state: RunState, sources: Sources, steps: Mapping[str, StepSpec], change: GraphChange | None = None) -> Stale:
-    """Visits that are done (completed, or failed and routed on) whose node, version or reads differ from what holds now."""
+    """Visits that are done (completed, or failed and routed on) whose node, version or reads are not what holds now."""
     found: dict[str, str] = {}
     for run in state.steps.values():
         spec = steps.get(run.node)
@@ -139,7 +139,7 @@ def stale(state: RunState, sources: Sources, steps: Mapping[str, StepSpec], chan
             found[run.path] = f"version {run.version} → {spec.version}"
             continue
         for name, known in run.reads.items():
-            if not name.startswith("context.") and sources.hash(name, {}) != known:
+            if not sources.stands(name, known, run.ended_seq):
                 found[run.path] = name
                 break
     return Stale(found, () if change is None or change.grown else change.said)

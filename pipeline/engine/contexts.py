@@ -47,6 +47,10 @@ class Contexts:
         """What holds after a visit: what it saw, and what it set."""
         return {key: value for key, (value, _) in self._view(path).items()}
 
+    def setter(self, path: str, key: str) -> str:
+        """The visit that set what a key holds after a visit; "" where none did."""
+        return self._view(path).get(key, (None, ""))[1]
+
     def since(self, path: str, fan: str) -> dict[str, Any]:
         """What is set after a visit that was not set so after the visit `fan`."""
         before = self._view(fan) if fan else {}

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pipeline.engine.calls import Scope
 from pipeline.engine.contexts import Contexts, Reducer
+from pipeline.engine.reuse import UNCHANGED, unchanged
 from pipeline.engine.routing import Route, Router, Settled, by_label
 from pipeline.engine.running import Running
 from pipeline.engine.step import Lineage, Outcome, StepContext, StepSpec
@@ -17,6 +18,7 @@ from pipeline.engine.tasks import UNSAFE, error_facts
 from pipeline.errors import GraphError, InvalidValue, ModelError, Pause, PipelineError
 from pipeline.graph.model import Graph
 from pipeline.graph.readiness import Activation, Frontier
+from pipeline.graph.routing import choose
 from pipeline.records.kinds import StepCompleted, StepFailed, StepStarted
 from pipeline.records.run import RunState, StepRun, bare, next_attempt
 from pipeline.records.values import decode_value, encode_value
@@ -165,6 +167,8 @@ class Loop:
         with self._recorder.reading():
             recorded = self._contexts.seen(activation.consumed, activation.node)
         seen = {key: running.sources.values.get(value) for key, value in recorded.items()} if recorded else recorded
+        if self._stands(activation, spec, attempt, seen):
+            return None
         # What acts outside must be known to have begun, also after a power cut.
         self._recorder.append(
             StepStarted(path, consumed=activation.consumed, attempt=attempt, version=spec.version),
@@ -186,9 +190,33 @@ class Loop:
             scope.leave_if_paused()
             made = Made({}, b"{}", "failed", {}, error_facts(error))
             cause = "provider" if isinstance(error, ModelError) and error.retryable else cause
-        route = self._route(activation, attempt, context, made)
+        route = self._route(activation, attempt, seen, made)
         seconds = round(running.clock.monotonic() - begun, 6)
         return self._record(activation, scope, context, made, route, cause, seconds)
+
+    def _stands(self, activation: Activation, spec: StepSpec, attempt: int, seen: Mapping[str, Any]) -> bool:
+        """Whether the visit's former result holds, all it read being the same; then it is recorded again.
+
+        Only where edges follow from the outcome's label: what other routers go by is not recorded.
+        """
+        path, recorder = activation.path, self._recorder
+        with recorder.reading() as state:
+            former = state.former.get(path)
+        if former is None or self._router is not by_label:
+            return False
+        if not unchanged(former, activation.consumed, spec.version, self._running.sources, seen):
+            return False
+        edges = [edge.id for edge in choose(self._graph, activation.node, former.outcome)]
+        started = StepStarted(path, consumed=activation.consumed, attempt=attempt, version=spec.version)
+        recorder.append(started, sync=False)
+        recorder.append(StepCompleted(
+            path, former.outputs, self._running.clock.new_id(), edges, former.outcome, former.context,
+            former.artifacts, former.reads, attempt, reason=UNCHANGED,
+        ))  # fmt: skip
+        self._running.emit("note", text=f"{bare(path)} stands: nothing that it read has changed.")
+        if self._running.options.get("until") == activation.node:
+            self._stop_after(activation.node)
+        return True
 
     def _make(self, spec: StepSpec, context: StepContext) -> Made:
         """Run the step's code."""
@@ -209,12 +237,12 @@ class Loop:
         encoded = encode_value(result if isinstance(result, dict) else dict(result), f"{spec.name} outputs")
         return Made(decode_value(encoded), encoded, label, changes, error, hints)
 
-    def _route(self, activation: Activation, attempt: int, context: StepContext, made: Made) -> Route:
+    def _route(self, activation: Activation, attempt: int, seen: Mapping[str, Any], made: Made) -> Route:
         """Where the visit's end leads."""
         with self._recorder.reading() as state:
             return self._router(Settled(
                 self._graph, self._graph.nodes[activation.node], activation.path, activation.visit, attempt,
-                made.label, made.error is not None, made.error, made.hints, context.seen, made.changes,
+                made.label, made.error is not None, made.error, made.hints, seen, made.changes,
                 activation.consumed, state,
             ))  # fmt: skip
 

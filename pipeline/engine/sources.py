@@ -10,7 +10,7 @@ from pipeline.engine.recorder import Recorder
 from pipeline.errors import CheckpointCorrupt, ConfigError
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import TaskCompleted
-from pipeline.records.run import RunState, StepRun
+from pipeline.records.run import WHOLE, RunState, StepRun
 from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import decode_value, encode_value, value_hash
 from pipeline.store.base import Store
@@ -65,12 +65,14 @@ class Sources:
 
     def latest(self, node: str) -> StepRun | None:
         """The newest completed visit of a node."""
+        return next(self._visits(node), None)
+
+    def _visits(self, node: str) -> Iterator[StepRun]:
+        """Completed visits of a node, newest first."""
         with self._recorder.reading() as state:
-            for visit in range(state.visits.get(node, 0), 0, -1):
-                run = state.steps.get(f"{node}#{visit}")
-                if run is not None and run.status == COMPLETED:
-                    return run
-        return None
+            paths = (f"{node}#{visit}" for visit in range(state.visits.get(node, 0), 0, -1))
+            runs = [run for path in paths if (run := state.steps.get(path)) is not None]
+        return (run for run in runs if run.status == COMPLETED)
 
     def pinned(self, name: str) -> Any:
         """A value the run is pinned to.
@@ -120,32 +122,44 @@ class Sources:
                 return self.artifact(rest)[:_HASH_CHARS]
             except ConfigError:
                 return _MISSING
+        if kind == "outputs":
+            node, _, key = rest.partition(".")
+            run = self.latest(node)
+            return _MISSING if run is None else self._hash_output(run, key)
         return self._hash_value(kind, rest, context)
 
+    def stands(self, name: str, known: str, seq: int) -> bool:
+        """Whether something that was read has not changed since.
+
+        Results of steps: some visit that had ended by `seq` gave it. In a loop, later visits change
+        nothing for earlier readers.
+        """
+        kind, _, rest = name.partition(".")
+        if kind in WHOLE:
+            return True
+        if kind == "outputs":
+            node, _, key = rest.partition(".")
+            runs = [run for run in self._visits(node) if run.ended_seq <= seq]
+            return any(self._hash_output(run, key) == known for run in runs) or (known == _MISSING and not runs)
+        if kind == "artifact":
+            with self._recorder.reading() as state:
+                runs = [run for run in state.steps.values() if run.status == COMPLETED and run.ended_seq <= seq]
+            saved = [run.artifacts[rest][:_HASH_CHARS] for run in runs if rest in run.artifacts]
+            return known in saved or (known == _MISSING and not saved)
+        return self.hash(name, {}) == known
+
+    def _hash_output(self, run: StepRun, key: str) -> str:
+        name = (run.checkpoint, key)
+        if name not in self._hashes:
+            try:
+                self._hashes[name] = value_hash(self.values.get(run.outputs)[key])[:_HASH_CHARS]
+            except (KeyError, CheckpointCorrupt):
+                self._hashes[name] = _MISSING
+        return self._hashes[name]
+
     def _hash_value(self, kind: str, rest: str, context: Mapping[str, Any]) -> str:
-        mark = ""
-        try:
-            if kind == "params":
-                value = self.state.params[rest]
-            elif kind == "settings":
-                value = self.state.identity[rest]
-            elif kind == "context":
-                value = context[rest]
-            else:
-                node, _, key = rest.partition(".")
-                run = self.latest(node)
-                if run is None:
-                    return _MISSING
-                mark = run.checkpoint
-                if (name := (mark, rest)) in self._hashes:
-                    return self._hashes[name]
-                value = self.values.get(run.outputs)[key]
-        except (KeyError, CheckpointCorrupt):
-            return _MISSING
-        result = value_hash(value)[:_HASH_CHARS]
-        if mark:
-            self._hashes[(mark, rest)] = result
-        return result
+        known = {"params": self.state.params, "settings": self.state.identity, "context": context}.get(kind, {})
+        return value_hash(known[rest])[:_HASH_CHARS] if rest in known else _MISSING
 
 
 def fresh(value: Any, where: str = "value") -> Any:

@@ -144,13 +144,15 @@ class StepContext:
 
     @property
     def seen(self) -> Mapping[str, Any]:
-        """The context as it was when this node was activated, for readers that keep no notes of it."""
+        """The context as it was when this node was activated, as one value; reading it is noted once."""
+        self._note_read("context")
         return self._seen
 
     @property
     def arrivals(self) -> list[Arrival]:
         """The tokens this visit consumed, in order of their edges' declaration."""
         contexts, values = self._lineage.contexts, self._running.sources.values
+        self._note_read("arrivals")
         found = []
         with self._running.recorder.reading() as state:
             fan = contexts.fan_of(self._lineage.node, self._lineage.consumed)
@@ -167,6 +169,7 @@ class StepContext:
 
     def ancestors(self) -> list[StepRun]:
         """The visits this one descends from, oldest first, the same in every process; their values as recorded."""
+        self._note_read("ancestors")
         with self._running.recorder.reading():
             return self._lineage.contexts.ancestors(self._lineage.consumed)
 

@@ -31,7 +31,7 @@ from pipeline.records.kinds import (
     TaskStarted,
     UnknownFact,
 )
-from pipeline.records.run import Answered, OpenQuestion, RunState, Spend, TaskRun, Token
+from pipeline.records.run import WHOLE, Answered, OpenQuestion, RunState, Spend, TaskRun, Token
 from pipeline.records.spending import Spending
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 
@@ -166,9 +166,13 @@ class Builder:
         if not self._placed(record):
             return
         state = self.state
+        tasks = [(path, task) for path, task in fact.tasks]
         for step in positions.void_steps(state, fact):
             self._close_attempt(step.path, None, step.attempt)
-        for path, task in fact.tasks:
+            # What read all that led to its step cannot stand where some of that is made again.
+            known = state.tasks.get(step.path, {})
+            tasks += [(step.path, task) for task, run in known.items() if not WHOLE.isdisjoint(run.reads)]
+        for path, task in tasks:
             run = state.tasks.get(path, {}).pop(task, None)
             self._close_attempt(path, task, run.attempt if run else state.attempts.get((path, task), 1))
 

@@ -17,6 +17,9 @@ from pipeline.records.statuses import COMPLETED, IN_PROGRESS, PENDING
 _VISIT = re.compile(r"#[0-9]+$")
 _PIECES = re.compile(r"([^0-9]+)|([0-9]{1,18})")
 T = TypeVar("T")
+#: What a body can read as a whole, without a hash: the context, the tokens that came, the visits they came from.
+#: Whoever read it depends on all that led to it.
+WHOLE = frozenset({"context", "arrivals", "ancestors"})
 
 
 @dataclass(slots=True)
