@@ -11,6 +11,7 @@ PipelineError (Exception)
 ├── WaitingForHuman 8
 └── WaitingForBatch 75
 Pause (BaseException): carries one of the above through user code; never swallowed by `except Exception`
+└── Suspended: an ask that waits for a batch
 RunInterrupted (BaseException) 130
 """
 
@@ -194,6 +195,10 @@ class Pause(BaseException):
         super().__init__(cause.message)
         self.detail = detail
         self.cause = cause
+
+
+class Suspended(Pause):
+    """An ask that waits for a batch: its body is run again once the batch has been answered."""
 
 
 class RunInterrupted(BaseException):

@@ -13,7 +13,7 @@ from pipeline.clock import SystemClock
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
 
 if TYPE_CHECKING:
-    from pipeline.engine.calls import Prices
+    from pipeline.engine.entries import Prices
     from pipeline.lessons.course import Course
     from pipeline.lessons.estimate import Estimate, Row
     from pipeline.llm.base import Request

@@ -76,7 +76,7 @@ class PriceBook:
         return replace(seen, state=INTERVAL, high=high, note=note)
 
     def worst(
-        self, size_bytes: int, max_tokens: int, *, model: str, at: datetime, fast: bool = False
+        self, size_bytes: int, max_tokens: int, *, model: str, at: datetime, fast: bool = False, batch: bool = False
     ) -> Decimal | None:
         """The most a request can cost, in USD; None if it has no price.
 
@@ -88,10 +88,11 @@ class PriceBook:
         Args:
             size_bytes: Request.size().
             fast: The request asks for fast mode; nothing but the request can.
+            batch: It goes out in a batch.
         """
         tokens = size_bytes + FRAMING_TOKENS
         try:
-            rates = self._rates(Case(plain_name(model), at, tokens, fast=fast))
+            rates = self._rates(Case(plain_name(model), at, tokens, batch, fast))
         except NoPrice:
             return None
         inputs = [rates.prices[kind] for kind in INPUT_KINDS if kind in rates.prices]

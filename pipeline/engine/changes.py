@@ -126,7 +126,7 @@ def missing(state: RunState, steps: Mapping[str, StepSpec]) -> Stale:
 
 
 def stale(state: RunState, sources: Sources, steps: Mapping[str, StepSpec], change: GraphChange | None = None) -> Stale:
-    """Visits that are done (completed, or failed and routed on) whose node, version or reads are not what holds now."""
+    """Visits that are done (also failed ones that were routed on) whose node, version or reads differ now."""
     found: dict[str, str] = {}
     for run in state.steps.values():
         spec = steps.get(run.node)

@@ -11,8 +11,6 @@ from typing import Any
 
 from pipeline.clock import iso
 from pipeline.engine import changes
-from pipeline.engine.calls import Caller
-from pipeline.engine.limits import Ceiling, CoolDown
 from pipeline.engine.loop import Loop, failed_runs
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.result import RunResult
@@ -20,6 +18,7 @@ from pipeline.engine.running import Running
 from pipeline.engine.setup import Definition, Setup, host, recorded
 from pipeline.engine.signals import run_with_signals
 from pipeline.engine.sources import Sources, fresh
+from pipeline.engine.spender import caller
 from pipeline.engine.stop import Stop
 from pipeline.engine.takeover import TakeOver, Wish
 from pipeline.engine.tasks import error_facts
@@ -217,13 +216,7 @@ class Engine:
             recorder, sources, setup.clock, setup.emit, stop, setup.options, services=setup.services,
             spare=threading.Semaphore(workers), workers=workers, repeat_unknown=setup.yes,
         )  # fmt: skip
-        if setup.model is not None and setup.info is not None and setup.prices is not None:
-            limit = setup.options.get("max_cost_usd")
-            ceiling = Ceiling(Decimal(str(limit)) if limit is not None else None, recorder, stop, setup.clock)
-            running.caller = Caller(
-                setup.model, setup.info, setup.prices, recorder, sources.values, setup.clock, setup.emit, stop, ceiling,
-                CoolDown(setup.clock, stop, setup.emit), threading.BoundedSemaphore(workers + 1), setup.policy,
-            )  # fmt: skip
+        running.caller = caller(setup, recorder, sources.values, stop, workers + 1)
         return running
 
     def _interrupted(self, stop: Stop, recorder: Recorder, name: str) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
+from typing import NoReturn
 
 from pipeline.clock import Clock, iso
 from pipeline.cost.budget import admit
@@ -81,15 +82,37 @@ class Ceiling:
                     self._leaving += worst or Decimal(0)
                     break
             if decision == "stop":
-                error = self._refusal(settled, worst)
-                self._stop.request("paused_budget", error)
-                raise Pause("paused_budget", error)
+                self.refuse(worst)
             self._stop.rest(_TICK_SECONDS)
         try:
             return record()
         finally:
             with self._lock:
                 self._leaving -= worst or Decimal(0)
+
+    def enter_if_room(self, worst: Decimal | None, record: Callable[[], int]) -> int | None:
+        """As `enter`, without waiting or stopping: None where there is no room for the call now.
+
+        Raises:
+            Pause: The run is stopping.
+        """
+        self._stop.check()
+        with self._lock:
+            settled, flying = self._spent()
+            if admit(self.limit, settled, flying + self._leaving, worst) != "go":
+                return None
+            return record()
+
+    def refuse(self, worst: Decimal | None) -> NoReturn:
+        """Stop the run because not even this call fits.
+
+        Raises:
+            Pause: Always.
+        """
+        settled, _ = self._spent()
+        error = self._refusal(settled, worst)
+        self._stop.request("paused_budget", error)
+        raise Pause("paused_budget", error)
 
     def _spent(self) -> tuple[Decimal | None, Decimal]:
         """Spent at worst without this owner's calls in flight (None: nobody knows), and their worst cases."""

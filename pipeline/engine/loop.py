@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from pipeline.engine.calls import Scope
 from pipeline.engine.contexts import Contexts, Reducer
+from pipeline.engine.entries import Scope
 from pipeline.engine.reuse import UNCHANGED, unchanged
 from pipeline.engine.routing import Route, Router, Settled, by_label
 from pipeline.engine.running import Running
 from pipeline.engine.step import Lineage, Outcome, StepContext, StepSpec
 from pipeline.engine.tasks import UNSAFE, error_facts
-from pipeline.errors import GraphError, InvalidValue, ModelError, Pause, PipelineError
+from pipeline.errors import GraphError, InvalidValue, ModelError, Pause, PipelineError, Suspended
 from pipeline.graph.model import Graph
 from pipeline.graph.readiness import Activation, Frontier
 from pipeline.graph.routing import choose
@@ -81,12 +81,15 @@ class Loop:
         """
         while True:
             ready = self._ready()
-            if len(ready) == 1 and not self._active:
-                self._begin(ready[0])
+            inline = len(ready) == 1 and not self._active
+            for activation in ready:
+                self._begin(activation)
+            if self._running.desk is not None:
+                self._running.desk.expect(len(self._active))
+            if inline:
                 self._settle(self._go(ready[0]))
                 continue
             for activation in ready:
-                self._begin(activation)
                 name = f"step {activation.node}"
                 threading.Thread(target=self._thread, args=(activation,), name=name, daemon=True).start()
             if not self._active:
@@ -177,22 +180,36 @@ class Loop:
         if running.emit.heard:
             running.emit("step_started", path=path, again=activation.again, **self._place(activation.node))
         begun = running.clock.monotonic()
-        scope = Scope(path, None, attempt)
         lineage = Lineage(self._graph, self._contexts, activation.node, activation.visit, activation.consumed)
-        context = StepContext(running, scope, seen, lineage)
-        cause = "content"
+        while True:
+            scope = Scope(path, None, attempt)
+            context = StepContext(running, scope, seen, lineage)
+            try:
+                made, cause = self._made(spec, context, scope)
+                break
+            except Suspended:
+                assert running.desk is not None
+                running.desk.settle()
+        route = self._route(activation, attempt, seen, made)
+        seconds = round(running.clock.monotonic() - begun, 6)
+        return self._record(activation, scope, context, made, route, cause, seconds)
+
+    def _made(self, spec: StepSpec, context: StepContext, scope: Scope) -> tuple[Made, str]:
+        """What the step's code came to, also where it failed, and whose fault that is.
+
+        Raises:
+            Pause: It has no end.
+        """
         try:
             made = self._make(spec, context)
             scope.leave_if_paused()
+            return made, "content"
         except KeyboardInterrupt:
             raise Pause("interrupted", PipelineError(f"Interrupted (in step {spec.name}).")) from None
         except (Exception, SystemExit) as error:
             scope.leave_if_paused()
-            made = Made({}, b"{}", "failed", {}, error_facts(error))
-            cause = "provider" if isinstance(error, ModelError) and error.retryable else cause
-        route = self._route(activation, attempt, seen, made)
-        seconds = round(running.clock.monotonic() - begun, 6)
-        return self._record(activation, scope, context, made, route, cause, seconds)
+            cause = "provider" if isinstance(error, ModelError) and error.retryable else "content"
+            return Made({}, b"{}", "failed", {}, error_facts(error)), cause
 
     def _stands(self, activation: Activation, spec: StepSpec, attempt: int, seen: Mapping[str, Any]) -> bool:
         """Whether the visit's former result holds, all it read being the same; then it is recorded again.

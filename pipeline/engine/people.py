@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from pipeline.engine.calls import Scope
+from pipeline.engine.entries import Scope
 from pipeline.engine.running import Running
 from pipeline.errors import Pause, WaitingForHuman
 from pipeline.records.kinds import Decision, DecisionAsked

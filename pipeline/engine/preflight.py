@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.clock import Clock
-from pipeline.engine.calls import Prices
+from pipeline.engine.entries import Prices
 from pipeline.errors import BudgetExceeded, SecretRefused
 from pipeline.llm.base import ModelInfo
 from pipeline.records.redaction import holds_key

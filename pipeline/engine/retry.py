@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
@@ -40,7 +41,7 @@ def retrying(policy: RetryPolicy, before: int, cool_down: CoolDown, stop: Stop) 
         error = _error(call)
         seconds = policy.wait(error, before + call.attempt_number)
         if seconds > policy.patience_seconds:
-            _give_up(stop, error, f"the provider asks to wait {seconds:.0f} s")
+            _pause(stop, error, f"the provider asks to wait {seconds:.0f} s")
         if error.data.get("status") in (429, 529):
             cool_down.extend(seconds, str(error.data["status"]))
             return 0.0
@@ -48,15 +49,12 @@ def retrying(policy: RetryPolicy, before: int, cool_down: CoolDown, stop: Stop) 
             cool_down.announce(seconds, str(error.data.get("status") or error.message.rstrip(".")))
         return seconds
 
-    def give_up(call: RetryCallState) -> None:
-        _give_up(stop, _error(call), f"{policy.tries} tries failed")
-
     return Retrying(
         retry=retry_if_exception(lambda error: isinstance(error, ModelError) and error.retryable),
         stop=stop_after_attempt(max(policy.tries - before, 1)),
         wait=wait,
         sleep=stop.rest,
-        retry_error_callback=give_up,
+        retry_error_callback=lambda call: give_up(stop, _error(call), policy.tries),
     )
 
 
@@ -67,7 +65,16 @@ def _error(call: RetryCallState) -> ModelError:
     return error
 
 
-def _give_up(stop: Stop, error: ModelError, why: str) -> None:
+def give_up(stop: Stop, error: ModelError, tries: int) -> NoReturn:
+    """Leave the run resumable: a call has failed as often as the policy allows.
+
+    Raises:
+        Pause: Always.
+    """
+    _pause(stop, error, f"{tries} tries failed")
+
+
+def _pause(stop: Stop, error: ModelError, why: str) -> NoReturn:
     cause = ModelUnavailable(
         f"{error.message} ({why})", hint="Resume later; nothing that was answered is asked again.", **error.data
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline.clock import Clock
 from pipeline.engine.calls import Caller
+from pipeline.engine.desk import Desk
 from pipeline.engine.events import Emitter
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.sources import Sources
@@ -33,3 +34,8 @@ class Running:
     workers: int = 0
     #: Unknown write/external work may be repeated (--yes).
     repeat_unknown: bool = False
+
+    @property
+    def desk(self) -> Desk | None:
+        """Where asks wait for a batch; None: none do."""
+        return None if self.caller is None else self.caller.desk

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.clock import Clock
-from pipeline.engine.calls import Prices
 from pipeline.engine.contexts import Reducer
+from pipeline.engine.entries import Prices
 from pipeline.engine.events import Emitter
 from pipeline.engine.head import HeadView
 from pipeline.engine.retry import RetryPolicy
@@ -62,7 +62,7 @@ def host() -> dict[str, Any]:
 
 
 #: Options that permit one act: given each time, never recorded.
-_PERMITS = frozenset({"allow_tools", "auto_approve"})
+_PERMITS = frozenset({"allow_tools", "auto_approve", "resubmit", "no_wait"})
 
 
 def recorded(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.engine import people, tasks
-from pipeline.engine.calls import Scope
 from pipeline.engine.contexts import Contexts
+from pipeline.engine.entries import Scope
 from pipeline.engine.people import Answer
 from pipeline.engine.running import Running
 from pipeline.engine.sources import Outputs, Tracked

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from pipeline.engine.calls import Scope
+from pipeline.engine.entries import Scope
 from pipeline.engine.running import Running
-from pipeline.errors import ConfigError, ModelError, NeedsConfirmation, Pause, PipelineError, StepFailed
+from pipeline.errors import ConfigError, ModelError, NeedsConfirmation, Pause, PipelineError, StepFailed, Suspended
 from pipeline.records.kinds import Invalidated, TaskCompleted, TaskFailed, TaskStarted
 from pipeline.records.redaction import without_keys
 from pipeline.records.run import TaskRun
@@ -205,6 +205,7 @@ class _Pool:
         self._lock = threading.Lock()
         self._count = len(todo)
         self._stopped: BaseException | None = None
+        self._suspended: Suspended | None = None
 
     def run(self) -> None:
         """Return when all items have ended and are durable; raises the first Pause."""
@@ -222,6 +223,8 @@ class _Pool:
         if self._stopped is not None:
             raise self._stopped
         self._running.recorder.sync()
+        if self._suspended is not None:
+            raise self._suspended
 
     def _start(self, target: Callable[[], None]) -> threading.Thread:
         thread = threading.Thread(target=target, name=f"task {self._work.name}", daemon=True)
@@ -262,6 +265,9 @@ class _Pool:
         try:
             self._running.stop.check()
             self._body(index, scope)
+        except Suspended as error:
+            # The others go on until they wait too; then all run again.
+            self._suspended = error
         except BaseException as error:
             with self._lock:
                 self._stopped = self._stopped or error

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import CredentialMissing, ModelRejected
 from pipeline.llm.base import ModelInfo, Reply, Request
+from pipeline.llm.batches import AnthropicBatches
 from pipeline.llm.faults import broken_off, from_connection, from_status, no_credential, redact
 from pipeline.llm.sending import parameters
 from pipeline.llm.streaming import Deadline, Heard
@@ -61,6 +62,7 @@ class AnthropicModel:
             # A client of our own is not closed by the SDK where nobody calls close().
             weakref.finalize(self, http.close)
             self._client = anthropic.Anthropic(api_key=api_key, base_url=base_url, max_retries=0, http_client=http)
+            self.batches = AnthropicBatches(self._client, model_id, self._secrets)
         except (anthropic.AnthropicError, ValueError, OSError) as error:
             raise CredentialMissing(redact(f"The credential cannot be loaded: {error}"), hint=_WHAT_TO_SET) from None
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from pipeline.errors import ModelError
 from pipeline.records.values import canonical, digest
 
 #: Stop reasons after which a reply is complete. A refusal is complete too, as a refusal.
@@ -154,8 +155,79 @@ class ModelInfo:
     warnings: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch as the provider sees it."""
+
+    id: str
+    #: False while the provider works on it (or is cancelling it); results come only after that.
+    ended: bool
+    #: Requests in it.
+    count: int
+    created_at: datetime
+    #: When the provider gives up what it has not answered by then.
+    expires_at: datetime
+    #: succeeded, errored, canceled, expired, processing: how many; final once it has ended.
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """How one request of a batch ended."""
+
+    custom_id: str
+    #: The reply; None where there is none.
+    reply: Reply | None = None
+    #: Why not: a ModelRejected (the request is wrong) or ModelUnavailable (it may be sent again); not billed.
+    error: ModelError | None = None
+
+
+class Batches(Protocol):
+    """A provider's way to take many requests at once, at a lower price, within a day."""
+
+    #: The provider's limits of one batch: requests, and bytes of all that is sent.
+    most_requests: int
+    most_bytes: int
+
+    def validate(self, request: Request) -> None:
+        """Have the provider look at one request, free: a wrong one is else told only when all have ended.
+
+        Raises:
+            ModelRejected: It would be refused.
+        """
+
+    def submit(self, requests: Sequence[tuple[str, Request]]) -> Batch:
+        """Hand in requests, each under a custom id (at most 64 of A–Z, a–z, 0–9, _ and -), once.
+
+        Raises:
+            ModelUnavailable: Not taken (`billed` "no"), or nobody knows (`billed` "unknown").
+            ModelRejected, SpendLimit: Not taken.
+        """
+
+    def look(self, batch_id: str) -> Batch:
+        """The batch as it is now.
+
+        Raises:
+            ModelRejected: status 404: this account has no such batch.
+            ModelUnavailable: The provider cannot be reached.
+        """
+
+    def results(self, batch_id: str) -> Iterator[BatchResult]:
+        """The results of a batch that has ended, in any order.
+
+        Raises:
+            ModelRejected, ModelUnavailable: As `look`; also in the middle.
+        """
+
+    def since(self, moment: datetime) -> Iterator[Batch]:
+        """The account's batches created at or after a moment, newest first."""
+
+    def cancel(self, batch_id: str) -> Batch:
+        """Ask that what is not answered yet be left; results of the rest come as usual."""
+
+
 class Model(Protocol):
-    """One provider's model: one try at a time."""
+    """One provider's model: one try at a time. One that takes batches has an attribute `batches` (Batches)."""
 
     def check(self) -> ModelInfo:
         """Look the model up: credential, lifecycle, limits. Free.

@@ -12,6 +12,8 @@ from typing import Any
 from pipeline.records import positions, snapshots
 from pipeline.records.codec import Record, understood
 from pipeline.records.kinds import (
+    BatchIntended,
+    BatchSubmitted,
     CallEnded,
     CallStarted,
     ChargeSettled,
@@ -31,7 +33,7 @@ from pipeline.records.kinds import (
     TaskStarted,
     UnknownFact,
 )
-from pipeline.records.run import WHOLE, Answered, OpenQuestion, RunState, Spend, TaskRun, Token
+from pipeline.records.run import WHOLE, Answered, BatchRun, OpenQuestion, RunState, Spend, TaskRun, Token
 from pipeline.records.spending import Spending
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 
@@ -63,6 +65,8 @@ class Builder:
             CallStarted: self._call_started,
             CallEnded: self._call_ended,
             ChargeSettled: self._charge_settled,
+            BatchIntended: self._batch_intended,
+            BatchSubmitted: self._batch_submitted,
             Invalidated: self._invalidated,
             DecisionAsked: self._decision_asked,
             Decision: self._decision,
@@ -261,12 +265,21 @@ class Builder:
     def _charge_settled(self, record: Record, fact: ChargeSettled) -> None:
         self._spending.settle(fact)
 
+    def _batch_intended(self, record: Record, fact: BatchIntended) -> None:
+        calls = {str(row.get("id")): int(row.get("call") or 0) for row in fact.calls}
+        self.state.batches[fact.nonce] = BatchRun(fact.nonce, calls, fact.count, record.at)
+
+    def _batch_submitted(self, record: Record, fact: BatchSubmitted) -> None:
+        known = self.state.batches.get(fact.nonce)
+        if known is not None:
+            self.state.batches[fact.nonce] = known._replace(batch=fact.batch, expires_at=fact.expires_at)
+
 
 #: Containers of RunState whose elements are never changed in place.
 _COPIED = (
     "identity", "execution", "pins", "waiting", "steps", "visits", "context", "attempts", "open_calls",
     "checkpoints", "gaps", "open_paths", "failed_paths", "returning", "active", "total",
-    "unknown_tasks", "questions", "decisions", "former",
+    "unknown_tasks", "questions", "decisions", "batches", "former",
 )  # fmt: skip
 
 

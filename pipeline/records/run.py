@@ -116,6 +116,8 @@ class CallRun:
     stop_reason: str | None = None
     #: seq of call_ended.
     ended_seq: int = 0
+    #: Nonce of the batch it goes out in; "": by itself.
+    batch: str = ""
 
 
 _ZERO = Decimal(0)
@@ -182,6 +184,21 @@ class SpendKey:
     #: used: replies of work that stands or may stand; wasted: failed, refused, truncated, rejected,
     #: void; open: no end recorded.
     outcome: str
+
+
+class BatchRun(NamedTuple):
+    """A batch that was handed in, or was about to be."""
+
+    nonce: str
+    #: Custom id → seq of its call_started.
+    calls: Mapping[str, int]
+    #: Requests in it.
+    size: int
+    #: When it was intended.
+    at: str
+    #: The provider's id of it, and when it gives up; "" while only the intent is recorded.
+    batch: str = ""
+    expires_at: str = ""
 
 
 class OpenQuestion(NamedTuple):
@@ -278,6 +295,8 @@ class RunState:
     former: dict[str, StepRun] = field(default_factory=dict)
     #: seq of the snapshot with which a fork began: what ended by then was inherited. 0: no fork.
     inherited: int = 0
+    #: Batches by nonce, oldest first.
+    batches: dict[str, BatchRun] = field(default_factory=dict)
     #: Unanswered questions by path, and answers by (path, hash of the question).
     questions: dict[str, OpenQuestion] = field(default_factory=dict)
     decisions: dict[tuple[str, str], Answered] = field(default_factory=dict)

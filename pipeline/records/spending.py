@@ -34,7 +34,8 @@ class Spending:
         """Count an open call at its worst case; returns the try."""
         worst = bound(fact.worst)
         call = CallRun(
-            seq, fact.k, fact.model, fact.label, worst, at, fact.path, fact.task, fact.attempt, fact.key, fact.n
+            seq, fact.k, fact.model, fact.label, worst, at, fact.path, fact.task, fact.attempt, fact.key, fact.n,
+            batch=fact.batch,
         )  # fmt: skip
         self._state.open_calls[seq] = call
         self._put(self._key(call, OPEN), _open(call))
@@ -64,7 +65,7 @@ class Spending:
             self._unsettled[call.seq] = (slot, key, charge)
         ended = CallRun(
             call.seq, call.k, call.model, call.label, call.worst, call.at, call.path, call.task, call.attempt,
-            call.key, call.n, True, fact.usable, fact.reply, fact.error, fact.stop_reason, seq,
+            call.key, call.n, True, fact.usable, fact.reply, fact.error, fact.stop_reason, seq, call.batch,
         )  # fmt: skip
         return call, ended
 

@@ -1,0 +1,247 @@
+"""The ledger's entries: every try is recorded before it leaves, and how it ended before anything else happens.
+
+Between a reply and its record nothing may raise: a price that cannot be found makes the charge unpriced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, NoReturn, Protocol
+
+from pipeline.clock import Clock
+from pipeline.engine.events import Emitter
+from pipeline.engine.limits import Ceiling
+from pipeline.engine.recorder import Recorder
+from pipeline.engine.stop import Stop
+from pipeline.errors import BudgetExceeded, ModelError, Pause
+from pipeline.llm.base import ModelInfo, Reply, Request
+from pipeline.records.charge import FREE, UNPRICED, Charge
+from pipeline.records.kinds import CallEnded, CallStarted
+from pipeline.records.values import encode_value
+
+BATCH = "batch"
+
+
+class Prices(Protocol):
+    """What the spender must know of prices (cost.prices.PriceBook)."""
+
+    def charge(self, usage: Any, *, model: str, at: Any, tier: str | None = None) -> Charge: ...
+    def partial(self, usage: Any, *, model: str, at: Any, worst: Decimal | None) -> Charge: ...
+    def worst(
+        self, size_bytes: int, max_tokens: int, *, model: str, at: Any, batch: bool = False
+    ) -> Decimal | None: ...
+
+
+@dataclass(slots=True)
+class Scope:
+    """Whose calls: a step visit or a task in it, and its attempt."""
+
+    path: str
+    task: str | None
+    attempt: int
+    #: Equal asks so far in this attempt, by request hash.
+    counts: dict[str, int] = field(default_factory=dict)
+    reads: dict[str, str] = field(default_factory=dict)
+    #: Names of the tasks begun in this go at the body; each may stand once.
+    used: set[str] = field(default_factory=set)
+    #: Set once a reply of this scope is recorded (used to warm a shared prompt prefix).
+    answered: Any = None
+    #: What stopped this body, once something did.
+    paused: Pause | None = None
+
+    def leave_if_paused(self) -> None:
+        """A body that swallowed its pause has no end: what it made without an answer is nothing to keep.
+
+        Raises:
+            Pause: It was paused.
+        """
+        if self.paused is not None:
+            raise self.paused
+
+    def tell_answered(self) -> None:
+        """Whoever waits for the first reply of this scope need wait no longer."""
+        if self.answered is not None:
+            self.answered.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One try of one request, before it is sent."""
+
+    scope: Scope
+    request: Request
+    #: Request hash, which of equal asks of the attempt (n), and which try of it (k).
+    key: str
+    n: int
+    k: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A try that stands in the ledger and has no end yet."""
+
+    #: seq of its call_started.
+    call: int
+    path: str
+    task: str | None
+    label: str
+    model: str
+    #: None: it has no price.
+    worst: Decimal | None
+    #: When it was sent; decides its price.
+    at: datetime
+    #: "batch" where it went out in one.
+    tier: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Writes the start and the end of every try of one run."""
+
+    info: ModelInfo
+    prices: Prices
+    recorder: Recorder
+    clock: Clock
+    emit: Emitter
+    stop: Stop
+    ceiling: Ceiling
+
+    def begin(self, ask: Ask) -> Entry:
+        """Admit a try and record its start, durable on return; waits where only calls in flight block it.
+
+        Raises:
+            Pause: It would pass the ceiling, or the run is stopping.
+        """
+        worst, started = self._start(ask, "")
+        call = self.ceiling.enter(worst, lambda: self.recorder.append(started))
+        return self._begun(ask, call, worst, None)
+
+    def begin_in_batch(self, ask: Ask, nonce: str) -> Entry | None:
+        """As `begin`, for a request of the batch `nonce`: None where the ceiling has no room for it now.
+
+        Its start is durable with the next synced record.
+        """
+        worst, started = self._start(ask, nonce)
+        call = self.ceiling.enter_if_room(worst, lambda: self.recorder.append(started, sync=False))
+        return None if call is None else self._begun(ask, call, worst, BATCH)
+
+    def refuse(self, ask: Ask) -> NoReturn:
+        """Stop the run: there is no room for this try, and nothing is out that could leave some.
+
+        Raises:
+            Pause: Always.
+        """
+        self.ceiling.refuse(self._worst(ask, batch=True))
+
+    def _worst(self, ask: Ask, *, batch: bool) -> Decimal | None:
+        if not self.info.paid:
+            return FREE.high
+        request = ask.request
+        at = self.clock.now()
+        return self.prices.worst(request.size(), request.max_tokens, model=request.model, at=at, batch=batch)
+
+    def _start(self, ask: Ask, nonce: str) -> tuple[Decimal | None, CallStarted]:
+        request, scope = ask.request, ask.scope
+        blob = self.recorder.put_blob(encode_value(request.to_json(), "request"))
+        worst = self._worst(ask, batch=bool(nonce))
+        return worst, CallStarted(
+            scope.path, ask.key, request.model, blob, n=ask.n, k=ask.k, task=scope.task, attempt=scope.attempt,
+            label=request.label, worst=None if worst is None else str(worst), batch=nonce,
+        )  # fmt: skip
+
+    def _begun(self, ask: Ask, call: int, worst: Decimal | None, tier: str | None) -> Entry:
+        scope, request = ask.scope, ask.request
+        self.emit("call_started", path=scope.path, task=scope.task, label=request.label, call=call)
+        return Entry(call, scope.path, scope.task, request.label, request.model, worst, self.clock.now(), tier)
+
+    def replied(self, entry: Entry, reply: Reply, *, sync: bool = True) -> None:
+        """Record a reply with its charge."""
+        charge = self._charge(entry, reply)
+        usable = reply.complete or reply.refused
+        self._end(entry, charge, reply.to_json(), None, reply, usable, sync=sync)
+        if entry.worst is not None and charge.low > entry.worst:
+            self.stop.request("paused_budget", _above_worst(charge.low, entry.worst, entry.call))
+
+    def failed(self, entry: Entry, error: ModelError, *, sync: bool = True) -> None:
+        """Record an error, with what it may have cost and what had come by then."""
+        partial = error.reply.to_json() if isinstance(error.reply, Reply) else None
+        self._end(entry, self._error_charge(entry, error), partial, _error_facts(error), sync=sync)
+
+    def _end(
+        self,
+        entry: Entry,
+        charge: Charge,
+        reply: Mapping[str, Any] | None,
+        error: dict[str, Any] | None,
+        received: Reply | None = None,
+        usable: bool = False,
+        *,
+        sync: bool,
+    ) -> None:
+        ended = CallEnded(
+            entry.call, None if reply is None else self.recorder.fit_reply(dict(reply)), charge.to_json(),
+            usable=usable, stop_reason=_text(received.stop_reason) if received else None, error=error,
+            request_id=_text(received.request_id if received else (error or {}).get("request_id")),
+        )  # fmt: skip
+        self.recorder.append(ended, sync=sync)
+        self.emit(
+            "call_ended", path=entry.path, task=entry.task, label=entry.label, call=entry.call,
+            usd=str(charge.low), usd_high=None if charge.high is None else str(charge.high), state=charge.state,
+            tokens=dict(charge.tokens), error=error and error["message"],
+        )  # fmt: skip
+
+    def _charge(self, entry: Entry, reply: Reply) -> Charge:
+        if not self.info.paid:
+            return FREE
+        try:
+            return self.prices.charge(reply.usage, model=entry.model, at=entry.at, tier=entry.tier)
+        except Exception as error:
+            return Charge(UNPRICED, high=None, note=f"{type(error).__name__}: {error}")
+
+    def _error_charge(self, entry: Entry, error: ModelError) -> Charge:
+        if error.billed == "no" or not self.info.paid:
+            return FREE
+        try:
+            usage = error.reply.usage if isinstance(error.reply, Reply) else {}
+            return self.prices.partial(usage, model=entry.model, at=entry.at, worst=entry.worst)
+        except Exception as caught:
+            return Charge("interval", high=entry.worst, note=f"{type(caught).__name__}: {caught}")
+
+
+def per_call(send: Callable[[Request], Reply], entries: Entries, entry: Entry, request: Request) -> Reply:
+    """Send one try and record its end, whatever it is.
+
+    Raises:
+        ModelError: As the model raised it, after its record.
+    """
+    try:
+        reply = send(request)
+    except ModelError as error:
+        entries.failed(entry, error)
+        raise
+    except Exception as error:
+        # A fault of the adapter: nobody knows whether the request left.
+        entries.failed(entry, ModelError(f"{type(error).__name__}: {error}", billed="unknown"))
+        raise
+    entries.replied(entry, reply)
+    return reply
+
+
+def _text(value: Any) -> str | None:
+    """What a provider says in the place of a text, as one."""
+    return value if value is None or isinstance(value, str) else str(value)
+
+
+def _error_facts(error: ModelError) -> dict[str, Any]:
+    facts = {"type": type(error).__name__, "message": error.message, "retryable": error.retryable}
+    return facts | {key: error.data[key] for key in ("status", "code", "request_id") if error.data.get(key) is not None}
+
+
+def _above_worst(low: Decimal, worst: Decimal, call: int) -> BudgetExceeded:
+    return BudgetExceeded(
+        f"Call {call} was charged ${low:.4f}, above its worst case of ${worst:.4f}; the run was stopped.",
+        hint="Compare with the provider's bill before resuming; please report it.",
+    )

@@ -1,0 +1,81 @@
+"""Puts together what may spend money in one owner's go at a run: ceiling, ledger entries, batches, the caller."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from pipeline.engine.batches import POLL_SECONDS, BatchPolicy, Post
+from pipeline.engine.calls import Caller
+from pipeline.engine.desk import Desk
+from pipeline.engine.entries import Entries
+from pipeline.engine.limits import Ceiling, CoolDown
+from pipeline.engine.recorder import Recorder
+from pipeline.engine.setup import Setup
+from pipeline.engine.sources import Values
+from pipeline.engine.stop import Stop
+from pipeline.errors import CheckpointCorrupt, ConfigError, SchemaTooNew
+from pipeline.store.base import Store
+from pipeline.store.reading import load
+
+
+def caller(setup: Setup, recorder: Recorder, values: Values, stop: Stop, at_once: int) -> Caller | None:
+    """The spender of a run; None where the run has no model.
+
+    Args:
+        at_once: How many calls may be in flight.
+
+    Raises:
+        ConfigError: Batches were asked for, and the model takes none.
+    """
+    model, info, prices = setup.model, setup.info, setup.prices
+    if model is None or info is None or prices is None:
+        return None
+    limit = setup.options.get("max_cost_usd")
+    ceiling = Ceiling(Decimal(str(limit)) if limit is not None else None, recorder, stop, setup.clock)
+    entries = Entries(info, prices, recorder, setup.clock, setup.emit, stop, ceiling)
+    cool_down = CoolDown(setup.clock, stop, setup.emit)
+    slots = threading.BoundedSemaphore(at_once)
+    return Caller(model, entries, values, cool_down, slots, setup.policy, _desk(setup, entries))
+
+
+def _desk(setup: Setup, entries: Entries) -> Desk | None:
+    """A place for asks to wait for a batch, if the run gathers them or has some out."""
+    policy = batch_policy(setup.options)
+    state = entries.recorder.state
+    if not policy.gather and not any(call.batch for call in state.open_calls.values()):
+        return None
+    batches = getattr(setup.model, "batches", None)
+    if batches is None:
+        raise ConfigError(
+            "This model takes no batches.", hint="Leave --batch out, or choose a Claude model with --model."
+        )
+    run = state.run_id
+    post = Post(batches, entries, policy, owned=lambda: _owned(setup.store, run), command=lambda: setup.command(run))
+    return Desk(post, policy)
+
+
+def batch_policy(options: Mapping[str, Any]) -> BatchPolicy:
+    """How a run uses batches, as its options say."""
+    return BatchPolicy(
+        gather=bool(options.get("batch")),
+        least=int(options.get("batch_min") or 1),
+        wait=not options.get("no_wait"),
+        resubmit=bool(options.get("resubmit")),
+        poll_seconds=float(options.get("batch_poll_seconds") or POLL_SECONDS),
+    )
+
+
+def _owned(store: Store, but: str) -> set[str]:
+    """Ids of the batches that other runs of a store have handed in."""
+    found: set[str] = set()
+    for head in store.heads():
+        if head.corrupt or head.run_id == but:
+            continue
+        try:
+            found.update(batch.batch for batch in load(store, head.run_id).batches.values() if batch.batch)
+        except (CheckpointCorrupt, SchemaTooNew):
+            continue
+    return found
