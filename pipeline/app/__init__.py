@@ -2,6 +2,8 @@
 
 from pipeline.app.course import lessons as lessons
 from pipeline.app.course import resume as resume
+from pipeline.app.gates import answer as answer
+from pipeline.app.gates import gates as gates
 from pipeline.app.plan import Plan as Plan
 from pipeline.app.plan import plan as plan
 from pipeline.app.run_file import run_file as run_file

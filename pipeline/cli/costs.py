@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from pipeline.cli.options import RunName, json_option, open_account, open_store, own, store_option
+from pipeline.cli.options import RunName, in_its_folder, json_option, open_account, open_store, own, store_option
 from pipeline.cli.reading import head_of, state_of
 from pipeline.cli.text import count, money, money_between, say, say_json, table, when
 from pipeline.cost.ledger import COLUMNS, Row, rows
@@ -48,6 +48,7 @@ class Books:
               help="CSV with stable columns.")  # fmt: skip
 @json_option
 @store_option
+@in_its_folder
 def cost(run: str | None, by: str, as_csv: bool, as_json: bool, store: str | None) -> None:
     """Show what was spent, by step, item, call, model or token kind; of all runs without RUN.
 

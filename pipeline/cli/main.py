@@ -31,6 +31,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "log": ("pipeline.cli.log", "log", "Print a run's records; --follow waits for more."),
     "history": ("pipeline.cli.log", "history", "List a run's checkpoints."),
     "run": ("pipeline.cli.run", "run", "Run a pipeline of your own: FILE.py:NAME."),
+    "gates": ("pipeline.cli.gates", "gates", "List what runs ask people."),
+    "answer": ("pipeline.cli.gates", "answer", "Answer an open question of a run."),
     "subjects": ("pipeline.cli.subjects", "subjects", "List the courses of the catalogue; check or start a new one."),
     "cleanup": ("pipeline.cli.upkeep", "cleanup", "Remove old finished runs."),
     "recover": ("pipeline.cli.upkeep", "recover", "Append the records of an emergency file to a run."),

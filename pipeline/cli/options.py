@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
@@ -11,7 +14,9 @@ from click.shell_completion import CompletionItem
 from pipeline import environment
 from pipeline.clock import SystemClock
 from pipeline.errors import PipelineError
+from pipeline.store.head import HEAD
 from pipeline.store.listing import Listing
+from pipeline.store.names import JOURNAL
 from pipeline.store.place import folder_of
 
 if TYPE_CHECKING:
@@ -26,6 +31,8 @@ class RunName(click.ParamType[str]):
     name = "run"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        if os.sep in incomplete or incomplete.startswith((".", "~")):
+            return [CompletionItem(incomplete, type="dir")]
         try:
             heads = open_list(ctx.params.get("store")).heads()
             names = (head.run_id for head in heads)
@@ -72,7 +79,9 @@ def open_account(url: str | None) -> Account:
 def open_list(url: str | None) -> Listable:
     """The runs of the same store, only to be looked over: what reads records is loaded when a run needs it."""
     folder = folder_of(url or environment.default_store())
-    return open_store(url) if folder is None else Listing(folder, _reread, SystemClock())
+    if folder is None or os.path.lexists(folder / JOURNAL):
+        return open_store(url)
+    return Listing(folder, _reread, SystemClock())
 
 
 def _reread(folder: str, name: str, raw: bytes | None) -> Head | None:
@@ -82,8 +91,43 @@ def _reread(folder: str, name: str, raw: bytes | None) -> Head | None:
 
 
 def run_argument(command: F) -> F:
-    """The argument RUN."""
-    return click.argument("run", type=RunName(), metavar="RUN")(command)
+    """The argument RUN: a run of the store, or the folder of a run."""
+    return click.argument("run", type=RunName(), metavar="RUN")(in_its_folder(command))
+
+
+def in_its_folder(command: F) -> F:
+    """Hand a command whose RUN is a folder that run's own id, and the folder as its store."""
+
+    @functools.wraps(command)
+    def placed(*args: Any, run: str | None, store: str | None, **rest: Any) -> Any:
+        if run is not None:
+            run, store = place_of(run, store)
+        return command(*args, run=run, store=store, **rest)
+
+    return cast(F, placed)
+
+
+def place_of(run: str, store: str | None) -> tuple[str, str | None]:
+    """A run and its store as they were named; where a folder was named, the id of its run and the folder's URL."""
+    folder = run_folder(run, store)
+    if folder is None:
+        return run, store
+    from pipeline.store.run_folder import RunFolder
+
+    return RunFolder(folder, SystemClock()).run_id, f"files:{folder}"
+
+
+def run_folder(run: str, store: str | None) -> Path | None:
+    """The folder of a run that a text names; None: it names a run of the store, or nothing."""
+    path = Path(os.path.expanduser(run))
+    if os.sep not in run and not run.startswith((".", "~")):
+        root = folder_of(store or environment.default_store())
+        # A name alone is first one of the store's.
+        if not run or (root is not None and os.path.lexists(root / run)):
+            return None
+    if any(os.path.lexists(path / name) for name in (JOURNAL, HEAD)):
+        return path.absolute()
+    return None
 
 
 def store_option(command: F) -> F:

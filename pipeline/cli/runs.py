@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
@@ -15,6 +16,7 @@ from pipeline.cli.text import heading, one_line, say, say_json, table, when
 from pipeline.lessons.names import known_subject, subject_name
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.store.base import Listable
+from pipeline.store.names import JOURNAL
 
 #: Rows shown unless --limit says otherwise.
 DEFAULT_LIMIT = 50
@@ -150,6 +152,8 @@ def resume_command(row: Row, store: str | None) -> str:
     verb = "lessons" if row.pipeline in ("", "lessons") else "run FILE.py:NAME"
     if row.command.startswith("./pipeline.sh run "):
         verb = row.command.removeprefix("./pipeline.sh ").partition(" --resume ")[0]
+    if store and verb != "lessons" and os.path.lexists(os.path.join(store.removeprefix("files:"), JOURNAL)):
+        return f"./pipeline.sh {verb} --resume {shlex.quote(store.removeprefix('files:'))}"
     place = f" --store {shlex.quote(store)}" if store else ""
     return f"./pipeline.sh {verb} --resume {row.run_id}{place}"
 

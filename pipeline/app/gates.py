@@ -1,0 +1,139 @@
+"""Open questions of runs, and a person's answers to them: found in the records, answered through the records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pipeline.errors import ConfigError
+from pipeline.records.statuses import IN_PROGRESS
+from pipeline.store.base import Store
+
+if TYPE_CHECKING:
+    from pipeline.engine.head import HeadView
+    from pipeline.records.kinds import Fact
+    from pipeline.records.run import OpenQuestion, RunState
+
+#: `[K] label`, `K) label`, `K - label`: a key before what is read.
+_KEYED = re.compile(r"\s*(?:\[\s*(?P<a>\w+)\s*\]|(?P<b>\w)\s*\)|(?P<c>\w)\s+-\s)\s*(?P<rest>.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A question that nobody has answered yet."""
+
+    run: str
+    #: The step that asks, as people name it: "review", "review#2".
+    gate: str
+    text: str
+    #: What may be answered; none: any text.
+    choices: Sequence[str]
+    #: What else is shown; JSON.
+    shown: Mapping[str, Any]
+    #: Since when, ISO 8601.
+    since: str
+
+
+def gates(store: Store, run: str = "") -> Iterator[Gate]:
+    """The open questions of one run, or of all that are not finished, newest run first.
+
+    Raises:
+        RunNotFound: There is no such run.
+    """
+    from pipeline.store.reading import load
+
+    names = [run] if run else [head.run_id for head in store.heads(_unfinished) if not head.corrupt]
+    for name in names:
+        yield from open_gates(load(store, name))
+
+
+def open_gates(state: RunState) -> list[Gate]:
+    """The open questions of a state, oldest first."""
+    asked = sorted(state.questions.items(), key=lambda item: item[1].seq)
+    return [_gate(state.run_id, path, question) for path, question in asked]
+
+
+def answer(
+    store: Store, run: str, gate: str, choice: str, *, note: str = "", by: str = "", view: HeadView | None = None
+) -> tuple[Gate, str]:
+    """Record the answer to one open question, durably; the question, and the choice in its own spelling.
+
+    Args:
+        gate: The step that asks; its visit may be left out where only one asks.
+        choice: A choice, its key or its label, in any case; any text where there are no choices.
+
+    Raises:
+        RunLocked: A living process owns the run.
+        ConfigError: No such question is open, or the choice is none of its choices; says which there are.
+    """
+    from pipeline.clock import SystemClock
+    from pipeline.engine.amend import amend
+    from pipeline.records.kinds import Decision
+
+    found: list[tuple[Gate, str]] = []
+
+    def decide(state: RunState) -> Sequence[Fact]:
+        path, question = _asked(state, gate)
+        chosen = chosen_of(choice, question.choices)
+        if not chosen:
+            raise ConfigError(f"{choice!r} is none of the choices of {gate}.", hint=_choices(question.choices))
+        found.append((_gate(run, path, question), chosen))
+        return [Decision(path, question.question, chosen, by, note)]
+
+    amend(store, run, SystemClock(), decide, view)
+    return found[0]
+
+
+def chosen_of(text: str, choices: Sequence[str]) -> str:
+    """The choice that a person means: itself, its label, its key or, where that is clear, its first letters.
+
+    "" where it is none of them.
+    """
+    wanted = text.strip().casefold()
+    if not choices or not wanted:
+        return text.strip()
+    named = [(choice, *keyed(choice)) for choice in choices]
+    for place in range(3):
+        # The whole choice before its label, a label before a key.
+        for names in (entry for entry in named if entry[(0, 2, 1)[place]]):
+            if names[(0, 2, 1)[place]].casefold() == wanted:
+                return names[0]
+    begun = [choice for choice, _, label in named if label.casefold().startswith(wanted)]
+    return begun[0] if len(begun) == 1 else ""
+
+
+def keyed(choice: str) -> tuple[str, str]:
+    """The key and the label of a choice such as `[Y] Yes`; the key is "" where it shows none."""
+    found = _KEYED.fullmatch(choice)
+    if found is None or not found["rest"]:
+        return "", choice.strip()
+    return found["a"] or found["b"] or found["c"], found["rest"].strip()
+
+
+def _gate(run: str, path: str, question: OpenQuestion) -> Gate:
+    from pipeline.records.run import bare
+
+    shown = {key: value for key, value in question.shown.items() if key != "text"}
+    return Gate(run, bare(path), str(question.shown.get("text", "")), question.choices, shown, question.at)
+
+
+def _asked(state: RunState, gate: str) -> tuple[str, OpenQuestion]:
+    from pipeline.records.run import bare
+
+    there = {path: question for path, question in state.questions.items() if gate in (path, bare(path))}
+    there = there or {path: asked for path, asked in state.questions.items() if path.rpartition("#")[0] == gate}
+    if len(there) == 1:
+        return next(iter(there.items()))
+    names = ", ".join(bare(path) for path in state.questions) or "none"
+    what = "asks more than once" if there else "asks nothing now"
+    raise ConfigError(f"{gate} {what} in run {state.run_id}.", hint=f"Open questions: {names}.")
+
+
+def _choices(choices: Sequence[str]) -> str:
+    return f"Choose one of: {', '.join(choices)}"
+
+
+def _unfinished(document: Mapping[str, Any]) -> bool:
+    return document.get("status") == IN_PROGRESS

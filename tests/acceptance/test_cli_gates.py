@@ -1,0 +1,114 @@
+"""Questions to people through the command line: asked, listed, answered once and for exactly that question."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from pipeline import Pipeline, StepContext, step
+from pipeline.clock import SystemClock
+from pipeline.store.files import FileStore
+from pipeline.store.run_folder import RunFolder
+from tests.said import Cli
+
+CHOICES = ["[A] Approve", "[R] Reject", "Rework it"]
+
+
+@step()
+def draft(ctx: StepContext) -> dict[str, str]:
+    return {"text": "a draft"}
+
+
+@step()
+def review(ctx: StepContext) -> dict[str, str]:
+    answer = ctx.ask_person("Publish it?", CHOICES, {"draft": ctx.outputs["draft"]["text"]})
+    return {"said": answer.choice, "note": answer.note}
+
+
+GATED = Pipeline("gated", [draft, review])
+
+
+@pytest.fixture
+def run(root: Path) -> str:
+    result = GATED.run(store=FileStore(root, SystemClock()))
+    assert (result.detail, result.exit_code) == ("waiting_for_human", 8)
+    return result.run_id
+
+
+def test_open_questions_are_listed(cli: Cli, run: str) -> None:
+    for said in (cli("gates"), cli("gates", run), cli("gates", "latest")):
+        assert said.code == 0
+        for text in (run, "review", "Publish it?", *CHOICES):
+            assert text in said.out
+    (gate,) = [json.loads(line) for line in cli("gates", "--json").out.splitlines()]
+    assert (gate["run"], gate["gate"], gate["question"], gate["choices"]) == (run, "review", "Publish it?", CHOICES)
+    assert gate["shown"] == {"draft": "a draft"}
+
+
+def test_nothing_asked_is_said(cli: Cli) -> None:
+    assert cli("gates").out == "Nothing is asked.\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "chosen"),
+    [("A", "[A] Approve"), ("approve", "[A] Approve"), ("[a] APPROVE", "[A] Approve"), ("r", "[R] Reject"),
+     ("rework it", "Rework it"), ("rew", "Rework it")],
+)  # fmt: skip
+def test_answer_is_a_choice_its_key_or_its_label(cli: Cli, root: Path, run: str, typed: str, chosen: str) -> None:
+    said = cli("answer", run, "review", typed, "--note", "looks fine")
+    assert said.code == 0, said.err
+    assert said.out.splitlines()[0] == f"review: {chosen}"
+    assert f"--resume {run}" in said.out
+    assert cli("gates").out == "Nothing is asked.\n"
+    result = GATED.resume(run, store=FileStore(root, SystemClock()))
+    assert result.status == "completed"
+    assert result.outputs["review"] == {"said": chosen, "note": "looks fine"}
+
+
+@pytest.mark.parametrize(
+    ("gate", "choice", "said"),
+    [("review", "maybe", "[A] Approve, [R] Reject, Rework it"), ("draft", "A", "Open questions: review"),
+     ("review", "re", "none of the choices"), ("review", "", "[A] Approve")],
+)  # fmt: skip
+def test_wrong_answer_names_the_right_ones(cli: Cli, run: str, gate: str, choice: str, said: str) -> None:
+    wrong = cli("answer", run, gate, choice)
+    assert wrong.code == 2
+    assert said in wrong.err
+    assert "review" in cli("gates").out
+
+
+def test_second_answer_finds_nothing_open(cli: Cli, run: str) -> None:
+    assert cli("answer", run, "review", "A").code == 0
+    again = cli("answer", run, "review", "R")
+    assert again.code == 2
+    assert "asks nothing now" in again.err
+
+
+def test_answer_to_a_running_run_names_its_owner(cli: Cli, root: Path, run: str) -> None:
+    journal = FileStore(root, SystemClock()).open(run)
+    said = cli("answer", run, "review", "A")
+    journal.close()
+    assert said.code == 3
+    assert str(os.getpid()) in said.err
+
+
+def test_run_in_a_folder_is_asked_about_by_its_folder(cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / ".attractor_run"
+    result = GATED.run(store=RunFolder(folder, SystemClock()))
+    assert "review" in cli("gates", str(folder)).out
+    for command in ("status", "log", "cost", "history"):
+        said = cli(command, str(folder))
+        assert (said.code, said.err) == (0, "")
+    assert result.run_id in cli("status", str(folder)).out
+    assert result.run_id in cli("list", "--store", f"files:{folder}").out
+    assert cli("answer", str(folder), "review", "A").code == 0
+    assert GATED.resume(result.run_id, store=RunFolder(folder, SystemClock())).status == "completed"
+
+
+def test_folder_without_a_run_is_no_run(cli: Cli, tmp_path: Path) -> None:
+    said = cli("status", str(tmp_path / "nothing"))
+    assert said.code == 3
+    assert "There is no run" in said.err
