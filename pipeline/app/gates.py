@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
     from pipeline.engine.head import HeadView
     from pipeline.records.kinds import Fact
     from pipeline.records.run import OpenQuestion, RunState
-
-#: `[K] label`, `K) label`, `K - label`: a key before what is read.
-_KEYED = re.compile(r"\s*(?:\[\s*(?P<a>\w+)\s*\]|(?P<b>\w)\s*\)|(?P<c>\w)\s+-\s)\s*(?P<rest>.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,25 +87,24 @@ def chosen_of(text: str, choices: Sequence[str]) -> str:
 
     "" where it is none of them.
     """
-    wanted = text.strip().casefold()
+    from pipeline.dot.labels import accelerator, normal_label, without_key
+
+    wanted = text.strip()
     if not choices or not wanted:
-        return text.strip()
-    named = [(choice, *keyed(choice)) for choice in choices]
-    for place in range(3):
-        # The whole choice before its label, a label before a key.
-        for names in (entry for entry in named if entry[(0, 2, 1)[place]]):
-            if names[(0, 2, 1)[place]].casefold() == wanted:
-                return names[0]
-    begun = [choice for choice, _, label in named if label.casefold().startswith(wanted)]
-    return begun[0] if len(begun) == 1 else ""
-
-
-def keyed(choice: str) -> tuple[str, str]:
-    """The key and the label of a choice such as `[Y] Yes`; the key is "" where it shows none."""
-    found = _KEYED.fullmatch(choice)
-    if found is None or not found["rest"]:
-        return "", choice.strip()
-    return found["a"] or found["b"] or found["c"], found["rest"].strip()
+        return wanted
+    folded = wanted.casefold()
+    keys = {choice: accelerator(choice) for choice in choices if without_key(choice) != choice.strip()}
+    ways: Sequence[Callable[[str], bool]] = (
+        lambda choice: choice.strip().casefold() == folded,
+        lambda choice: normal_label(choice) == normal_label(wanted),
+        lambda choice: keys.get(choice, "").casefold() == folded,
+        lambda choice: normal_label(choice).startswith(folded),
+    )
+    for meant in ways:
+        found = [choice for choice in choices if meant(choice)]
+        if found:
+            return found[0] if len(found) == 1 else ""
+    return ""
 
 
 def _gate(run: str, path: str, question: OpenQuestion) -> Gate:
