@@ -1,0 +1,181 @@
+"""A graph drawn: as text, or as a picture by Graphviz; with each node's status and cost where a run is known."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
+
+from pipeline.dot import kinds
+from pipeline.dot.model import DotEdge, DotGraph, DotNode
+from pipeline.dot.paths import RETRY_TARGETS
+from pipeline.errors import ConfigError
+
+#: Node id → (status, dollars as text); either may be "".
+Marks: TypeAlias = Mapping[str, tuple[str, str]]
+Picture: TypeAlias = Literal["svg", "png"]
+
+#: Seconds that Graphviz may take.
+TIMEOUT = 120
+#: Characters of a label that are drawn.
+_LABEL, _EDGE_LABEL = 80, 60
+#: First word of a status → the node's colour and the colour it is filled with.
+_COLOURS: Mapping[str, tuple[str, str]] = {
+    "completed": ("#2e7d32", "#e8f5e9"),
+    "failed": ("#c62828", "#ffebee"),
+    "running": ("#ef6c00", "#fff3e0"),
+    "waiting": ("#6a1b9a", "#f3e5f5"),
+}
+_PLAIN = ("#607d8b", "#ffffff")
+#: Drawn as they are; any other shape is drawn as a box.
+_SHAPES = frozenset({*kinds.SHAPES, *kinds.SPLIT_SHAPES, "ellipse", "circle", "doublecircle", "trapezium",
+                     "invtrapezium", "insulator", "oval"})  # fmt: skip
+#: What a picture cannot hold.
+_CONTROLS = {code: None for code in (*range(9), *range(11, 32), *range(127, 160), *range(0xD800, 0xE000))}
+
+
+def as_text(graph: DotGraph, marks: Marks | None = None) -> str:
+    """The nodes in the order in which a run meets them, each with what leads on from it."""
+    marks = marks or {}
+    order = in_order(graph)
+    place = {name: number for number, name in enumerate(order)}
+    width = max((len(_title(graph, graph.nodes[name])) for name in order), default=0)
+    lines = [_head(graph)]
+    if graph.goal:
+        lines.append(f"Goal: {_flat(graph.goal, 200)}")
+    lines.append("")
+    for name in order:
+        node = graph.nodes[name]
+        status, usd = marks.get(name, ("", ""))
+        title = _title(graph, node)
+        lines.append(f"{title:{min(width, 60)}}   {status:12} {usd}".rstrip() if status or usd else title)
+        ways = [(edge.target, _way(edge, place[name], place)) for edge in graph.outgoing(name)]
+        ways += [(node.text(key), key.replace("_", " ")) for key in RETRY_TARGETS if node.text(key)]
+        column = max((len(target) for target, _ in ways), default=0)
+        lines += [f"  → {target:{column}}   {why}".rstrip() for target, why in ways]
+    return "\n".join(lines)
+
+
+def _head(graph: DotGraph) -> str:
+    title = graph.text("label") or graph.name or "Graph"
+    return f"{_flat(title, _LABEL)}: {len(graph.nodes)} nodes, {len(graph.edges)} edges"
+
+
+def _title(graph: DotGraph, node: DotNode) -> str:
+    about = [graph.kind(node)]
+    if node.flag("goal_gate"):
+        about.append("goal gate")
+    label = f" “{_flat(node.label, _LABEL)}”" if node.label != node.id else ""
+    return f"{node.id}{label} ({', '.join(about)})"
+
+
+def _way(edge: DotEdge, here: int, place: Mapping[str, int]) -> str:
+    """When an edge is taken, and whether it goes back."""
+    back = "back" if place.get(edge.target, here + 1) <= here else ""
+    return ", ".join(part for part in (_why(edge), back) if part)
+
+
+def _why(edge: DotEdge) -> str:
+    """When an edge is taken: its label, its condition."""
+    parts = [_flat(edge.label, _EDGE_LABEL)] if edge.label else []
+    if edge.condition:
+        parts.append(f"if {_flat(edge.condition, 2 * _EDGE_LABEL)}")
+    if edge.flag("loop_restart"):
+        parts.append("restarts")
+    return ", ".join(parts)
+
+
+def in_order(graph: DotGraph) -> list[str]:
+    """Every node once, each after all that lead to it but by going back; the exits last."""
+    seen: set[str] = set()
+    left: list[str] = []
+    # Roots and edges are walked from the last to the first, and the order turned round at the end.
+    for root in [graph.start, *(name for name in graph.nodes if not graph.incoming(name)), *graph.nodes]:
+        if root in seen or root not in graph.nodes:
+            continue
+        seen.add(root)
+        part: list[str] = []
+        walk = [(root, iter(reversed(graph.outgoing(root))))]
+        while walk:
+            name, edges = walk[-1]
+            for edge in edges:
+                if edge.target in graph.nodes and edge.target not in seen:
+                    seen.add(edge.target)
+                    walk.append((edge.target, iter(reversed(graph.outgoing(edge.target)))))
+                    break
+            else:
+                part.append(name)
+                walk.pop()
+        left += reversed(part)
+    exits = set(graph.exits)
+    return [name for name in left if name not in exits] + [name for name in left if name in exits]
+
+
+def as_picture(graph: DotGraph, form: Picture, marks: Marks | None = None) -> bytes:
+    """The graph as Graphviz draws it.
+
+    Raises:
+        ConfigError: Graphviz is not installed, or does not draw it.
+    """
+    program = shutil.which("dot")
+    if program is None:
+        raise ConfigError(
+            f"Graphviz is not installed, so no {form} can be drawn.",
+            hint="Install Graphviz (its program `dot`), or draw it as text: -o txt.",
+        )
+    source = graphviz_source(graph, marks).encode("utf-8", "replace")
+    try:
+        done = subprocess.run([program, f"-T{form}"], input=source, capture_output=True, timeout=TIMEOUT, check=False)
+    except subprocess.TimeoutExpired:
+        raise ConfigError(f"Graphviz took more than {TIMEOUT} s.", hint="Draw it as text: -o txt.") from None
+    except OSError as error:
+        raise ConfigError(f"Graphviz cannot be started: {error}.", hint="Draw it as text: -o txt.") from None
+    if done.returncode or not done.stdout:
+        said = _flat(done.stderr.decode("utf-8", "replace"), 200) or f"it ended with {done.returncode}"
+        raise ConfigError(f"Graphviz does not draw it: {said}", hint="Draw it as text: -o txt.")
+    return done.stdout
+
+
+def graphviz_source(graph: DotGraph, marks: Marks | None = None) -> str:
+    """DOT text for Graphviz alone: ids are numbers, every text is quoted, nothing is taken over as it is."""
+    return "\n".join(_source(graph, marks or {})) + "\n"
+
+
+def _source(graph: DotGraph, marks: Marks) -> Iterator[str]:
+    number = {name: f"n{place}" for place, name in enumerate(graph.nodes)}
+    across = "LR" if graph.text("rankdir") == "LR" else "TB"
+    yield "digraph {"
+    yield f"  graph [rankdir={across}, fontname=Helvetica, label={quoted(graph.text('label') or graph.name)}]"
+    yield "  node [fontname=Helvetica, fontsize=11, style=filled]"
+    yield '  edge [fontname=Helvetica, fontsize=9, color="#455a64"]'
+    for name, node in graph.nodes.items():
+        status, usd = marks.get(name, ("", ""))
+        label = "\n".join(line for line in (_flat(node.label, _LABEL), " ".join((status, usd)).strip()) if line)
+        colour, filled = _COLOURS.get(status.partition(" ")[0].rstrip(","), _PLAIN)
+        shape = node.shape if node.shape in _SHAPES else "box"
+        border = 2 if node.flag("goal_gate") else 1
+        yield (f"  {number[name]} [label={quoted(label)}, tooltip={quoted(name)}, shape={shape}, "
+               f'color="{colour}", fillcolor="{filled}", penwidth={border}]')  # fmt: skip
+    for edge in graph.edges:
+        if edge.source in number and edge.target in number:
+            style = "dashed" if edge.flag("loop_restart") else "solid"
+            yield f"  {number[edge.source]} -> {number[edge.target]} [label={quoted(_why(edge))}, style={style}]"
+    for name, node in graph.nodes.items():
+        for key in RETRY_TARGETS:
+            if (target := node.text(key)) in number:
+                why = quoted(key.replace("_", " "))
+                yield f"  {number[name]} -> {number[target]} [label={why}, style=dotted, constraint=false]"
+    yield "}"
+
+
+def quoted(text: str) -> str:
+    """A text as a quoted string that Graphviz shows as it is."""
+    # Graphviz reads entities in labels, so a plain & is written as one.
+    plain = text.translate(_CONTROLS).replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + plain.replace("\n", "\\n") + '"'
+
+
+def _flat(text: str, limit: int) -> str:
+    flat = " ".join(text.translate(_CONTROLS).split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
