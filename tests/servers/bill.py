@@ -166,12 +166,12 @@ class Bill:
             self._most = max(self._most, self._in_flight)
             return entry
 
-    def charge(self, entry: Entry, counted: Counted, output_tokens: int) -> None:
-        """Set (not add) what the request costs as it stands."""
+    def charge(self, entry: Entry, counted: Counted, output_tokens: int, *, batch: bool = False) -> None:
+        """Set (not add) what the request costs as it stands; half of it in a batch."""
         with self._lock:
             entry.input_tokens = counted.prompt
             entry.output_tokens = output_tokens
-            entry.usd = cost(entry.model, counted, output_tokens)
+            entry.usd = cost(entry.model, counted, output_tokens) / (2 if batch else 1)
 
     def end(self, entry: Entry) -> None:
         with self._lock:

@@ -19,47 +19,23 @@ from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 if __package__ in (None, ""):
     sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from tests.servers.api_rules import Invalid, check_count, check_headers, check_message
+from tests.servers.batches import Batches
 from tests.servers.bill import Bill, Counted, Entry, PromptCache, blocks, body_hash, tokens_of
 from tests.servers.lessons import answer, is_correction, task_data
-from tests.servers.mishaps import STATUSES, STREAM, Mishap, Plan
+from tests.servers.mishaps import CONTENT, STATUSES, STREAM, Mishap, Plan
+from tests.servers.models import MODELS
 
 #: The answer to a body; the second argument is a fault of the content to build in, or "".
 Responder = Callable[[Mapping[str, Any], str], str]
 #: Characters in one piece of a stream.
 PIECE = 400
-
-
-def _model(
-    name: str, lifecycle: str = "active", deprecated: str | None = None, retires: str | None = None
-) -> dict[str, Any]:
-    return {
-        "type": "model",
-        "id": name,
-        "display_name": name.replace("-", " ").title(),
-        "created_at": "2026-08-01T00:00:00Z",
-        "lifecycle": lifecycle,
-        "deprecated_at": deprecated,
-        "retires_at": retires,
-        "max_input_tokens": 1_000_000,
-        "max_tokens": 128_000,
-    }
-
-
-MODELS: dict[str, dict[str, Any]] = {
-    item["id"]: item
-    for item in (
-        _model("claude-sonnet-5-5"),
-        _model("claude-haiku-5-5"),
-        _model("claude-opus-5-5"),
-        _model("claude-opus-4-5", "deprecated", "2026-06-01T00:00:00Z", "2027-01-22T00:00:00Z"),
-        _model("claude-sonnet-4-20250514", "retired", "2025-11-01T00:00:00Z", "2026-05-14T00:00:00Z"),
-    )
-}
+_BATCHES = "/v1/messages/batches"
 
 
 def echo(body: Mapping[str, Any], fault: str) -> str:
@@ -92,6 +68,7 @@ class BillingServer:
         self.free_fault: tuple[int, str, str] | None = None
         self.bill = Bill()
         self.cache = PromptCache()
+        self.batches = Batches()
         #: Headers and bodies of paid requests as received, in order.
         self.seen: list[tuple[dict[str, str], Any]] = []
 
@@ -149,6 +126,8 @@ class _Handler(BaseHTTPRequestHandler):
                 return self._json(
                     200, {"data": list(MODELS.values()), "has_more": False, "first_id": None, "last_id": None}
                 )
+            if path.startswith(_BATCHES):
+                return self._get_batch(path.removeprefix(_BATCHES).strip("/"))
             name = path.removeprefix("/v1/models/")
             if name not in MODELS:
                 raise Invalid(f"model: {name}", 404, "not_found_error")
@@ -160,10 +139,12 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
         try:
             check_headers(self._headers())
-            body = json.loads(raw)
+            body = json.loads(raw or b"{}")
             if self.path == "/v1/messages/count_tokens":
                 check_count(body, MODELS)
                 return self._json(200, {"input_tokens": PromptCache().count(body).prompt})
+            if self.path.startswith(_BATCHES):
+                return self._post_batch(self.path.removeprefix(_BATCHES).strip("/"), body)
             if self.path != "/v1/messages":
                 raise Invalid(f"no such path: {self.path}", 404, "not_found_error")
             self.server.owner.seen.append((self._headers(), body))
@@ -173,6 +154,54 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError:
             return self._error(400, "invalid_request_error", "The request body is not valid JSON.")
         return self._message(body)
+
+    def _get_batch(self, name: str) -> None:
+        batches, key = self.server.owner.batches, self._headers().get("x-api-key", "")
+        name, _, part = name.partition("/")
+        if not name:
+            query = parse_qs(self.path.partition("?")[2])
+            return self._json(200, batches.list(key, (query.get("after_id") or [None])[0]))
+        held = batches.find(name, key)
+        if part != "results":
+            return self._json(200, batches.look(held, self._in_batch))
+        if held.results is None or batches.archived:
+            raise Invalid("the results are not available", 404, "not_found_error")
+        lines = b"".join(json.dumps(row).encode() + b"\n" for row in held.results)
+        self._begin("application/x-jsonl", 200, {"content-length": str(len(lines))})
+        self.wfile.write(lines)
+
+    def _post_batch(self, name: str, body: Any) -> None:
+        batches, key = self.server.owner.batches, self._headers().get("x-api-key", "")
+        name, _, part = name.partition("/")
+        if part == "cancel":
+            held = batches.find(name, key)
+            held.canceled = True
+            return self._json(200, batches.document(held))
+        fault = batches.creations.pop(0) if batches.creations else ""
+        if fault in ("refuse", "lose"):
+            return self._status(Mishap("rate_limit" if fault == "refuse" else "unavailable"))
+        document = batches.create(body, key, MODELS)
+        return self._cut(reset=True) if fault == "drop" else self._json(200, document)
+
+    def _in_batch(self, body: dict[str, Any]) -> dict[str, Any]:
+        """One request of a batch, answered and billed at half price."""
+        owner = self.server.owner
+        entry = owner.bill.open(body, body_hash(body), _label(body))
+        try:
+            correction = bool(entry.label) and is_correction(body)
+            mishap = owner.plan.draw(entry.number, _question(body), entry.body_hash, entry.label, correction)
+            kind = mishap.kind if mishap and mishap.kind in CONTENT else ""
+            counted = owner.cache.count(body)
+            text, stop = _text(owner.responder, body, kind)
+            owner.cache.remember(counted)
+            owner.bill.charge(entry, counted, tokens_of(text), batch=True)
+            usage = {**counted.usage(tokens_of(text)), "service_tier": "batch"}
+            return {
+                "id": f"msg_{entry.number:08d}", "type": "message", "role": "assistant", "model": body["model"],
+                "content": [{"type": "text", "text": text}], "stop_reason": stop, "stop_sequence": None, "usage": usage,
+            }  # fmt: skip
+        finally:
+            owner.bill.end(entry)
 
     def _message(self, body: dict[str, Any]) -> None:
         owner = self.server.owner
