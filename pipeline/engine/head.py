@@ -18,5 +18,5 @@ class HeadView:
 
     #: Adds names to the document; pure, and in time that grows with the state only.
     shape: Shape
-    #: Write it at every checkpoint, not only now and then.
+    #: Write it at every checkpoint, not only now and then; a large one a little less often.
     each_checkpoint: bool = False

@@ -8,6 +8,7 @@ the store keeps what it can.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -30,6 +31,9 @@ LAZY_SECONDS = 0.02
 #: The head is rewritten once this many times its last cost has passed.
 HEAD_FACTOR = 20
 _HEAD_MIN_SECONDS = 0.2
+#: Where a head is wanted at each checkpoint: one that costs more than this waits this many times its cost.
+_CHEAP_SECONDS = 0.005
+_CHECKPOINT_FACTOR = 4
 _MILLISECOND = timedelta(milliseconds=1)
 _WARN_BYTES = 500_000
 
@@ -88,6 +92,8 @@ class Recorder:
         self._untold: list[Told] = []
         self._synced_at = clock.monotonic()
         self._head_due = clock.monotonic()
+        #: When the head is next written at a checkpoint, where a format wants that.
+        self._checkpoint_due = math.inf
         self._warned = False
         #: Called when the disk is full and the store lives on what it had held back.
         self.on_strain: Told | None = None
@@ -234,7 +240,7 @@ class Recorder:
                 then()
         if self.on_strain is not None and getattr(self.journal, "strained", False):
             self.on_strain()
-        if now >= self._head_due or (self._view is not None and self._view.each_checkpoint and _reached(batch)):
+        if now >= self._head_due or (now >= self._checkpoint_due and _reached(batch)):
             self._write_head(durable=False)
 
     def _write_head(self, *, durable: bool) -> None:
@@ -244,7 +250,10 @@ class Recorder:
             document = self._view.shape(document, self._builder.state)
         self.journal.write_head(document, durable)
         ended = self._clock.monotonic()
-        self._head_due = ended + max(HEAD_FACTOR * (ended - begun), _HEAD_MIN_SECONDS)
+        cost = ended - begun
+        self._head_due = ended + max(HEAD_FACTOR * cost, _HEAD_MIN_SECONDS)
+        if self._view is not None and self._view.each_checkpoint:
+            self._checkpoint_due = ended + (_CHECKPOINT_FACTOR * cost if cost > _CHEAP_SECONDS else 0)
         # A large document needs a large journal (or an import).
         big = self.journal_bytes > _WARN_BYTES or bool(self.state.imported)
         if big and not self._warned and (large := large_keys(document)):

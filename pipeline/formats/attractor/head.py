@@ -45,12 +45,26 @@ class Facts:
 
 def shaped(facts: Facts, document: dict[str, Any], state: RunState) -> dict[str, Any]:
     """The document with the Attractor names added."""
-    ended = ended_visits(state)
-    passed = [step for step in ended if step.status == COMPLETED or step.edges]
-    last = passed[-1] if passed else None
-    spent = _spent_by_visit(state)
+    ended, spent = ended_visits(state), _spent_by_visit(state)
     return {
         **document,
+        **_names(facts, state, ended),
+        "node_outcomes": {bare(step.path): visit_of(step, spent) for step in ended},
+        "node_visits": {name: count for name, count in state.visits.items() if "/" not in name},
+    }
+
+
+def numbered(facts: Facts, document: dict[str, Any], state: RunState, step: StepRun, usage: Spend) -> dict[str, Any]:
+    """As `shaped`, for the checkpoint at the end of one visit; of the others only their outcomes, told before."""
+    spent = {bare(step.path): usage} if usage.calls else {}
+    told = {"node_outcomes": {bare(step.path): visit_of(step, spent)}}
+    return {**document, **_names(facts, state, ended_visits(state)), **told}
+
+
+def _names(facts: Facts, state: RunState, ended: list[StepRun]) -> dict[str, Any]:
+    passed = [step for step in ended if step.status == COMPLETED or step.edges]
+    last = passed[-1] if passed else None
+    return {
         "pipeline_name": facts.name,
         "goal": facts.goal,
         "graph_hash": facts.fingerprint,
@@ -63,11 +77,9 @@ def shaped(facts: Facts, document: dict[str, Any], state: RunState) -> dict[str,
         "edge_selected": {"edges": list(last.edges), "reason": last.reason} if last else None,
         "outcome": outcome_of(last) if last else None,
         "node_history": [[step.node, word_of(step)] for step in ended],
-        "node_outcomes": {bare(step.path): visit_of(step, spent) for step in ended},
         "node_retries": retries(state),
-        "node_visits": {name: count for name, count in state.visits.items() if "/" not in name},
         "goal_gate_status": gate_status(facts, ended),
-        "fidelity_state": fidelity_state(facts, state),
+        "fidelity_state": fidelity_state(facts, last, state),
         "artifacts": {name: blob for step in passed for name, blob in step.artifacts.items()},
         "open_questions": {bare(path): list(asked.choices) for path, asked in state.questions.items()},
         "context": dict(state.context),
@@ -147,10 +159,10 @@ def gate_status(facts: Facts, ended: list[StepRun]) -> dict[str, str]:
     }
 
 
-def fidelity_state(facts: Facts, state: RunState) -> dict[str, Any]:
-    """The fidelity of the graph and of the nodes that ran at one, and whether a resume lowered it."""
-    modes = {bare(step.path): step.outputs["fidelity"] for step in state.steps.values() if "fidelity" in step.outputs}
-    return {"mode": facts.fidelity, "nodes": modes, "resumes": state.resumes}
+def fidelity_state(facts: Facts, last: StepRun | None, state: RunState) -> dict[str, Any]:
+    """The fidelity of the graph, and what the last node said of its own; how often the run was resumed."""
+    said = last.outputs.get("fidelity") if last else None
+    return {"mode": facts.fidelity, "last": said, "resumes": state.resumes}
 
 
 def log_line(step: StepRun) -> str:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from pipeline.dot.model import DotGraph
 from pipeline.engine.events import Event
 from pipeline.errors import CheckpointCorrupt
-from pipeline.formats.attractor.head import Facts, outcome_of, shaped, visit_of
+from pipeline.formats.attractor.head import Facts, numbered, outcome_of, visit_of
 from pipeline.formats.attractor.told import events_of
 from pipeline.records.charge import TOKEN_KINDS
 from pipeline.records.codec import Record
@@ -141,7 +141,7 @@ class Views:
             "run_id": self._run, "checkpoint_id": step.checkpoint, "number": self._number, "seq": state.seq,
             "pipeline": state.pipeline, "status": state.status, "total_cost_usd": usd(state.total.usd),
         }  # fmt: skip
-        self._put(name, head_bytes(shaped(self._facts, document, state)))
+        self._put(name, head_bytes(numbered(self._facts, document, state, step, self._spent(step))))
 
     def _visit(self, step: StepRun) -> None:
         """The folder of a visit: the first of a node lies in the node's own, later ones in visit_N."""
@@ -153,16 +153,16 @@ class Views:
             if isinstance(text, str):
                 self._put(f"{home}/{file}", text.encode("utf-8", "surrogatepass"))
         outcome = outcome_of(step)
-        told = visit_of(step, self._spent(step))
+        told = visit_of(step, {bare(step.path): usage} if (usage := self._spent(step)).calls else {})
         status = {"outcome": outcome.pop("status"), **outcome, **told}
         self._put(f"{home}/status.json", _json({**status, "outputs": _short(outputs)}))
 
-    def _spent(self, step: StepRun) -> Mapping[str, Spend]:
+    def _spent(self, step: StepRun) -> Spend:
         name, total = bare(step.path), Spend()
         for key, spend in self._builder.state.spend.items():
             if key.step == name:
                 total.add(spend)
-        return {name: total} if total.calls else {}
+        return total
 
     def _whole(self, outputs: Mapping[str, Any]) -> Mapping[str, Any]:
         if "$blob" not in outputs:
