@@ -55,6 +55,14 @@ class LessonsOptions:
     until: str | None = None
     #: Make only the first N lessons, then stop.
     sample: int | None = None
+    #: Ask through Message Batches at half the price; fewer waiting asks than batch_min go as ordinary calls.
+    batch: bool = False
+    batch_min: int = 1
+    #: Hand batches in and leave; seconds between two looks at one.
+    no_wait: bool = False
+    batch_poll: float = 5.0
+    #: Ask again what was handed in and cannot be found, though it may be paid twice.
+    resubmit: bool = False
     #: A file with unit prices that win over the shipped ones.
     prices: Path | None = None
     dry_run: bool = False
@@ -73,6 +81,9 @@ class LessonsOptions:
     def __post_init__(self) -> None:
         _within("lessons", self.lessons, 1, MAX_LESSONS)
         _within("concurrency", self.concurrency, 1, 1000)
+        _within("batch_min", self.batch_min, 1, 100_000)
+        if not 0 < self.batch_poll <= 3600:
+            raise ConfigError(f"--batch-poll is {self.batch_poll}; it is seconds, above 0 and at most 3600.")
         if self.sample is not None:
             _within("sample", self.sample, 1, MAX_LESSONS)
         _one_of("effort", self.effort, EFFORTS)

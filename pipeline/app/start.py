@@ -146,7 +146,7 @@ def model_of(name: str) -> Model:
 
 
 #: Execution settings that a run keeps until others are given; the rest hold for one start.
-_KEPT = ("max_cost_usd", "concurrency", "out", "prices")
+_KEPT = ("max_cost_usd", "concurrency", "out", "prices", "batch", "batch_min")
 
 
 def execution(options: LessonsOptions, recorded: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,10 +157,11 @@ def execution(options: LessonsOptions, recorded: Mapping[str, Any]) -> dict[str,
         "out": str(options.out_folder),
         "prices": None if options.prices is None else os.path.abspath(os.path.expanduser(options.prices)),
     }
+    values |= {"batch": options.batch, "batch_min": options.batch_min, "batch_poll_seconds": options.batch_poll}
     for name in _KEPT:
         if name in recorded and name not in options.given:
             values[name] = recorded[name]
-    for name in ("until", "sample", "skip_failed", "overwrite"):
+    for name in ("until", "sample", "skip_failed", "overwrite", "no_wait", "resubmit"):
         values[name] = getattr(options, name)
     return values
 
@@ -182,6 +183,7 @@ def set_up(start: Start, model_name: str, recorded: Mapping[str, Any], verb: str
     for warning in info.warnings if info else ():
         start.emit("note", text=warning)
     prices = PriceBook(Path(how["prices"]) if how["prices"] else None)
+    preflight.check_batches(model, how)
     if info is not None:
         preflight.check_priced(info, prices, start.clock, preflight.limit(how))
     setup = unmodelled(start, recorded, verb)

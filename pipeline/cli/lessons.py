@@ -33,10 +33,11 @@ class Usd(click.ParamType[Any]):
             self.fail(error.message, param, ctx)
 
 
-def setting(field: str, **details: Any) -> Callable[[F], F]:
-    """The click option of a field of LessonsOptions, with its variable."""
+def setting(field: str, *, off: str = "", **details: Any) -> Callable[[F], F]:
+    """The click option of a field of LessonsOptions, with its variable; `off`: the spelling that switches it off."""
     variable = environment.VARIABLES[field]
-    return click.option(option_name(field), field, envvar=variable, show_envvar=variable is not None, **details)
+    names = option_name(field) + (f"/{off}" if off else "")
+    return click.option(names, field, envvar=variable, show_envvar=variable is not None, **details)
 
 
 def options_of(ctx: click.Context) -> LessonsOptions:
@@ -58,6 +59,12 @@ def execution_options(command: F) -> F:
         setting("store", metavar="files:DIR", help="Where runs are kept.  [default: devops/checkpoints]"),
         setting("max_cost_usd", type=Usd(), metavar="USD|none", help="Ceiling of the run's spend.  [default: 50]"),
         setting("concurrency", type=int, metavar="N", help="Paid calls in flight; 1: never two.  [default: 4]"),
+        setting("batch", off="--no-batch", is_flag=True, default=False,
+                help="Ask through Message Batches: half the price, within a day."),
+        setting("batch_min", type=int, metavar="N", help="Fewer asks than N go as ordinary calls.  [default: 1]"),
+        setting("no_wait", is_flag=True, help="Hand a batch in and leave (exit 75); --resume fetches it."),
+        setting("batch_poll", type=float, metavar="SECONDS", help="Time between two looks at a batch.  [default: 5]"),
+        setting("resubmit", is_flag=True, help="Ask again what a lost batch held, though it may be paid twice."),
         setting("prices", type=click.Path(path_type=Path), metavar="FILE", help="Unit prices of your own."),
         setting("model", metavar="ID",
                 help="A Claude model, or offline.  [default: claude-sonnet-5-5 with a credential, else offline]"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from pipeline.cli.text import duration, money, money_between, one_line, short_hash
+from pipeline.cli.text import count, duration, money, money_between, one_line, short_hash
 from pipeline.records import kinds
 from pipeline.records.charge import UNPRICED, Charge, bound
 from pipeline.records.codec import Record
@@ -72,7 +72,9 @@ def _run_resumed(fact: kinds.RunResumed) -> str:
 
 def _call_started(fact: kinds.CallStarted) -> str:
     again = f", try {fact.k}" if fact.k > 1 else ""
-    return f"{item_name(fact.path, fact.task)}: {fact.label}, {fact.model}, at most {money(bound(fact.worst))}{again}"
+    batch = ", in a batch" if fact.batch else ""
+    worst = money(bound(fact.worst))
+    return f"{item_name(fact.path, fact.task)}: {fact.label}, {fact.model}, at most {worst}{again}{batch}"
 
 
 def _call_ended(fact: kinds.CallEnded) -> str:
@@ -114,6 +116,10 @@ _TELLERS: Mapping[type[Fact], Callable[[Any], str]] = {
     kinds.TaskFailed: _task_failed,
     kinds.CallStarted: _call_started,
     kinds.CallEnded: _call_ended,
+    kinds.BatchIntended: lambda fact: f"{count(fact.count, 'request')} to be handed in",
+    kinds.BatchSubmitted: lambda fact: f"{fact.batch}, answered by {fact.expires_at}",
+    kinds.DecisionAsked: lambda fact: f"{bare(fact.path)}: {fact.shown.get('text', '')}",
+    kinds.Decision: lambda fact: f"{bare(fact.path)}: {fact.choice}" + (f", by {fact.by}" if fact.by else ""),
     kinds.Invalidated: _invalidated,
     kinds.ChargeSettled: lambda fact: f"call {fact.call} cost {money(fact.usd)}",
     kinds.Gap: lambda fact: f"records {fact.first} to {fact.last} are missing: {fact.reason}",

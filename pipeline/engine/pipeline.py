@@ -115,6 +115,7 @@ class Pipeline:
         setup = Setup(store, clock, Emitter(clock, [listener] if listener else []), options or {}, model)
         setup.services = services or {}
         setup.command = _command
+        preflight.check_batches(model, setup.options)
         if model is not None:
             setup.info = model.check()
             setup.prices = prices or PriceBook()

@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.clock import Clock
 from pipeline.engine.entries import Prices
-from pipeline.errors import BudgetExceeded, SecretRefused
+from pipeline.errors import BudgetExceeded, ConfigError, SecretRefused
 from pipeline.llm.base import ModelInfo
 from pipeline.records.redaction import holds_key
 
@@ -30,6 +30,16 @@ def check_priced(info: ModelInfo, prices: Prices, clock: Clock, ceiling: Decimal
             f"No price is known for {info.id}, so a ceiling of ${ceiling} cannot be kept.",
             hint="Give its prices with --prices FILE, or lift the ceiling with --max-cost-usd none.",
         )
+
+
+def check_batches(model: Any, options: Mapping[str, Any]) -> None:
+    """Refuse batches with a model that takes none.
+
+    Raises:
+        ConfigError: It does not, and they were asked for.
+    """
+    if options.get("batch") and getattr(model, "batches", None) is None:
+        raise ConfigError("This model takes no batches.", hint="Leave --batch out, or choose a Claude model.")
 
 
 def check_params(params: Mapping[str, Any]) -> None:

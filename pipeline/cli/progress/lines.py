@@ -76,8 +76,8 @@ def _step_failed(data: Data, _: Tally) -> list[str]:
     return [f"  ✗ {one_line(_message(data.get('error')))}"]
 
 
-def _map_started(data: Data, _: Tally) -> list[str]:
-    if data.get("total", 0) < 2:
+def _map_started(data: Data, tally: Tally) -> list[str]:
+    if data.get("total", 0) < 2 or tally.repeated:
         return []
     restored = data.get("restored", 0)
     note = f", {restored:,} made before" if restored else ""
@@ -96,6 +96,25 @@ def _task_failed(data: Data, _: Tally) -> list[str]:
 
 def _waiting(_: Data, tally: Tally) -> list[str]:
     return [f"  waiting: {tally.waiting}"]
+
+
+def _batch_submitted(data: Data, _: Tally) -> list[str]:
+    until = str(data.get("expires_at") or "")[:16].replace("T", " ")
+    return [f"  batch {data.get('batch', '')}: {count(data.get('requests', 0), 'request')}, answered by {until} UTC"]
+
+
+def _batch_ended(data: Data, tally: Tally) -> list[str]:
+    return [f"  batch {data.get('batch', '')}: answered · {money(tally.spent)}"]
+
+
+def _decision_asked(data: Data, _: Tally) -> list[str]:
+    choices = ", ".join(str(choice) for choice in data.get("choices") or ())
+    return [f"  ? {one_line(data.get('text', ''), 300)}" + (f" ({choices})" if choices else "")]
+
+
+def _decision(data: Data, _: Tally) -> list[str]:
+    by = f", by {data['by']}" if data.get("by") else ""
+    return [f"  → {one_line(data.get('choice', ''), 200)}{by}"]
 
 
 def _note(data: Data, _: Tally) -> list[str]:
@@ -134,5 +153,9 @@ _MAKERS: Mapping[str, Callable[[Data, Tally], list[str]]] = {
     "task_completed": _task_completed,
     "task_failed": _task_failed,
     "waiting": _waiting,
+    "batch_submitted": _batch_submitted,
+    "batch_ended": _batch_ended,
+    "decision_asked": _decision_asked,
+    "decision": _decision,
     "note": _note,
 }

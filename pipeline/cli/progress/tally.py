@@ -32,6 +32,9 @@ class Tally:
     in_flight: int = 0
     #: What is waited for ("429, until 14:05"); "" if nothing.
     waiting: str = ""
+    #: The map has begun before in this step: its body was run again after a batch.
+    repeated: bool = False
+    _maps: set[str] = field(default_factory=set)
     #: Calls by seq that have begun, so that an unmatched end does not count down.
     _open: set[Any] = field(default_factory=set)
 
@@ -60,10 +63,16 @@ def _step_started(tally: Tally, data: Mapping[str, Any]) -> None:
     tally.step, tally.index, tally.total = str(data.get("step", "")), data.get("index", 0), data.get("total", 0)
     tally.map, tally.items, tally.restored, tally.made, tally.failed = "", 0, 0, 0, 0
     tally.waiting = ""
+    tally._maps.clear()
 
 
 def _map_started(tally: Tally, data: Mapping[str, Any]) -> None:
-    tally.map, tally.items = str(data.get("name", "")), data.get("total", 0)
+    name = str(data.get("name", ""))
+    tally.repeated = name in tally._maps
+    if tally.repeated and name == tally.map:
+        return
+    tally._maps.add(name)
+    tally.map, tally.items = name, data.get("total", 0)
     tally.restored, tally.made, tally.failed = data.get("restored", 0), 0, 0
 
 
@@ -100,6 +109,11 @@ def _waiting(tally: Tally, data: Mapping[str, Any]) -> None:
     tally.waiting = f"{data.get('reason', '')}{clock}"
 
 
+def _batch_waiting(tally: Tally, data: Mapping[str, Any]) -> None:
+    expires = str(data.get("expires_at") or "")
+    tally.waiting = "" if data.get("ended") else f"batch {data.get('batch', '')}, until {expires[:16]} at the latest"
+
+
 def _usd(value: Any) -> Decimal:
     return Decimal(str(value)) if value is not None else Decimal(0)
 
@@ -113,4 +127,5 @@ _HANDLERS = {
     "call_started": _call_started,
     "call_ended": _call_ended,
     "waiting": _waiting,
+    "batch_waiting": _batch_waiting,
 }

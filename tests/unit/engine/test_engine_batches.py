@@ -11,6 +11,7 @@ import pytest
 
 from pipeline import AnthropicModel, Event, Message, Pipeline, Request, StepContext, step
 from pipeline.engine.result import RunResult
+from pipeline.errors import ConfigError
 from pipeline.records.fold import spent
 from pipeline.records.kinds import BatchIntended, BatchSubmitted, CallStarted
 from pipeline.store.memory import MemoryStore
@@ -241,8 +242,9 @@ def test_a_model_without_batches_says_so_before_anything_is_bought(store: Memory
     from pipeline import ScriptedModel
 
     one = Pipeline("one", [step("a")(lambda ctx: {"text": ask(ctx, "x")})])
-    result = one.run(store=store, model=ScriptedModel(), options={"batch": True}, clock=FakeClock())
-    assert "takes no batches" in str(result.error)
+    with pytest.raises(ConfigError, match="takes no batches"):
+        one.run(store=store, model=ScriptedModel(), options={"batch": True}, clock=FakeClock())
+    assert not list(store.heads())
 
 
 def test_branches_share_a_batch(store: MemoryStore, server: BillingServer, model: AnthropicModel) -> None:
