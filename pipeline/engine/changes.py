@@ -9,9 +9,9 @@ from typing import Any
 from pipeline.engine.sources import Sources
 from pipeline.engine.step import StepSpec
 from pipeline.errors import ConfigError
-from pipeline.graph.model import Graph, Node
+from pipeline.graph.model import ALL, Graph, Node
 from pipeline.records.kinds import Invalidated
-from pipeline.records.run import RunState, bare
+from pipeline.records.run import RunState, StepRun, bare
 from pipeline.records.statuses import COMPLETED
 
 
@@ -48,8 +48,9 @@ class GraphChange:
     said: Sequence[str]
     #: Nodes that do something else now: what they completed does not stand.
     changed: frozenset[str]
-    #: Ids of the edges that are new.
+    #: Ids of the edges that are new, and of those that are gone.
     added: frozenset[str]
+    gone: frozenset[str]
     #: Nodes and edges were added, nothing else.
     grown: bool
 
@@ -71,7 +72,27 @@ def of_graph(pinned: Mapping[str, Any], graph: Graph) -> GraphChange:
     ]
     if before.start != graph.start:
         other.append(f"it starts at {graph.start}")
-    return GraphChange([*other, *gone, *new], frozenset(changed), frozenset(now) - frozenset(old), not (other or gone))
+    return GraphChange(
+        [*other, *gone, *new], frozenset(changed), frozenset(now) - frozenset(old), frozenset(old) - frozenset(now),
+        not (other or gone),
+    )  # fmt: skip
+
+
+def displaced(state: RunState, graph: Graph, change: GraphChange) -> list[str]:
+    """Unfinished visits that cannot go on where they stand: their node is gone, or waits for other edges now."""
+    found = []
+    for run in state.steps.values():
+        node = graph.nodes.get(run.node)
+        if run.status == COMPLETED or run.edges:
+            continue
+        if node is None or (node.join == ALL and _waits_otherwise(run, graph, change)):
+            found.append(run.path)
+    return found
+
+
+def _waits_otherwise(run: StepRun, graph: Graph, change: GraphChange) -> bool:
+    lost = any(edge in change.gone for edge, _ in run.consumed)
+    return lost or any(edge.id in change.added for edge in graph.incoming(run.node))
 
 
 #: Attributes of a node that say how it is drawn, not what it does.
@@ -82,12 +103,19 @@ def _does(node: Node) -> Mapping[str, Any]:
     return {key: value for key, value in node.attributes.items() if key not in _DRAWN}
 
 
-def asked(state: RunState, steps: Mapping[str, StepSpec], refresh: Collection[str], start: str) -> Stale:
+def asked(
+    state: RunState,
+    steps: Mapping[str, StepSpec],
+    refresh: Collection[str],
+    start: str,
+    again: Collection[str] = (),
+) -> Stale:
     """Completed visits that a person wants made again: those of an effect class, or one step and what follows.
 
     Args:
         refresh: Effect classes (read).
         start: A step as people name it (its newest visit), or a path; "": none.
+        again: Paths of visits.
 
     Raises:
         ConfigError: No such step was completed; names those that were.
@@ -97,6 +125,7 @@ def asked(state: RunState, steps: Mapping[str, StepSpec], refresh: Collection[st
         for run in state.steps.values()
         if run.status == COMPLETED and run.node in steps and steps[run.node].effect in refresh
     }
+    found.update({path: "asked for" for path in again if path in state.steps})
     if start:
         found[_visit(state, start)] = "asked for"
     return Stale(found)

@@ -109,6 +109,7 @@ class Engine:
         missing: Mapping[str, str] | None = None,
         refresh: Collection[str] = (),
         from_step: str = "",
+        again: Collection[str] = (),
         retry_unknown: bool = False,
     ) -> RunResult:
         """Go on with a run; only what is not finished is made.
@@ -118,7 +119,7 @@ class Engine:
                 an imported run lacks.
             accept: Decides whether finished work that these changes void is made again; None: no.
             missing: Completed visits whose result is gone (path → why): they are made again.
-            refresh, from_step, retry_unknown: See Wish.
+            refresh, from_step, again, retry_unknown: See Wish.
 
         Raises:
             RunNotFound, RunLocked, CheckpointCorrupt, SchemaTooNew: As Store.open.
@@ -126,7 +127,7 @@ class Engine:
             NeedsConfirmation: It died three times in one step, or an outside effect is unknown.
         """
         setup = self._setup
-        wish = Wish(identity or {}, pins or {}, accept, missing or {}, refresh, from_step, retry_unknown)
+        wish = Wish(identity or {}, pins or {}, accept, missing or {}, refresh, from_step, again, retry_unknown)
         journal = setup.store.open(run_id)
         try:
             builder = Builder(run_id)
@@ -186,6 +187,8 @@ class Engine:
             running = self._running(recorder, stop)
             what = self._definition
             loop = Loop(running, what.graph, what.steps, what.reducers, what.router)
+            if setup.boundary is not None:
+                setup.boundary.begun(recorder)
             loop.run()
 
         try:
@@ -215,6 +218,7 @@ class Engine:
         running = Running(
             recorder, sources, setup.clock, setup.emit, stop, setup.options, services=setup.services,
             spare=threading.Semaphore(workers), workers=workers, repeat_unknown=setup.yes,
+            boundary=setup.boundary,
         )  # fmt: skip
         running.caller = caller(setup, recorder, sources.values, stop, workers + 1)
         return running

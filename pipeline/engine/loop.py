@@ -192,7 +192,10 @@ class Loop:
                 running.desk.settle()
         route = self._route(activation, attempt, seen, made)
         seconds = round(running.clock.monotonic() - begun, 6)
-        return self._record(activation, scope, context, made, route, cause, seconds)
+        wait = self._record(activation, scope, context, made, route, cause, seconds)
+        if running.boundary is not None:
+            running.boundary.ended(path)
+        return wait
 
     def _made(self, spec: StepSpec, context: StepContext, scope: Scope) -> tuple[Made, str]:
         """What the step's code came to, also where it failed, and whose fault that is.

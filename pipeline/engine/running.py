@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.clock import Clock
+from pipeline.engine.boundary import Boundary
 from pipeline.engine.calls import Caller
 from pipeline.engine.desk import Desk
 from pipeline.engine.events import Emitter
@@ -34,6 +35,8 @@ class Running:
     workers: int = 0
     #: Unknown write/external work may be repeated (--yes).
     repeat_unknown: bool = False
+    #: Told of every recorded end of a visit; None: nobody is.
+    boundary: Boundary | None = None
 
     @property
     def desk(self) -> Desk | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.clock import Clock
+from pipeline.engine.boundary import Boundary
 from pipeline.engine.contexts import Reducer
 from pipeline.engine.entries import Prices
 from pipeline.engine.events import Emitter
@@ -49,6 +50,8 @@ class Setup:
     product: str = ""
     #: What a format adds to checkpoint.json; None: nothing.
     view: HeadView | None = None
+    #: Told of every recorded end of a visit; None: nobody is.
+    boundary: Boundary | None = None
     #: The command that resumes a run, for people.
     command: Callable[[str], str] = lambda run: f"./pipeline.sh lessons --resume {run}"
     #: A person's yes to a question; None: nobody can be asked.

@@ -10,12 +10,13 @@ from typing import Any
 from pipeline.engine import changes
 from pipeline.engine.contexts import Contexts
 from pipeline.engine.recorder import Recorder
-from pipeline.engine.routing import Settled, by_label
+from pipeline.engine.routing import Router, Settled, by_label
 from pipeline.engine.setup import Definition, Setup, host, recorded
 from pipeline.engine.sources import Sources
 from pipeline.engine.tasks import UNSAFE
 from pipeline.errors import NeedsConfirmation, SettingsConflict
 from pipeline.records.kinds import Gap, Invalidated, RunResumed, StepCompleted
+from pipeline.records.run import StepRun
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.records.values import canonical
 from pipeline.store.base import Journal
@@ -39,11 +40,13 @@ class Wish:
     refresh: Collection[str] = ()
     #: A completed step to begin from again, with all that followed; "": none.
     from_step: str = ""
+    #: Paths of completed visits to make again, with all that followed from them.
+    again: Collection[str] = ()
     #: Work that may have acted outside before it was cut off is repeated.
     retry_unknown: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.identity or self.pins or self.missing or self.refresh or self.from_step)
+        return bool(self.identity or self.pins or self.missing or self.refresh or self.from_step or self.again)
 
 
 class TakeOver:
@@ -106,7 +109,7 @@ class TakeOver:
         stale = self._stale(wish.identity, hashes, change)
         if stale and (wish.accept is None or not wish.accept(stale)):
             raise self._refusal(stale)
-        again = changes.asked(recorder.state, steps, wish.refresh, wish.from_step)
+        again = changes.asked(recorder.state, steps, wish.refresh, wish.from_step, wish.again)
         fact = RunResumed(
             recorded(setup.options), host=host(), identity=dict(wish.identity) or None, pins=hashes or None,
             product=setup.product,
@@ -124,7 +127,9 @@ class TakeOver:
             gone = Invalidated("missing", paths=list(wish.missing), note="; ".join(wish.missing.values()))
             recorder.append(gone, sync=False)
         if change is not None:
-            self._choose_again(change.added)
+            if away := changes.displaced(recorder.state, self._definition.graph, change):
+                recorder.append(Invalidated("changed", paths=away), sync=False)
+            self._choose_again(change)
 
     def _refusal(self, stale: changes.Stale) -> SettingsConflict:
         run = self._recorder.state.run_id
@@ -156,24 +161,35 @@ class TakeOver:
         finally:
             state.identity, state.pins = kept
 
-    def _choose_again(self, added: Collection[str]) -> None:
-        """What completed in the old graph also takes the new edges that its outcome would take."""
+    def _choose_again(self, change: changes.GraphChange) -> None:
+        """What completed in the old graph leaves edges that are gone, and takes the new ones of its outcome."""
         what, recorder = self._definition, self._recorder
         router = what.router or by_label
         contexts = Contexts(what.graph, recorder.state, what.reducers)
         for run in list(recorder.state.steps.values()):
-            node = what.graph.nodes.get(run.node)
-            if run.status != COMPLETED or node is None or not any(e.id in added for e in what.graph.outgoing(node.id)):
+            if run.status != COMPLETED:
                 continue
-            route = router(Settled(
-                what.graph, node, run.path, run.visit, run.attempt, run.outcome, False, None, {},
-                contexts.seen(run.consumed, node.id), run.context, run.consumed, recorder.state,
-            ))  # fmt: skip
-            if more := [edge for edge in route.edges if edge in added]:
+            kept = [edge for edge in run.edges if edge not in change.gone]
+            more, reason = self._new_edges(run, change.added, router, contexts)
+            if more or len(kept) < len(run.edges):
                 recorder.append(StepCompleted(
-                    run.path, run.outputs, self._setup.clock.new_id(), [*run.edges, *more], run.outcome, run.context,
-                    run.artifacts, run.reads, run.attempt, 0.0, route.reason,
+                    run.path, run.outputs, self._setup.clock.new_id(), [*kept, *more], run.outcome, run.context,
+                    run.artifacts, run.reads, run.attempt, 0.0, reason,
                 ), sync=False)  # fmt: skip
+
+    def _new_edges(
+        self, run: StepRun, added: Collection[str], router: Router, contexts: Contexts
+    ) -> tuple[list[str], str]:
+        """New edges that a completed visit takes, and why."""
+        graph = self._definition.graph
+        node = graph.nodes.get(run.node)
+        if node is None or not any(edge.id in added for edge in graph.outgoing(node.id)):
+            return [], run.reason
+        route = router(Settled(
+            graph, node, run.path, run.visit, run.attempt, run.outcome, False, None, {},
+            contexts.seen(run.consumed, node.id), run.context, run.consumed, self._recorder.state,
+        ))  # fmt: skip
+        return [edge for edge in route.edges if edge in added], route.reason or run.reason
 
 
 def record_repairs(journal: Journal, recorder: Recorder) -> list[str]:

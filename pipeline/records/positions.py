@@ -49,8 +49,12 @@ def complete_step(state: RunState, seq: int, at: str, fact: StepCompleted) -> No
         old.seconds + fact.seconds, fact.outputs, fact.artifacts, fact.context, fact.reads, fact.outcome,
         fact.edges, fact.reason, None, fact.checkpoint, old.started_seq, seq,
     )  # fmt: skip
-    # A visit that had completed is recorded again where its graph has grown: it takes the new edges only.
+    # A visit that had completed is recorded again where its graph has changed: it takes the new edges only, and
+    # leaves those that are gone.
     taken = old.edges if old.status == COMPLETED else ()
+    for edge in taken:
+        if edge not in fact.edges:
+            state.waiting.pop((edge, path), None)
     for edge in fact.edges:
         if edge not in taken:
             state.waiting[edge, path] = Token(edge, path, seq)
