@@ -27,6 +27,7 @@ _PUBLIC = {
     "PriceBook": "pipeline.cost.prices",
     "open_store": "pipeline.store.url",
     "CheckpointManager": "pipeline.store.manager",
+    "fork_run": "pipeline.travel.fork",
     "PipelineState": "pipeline.records.documents",
     "StepState": "pipeline.records.documents",
 }
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from pipeline.records.documents import StepState as StepState
     from pipeline.store.manager import CheckpointManager as CheckpointManager
     from pipeline.store.url import open_store as open_store
+    from pipeline.travel.fork import fork_run as fork_run
 
 
 def __getattr__(name: str) -> Any:

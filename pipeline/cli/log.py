@@ -1,4 +1,4 @@
-"""`log` and `history`: a run's records as lines, and its checkpoints."""
+"""`log`: a run's records as lines."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import click
 
 from pipeline.cli.narrate import details, record_json
 from pipeline.cli.options import json_option, open_store, own, run_argument, store_option
-from pipeline.cli.reading import head_of, state_of
-from pipeline.cli.text import money, say, say_json, table, when
+from pipeline.cli.text import say, say_json, when
 from pipeline.clock import Clock, SystemClock
 from pipeline.records.codec import Record, decode_line
 from pipeline.records.kinds import RunEnded
 from pipeline.records.lines import LineDamaged
-from pipeline.records.run import bare
 from pipeline.store.base import Store
 from pipeline.store.reading import resolve
 
@@ -69,23 +67,3 @@ def line_of(record: Record) -> str:
     """`   12  2026-01-09 14:30:22  step_completed  seed: course_id course_c84775`."""
     kind = getattr(record.fact, "name", "") if record.fact.kind == "unknown" else record.fact.kind
     return f"{record.seq:>6}  {when(record.at)}  {kind:<15}  {details(record.fact)}".rstrip()
-
-
-@click.command("history")
-@run_argument
-@json_option
-@store_option
-def history(run: str, as_json: bool, store: str | None) -> None:
-    """List a run's checkpoints: after which step, when, and what had been spent by then."""
-    place = open_store(store)
-    state = state_of(place, head_of(place, resolve(place, run)))
-    if as_json:
-        for mark in state.checkpoints:
-            say_json({"seq": mark.seq, "id": mark.id, "step": bare(mark.path), "path": mark.path, "at": mark.at,
-                      "cost_usd": mark.usd})  # fmt: skip
-        return
-    if not state.checkpoints:
-        say(f"Run {state.run_id} has no checkpoint yet.")
-        return
-    rows = [[str(mark.seq), mark.id, bare(mark.path), when(mark.at), money(mark.usd)] for mark in state.checkpoints]
-    say(table(["Seq", "Checkpoint", "Step", "When (UTC)", "Cost so far"], rows, right=["Seq", "Cost so far"]))

@@ -8,48 +8,62 @@ from typing import Any
 
 import click
 
-from pipeline.cli.log import after
+from pipeline.cli.moment import show_moment
 from pipeline.cli.narrate import item_name
-from pipeline.cli.options import OneOf, json_option, open_store, run_argument, store_option
+from pipeline.cli.options import OneOf, json_option, open_store, own, run_argument, store_option
 from pipeline.cli.reading import head_of, state_of
 from pipeline.cli.status import LESSONS_STEPS
 from pipeline.cli.text import heading, one_line, say, say_json, table
-from pipeline.errors import CheckpointCorrupt, RunNotFound
-from pipeline.records.kinds import TaskCompleted
+from pipeline.errors import RunNotFound
 from pipeline.records.run import RunState, StepRun, TaskRun, bare, in_order
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Store
 from pipeline.store.reading import resolve
+from pipeline.travel.points import points, resolve_point, state_at
+from pipeline.travel.values import Reader
 
 
 @click.command("show")
 @run_argument
-@click.argument("what", type=OneOf("step", LESSONS_STEPS), metavar="STEP[/ITEM]")
+@click.argument("what", type=OneOf("step", LESSONS_STEPS), required=False, metavar="[STEP[/ITEM]]")
+@click.option("--at", default="", envvar=own("show", "at"), show_envvar=True, metavar="POINT",
+              help="As it was then: a record's number, a checkpoint id, STEP, STEP#VISIT, start or end.")  # fmt: skip
 @json_option
 @store_option
-def show(run: str, what: str, as_json: bool, store: str | None) -> None:
-    """Show what a step or one of its items made.
+def show(run: str, what: str | None, at: str, as_json: bool, store: str | None) -> None:
+    """Show what a step or one of its items made; without one, the run's steps, context and cost.
 
-    `show RUN sow` prints the scheme of work as a table; `show RUN lessons/7` the seventh lesson.
+    `show RUN sow` prints the scheme of work as a table; `show RUN lessons/7` the seventh lesson;
+    `show RUN --at sow` the run as it was when sow had ended.
     """
     place = open_store(store)
-    state = state_of(place, head_of(place, resolve(place, run)))
+    state = _state(place, resolve(place, run), at)
+    if not what:
+        show_moment(place, state, as_json=as_json)
+        return
     step, item = find(state, what)
+    reader = Reader(place, state.run_id)
     if item is not None:
-        value = item_value(place, state, step, item)
+        value = item_value(reader, state, step, item)
         if as_json:
             say_json({"run_id": state.run_id, "step": bare(step.path), "item": item, "value": value})
         else:
             say(_pretty(value))
         return
-    outputs = _read(place, state, step.outputs)
-    made = {name: _blob(place, state, blob) for name, blob in step.artifacts.items()}
+    outputs = reader.whole(step.outputs)
+    made = {name: reader.blob(blob) for name, blob in step.artifacts.items()}
     if as_json:
         say_json({"run_id": state.run_id, "step": bare(step.path), "status": step.status, "outputs": outputs,
                   "artifacts": made})  # fmt: skip
         return
     for line in step_lines(state, step, outputs, made):
         say(line)
+
+
+def _state(place: Store, name: str, at: str) -> RunState:
+    if not at:
+        return state_of(place, head_of(place, name))
+    return state_at(place, name, resolve_point(points(place, name), at))
 
 
 def find(state: RunState, what: str) -> tuple[StepRun, str | None]:
@@ -87,17 +101,10 @@ def _key(state: RunState, step: StepRun, text: str) -> str:
     raise RunNotFound(f"Step {bare(step.path)} has no item {text!r}.", hint=f"Items so far: {some}.")
 
 
-def item_value(store: Store, state: RunState, step: StepRun, key: str) -> Any:
+def item_value(reader: Reader, state: RunState, step: StepRun, key: str) -> Any:
     """What the task made, or the error it ended with."""
     task: TaskRun = state.tasks[step.path][key]
-    if task.status != COMPLETED:
-        return {"error": task.error}
-    if task.value is not None:
-        return _read(store, state, json.loads(task.value))
-    record = next(iter(after(store, state.run_id, task.seq - 1)), None)
-    if record is None or not isinstance(record.fact, TaskCompleted):
-        raise CheckpointCorrupt(f"Run {state.run_id}: the value of {bare(step.path)}/{key} cannot be read back.")
-    return _read(store, state, json.loads(record.fact.value))
+    return reader.task(step.path, key, task) if task.status == COMPLETED else {"error": task.error}
 
 
 def step_lines(state: RunState, step: StepRun, outputs: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
@@ -144,13 +151,3 @@ def _summary(value: Any) -> str:
 
 def _pretty(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
-
-
-def _read(store: Store, state: RunState, value: Any) -> Any:
-    if isinstance(value, Mapping) and set(value) == {"$blob", "bytes"}:
-        return _blob(store, state, value["$blob"])
-    return value
-
-
-def _blob(store: Store, state: RunState, blob: str) -> Any:
-    return json.loads(store.get_blob(state.run_id, blob))

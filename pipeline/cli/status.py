@@ -138,7 +138,7 @@ def status_lines(row: Row, state: RunState, steps: list[dict[str, Any]], store: 
     lines.append(f"Active:  {duration(active)}{resumed}")
     if settings := ", ".join(f"{name} {value}" for name, value in state.identity.items() if name in _SHOWN and value):
         lines.append(f"Made by: {settings}")
-    lines += ["", _table(steps), "", *cost_lines(state.total, state.reported)]
+    lines += ["", steps_table(steps), "", *cost_lines(state.total, state.reported)]
     lines += [f"Damage:  records {gap.get('first')} to {gap.get('last')} are missing ({gap.get('reason', '')})"
               for gap in state.gaps]  # fmt: skip
     if state.error:
@@ -152,7 +152,8 @@ def status_lines(row: Row, state: RunState, steps: list[dict[str, Any]], store: 
 _SHOWN = ("author", "model", "effort", "lessons")
 
 
-def _table(steps: list[dict[str, Any]]) -> str:
+def steps_table(steps: list[dict[str, Any]]) -> str:
+    """The steps with time, cost and what they returned."""
     rows = []
     for step in steps:
         mark = _MARKS.get(step["status"], step["status"])

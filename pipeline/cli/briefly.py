@@ -1,0 +1,57 @@
+"""Values and their differences in a few words, for screens; the whole of them is in --json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pipeline.cli.text import one_line
+from pipeline.travel.differences import ADDED, REMOVED, Change, Changes
+from pipeline.travel.values import is_reference
+
+#: Characters of a value that are shown.
+WIDTH = 60
+
+
+def brief(value: Any, width: int = WIDTH) -> str:
+    """A value on one line, cut; a long one that was not read by its size."""
+    if is_reference(value):
+        return f"({value['bytes']:,} bytes)"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return one_line(text, width) or '""'
+
+
+def arrow(before: Any, after: Any, width: int = WIDTH) -> str:
+    """`old → new`; what was not there before (Ellipsis) is left out."""
+    return brief(after, width) if before is ... else f"{brief(before, width)} → {brief(after, width)}"
+
+
+def change_lines(changes: Changes, indent: str) -> Iterator[str]:
+    """A line for each difference that is told, and how many more there are."""
+    for change in changes.told:
+        yield indent + _line(change)
+    if changes.left_out:
+        yield f"{indent}… and {changes.left_out:,} more"
+
+
+def _line(change: Change) -> str:
+    place = f"{change.place}: " if change.place else ""
+    if change.kind == ADDED:
+        return f"+ {place}{brief(change.after)}" if change.after is not None else f"+ {place}(added)"
+    if change.kind == REMOVED:
+        return f"- {place}{brief(change.before)}" if change.before is not None else f"- {place}(gone)"
+    return f"~ {place}{arrow(change.before, change.after)}"
+
+
+def changes_json(changes: Changes) -> dict[str, Any]:
+    """Differences for programs: all that are told, and how many more there are."""
+    return {"changes": [change.to_json() for change in changes.told], "left_out": changes.left_out}
+
+
+def context_json(changes: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
+    """Context changes for programs; a key that was not set before has no `before`."""
+    return {
+        key: {"after": after} if before is ... else {"before": before, "after": after}
+        for key, (before, after) in changes.items()
+    }

@@ -1,0 +1,127 @@
+"""`diff`: what two runs, or two points of runs, differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from pipeline.cli.briefly import change_lines, changes_json
+from pipeline.cli.narrate import item_name
+from pipeline.cli.options import RunName, json_option, open_store, place_of, store_option
+from pipeline.cli.text import count, heading, money, one_line, say, say_json
+from pipeline.records.run import full
+from pipeline.store.reading import resolve
+from pipeline.travel.diff import RunDifference, Side, StepDifference, difference
+from pipeline.travel.differences import ADDED, CHANGED, REMOVED, Changes
+from pipeline.travel.points import END, points, resolve_point, state_at
+
+_SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}
+#: Items of a step that are named.
+_NAMED = 12
+
+
+class Point(RunName):
+    """RUN or RUN@POINT."""
+
+    name = "point"
+
+
+@click.command("diff")
+@click.argument("first", type=Point(), metavar="RUN[@POINT]")
+@click.argument("second", type=Point(), metavar="RUN[@POINT]")
+@json_option
+@store_option
+def diff(first: str, second: str, as_json: bool, store: str | None) -> None:
+    """Show what two runs differ in: parameters, settings, context, steps with what they made, costs.
+
+    POINT is a record's number, a checkpoint id, STEP, STEP#VISIT, start or end (as without one). The same run
+    at two points: `diff latest@sow latest`.
+    """
+    (one, name), (two, other) = _side(first, store), _side(second, store)
+    found = difference(one, two)
+    if as_json:
+        say_json(_json(found, name, other))
+        return
+    for line in _lines(found, name, other):
+        say(line)
+
+
+def _side(text: str, store: str | None) -> tuple[Side, str]:
+    run, at, point = text.partition("@")
+    run, store = place_of(run, store)
+    place = open_store(store)
+    name = resolve(place, run)
+    known = points(place, name)
+    seq = resolve_point(known, point if at else END)
+    return Side(place, state_at(place, name, seq)), f"{name}@{point}" if at else name
+
+
+def _lines(found: RunDifference, name: str, other: str) -> Iterator[str]:
+    yield heading(f"{name} → {other}")
+    if found.statuses[0] != found.statuses[1]:
+        yield f"Status:  {' → '.join(status.replace('_', ' ') for status in found.statuses)}"
+    for title, changes in (("Parameters", found.params), ("Settings", found.settings), ("Context", found.context)):
+        if changes:
+            yield f"{title}:"
+            yield from change_lines(changes, "  ")
+    for step in found.steps:
+        yield from _step_lines(step)
+    if found.same:
+        yield "Nothing that was made differs."
+    yield f"Cost:    {money(found.usd[0])} → {money(found.usd[1])}"
+
+
+def _step_lines(step: StepDifference) -> Iterator[str]:
+    said = []
+    if step.statuses[0] != step.statuses[1]:
+        said.append(" → ".join((status or "not begun").replace("_", " ") for status in step.statuses))
+    if step.outcomes[0] != step.outcomes[1]:
+        said.append(f"outcome {' → '.join(outcome or 'none' for outcome in step.outcomes)}")
+    if step.usd[0] != step.usd[1]:
+        said.append(f"cost {money(step.usd[0])} → {money(step.usd[1])}")
+    yield f"{step.step}: {', '.join(said)}" if said else f"{step.step}:"
+    yield from change_lines(step.outputs, "  ")
+    for name, changes in step.artifacts.items():
+        yield f"  {name}:"
+        yield from change_lines(changes, "    ")
+    yield from _item_lines(step)
+
+
+def _item_lines(step: StepDifference) -> Iterator[str]:
+    if not step.items:
+        return
+    names = [f"{_SIGNS[kind]} {item_name(full(step.step), key)}" for key, kind in step.items.items()]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    yield f"  {count(len(names), 'item')}: {one_line(', '.join(names[:_NAMED]))}{more}"
+    for key, changes in step.inside.items():
+        yield f"  {item_name(full(step.step), key)}:"
+        yield from change_lines(Changes(changes.told[:_NAMED], changes.left_out + len(changes.told[_NAMED:])), "    ")
+
+
+def _json(found: RunDifference, name: str, other: str) -> dict[str, Any]:
+    return {
+        "first": name,
+        "second": other,
+        "same": found.same,
+        "statuses": list(found.statuses),
+        "cost_usd": list(found.usd),
+        "params": changes_json(found.params),
+        "settings": changes_json(found.settings),
+        "context": changes_json(found.context),
+        "steps": [_step_json(step) for step in found.steps],
+    }
+
+
+def _step_json(step: StepDifference) -> dict[str, Any]:
+    return {
+        "step": step.step,
+        "statuses": list(step.statuses),
+        "outcomes": list(step.outcomes),
+        "cost_usd": list(step.usd),
+        "outputs": changes_json(step.outputs),
+        "artifacts": {name: changes_json(changes) for name, changes in step.artifacts.items()},
+        "items": dict(step.items),
+        "inside": {key: changes_json(changes) for key, changes in step.inside.items()},
+    }

@@ -1,0 +1,158 @@
+"""`why`: why a step or an item ran or was reused, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+import click
+
+from pipeline.cli.narrate import item_name
+from pipeline.cli.options import OneOf, json_option, open_store, run_argument, store_option
+from pipeline.cli.show import find
+from pipeline.cli.status import LESSONS_STEPS
+from pipeline.cli.text import count, heading, one_line, say, say_json
+from pipeline.records.run import RunState, StepRun, bare
+from pipeline.store.reading import load, records, resolve
+from pipeline.travel.goes import INHERITED, NEW, RESUMED, RETRIED, STANDS, Go
+from pipeline.travel.why import Why
+from pipeline.travel.why import why as explained
+
+#: Names that are shown of what was read, and calls that are named.
+_SHOWN, _CALLS = 40, 8
+
+
+@click.command("why")
+@run_argument
+@click.argument("what", type=OneOf("step", LESSONS_STEPS), metavar="STEP[/ITEM]")
+@json_option
+@store_option
+def why(run: str, what: str, as_json: bool, store: str | None) -> None:
+    """Say why a step or one of its items ran or was reused: each visit and attempt, what it read, who read it."""
+    place = open_store(store)
+    name = resolve(place, run)
+    state = load(place, name)
+    step, task = find(state, what)
+    found = explained(name, list(records(place, name)), _visits(state, step, what), task)
+    if as_json:
+        say_json(_json(found))
+        return
+    for line in _lines(found):
+        say(line)
+
+
+def _visits(state: RunState, step: StepRun, what: str) -> list[str]:
+    """All visits of a node, unless one of them was named."""
+    if "#" in what or "/" in step.path:
+        return [step.path]
+    return [run.path for run in state.steps.values() if run.node == step.node and "/" not in run.path]
+
+
+def _lines(found: Why) -> Iterator[str]:
+    names = ", ".join(item_name(path, found.task) for path in found.paths)
+    yield heading(f"{names} of run {found.run_id}")
+    for go in found.goes:
+        yield f"{_title(go, found)}: {_because(go, found)} {_what(go)}".rstrip()
+    yield ""
+    if found.reads:
+        yield "Read:"
+        for name, value in list(found.reads.items())[:_SHOWN]:
+            yield f"  {name} {value}"
+        if len(found.reads) > _SHOWN:
+            yield f"  … and {len(found.reads) - _SHOWN} more"
+    else:
+        yield "Read: nothing that is tracked, or it has not ended."
+    if found.dependents:
+        yield "Read by:"
+        for path, by in found.dependents.items():
+            yield f"  {bare(path)}: {one_line(', '.join(by), 150)}"
+    else:
+        yield "Read by: nobody yet."
+
+
+def _title(go: Go, found: Why) -> str:
+    visit = f"{bare(go.path)}, " if len(found.paths) > 1 else ""
+    return f"{go.seq:>6}  {visit}attempt {go.attempt}"
+
+
+def _because(go: Go, found: Why) -> str:
+    """Why it began, as a sentence."""
+    if go.kind == NEW:
+        return _arrival(go)
+    if go.kind == RESUMED:
+        how = f"the run was left ({go.cause.replace('_', ' ')})" if go.cause else "its process died"
+        return f"Resumed: it was cut off when {how}."
+    if go.kind == RETRIED:
+        return f"Tried again after it had failed: {one_line(go.cause or 'no reason recorded', 200)}."
+    if go.kind == INHERITED:
+        parent = found.parent or {}
+        return f"Inherited from run {parent['run']}." if parent else "Taken over from the imported checkpoint."
+    if go.kind == STANDS:
+        if found.task is not None:
+            return "Reused: its version and all that it read are the same."
+        return "Void because something before it had changed; all that it read came out the same, so it stands."
+    return _void(go)
+
+
+def _arrival(go: Go) -> str:
+    if go.task is not None:
+        return "New: there was nothing recorded of it."
+    sources = [f"{bare(source)} chose {edge}" for edge, source in go.consumed if source]
+    visit = int(go.path.rpartition("#")[2])
+    first = "New" if visit == 1 else f"New: visit {visit} of the node"
+    return f"{first}: {', '.join(sources)}." if sources else f"{first}: the run starts here."
+
+
+def _void(go: Go) -> str:
+    reasons = {
+        "from": "Made again because it was asked for (--from)",
+        "changed": "Made again because what it was made from changed",
+        "missing": "Made again because a result of it was missing",
+        "jump": "Made again because the run jumped back",
+    }
+    said = reasons.get(go.kind, f"Made again ({go.kind})")
+    if go.followed:
+        said = f"Made again because it follows {', '.join(map(bare, go.followed))} ({go.kind})"
+    details = [go.cause] if go.cause else []
+    details += [
+        f"{name} {before or 'not read'} → {after or 'not read'}" for name, (before, after) in go.changed.items()
+    ]
+    return f"{said}: {one_line('; '.join(details), 300)}." if details else f"{said}."
+
+
+def _what(go: Go) -> str:
+    """What happened in it, as sentences."""
+    if go.kind in (INHERITED, STANDS):
+        return ""
+    said = []
+    if go.reused:
+        calls = ", ".join(map(str, go.reused[:_CALLS])) + (", …" if len(go.reused) > _CALLS else "")
+        said.append(f"Recorded replies that answered for free: {len(go.reused)} (call {calls}).")
+    if go.asked:
+        said.append(f"Asked: {count(len(go.asked), 'call')}.")
+    if go.made or go.kept:
+        said.append(f"Items: {go.made} made, {go.kept} reused.")
+    if go.ended == "failed":
+        said.append(f"Failed at {go.ended_seq}: {one_line((go.error or {}).get('message', ''), 200)}")
+    else:
+        said.append(f"Completed at {go.ended_seq}." if go.ended else "It did not end.")
+    return " ".join(said)
+
+
+def _json(found: Why) -> Mapping[str, Any]:
+    return {
+        "run_id": found.run_id,
+        "steps": [bare(path) for path in found.paths],
+        "item": found.task,
+        "goes": [_go_json(go) for go in found.goes],
+        "reads": dict(found.reads),
+        "read_by": {bare(path): list(names) for path, names in found.dependents.items()},
+        "parent": found.parent,
+    }
+
+
+def _go_json(go: Go) -> dict[str, Any]:
+    values = {item.name: getattr(go, item.name) for item in fields(go)}
+    changed = {name: {"before": before, "after": after} for name, (before, after) in go.changed.items()}
+    return {**values, "step": bare(go.path), "consumed": [list(token) for token in go.consumed], "changed": changed}

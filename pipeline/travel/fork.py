@@ -1,0 +1,227 @@
+"""Forks: a new run that begins with the finished work of another up to a point. The source is only read.
+
+The child is whole with its creation: run_started (with its parent), the inherited work as one snapshot, what given
+values make void, and how it was left. Inherited work costs nothing in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pipeline.clock import Clock, SystemClock, iso
+from pipeline.engine.setup import host
+from pipeline.errors import CheckpointCorrupt
+from pipeline.graph.model import Graph
+from pipeline.records.codec import Record, encode_fact
+from pipeline.records.documents import head_document
+from pipeline.records.fold import KEEP_BYTES, fold
+from pipeline.records.forks import INHERITED, inherited_document, references
+from pipeline.records.kinds import Fact, Invalidated, RunEnded, RunStarted, Snapshot
+from pipeline.records.lines import encode_line
+from pipeline.records.run import CallRun, RunState, TaskRun, bare
+from pipeline.records.statuses import COMPLETED, IN_PROGRESS
+from pipeline.records.values import INLINE_LIMIT, decode_value, digest, encode_value
+from pipeline.store.base import Store
+from pipeline.store.reading import records
+from pipeline.store.view import pinned_nodes
+from pipeline.travel.boundaries import pinned_graph
+from pipeline.travel.given import CONTEXT, OUTPUTS, PARAMS, SETTINGS, Changes, Dependents, Given
+from pipeline.travel.points import END, points_in, resolve_point, state_in
+from pipeline.travel.values import Reader, is_reference
+
+
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """A fork that was made."""
+
+    run_id: str
+    #: The run it came from, and the seq up to which.
+    parent: str
+    seq: int
+    #: Visits it inherited, in order of their ends; some of them may be void.
+    inherited: Sequence[str]
+    #: Who read the given values, a row for each value.
+    void: Sequence[Dependents]
+    #: Visits that are void because they followed; they stand again if they read nothing that changed.
+    followed: Sequence[str]
+    #: Where it goes on: nodes.
+    following: Sequence[str]
+    #: completed where nothing is left to do.
+    status: str
+    command: str
+
+
+def fork_run(
+    store: Store,
+    run: str,
+    *,
+    at: str | int = END,
+    changes: Mapping[str, Any] | None = None,
+    into: Store | None = None,
+    clock: Clock | None = None,
+) -> str:
+    """Make a new run of what another had finished at a point; its id. Nothing is executed.
+
+    Args:
+        run: Exact id of the source, which stays as it is.
+        at: seq, checkpoint id, STEP, STEP#VISIT, "start" or "end".
+        changes: Values in the place of the parent's: params.NAME, settings.NAME, outputs.STEP.KEY, context.KEY (or
+            a bare context key). Exactly what read one of them is made again when the fork is resumed.
+        into: Where the fork is kept; None: beside its source.
+
+    Raises:
+        RunNotFound: No such run or point; names what there is.
+        ConfigError, SecretRefused: A change names nothing, or a secret.
+        CheckpointCorrupt: Something that is to be inherited is damaged.
+    """
+    return fork(store, run, at=at, changes=changes, into=into, clock=clock).run_id
+
+
+def fork(
+    store: Store,
+    run: str,
+    *,
+    at: str | int = END,
+    changes: Mapping[str, Any] | None = None,
+    into: Store | None = None,
+    clock: Clock | None = None,
+    product: str = "",
+) -> Forked:
+    """As `fork_run`; tells all about the fork."""
+    clock = clock or SystemClock()
+    found = list(records(store, run))
+    seq = resolve_point(points_in(run, found), at)
+    state, last = state_in(run, found, seq), fold(run, found)
+    if not state.pipeline:
+        raise CheckpointCorrupt(f"Run {run} cannot be forked: its first record is damaged.")
+    making = _Making(store, state, seq, clock, product)
+    reading = Changes(state, Reader(store, run), making.graph)
+    void = [reading.dependents(given) for given in reading.read(changes or {})]
+    return making.make(into or store, void, last.command)
+
+
+class _Making:
+    """One fork being put together."""
+
+    def __init__(self, store: Store, state: RunState, seq: int, clock: Clock, product: str) -> None:
+        self._store = store
+        self._state = state
+        self._seq = seq
+        self._clock = clock
+        self._product = product
+        self._reader = Reader(store, state.run_id)
+        self.graph = pinned_graph(store, state)
+        #: Values that stood in records of the source and become blobs: hash → bytes.
+        self._blobs: dict[str, bytes] = {}
+
+    def make(self, into: Store, void: Sequence[Dependents], command: str) -> Forked:
+        """Put it together and create it."""
+        inherited = inherited_document(self._state, self._task, self._reply)
+        started = self._started([each.given for each in void])
+        for each in void:
+            self._give(inherited, each.given)
+        document = {"pipeline": self._state.pipeline, "status": IN_PROGRESS, INHERITED: inherited}
+        facts: list[Fact] = [started, Snapshot(document, "fork")]
+        facts += [self._invalidated(each) for each in void if each.paths or each.tasks]
+        before, child = self._folded(facts[:2]), self._folded(facts)
+        done = not child.waiting and not child.failed_paths
+        names = {*started.pins.values(), *references(inherited)} - set(self._blobs)
+        blobs = [*self._blobs.values(), *(self._store.get_blob(self._state.run_id, name) for name in sorted(names))]
+        run_id, resume = self._create(into, facts, blobs, command, done=done)
+        direct = {path for each in void for path in each.paths}
+        return Forked(
+            run_id, self._state.run_id, self._seq, list(before.steps), void,
+            [path for path in before.steps if path not in child.steps and path not in direct],
+            _following(child, self.graph), COMPLETED if done else IN_PROGRESS, resume,
+        )  # fmt: skip
+
+    def _started(self, given: Sequence[Given]) -> RunStarted:
+        state = self._state
+        params = {**state.params, **{each.key: each.value for each in given if each.kind == PARAMS}}
+        identity = {**state.identity, **{each.key: each.value for each in given if each.kind == SETTINGS}}
+        return RunStarted(
+            state.pipeline, params, identity, dict(state.execution), dict(state.pins),
+            parent={"run": state.run_id, "seq": self._seq}, host=host(), product=self._product,
+        )  # fmt: skip
+
+    def _give(self, inherited: dict[str, Any], given: Given) -> None:
+        """Put a value where its carriers hold it."""
+        for step in inherited["steps"]:
+            if step["path"] not in given.carriers:
+                continue
+            if given.kind == CONTEXT:
+                step["context"] = {**step["context"], given.key: self._fit(given.value)}
+            elif given.kind == OUTPUTS:
+                step["outputs"] = self._fit({**self._reader.whole(step["outputs"]), given.key: given.value})
+
+    def _invalidated(self, void: Dependents) -> Invalidated:
+        tasks = [list(task) for task in void.tasks]
+        return Invalidated("changed", list(void.paths), tasks, void.given.name, "fork")
+
+    def _create(
+        self, into: Store, facts: list[Fact], blobs: Sequence[bytes], command: str, *, done: bool
+    ) -> tuple[str, str]:
+        """The new run's id, and the command that goes on with it ("": nothing is left to do)."""
+        now = self._clock.now()
+        lines = self._lines(facts, 1, now)
+        run_id, journal = into.create(b"".join(lines), blobs, at=now)
+        try:
+            # A way on names the run, so it can be recorded only now; without it the run is whole all the same.
+            resume = "" if done else _command(command, self._state, run_id)
+            left = RunEnded(COMPLETED) if done else RunEnded(IN_PROGRESS, "stopped_as_asked", command=resume)
+            journal.append(len(facts) + 1, self._lines([left], len(facts) + 1, now))
+            state = self._folded([*facts, left], run_id)
+            journal.write_head(head_document(state, journal.size, pinned_nodes(state, journal.get_blob)), True)
+        finally:
+            journal.close()
+        return run_id, resume
+
+    def _lines(self, facts: Sequence[Fact], first: int, now: datetime) -> list[bytes]:
+        return [encode_line(seq, iso(now), 1, encode_fact(fact)) for seq, fact in enumerate(facts, first)]
+
+    def _folded(self, facts: Sequence[Fact], run_id: str = "") -> RunState:
+        """The state of these facts, as they will be recorded."""
+        at = iso(self._clock.now())
+        return fold(run_id, (Record(seq, at, 1, fact) for seq, fact in enumerate(facts, 1)))
+
+    def _task(self, path: str, key: str, task: TaskRun) -> Any:
+        return None if task.status != COMPLETED else self._kept(self._reader.task_text(path, key, task))
+
+    def _reply(self, call: CallRun) -> Any:
+        return self._kept(call.reply or b"null")
+
+    def _kept(self, text: bytes) -> Any:
+        """What stands for a recorded value: itself where it is short, else a reference."""
+        value = decode_value(text) if len(text) <= KEEP_BYTES else None
+        return value if len(text) <= KEEP_BYTES else self._blob(text)
+
+    def _fit(self, value: Any) -> Any:
+        text = encode_value(value)
+        short = len(text) <= INLINE_LIMIT and not is_reference(value)
+        return decode_value(text) if short else self._blob(text)
+
+    def _blob(self, text: bytes) -> dict[str, Any]:
+        name = digest(text)
+        self._blobs[name] = text
+        return {"$blob": name, "bytes": len(text)}
+
+
+def _following(state: RunState, graph: Graph | None) -> list[str]:
+    """The steps where a run goes on."""
+    ahead = [bare(path) for path in state.failed_paths]
+    for token in state.waiting.values():
+        edge = graph.edge(token.edge) if graph is not None else None
+        start = graph.start if graph is not None and not token.edge else ""
+        ahead.append(edge.target if edge else start or token.edge.partition("->")[2].partition("#")[0])
+    return list(dict.fromkeys(filter(None, ahead)))
+
+
+def _command(known: str, parent: RunState, child: str) -> str:
+    """The command that goes on with the child: as for its parent, with the child's id."""
+    if parent.run_id in known:
+        return known.replace(parent.run_id, child)
+    verb = "lessons" if parent.pipeline == "lessons" else "run FILE.py:NAME"
+    return f"./pipeline.sh {verb} --resume {child}"

@@ -1,0 +1,229 @@
+"""Values that a fork is given in the place of its parent's: which thing each names, and who has read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.engine import preflight
+from pipeline.engine.contexts import Contexts
+from pipeline.errors import ConfigError, SecretRefused
+from pipeline.graph.model import Graph
+from pipeline.records.redaction import holds_key
+from pipeline.records.run import WHOLE, RunState, StepRun, bare
+from pipeline.records.statuses import COMPLETED
+from pipeline.records.values import decode_value, encode_value, value_hash
+from pipeline.travel.boundaries import Unknown
+from pipeline.travel.values import Reader
+
+PARAMS, SETTINGS, CONTEXT, OUTPUTS = "params", "settings", "context", "outputs"
+_KINDS = (PARAMS, SETTINGS, CONTEXT, OUTPUTS)
+_HASH_CHARS = 16
+_MISSING = "missing"
+_OFFLINE = "offline"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One value given."""
+
+    #: As reads name it: params.x, settings.x, context.x, outputs.STEP.x.
+    name: str
+    kind: str
+    #: Key in the params, settings, context or outputs.
+    key: str
+    value: Any
+    #: Hashes of what stood there before, as reads hold it; "missing" where nothing did.
+    before: frozenset[str]
+    #: Visits that carry it: those whose context or outputs hold it. () for params and settings.
+    carriers: Sequence[str] = ()
+
+    @property
+    def hash(self) -> str:
+        """Hash of the value, as reads would hold it."""
+        return _short(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Dependents:
+    """What read one of the values: finished visits, and tasks as (path, task)."""
+
+    given: Given
+    paths: Sequence[str]
+    tasks: Sequence[tuple[str, str]]
+
+
+class Changes:
+    """Reads what is to be changed, over the run as it stood at the point."""
+
+    def __init__(self, state: RunState, reader: Reader, graph: Graph | None) -> None:
+        self._state = state
+        self._reader = reader
+        self._contexts = Contexts(graph or Graph({}, (), ""), state, Unknown())
+        #: Ended visits whose end counts, in order of their ends.
+        ended = [step for step in state.steps.values() if step.status == COMPLETED or step.edges]
+        self._ended = sorted(ended, key=lambda step: step.ended_seq)
+        self._order = {step.path: index for index, step in enumerate(self._ended)}
+
+    def read(self, changes: Mapping[str, Any]) -> list[Given]:
+        """The values given, by what they are to replace; those that change nothing are left out.
+
+        Raises:
+            ConfigError: There is no such setting, step or output; names those that are.
+            SecretRefused: It looks like a secret.
+        """
+        found = [self._one(name.strip(), _json(name, value)) for name, value in changes.items()]
+        return [given for given in found if given.before != {given.hash}]
+
+    def dependents(self, given: Given) -> Dependents:
+        """Who read what it replaces."""
+        paths = [step.path for step in self._ended if self._has_read(given, step.path, step.reads)]
+        tasks = [
+            (path, key)
+            for path, tasks in self._state.tasks.items()
+            for key, task in tasks.items()
+            if self._has_read(given, path, task.reads)
+        ]
+        return Dependents(given, paths, tasks)
+
+    def _has_read(self, given: Given, path: str, reads: Mapping[str, str]) -> bool:
+        """Whether work with these reads was made from what stood there before."""
+        known = reads.get(given.name)
+        if not given.carriers:
+            return known is not None and known != given.hash
+        if path in given.carriers:
+            return False
+        if not WHOLE.isdisjoint(reads) and self._follows(path, given.carriers):
+            return True
+        if known not in given.before:
+            return False
+        # Results of a step can be read by anybody who came later, whichever way they came.
+        return self._later(path, given.carriers) if given.kind == OUTPUTS else self._follows(path, given.carriers)
+
+    def _later(self, path: str, carriers: Sequence[str]) -> bool:
+        """Whether a visit ended after one of the carriers, or has not ended."""
+        order = self._order
+        return order.get(path, len(order)) > min(order[carrier] for carrier in carriers)
+
+    def _one(self, name: str, value: Any) -> Given:
+        kind, dot, rest = name.partition(".")
+        if not dot or kind not in _KINDS:
+            kind, rest = CONTEXT, name
+        if not rest:
+            raise ConfigError(f"--set {name!r}: there is no name to set.", hint=_FORMS)
+        if holds_key(value):
+            raise SecretRefused(f"The value of {name!r} looks like a secret; secrets are never stored.")
+        if kind == PARAMS:
+            preflight.check_params({rest: value})
+            return Given(f"{kind}.{rest}", kind, rest, value, _of(self._state.params, rest))
+        if kind == SETTINGS:
+            return self._setting(rest, value)
+        return self._context(rest, value) if kind == CONTEXT else self._output(rest, value)
+
+    def _setting(self, key: str, value: Any) -> Given:
+        known = self._state.identity
+        if key not in known:
+            raise ConfigError(f"The run has no setting {key!r}.", hint=f"It has {', '.join(known) or 'none'}.")
+        author = known.get("author")
+        if key == "author" or (key == "model" and author and (author == _OFFLINE) != (value == _OFFLINE)):
+            raise ConfigError(
+                f"The run was written by {known.get('model')}; a draft and work by a model are never mixed.",
+                hint="Start a new run with that model.",
+            )
+        return Given(f"{SETTINGS}.{key}", SETTINGS, key, value, _of(known, key))
+
+    def _output(self, rest: str, value: Any) -> Given:
+        """The key of the newest finished visit of a step, which may have dots in its name."""
+        parts = rest.split(".")
+        for cut in range(len(parts) - 1, 0, -1):
+            step = self._visit(".".join(parts[:cut]))
+            if step is None:
+                continue
+            key, outputs = ".".join(parts[cut:]), self._reader.whole(step.outputs)
+            if key not in outputs:
+                raise ConfigError(
+                    f"{bare(step.path)} has no output {key!r}.", hint=f"It has {', '.join(outputs) or 'none'}."
+                )
+            return Given(f"{OUTPUTS}.{step.node}.{key}", OUTPUTS, key, value, _of(outputs, key), [step.path])
+        names = ", ".join(dict.fromkeys(bare(step.path) for step in self._ended)) or "none"
+        raise ConfigError(f"--set outputs.{rest}: no such step has ended by then.", hint=f"Ended: {names}. {_FORMS}")
+
+    def _visit(self, name: str) -> StepRun | None:
+        fits = [step for step in self._ended if name in (step.path, bare(step.path), step.node)]
+        return fits[-1] if fits else None
+
+    def _context(self, key: str, value: Any) -> Given:
+        """The key as it stands where the run goes on: carried by who set it, or by what ended last where nobody did."""
+        ends = self._ends()
+        setters = list(dict.fromkeys(filter(None, (self._contexts.setter(path, key) for path in ends))))
+        carriers = setters or ends
+        if not carriers:
+            raise ConfigError(
+                f"Nothing has ended by then that could carry the context key {key!r}.",
+                hint="Fork at a later point, or set a parameter: --set params.NAME=VALUE.",
+            )
+        values = [self._reader.whole(self._state.steps[path].context[key]) for path in setters]
+        before = frozenset(map(_short, values)) or frozenset({_MISSING})
+        return Given(f"{CONTEXT}.{key}", CONTEXT, key, value, before, carriers)
+
+    def _ends(self) -> list[str]:
+        """The visits from which the run goes on: sources of edges that nobody who ended has taken, and ends."""
+        sources = [token.source for token in self._state.waiting.values()]
+        taken: set[str] = set()
+        for step in self._state.steps.values():
+            counts = step.status == COMPLETED or step.edges
+            (taken.update if counts else sources.extend)(source for _, source in step.consumed)
+        sources += [step.path for step in self._ended if step.path not in taken]
+        return [path for path in dict.fromkeys(sources) if path]
+
+    def _follows(self, path: str, carriers: Sequence[str]) -> bool:
+        """Whether a visit came from one of the carriers."""
+        todo, seen = [path], {path}
+        while todo:
+            step = self._state.steps.get(todo.pop())
+            for _, source in step.consumed if step is not None else ():
+                if source in carriers:
+                    return True
+                if source and source not in seen:
+                    seen.add(source)
+                    todo.append(source)
+        return False
+
+
+_FORMS = "Name params.NAME, settings.NAME, outputs.STEP.KEY, or a context key."
+
+
+def _of(values: Mapping[str, Any], key: str) -> frozenset[str]:
+    return frozenset({_short(values[key]) if key in values else _MISSING})
+
+
+def _short(value: Any) -> str:
+    return value_hash(value)[:_HASH_CHARS]
+
+
+def _json(name: str, value: Any) -> Any:
+    return decode_value(encode_value(value, name))
+
+
+def read_assignments(texts: Sequence[str]) -> dict[str, Any]:
+    """KEY=VALUE texts as a mapping; a value that is JSON is read as JSON, anything else is text.
+
+    Raises:
+        ConfigError: A text has no "=", or nothing before it.
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError(f"--set is {text!r}; it is KEY=VALUE.", hint=_FORMS)
+        try:
+            found[name.strip()] = json.loads(value, parse_constant=_refuse)
+        except ValueError:
+            found[name.strip()] = value
+    return found
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(name)
