@@ -1,5 +1,7 @@
 """The composition root: settings, store, model and application are put together here, and only here."""
 
+from pipeline.app.batches import batches as batches
+from pipeline.app.batches import cancel as cancel
 from pipeline.app.course import lessons as lessons
 from pipeline.app.course import resume as resume
 from pipeline.app.gates import answer as answer
@@ -7,6 +9,7 @@ from pipeline.app.gates import gates as gates
 from pipeline.app.plan import Plan as Plan
 from pipeline.app.plan import plan as plan
 from pipeline.app.run_file import run_file as run_file
+from pipeline.app.settle import settle as settle
 from pipeline.app.start import RunResult as RunResult
 from pipeline.app.start import open_account as open_account
 from pipeline.app.start import open_store as open_store
