@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pipeline.dot.lexer import NUMBER, STRING, WORD, Tokens, unescaped
+from pipeline.dot.lexer import BAD, NUMBER, STRING, WORD, Tokens, unescaped
 from pipeline.dot.values import Value, bare_value
 from pipeline.errors import GraphError
 
@@ -80,8 +80,10 @@ class Cursor:
         return self._texts[self._at].lower() if self._kinds[self._at] == WORD else ""
 
     def _check_id(self, name: str, at: int) -> None:
-        if not name.strip() or name in (".", ".."):
+        if not name.strip():
             raise self._tokens.error(at, "a node's id is empty.", "Give it a name.")
+        if name in (".", ".."):
+            raise self._tokens.error(at, f"{name!r} is no node's id.", "Give it a name.")
         if found := _UNSAFE.search(name):
             raise self._tokens.error(
                 at, f"{self._tokens.shown(at)}: a node's id holds no {found[0]!r}.", "Use it in the label instead."
@@ -102,6 +104,8 @@ class Cursor:
         )
 
     def _no_equals(self, opened: int) -> GraphError:
+        if self._kinds[self._at + 1] == BAD:
+            return self._tokens.error(self._at + 1, "")
         what = f"{self._shown()} in the attributes that begin on line {self._tokens.line(opened)} has no '='."
         if self._kinds[self._at + 1] in ("[", "->"):
             return self._error(what, "Close the attributes before it with ']'.")

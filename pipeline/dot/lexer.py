@@ -9,15 +9,17 @@ from pipeline.errors import GraphError
 
 WORD, NUMBER, STRING, BAD, END = "word", "number", "string", "bad", "end"
 
-#: One token, or what stands between tokens (no group). A `#` begins a comment where nothing is glued to its left.
+#: What stands before a token (a `#` begins a comment where nothing is glued to its left), and the token.
+#: What follows a bad character cannot be told apart; the parser complains when it gets there.
 _TOKEN = re.compile(
     r"""
-      [\s\ufeff]++ | //[^\n]*+ | /\*.*?\*/ | (?<![^\s;,\[\]{}])\#[^\n]*+
-    | "(?P<string>[^"\\]*+(?:\\.[^"\\]*+)*+)"
-    | (?P<word>[^\W\d]\w*+(?:[.:-]\w++)*+)
-    | (?P<mark>->|--|[{}\[\]=;,:+])
-    | (?P<number>[+-]?\.?[0-9]\w*+(?:[.:-]\w++)*+\.?)
-    | (?P<bad>.)
+    (?: [\s\ufeff]++ | //[^\n]*+ | /\*.*?\*/ | (?<![^\s;,\[\]{}])\#[^\n]*+ )*+
+    (?: "(?P<string>[^"\\]*+(?:\\.[^"\\]*+)*+)"
+      | (?P<word>[^\W\d]\w*+(?:[.:-]\w++)*+)
+      | (?P<mark>->|--|[{}\[\]=;,:+])
+      | (?P<number>-?\.?[0-9]\w*+(?:[.:-]\w++)*+\.?)
+      | (?P<end>\Z)
+      | (?P<bad>.).*+ )
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -36,6 +38,7 @@ class Tokens:
         self.kinds: list[str] = []
         #: A string's body is still escaped.
         self.texts: list[str] = []
+        #: Where each begins; of a string its body.
         self.offsets: list[int] = []
         self._breaks = [at.start() for at in re.finditer("\n", text)]
         self._read()
@@ -43,28 +46,28 @@ class Tokens:
     def _read(self) -> None:
         kinds, texts, offsets = self.kinds.append, self.texts.append, self.offsets.append
         for match in _TOKEN.finditer(self.text):
-            kind = match.lastgroup
-            if kind is None:
-                continue
+            kind = match.lastgroup or END
             body = match[kind]
             kinds(body if kind == "mark" else kind)
             texts(body)
-            offsets(match.start())
-            if kind == BAD:
-                # What follows cannot be told apart; the parser complains when it gets here.
-                break
-        kinds(END)
-        texts("")
-        offsets(len(self.text))
+            offsets(match.start(kind))
+        if self.kinds[-1:] != [END]:
+            kinds(END)
+            texts("")
+            offsets(len(self.text))
+
+    def offset(self, at: int) -> int:
+        """Where the token of that index begins; from 0."""
+        return self.offsets[at] - (self.kinds[at] == STRING)
 
     def line(self, at: int) -> int:
         """The line of the token of that index; from 1."""
-        return bisect_right(self._breaks, self.offsets[at] - 1) + 1
+        return bisect_right(self._breaks, self.offset(at) - 1) + 1
 
     def same_line(self, at: int) -> bool:
         """The token stands on the line on which the one before it ends."""
         before = self.offsets[at - 1] + len(self.texts[at - 1])
-        return "\n" not in self.text[before : self.offsets[at]]
+        return "\n" not in self.text[before : self.offset(at)]
 
     def shown(self, at: int) -> str:
         """The token as an error shows it."""
@@ -80,14 +83,17 @@ class Tokens:
         if self.kinds[at] == BAD:
             what, hint = self._about_bad(at)
         line = self.line(at)
-        column = self.offsets[at] - (self._breaks[line - 2] if line > 1 else -1)
+        column = self.offset(at) - (self._breaks[line - 2] if line > 1 else -1)
         return GraphError(f"{self.name}:{line}:{column}: {what}", hint=hint, file=self.name, line=line, column=column)
 
     def _about_bad(self, at: int) -> tuple[str, str]:
         mark = self.texts[at]
         if mark == '"':
-            return "the string that begins here does not end.", 'Close it with "; write a quote within it as \\".'
-        if mark == "/" and self.text.startswith("/*", self.offsets[at]):
+            return (
+                "the string that begins here does not end.",
+                'Close it with ", or the one before it; a quote within it is written \\".',
+            )
+        if mark == "/" and self.text.startswith("/*", self.offset(at)):
             return "the comment that begins here does not end.", "Close it with */."
         if mark == "<":
             return "HTML labels ('<…>') are not understood.", 'Write the text in quotes: label="…".'

@@ -32,7 +32,9 @@ class _Draft:
 
     line: int
     attributes: dict[str, Value]
+    #: A statement names it; one with attributes does.
     declared: bool = False
+    described: bool = False
     repeated: list[int] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
 
@@ -140,16 +142,19 @@ class _Parser(Cursor):
         scope.attributes[key] = self._value(key)
 
     def _node(self, scope: _Scope, name: str, line: int) -> None:
+        described = self._kinds[self._at] == "["
         explicit = self._attributes()
         draft = self._nodes.get(name)
         if draft is None:
-            self._nodes[name] = _Draft(line, {**scope.node, **explicit}, declared=True)
-        elif draft.declared:
+            self._nodes[name] = _Draft(line, {**scope.node, **explicit}, True, described)
+        elif draft.described:
             draft.attributes.update(explicit)
-            draft.repeated.append(line)
+            if described:
+                draft.repeated.append(line)
         else:
-            draft.attributes = {**scope.node, **explicit}
-            draft.declared = True
+            # So far it was only named, by edges or in a list; this is its declaration.
+            draft.attributes.update({**scope.node, **explicit} if described or not draft.declared else {})
+            draft.declared, draft.described = True, described
         scope.members[name] = True
 
     def _edge(self, scope: _Scope, first: str | list[str], depth: int, line: int) -> None:
