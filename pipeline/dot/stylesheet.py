@@ -30,7 +30,7 @@ _ANY, _SHAPE, _CLASS, _ID = range(4)
 _SPACE = re.compile(r"(?:\s|/\*.*?\*/)*+", re.DOTALL)
 _SELECTOR = re.compile(r"\*|[.#]?[^\W\d][\w-]*|[.#][\w-]+|\#\"[^\"]+\"")
 _PROPERTY = re.compile(r"[^\W\d][\w-]*")
-_DECLARED = re.compile(r'"(?P<quoted>[^"\\]*+(?:\\.[^"\\]*+)*+)"|(?P<bare>[^;{}"]+)', re.DOTALL)
+_DECLARED = re.compile(r'"(?P<quoted>[^"\\]*+(?:\\.[^"\\]*+)*+)"|(?P<bare>[^\s;{}"]+)', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +146,17 @@ def _block(text: str, at: int) -> tuple[dict[str, str], int]:
             raise _error(text, at, f"after {name[0]!r} ':' should stand.", f"Write {name[0]}: value;")
         at = _skip(text, at + 1)
         value = _DECLARED.match(text, at)
-        if value is None or not value[0].strip():
+        if value is None:
             raise _error(text, at, f"{name[0]!r} has no value.", f"Write {name[0]}: value;")
-        declared[name[0]] = unescaped(value["quoted"]) if value["bare"] is None else value["bare"].strip()
+        declared[name[0]] = unescaped(value["quoted"]) if value["bare"] is None else value["bare"]
         at = _skip(text, value.end())
         if text[at : at + 1] not in (";", "}"):
-            raise _error(text, at, f"after the value of {name[0]!r} ';' should stand.", "End each property with ';'.")
+            raise _error(
+                text,
+                at,
+                f"after the value of {name[0]!r} ';' should stand.",
+                "End each property with ';'; a value of several words stands in quotes.",
+            )
     return declared, at + 1
 
 
