@@ -16,18 +16,12 @@ from typing import Any
 
 from pipeline.clock import SystemClock, iso
 from pipeline.errors import CheckpointCorrupt, InvalidValue, RunNotFound, StoreError
+from pipeline.formats.attractor.outcome import FAIL, SUCCESS, normalise
 from pipeline.records.values import decode_value, encode_value
 from pipeline.store.blobs import BLOBS, BlobFolder
 from pipeline.store.disk import Disk, write_file
 from pipeline.store.head import HEAD, parse_head, sealed
 from pipeline.store.names import JOURNAL
-
-#: Other spellings of an outcome.
-_ALIASES = {
-    "failure": "fail", "failed": "fail", "error": "fail", "succeeded": "success", "ok": "success",
-    "partial": "partial_success", "partially_succeeded": "partial_success",
-}  # fmt: skip
-_SUCCESS, _FAIL = "success", "fail"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +61,13 @@ class Checkpoint:
             if node == self.current_node_id:
                 return outcome
         said = self.context.get("outcome")
-        return outcome_word(said) if isinstance(said, str) and said else _SUCCESS
+        return outcome_word(said) if isinstance(said, str) and said else SUCCESS
 
     def visits(self) -> list[tuple[str, str]]:
         """(node, outcome) of every visit that ended, in order."""
         if self.node_history:
             return list(self.node_history)
-        return [(node, self.outcome if node == self.current_node_id else _SUCCESS) for node in self.completed_nodes]
+        return [(node, self.outcome if node == self.current_node_id else SUCCESS) for node in self.completed_nodes]
 
     def to_json(self) -> dict[str, Any]:
         """As checkpoint.json: the names of all dialects side by side."""
@@ -190,13 +184,13 @@ def read_document(document: Mapping[str, Any], get_blob: Callable[[str], bytes] 
     said = _status(document.get("outcome"))
     if history or not last or said in ("", found.outcome):
         return found
-    return replace(found, node_history=tuple((node, said if node == last else _SUCCESS) for node in completed))
+    return replace(found, node_history=tuple((node, said if node == last else SUCCESS) for node in completed))
 
 
 def outcome_word(text: str) -> str:
-    """An outcome in this program's spelling; words that are nobody's alias stay as they are."""
-    word = text.strip()
-    return _ALIASES.get(word.lower(), word.lower() if word.lower() in (_SUCCESS, _FAIL, "partial_success") else word)
+    """An outcome in this program's spelling; run_dot's execution log says Error."""
+    word = normalise(text)
+    return FAIL if word.lower() == "error" else word
 
 
 def _of_execution_log(document: Mapping[str, Any]) -> Checkpoint:
@@ -204,14 +198,14 @@ def _of_execution_log(document: Mapping[str, Any]) -> Checkpoint:
     if document.get("version") != 1:
         raise CheckpointCorrupt(f"it is an execution log of version {document.get('version')!r}; version 1 is known.")
     steps = [step for step in _list(document, "steps") if isinstance(step, Mapping)]
-    history = [(_text(step, "node_id", needed=True), _status(step.get("outcome")) or _SUCCESS) for step in steps]
+    history = [(_text(step, "node_id", needed=True), _status(step.get("outcome")) or SUCCESS) for step in steps]
     if not steps:
         return Checkpoint({"graph.goal": document.get("goal") or ""})
     last = steps[-1]
     following = last.get("next_node_id") or ""
-    finished = document.get("final_status") == _SUCCESS
+    finished = document.get("final_status") == SUCCESS
     completed = [node for node, _ in history]
-    if not following and not finished and history[-1][1] == _FAIL:
+    if not following and not finished and history[-1][1] == FAIL:
         # It failed there and nothing accepted that: the step is to be made again.
         completed.pop()
     return Checkpoint(
@@ -254,7 +248,7 @@ def _pair(entry: Any) -> tuple[str, str]:
         raise CheckpointCorrupt("an entry of node_history is no pair of node and outcome.")
     if not isinstance(node, str) or not node:
         raise CheckpointCorrupt("an entry of node_history names no node.")
-    return node, _status(outcome) or _SUCCESS
+    return node, _status(outcome) or SUCCESS
 
 
 def _text(document: Mapping[str, Any], name: str, *, needed: bool = False) -> str:

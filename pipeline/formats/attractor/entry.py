@@ -12,13 +12,13 @@ from typing import Any
 from pipeline.engine.routing import Router, Settled, by_label
 from pipeline.errors import GraphError
 from pipeline.formats.attractor.documents import Checkpoint
+from pipeline.formats.attractor.outcome import FAIL
 from pipeline.graph.model import Graph
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import Snapshot
 from pipeline.records.run import RunState, StepRun
 from pipeline.records.snapshots import take
 
-_FAIL = "fail"
 #: (edge id, path of the visit that chose it).
 Token = tuple[str, str]
 
@@ -128,7 +128,7 @@ def _position(
 
 def _led_on(step: StepRun, graph: Graph, router: Router, state: RunState) -> list[Token]:
     """What the router makes of a visit's stored outcome."""
-    failed = step.outcome == _FAIL
+    failed = step.outcome == FAIL
     error = {"type": "StepFailed", "message": "It had failed."} if failed else None
     said = {key: state.context[key] for key in ("preferred_label", "suggested_next_ids") if state.context.get(key)}
     route = router(Settled(

@@ -11,13 +11,12 @@ from typing import Any
 
 from pipeline.dot.model import DotGraph
 from pipeline.formats.attractor.documents import outcome_word
+from pipeline.formats.attractor.outcome import SATISFYING
 from pipeline.records.documents import metrics
 from pipeline.records.run import RunState, Spend, StepRun, bare, next_attempt
 from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.records.values import digest
 
-#: Outcomes that satisfy a goal gate.
-SATISFYING = frozenset({"success", "partial_success"})
 #: So many of the last visits are told in `logs`.
 _LOGGED = 20
 
