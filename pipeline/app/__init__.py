@@ -14,3 +14,4 @@ from pipeline.app.start import RunResult as RunResult
 from pipeline.app.start import open_account as open_account
 from pipeline.app.start import open_store as open_store
 from pipeline.app.travel import fork as fork
+from pipeline.app.travel import replay as replay

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pipeline.errors import ConfigError
 from pipeline.store.base import Store
 
 if TYPE_CHECKING:
+    from pipeline.engine.setup import Definition
+    from pipeline.records.run import RunState
     from pipeline.travel.fork import Forked
+    from pipeline.travel.replay import Replayed
 
 
 def fork(store: Store, run: str, *, at: str, assignments: Sequence[str], into: Store | None = None) -> Forked:
@@ -22,3 +26,44 @@ def fork(store: Store, run: str, *, at: str, assignments: Sequence[str], into: S
     from pipeline.travel.given import read_assignments
 
     return made(store, run, at=at, changes=read_assignments(assignments), into=into, product=__version__)
+
+
+def replay(store: Store, run: str, *, to: str = "end", target: str | None = None) -> Replayed:
+    """Run a run's stored graph on its recorded replies.
+
+    Args:
+        target: FILE.py:NAME, the code of a pipeline of the user's own.
+
+    Raises:
+        RunNotFound, CheckpointCorrupt, GraphError: See travel.replay.
+        ConfigError: It is not known where the code of its steps is.
+    """
+    from pipeline.store.reading import load
+    from pipeline.travel.replay import replay as replayed
+
+    return replayed(store, run, definition_of(load(store, run), target), to=to)
+
+
+def definition_of(state: RunState, target: str | None) -> Definition:
+    """The code of a run's pipeline: the product's own, or FILE.py:NAME.
+
+    Raises:
+        ConfigError: Neither is it.
+    """
+    if target:
+        from pipeline.engine.foreign import load_pipeline
+
+        found = load_pipeline(target)
+        if found.name != state.pipeline:
+            raise ConfigError(
+                f"Run {state.run_id} is of the pipeline {state.pipeline!r}, and {target} is {found.name!r}."
+            )
+        return found.definition
+    if state.pipeline == "lessons":
+        from pipeline.lessons.pipeline import PIPELINE
+
+        return PIPELINE.definition
+    raise ConfigError(
+        f"Run {state.run_id} is of the pipeline {state.pipeline!r}, whose code is not part of this program.",
+        hint="Name it: --file FILE.py:NAME.",
+    )

@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "history": ("pipeline.cli.history", "history", "List a run's checkpoints: where each led, and what it set."),
     "diff": ("pipeline.cli.diff", "diff", "Show what two runs, or two points of runs, differ in."),
     "why": ("pipeline.cli.why", "why", "Say why a step or item ran, or was reused."),
+    "replay": ("pipeline.cli.replay", "replay", "Run a run's graph again on its recorded replies alone."),
     "fork": ("pipeline.cli.fork", "fork", "Make a new run of what another had finished by a point."),
     "run": ("pipeline.cli.run", "run", "Run a pipeline of your own: FILE.py:NAME."),
     "gates": ("pipeline.cli.gates", "gates", "List what runs ask people."),

@@ -21,15 +21,19 @@ Kept = Callable[[str, str, TaskRun], Any]
 _STEP = ("path", "status", "attempt", "version", "started_at", "completed_at", "seconds", "outputs", "artifacts",
          "context", "reads", "outcome", "edges", "reason", "error", "checkpoint")  # fmt: skip
 _TASK = ("item", "hash", "reads", "attempt", "version", "status", "error", "cause")
-_CALL = ("path", "task", "attempt", "key", "n", "model", "label", "stop_reason")
+_CALL = ("path", "task", "attempt", "key", "n", "k", "model", "label", "usable", "stop_reason", "error")
 _TEXT, _NUMBER, _AMOUNT, _MAP, _LIST = (str,), (int,), (int, float), (dict,), (list,)
+_MAYBE_TEXT, _MAYBE_MAP = (str, type(None)), (dict, type(None))
 _TYPES: Mapping[str, tuple[type, ...]] = {
+    # Of visits.
     "path": _TEXT, "status": _TEXT, "attempt": _NUMBER, "version": _NUMBER, "started_at": _TEXT,
-    "completed_at": (str, type(None)), "seconds": _AMOUNT, "outputs": _MAP, "artifacts": _MAP, "context": _MAP,
-    "reads": _MAP, "outcome": _TEXT, "edges": _LIST, "reason": _TEXT, "error": (dict, type(None)), "checkpoint": _TEXT,
-    "item": _TEXT, "hash": _TEXT, "cause": _TEXT, "task": (str, type(None)), "key": _TEXT, "n": _NUMBER,
-    "model": _TEXT, "label": _TEXT, "stop_reason": (str, type(None)), "question": _TEXT, "choice": _TEXT,
-    "note": _TEXT, "by": _TEXT, "at": _TEXT,
+    "completed_at": _MAYBE_TEXT, "seconds": _AMOUNT, "outputs": _MAP, "artifacts": _MAP, "context": _MAP,
+    "reads": _MAP, "outcome": _TEXT, "edges": _LIST, "reason": _TEXT, "error": _MAYBE_MAP, "checkpoint": _TEXT,
+    # Of tasks and tries.
+    "item": _TEXT, "hash": _TEXT, "cause": _TEXT, "task": _MAYBE_TEXT, "key": _TEXT, "n": _NUMBER, "k": _NUMBER,
+    "usable": (bool,), "model": _TEXT, "label": _TEXT, "stop_reason": _MAYBE_TEXT,
+    # Of answers.
+    "question": _TEXT, "choice": _TEXT, "note": _TEXT, "by": _TEXT, "at": _TEXT,
 }  # fmt: skip
 
 
@@ -59,7 +63,7 @@ def inherited_document(state: RunState, value: Kept, reply: Callable[[CallRun], 
             for key, task in tasks.items()
         ],
         "attempts": [[path, task, attempt] for (path, task), attempt in state.attempts.items()],
-        "replies": [{**_row(call, _CALL), "reply": reply(call)} for call in _replies(state)],
+        "replies": [call_row(call, reply(call)) for call in _tries(state)],
         "decisions": [
             {"path": path, "question": question, **answer._asdict()}
             for (path, question), answer in state.decisions.items()
@@ -77,15 +81,15 @@ def _row(thing: Any, names: Iterable[str]) -> dict[str, Any]:
     return out
 
 
-def _replies(state: RunState) -> Iterable[CallRun]:
-    """Replies of attempts that have not ended, which can still answer."""
-    return (
-        call
-        for asks in state.memo.values()
-        for tries in asks.values()
-        for call in tries
-        if call.usable and call.reply is not None
-    )
+def call_row(call: CallRun, reply: Any) -> dict[str, Any]:
+    """How a try stands in a document."""
+    return {**_row(call, _CALL), "reply": reply}
+
+
+def _tries(state: RunState) -> Iterable[CallRun]:
+    """Tries of attempts that have not ended: replies that can still answer, and what counts as used up."""
+    asks = (ask for slot in state.memo.values() for ask in slot.values())
+    return (call for ask in asks for call in ask if call.ended)
 
 
 def inherited_shape(document: Mapping[str, Any]) -> str:
@@ -152,10 +156,8 @@ def _task(row: Mapping[str, Any], seq: int) -> TaskRun:
 
 def _call(row: Mapping[str, Any], seq: int) -> CallRun:
     values = {name: _typed(row, name) for name in _CALL}
-    return CallRun(
-        seq=seq, k=1, worst=None, at="", ended=True, usable=True, reply=encode_value(row["reply"]), ended_seq=seq,
-        **values,
-    )  # fmt: skip
+    reply = None if row["reply"] is None else encode_value(row["reply"])
+    return CallRun(seq=seq, worst=None, at="", ended=True, reply=reply, ended_seq=seq, **values)
 
 
 def _typed(row: Mapping[str, Any], name: str) -> Any:

@@ -17,20 +17,20 @@ from pipeline.errors import CheckpointCorrupt
 from pipeline.graph.model import Graph
 from pipeline.records.codec import Record, encode_fact
 from pipeline.records.documents import head_document
-from pipeline.records.fold import KEEP_BYTES, fold
+from pipeline.records.fold import fold
 from pipeline.records.forks import INHERITED, inherited_document, references
 from pipeline.records.kinds import Fact, Invalidated, RunEnded, RunStarted, Snapshot
 from pipeline.records.lines import encode_line
-from pipeline.records.run import CallRun, RunState, TaskRun, bare
+from pipeline.records.run import RunState, bare
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
-from pipeline.records.values import INLINE_LIMIT, decode_value, digest, encode_value
 from pipeline.store.base import Store
 from pipeline.store.reading import records
 from pipeline.store.view import pinned_nodes
 from pipeline.travel.boundaries import pinned_graph
 from pipeline.travel.given import CONTEXT, OUTPUTS, PARAMS, SETTINGS, Changes, Dependents, Given
+from pipeline.travel.keeping import Keeper
 from pipeline.travel.points import END, points_in, resolve_point, state_in
-from pipeline.travel.values import Reader, is_reference
+from pipeline.travel.values import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,19 +107,16 @@ class _Making:
     """One fork being put together."""
 
     def __init__(self, store: Store, state: RunState, seq: int, clock: Clock, product: str) -> None:
-        self._store = store
         self._state = state
         self._seq = seq
         self._clock = clock
         self._product = product
-        self._reader = Reader(store, state.run_id)
+        self._keeper = Keeper(store, state.run_id)
         self.graph = pinned_graph(store, state)
-        #: Values that stood in records of the source and become blobs: hash → bytes.
-        self._blobs: dict[str, bytes] = {}
 
     def make(self, into: Store, void: Sequence[Dependents], command: str) -> Forked:
         """Put it together and create it."""
-        inherited = inherited_document(self._state, self._task, self._reply)
+        inherited = inherited_document(self._state, self._keeper.task, self._keeper.reply)
         started = self._started([each.given for each in void])
         for each in void:
             self._give(inherited, each.given)
@@ -128,8 +125,7 @@ class _Making:
         facts += [self._invalidated(each) for each in void if each.paths or each.tasks]
         before, child = self._folded(facts[:2]), self._folded(facts)
         done = not child.waiting and not child.failed_paths
-        names = {*started.pins.values(), *references(inherited)} - set(self._blobs)
-        blobs = [*self._blobs.values(), *(self._store.get_blob(self._state.run_id, name) for name in sorted(names))]
+        blobs = self._keeper.blobs([*started.pins.values(), *references(inherited)])
         run_id, resume = self._create(into, facts, blobs, command, done=done)
         direct = {path for each in void for path in each.paths}
         return Forked(
@@ -153,9 +149,11 @@ class _Making:
             if step["path"] not in given.carriers:
                 continue
             if given.kind == CONTEXT:
-                step["context"] = {**step["context"], given.key: self._fit(given.value)}
+                step["context"] = {**step["context"], given.key: self._keeper.fit(given.value)}
             elif given.kind == OUTPUTS:
-                step["outputs"] = self._fit({**self._reader.whole(step["outputs"]), given.key: given.value})
+                step["outputs"] = self._keeper.fit(
+                    {**self._keeper.reader.whole(step["outputs"]), given.key: given.value}
+                )
 
     def _invalidated(self, void: Dependents) -> Invalidated:
         tasks = [list(task) for task in void.tasks]
@@ -186,27 +184,6 @@ class _Making:
         """The state of these facts, as they will be recorded."""
         at = iso(self._clock.now())
         return fold(run_id, (Record(seq, at, 1, fact) for seq, fact in enumerate(facts, 1)))
-
-    def _task(self, path: str, key: str, task: TaskRun) -> Any:
-        return None if task.status != COMPLETED else self._kept(self._reader.task_text(path, key, task))
-
-    def _reply(self, call: CallRun) -> Any:
-        return self._kept(call.reply or b"null")
-
-    def _kept(self, text: bytes) -> Any:
-        """What stands for a recorded value: itself where it is short, else a reference."""
-        value = decode_value(text) if len(text) <= KEEP_BYTES else None
-        return value if len(text) <= KEEP_BYTES else self._blob(text)
-
-    def _fit(self, value: Any) -> Any:
-        text = encode_value(value)
-        short = len(text) <= INLINE_LIMIT and not is_reference(value)
-        return decode_value(text) if short else self._blob(text)
-
-    def _blob(self, text: bytes) -> dict[str, Any]:
-        name = digest(text)
-        self._blobs[name] = text
-        return {"$blob": name, "bytes": len(text)}
 
 
 def _following(state: RunState, graph: Graph | None) -> list[str]:

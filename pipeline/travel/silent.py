@@ -1,0 +1,186 @@
+"""The world in a replay: a model that knows no answer, a clock that never waits, nobody to ask, no side effects."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
+from decimal import Decimal
+from typing import Any
+
+from pipeline.clock import SystemClock
+from pipeline.engine.entries import Scope
+from pipeline.engine.people import Answer, Question
+from pipeline.engine.recorder import Recorder
+from pipeline.engine.step import StepContext
+from pipeline.engine.tasks import UNSAFE
+from pipeline.errors import ModelRejected
+from pipeline.llm.base import ModelInfo, Reply, Request
+from pipeline.records.charge import FREE, Charge
+
+#: Tells of something that is not recorded: visit, item, what it is, what was asked for.
+Told = Callable[[str, str | None, str, Any], None]
+
+
+class NotRecorded(ModelRejected):
+    """The record does not say."""
+
+
+class SilentModel:
+    """Answers nothing: every reply of a replay comes from the record before a model is asked."""
+
+    def __init__(self, model: str, author: str, tell: Callable[[Request], None]) -> None:
+        self._info = ModelInfo(model, paid=False, author=author)
+        self._tell = tell
+
+    def check(self) -> ModelInfo:
+        """Itself; nobody is asked."""
+        return self._info
+
+    def complete(self, request: Request) -> Reply:
+        """Tell that the request is not in the record.
+
+        Raises:
+            NotRecorded: Always.
+        """
+        self._tell(request)
+        raise NotRecorded("The record holds no reply to this request.")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class NoPrices:
+    """Prices of a model that is never asked."""
+
+    def charge(self, usage: Any, *, model: str, at: Any, tier: str | None = None) -> Charge:
+        """Nothing."""
+        return FREE
+
+    def partial(self, usage: Any, *, model: str, at: Any, worst: Decimal | None) -> Charge:
+        """Nothing."""
+        return FREE
+
+    def worst(self, size_bytes: int, max_tokens: int, *, model: str, at: Any, batch: bool = False) -> Decimal | None:
+        """Nothing."""
+        return Decimal(0)
+
+
+class QuickClock(SystemClock):
+    """The machine's clock, on which every wait is over at once."""
+
+    def wait(self, event: threading.Event, seconds: float) -> bool:
+        """Whether the event is set; the time has passed."""
+        return event.is_set()
+
+
+class Nobody:
+    """The person in a replay: whoever asks what is not recorded gets no answer."""
+
+    def __init__(self, tell: Told) -> None:
+        self._tell = tell
+
+    def ask(self, question: Question) -> Answer | None:
+        """Tell that the question is not in the record.
+
+        Raises:
+            NotRecorded: Always.
+        """
+        self._tell(question.path, None, "question", question.text)
+        raise NotRecorded(f"The record holds no answer to {question.text!r}.")
+
+
+class Turns:
+    """Lets visits go in the order in which they had ended, so that they get the numbers that they had.
+
+    It stands at the run's boundaries (engine.boundary).
+    """
+
+    #: Real seconds after which a visit goes although one before it has not come; only a damaged record needs them.
+    PATIENCE = 10.0
+
+    def __init__(self, order: list[str]) -> None:
+        self._left = dict.fromkeys(order)
+        self._changed = threading.Condition()
+        self._open = False
+
+    def begun(self, recorder: Recorder) -> None:
+        """See engine.boundary.Boundary."""
+
+    def ended(self, path: str) -> None:
+        """See engine.boundary.Boundary."""
+        with self._changed:
+            self._left.pop(path, None)
+            self._changed.notify_all()
+
+    def wait(self, path: str) -> None:
+        """Return once all that had ended before have ended again."""
+        with self._changed:
+            while not self._open and next(iter(self._left), path) != path:
+                self._open = not self._changed.wait(self.PATIENCE)
+
+    def abandon(self) -> None:
+        """The order does not matter any more: let everybody go."""
+        with self._changed:
+            self._open = True
+            self._changed.notify_all()
+
+
+class CarefulContext(StepContext):
+    """What a body gets in a replay: what acts outside the run gives what is recorded, and does nothing."""
+
+    __slots__ = ("known", "scopes")
+
+    #: The recorded value of a task (visit, name).
+    known: Callable[[str, str], Any]
+    #: Who asks, innermost last.
+    scopes: list[Scope]
+
+    @classmethod
+    def around(cls, context: StepContext, known: Callable[[str, str], Any], scopes: list[Scope]) -> CarefulContext:
+        """The same window on the run, with care."""
+        made = cls(*(getattr(context, item.name) for item in fields(StepContext)))
+        made.known, made.scopes = known, scopes
+        return made
+
+    def ask(self, request: Request) -> Reply:
+        """See StepContext.ask."""
+        with self._asking():
+            return super().ask(request)
+
+    def task(
+        self,
+        key: str,
+        body: Callable[[StepContext, Any], Any],
+        item: Any = None,
+        *,
+        version: int = 1,
+        effect: str = "read",
+        repeatable: bool = False,
+    ) -> Any:
+        """See StepContext.task."""
+        if effect not in UNSAFE:
+            return super().task(key, body, item, version=version, effect=effect, repeatable=repeatable)
+        known = self.known
+
+        def recorded(context: StepContext, _item: Any) -> Any:
+            return known(context.path, context._scope.task or "")
+
+        return super().task(key, recorded, item, version=version)
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        self.scopes.append(self._scope)
+        try:
+            yield
+        finally:
+            self.scopes.pop()
+
+    def _child(self, scope: Scope) -> StepContext:
+        return CarefulContext.around(super()._child(scope), self.known, self.scopes)
+
+
+def services(tell: Told) -> Mapping[str, Any]:
+    """What a replay lends to its steps: nobody to ask, and nothing else."""
+    return {"interviewer": Nobody(tell)}
