@@ -28,6 +28,11 @@ _PUBLIC = {
     "open_store": "pipeline.store.url",
     "CheckpointManager": "pipeline.store.manager",
     "fork_run": "pipeline.travel.fork",
+    "ControlledExecutor": "pipeline.formats.casys.executor",
+    "Dag": "pipeline.formats.casys.dag",
+    "LayerCheckpoints": "pipeline.formats.casys.checkpoints",
+    "TaskResult": "pipeline.formats.casys.tools",
+    "WorkflowState": "pipeline.formats.casys.state",
     "PipelineState": "pipeline.records.documents",
     "StepState": "pipeline.records.documents",
 }
@@ -42,6 +47,11 @@ if TYPE_CHECKING:
     from pipeline.engine.step import step as step
     from pipeline.engine.tasks import TaskFailure as TaskFailure
     from pipeline.errors import *  # noqa: F403
+    from pipeline.formats.casys.checkpoints import LayerCheckpoints as LayerCheckpoints
+    from pipeline.formats.casys.dag import Dag as Dag
+    from pipeline.formats.casys.executor import ControlledExecutor as ControlledExecutor
+    from pipeline.formats.casys.state import WorkflowState as WorkflowState
+    from pipeline.formats.casys.tools import TaskResult as TaskResult
     from pipeline.llm.base import Message as Message
     from pipeline.llm.base import Reply as Reply
     from pipeline.llm.base import Request as Request

@@ -321,7 +321,9 @@ class DocumentKept(Fact):
     """A document of another system, kept beside the run's own work; it moves nothing."""
 
     kind: ClassVar[str] = "document_kept"
-    document: Mapping[str, Any]
+    text: ClassVar[str] = "content"
+    #: JSON text of the document; nobody folds it, so it is parsed only where it is read.
+    content: bytes
     #: The system whose document it is: casys.
     source: str = ""
 

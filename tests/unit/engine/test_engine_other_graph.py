@@ -17,6 +17,7 @@ from pipeline.errors import SettingsConflict
 from pipeline.graph.model import Edge, Graph, Node
 from pipeline.records.kinds import DocumentKept
 from pipeline.records.run import RunState
+from pipeline.records.values import encode_value
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load
 from pipeline.testing import FakeClock
@@ -101,7 +102,7 @@ def test_a_boundary_is_told_once_it_is_recorded_and_may_record_more(shape: Shape
         def ended(self, path: str) -> None:
             with self.recorder.reading() as state:
                 status = state.steps[path].status
-            self.recorder.append(DocumentKept({path: status}, "test"))
+            self.recorder.append(DocumentKept(encode_value({path: status}), "test"))
 
     shape.bad = {"b"}
     shape.go("a>b", boundary=Notes())
