@@ -122,6 +122,8 @@ def test_rule_finds_its_fault(rule: str, severity: str, place: str, text: str) -
         ("outcome_word", BASE + 'a -> b [condition="outcome=skip"]; b -> done; '
          'a -> done [condition="outcome=port || outcome=yes"]'),
         ("gate_outcome", BASE + 'b [goal_gate=true]; a -> b; b -> done [condition="outcome=succeeded"]; b -> a'),
+        ("gate_outcome", BASE + 'b [goal_gate=true]; a -> b; b -> done [condition="outcome=success"]; '
+         'b -> a [condition="outcome=revise"]'),
         ("conditional_default", BASE + 'a -> b [condition="outcome=success"]; b -> done'),
         ("conditional_default", BASE + 'a -> b [condition="outcome=x"]; a -> done [condition="outcome!=x"]; b -> done'),
         ("conditional_default", BASE + 'a -> b [condition="!ok"]; a -> done [condition="ok"]; b -> done'),
