@@ -26,6 +26,7 @@ _PUBLIC = {
     "ScriptedModel": "pipeline.llm.scripted",
     "PriceBook": "pipeline.cost.prices",
     "open_store": "pipeline.store.url",
+    "open_account": "pipeline.store.url",
     "CheckpointManager": "pipeline.store.manager",
     "fork_run": "pipeline.travel.fork",
     "ControlledExecutor": "pipeline.formats.casys.executor",

@@ -49,6 +49,8 @@ class LessonsOptions:
     out: Path | None = None
     #: Ceiling of the run's spend, all resumes included; None: none.
     max_cost_usd: Decimal | None = DEFAULT_CEILING_USD
+    #: Limit of a UTC day over all runs of the store; None: none.
+    daily_budget_usd: Decimal | None = None
     #: Paid calls in flight; 1: everything inline.
     concurrency: int = 4
     #: Stop after this step.
@@ -70,6 +72,8 @@ class LessonsOptions:
     json: bool = False
     #: Run id, unique prefix or "latest".
     resume: str | None = None
+    #: With resume: the step to begin from again.
+    from_step: str | None = None
     force: bool = False
     yes: bool = False
     accept_changes: bool = False
@@ -90,8 +94,12 @@ class LessonsOptions:
         _one_of("until", self.until, UNTIL)
         if self.max_cost_usd is not None and not _is_amount(self.max_cost_usd):
             raise ConfigError(f"--max-cost-usd is {self.max_cost_usd}; it is an amount of dollars, or none.")
+        if self.daily_budget_usd is not None and not _is_amount(self.daily_budget_usd):
+            raise ConfigError(f"--daily-budget-usd is {self.daily_budget_usd}; it is an amount of dollars, or none.")
         if self.force and self.resume:
             raise ConfigError("--force starts a new run and --resume continues one; give one of them.")
+        if self.from_step and not self.resume:
+            raise ConfigError("--from makes a step of a run again: name the run with --resume RUN.")
 
     @property
     def store_url(self) -> str:
@@ -106,7 +114,7 @@ class LessonsOptions:
 
 def option_name(field: str) -> str:
     """How a field is written on the command line."""
-    return "--" + field.replace("_", "-")
+    return "--from" if field == "from_step" else "--" + field.replace("_", "-")
 
 
 def option_fields() -> tuple[str, ...]:

@@ -157,6 +157,7 @@ def execution(options: LessonsOptions, recorded: Mapping[str, Any]) -> dict[str,
         "out": str(options.out_folder),
         "prices": None if options.prices is None else os.path.abspath(os.path.expanduser(options.prices)),
     }
+    values["daily_budget_usd"] = None if options.daily_budget_usd is None else str(options.daily_budget_usd)
     values |= {"batch": options.batch, "batch_min": options.batch_min, "batch_poll_seconds": options.batch_poll}
     for name in _KEPT:
         if name in recorded and name not in options.given:
@@ -185,9 +186,11 @@ def set_up(start: Start, model_name: str, recorded: Mapping[str, Any], verb: str
     prices = PriceBook(Path(how["prices"]) if how["prices"] else None)
     preflight.check_batches(model, how)
     if info is not None:
-        preflight.check_priced(info, prices, start.clock, preflight.limit(how))
+        preflight.check_priced(info, prices, start.clock, how)
     setup = unmodelled(start, recorded, verb)
     setup.model, setup.info, setup.prices = model, info, prices
+    if how["daily_budget_usd"] is not None:
+        setup.account = open_account(options.store_url)
     setup.services = {"publisher": FolderPublisher(Path(how["out"]))}
     return setup
 

@@ -48,8 +48,9 @@ def options_of(ctx: click.Context) -> LessonsOptions:
     """
     given = {name for name in option_fields() if ctx.get_parameter_source(name) in _GIVEN}
     values = {name: ctx.params[name] for name in given}
-    if values.get("max_cost_usd") == "none":
-        values["max_cost_usd"] = None
+    for name in ("max_cost_usd", "daily_budget_usd"):
+        if values.get(name) == "none":
+            values[name] = None
     return LessonsOptions(**values, given=frozenset(given))
 
 
@@ -58,6 +59,8 @@ def execution_options(command: F) -> F:
     decorators = [
         setting("store", metavar="files:DIR", help="Where runs are kept.  [default: devops/checkpoints]"),
         setting("max_cost_usd", type=Usd(), metavar="USD|none", help="Ceiling of the run's spend.  [default: 50]"),
+        setting("daily_budget_usd", type=Usd(), metavar="USD|none",
+                help="Limit of a UTC day over all runs of the store.  [default: none]"),
         setting("concurrency", type=int, metavar="N", help="Paid calls in flight; 1: never two.  [default: 4]"),
         setting("batch", off="--no-batch", is_flag=True, default=False,
                 help="Ask through Message Batches: half the price, within a day."),
@@ -69,6 +72,7 @@ def execution_options(command: F) -> F:
         setting("model", metavar="ID",
                 help="A Claude model, or offline.  [default: claude-sonnet-5-5 with a credential, else offline]"),
         setting("resume", type=RunName(), metavar="RUN", help="Go on with a run: its id, a unique prefix, or latest."),
+        setting("from_step", metavar="STEP", help="With --resume: make this step and what follows it again."),
         setting("yes", is_flag=True, help="Go on without asking."),
         setting("quiet", is_flag=True, help="Final lines only."),
         setting("json", is_flag=True, help="One JSON object a line on stdout."),

@@ -15,6 +15,7 @@ from typing import NoReturn, TypeVar
 
 from pipeline.clock import iso, parse_iso
 from pipeline.engine.entries import BATCH, Ask, Entries, Entry
+from pipeline.engine.limits import Room
 from pipeline.errors import (
     ModelError,
     ModelRejected,
@@ -85,6 +86,8 @@ class Post:
         #: Kinds of request the provider has looked at.
         self._seen: set[tuple[str, str, str]] = set()
         self._begun = False
+        #: Room that requests which are out were admitted to, by call.
+        self._rooms: dict[int, Room] = {}
 
     def say(self, text: str) -> None:
         """Tell the person something."""
@@ -123,8 +126,14 @@ class Post:
         with self._entries.recorder.reading() as state:
             unsent = [c for c in state.open_calls.values() if c.batch and c.batch not in state.batches]
         for call in unsent:
-            self._entries.failed(_entry(call), ModelUnavailable("It never left.", billed="no"), sync=False)
+            self._entries.failed(self._entry(call), ModelUnavailable("It never left.", billed="no"), sync=False)
         self._entries.recorder.sync()
+
+    def _entry(self, call: CallRun) -> Entry:
+        room = self._rooms.pop(call.seq, None)
+        return Entry(
+            call.seq, call.path, call.task, call.label, call.model, call.worst, parse_iso(call.at), BATCH, room
+        )
 
     # Handing in
 
@@ -189,6 +198,7 @@ class Post:
         except ModelError as error:
             self._not_handed_in(error, [entry for _, entry in begun])
             return
+        self._rooms.update((entry.call, entry.room) for _, entry in begun if entry.room is not None)
         self._submitted(nonce, batch)
 
     def _submitted(self, nonce: str, batch: Batch) -> None:
@@ -203,6 +213,7 @@ class Post:
             error.billed != "no" or (isinstance(status, int) and status >= 500 and status != 529)
         )
         if unknown:
+            self._rooms.update((entry.call, entry.room) for entry in entries if entry.room is not None)
             return
         for entry in entries:
             self._entries.failed(entry, error, sync=False)
@@ -240,14 +251,14 @@ class Post:
                 return
         for call in self._calls(run).values():
             self._entries.failed(
-                _entry(call), ModelUnavailable("Its batch was never created.", billed="no"), sync=False
+                self._entry(call), ModelUnavailable("Its batch was never created.", billed="no"), sync=False
             )
         self._entries.recorder.sync()
 
     def _abandon(self, run: BatchRun, why: str) -> None:
         """Give a batch up: what it may have cost stays in the ledger as possibly spent."""
         for call in self._calls(run).values():
-            self._entries.failed(_entry(call), ModelUnavailable(why, billed="unknown"), sync=False)
+            self._entries.failed(self._entry(call), ModelUnavailable(why, billed="unknown"), sync=False)
         self._entries.recorder.sync()
 
     # Waiting for results
@@ -314,7 +325,7 @@ class Post:
         self._asked(lambda: self._take(run))
         for call in self._calls(run).values():
             lost = ModelUnavailable("The batch ended without a word on this request.", billed="unknown")
-            self._entries.failed(_entry(call), lost, sync=False)
+            self._entries.failed(self._entry(call), lost, sync=False)
         self._entries.recorder.sync()
         self._entries.emit("batch_ended", batch=run.batch, requests=run.size)
 
@@ -326,10 +337,10 @@ class Post:
             if call is None:
                 continue
             if result.reply is not None:
-                self._entries.replied(_entry(call), result.reply, sync=False)
+                self._entries.replied(self._entry(call), result.reply, sync=False)
             else:
                 error = result.error or ModelUnavailable("The batch holds no answer to it.", billed="no")
-                self._entries.failed(_entry(call), error, sync=False)
+                self._entries.failed(self._entry(call), error, sync=False)
 
     def _explain_gone(self, error: ModelRejected, run: BatchRun) -> None:
         """The account does not have the batch, or its results are no longer kept.
@@ -363,7 +374,3 @@ def _custom_id(nonce: str, ask: Ask) -> str:
     """The nonce and a hash of the call's key, within the provider's limit."""
     parts = [*map(str, slot(ask)), str(ask.k)]
     return f"{nonce}-{digest(chr(0).join(parts).encode('utf-8', 'surrogatepass'))}"[:_ID_CHARS]
-
-
-def _entry(call: CallRun) -> Entry:
-    return Entry(call.seq, call.path, call.task, call.label, call.model, call.worst, parse_iso(call.at), BATCH)

@@ -189,7 +189,11 @@ class Engine:
             loop = Loop(running, what.graph, what.steps, what.reducers, what.router)
             if setup.boundary is not None:
                 setup.boundary.begun(recorder)
-            loop.run()
+            try:
+                loop.run()
+            finally:
+                if running.caller is not None and running.caller.entries.ceiling.daily is not None:
+                    running.caller.entries.ceiling.daily.leave()
 
         try:
             run_with_signals(

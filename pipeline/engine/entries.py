@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Protocol
 
 from pipeline.clock import Clock
 from pipeline.engine.events import Emitter
-from pipeline.engine.limits import Ceiling
+from pipeline.engine.limits import Ceiling, Room
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.stop import Stop
 from pipeline.errors import BudgetExceeded, ModelError, Pause
@@ -95,6 +95,8 @@ class Entry:
     at: datetime
     #: "batch" where it went out in one.
     tier: str | None = None
+    #: What it was admitted to; None: another owner admitted it.
+    room: Room | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +118,8 @@ class Entries:
             Pause: It would pass the ceiling, or the run is stopping.
         """
         worst, started = self._start(ask, "")
-        call = self.ceiling.enter(worst, lambda: self.recorder.append(started))
-        return self._begun(ask, call, worst, None)
+        call, room = self.ceiling.enter(worst, lambda: self.recorder.append(started))
+        return self._begun(ask, call, room, None)
 
     def begin_in_batch(self, ask: Ask, nonce: str) -> Entry | None:
         """As `begin`, for a request of the batch `nonce`: None where the ceiling has no room for it now.
@@ -125,8 +127,8 @@ class Entries:
         Its start is durable with the next synced record.
         """
         worst, started = self._start(ask, nonce)
-        call = self.ceiling.enter_if_room(worst, lambda: self.recorder.append(started, sync=False))
-        return None if call is None else self._begun(ask, call, worst, BATCH)
+        found = self.ceiling.enter_if_room(worst, lambda: self.recorder.append(started, sync=False))
+        return None if found is None else self._begun(ask, *found, BATCH)
 
     def refuse(self, ask: Ask) -> NoReturn:
         """Stop the run: there is no room for this try, and nothing is out that could leave some.
@@ -152,10 +154,12 @@ class Entries:
             label=request.label, worst=None if worst is None else str(worst), batch=nonce,
         )  # fmt: skip
 
-    def _begun(self, ask: Ask, call: int, worst: Decimal | None, tier: str | None) -> Entry:
+    def _begun(self, ask: Ask, call: int, room: Room, tier: str | None) -> Entry:
         scope, request = ask.scope, ask.request
         self.emit("call_started", path=scope.path, task=scope.task, label=request.label, call=call)
-        return Entry(call, scope.path, scope.task, request.label, request.model, worst, self.clock.now(), tier)
+        return Entry(
+            call, scope.path, scope.task, request.label, request.model, room.worst, self.clock.now(), tier, room
+        )
 
     def replied(self, entry: Entry, reply: Reply, *, sync: bool = True) -> None:
         """Record a reply with its charge."""
@@ -187,6 +191,8 @@ class Entries:
             request_id=_text(received.request_id if received else (error or {}).get("request_id")),
         )  # fmt: skip
         self.recorder.append(ended, sync=sync)
+        if entry.room is not None:
+            self.ceiling.leave(entry.room, charge.high)
         self.emit(
             "call_ended", path=entry.path, task=entry.task, label=entry.label, call=entry.call,
             usd=str(charge.low), usd_high=None if charge.high is None else str(charge.high), state=charge.state,

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from typing import NoReturn
 
 from pipeline.clock import Clock, iso
-from pipeline.cost.budget import admit
+from pipeline.cost.budget import Verdict, admit
+from pipeline.engine.daily import Daily, Ticket
 from pipeline.engine.events import Emitter
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.stop import Stop
 from pipeline.errors import BudgetExceeded, Pause
-from pipeline.records.fold import spent
 
 _TICK_SECONDS = 0.25
+#: The part of a limit at which it is near.
+_NEAR = Decimal("0.8")
 
 
 class CoolDown:
@@ -53,55 +56,67 @@ class CoolDown:
             self._stop.rest(left)
 
 
-class Ceiling:
-    """The run's spending ceiling: exact spend, open intervals at their worst, and what is about to leave."""
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Room that a call was admitted to; given back once its end is recorded."""
 
-    def __init__(self, limit: Decimal | None, recorder: Recorder, stop: Stop, clock: Clock) -> None:
+    worst: Decimal | None
+    #: Its part of the day's limit, where there is one.
+    ticket: Ticket | None = None
+
+
+class Ceiling:
+    """The run's spending ceiling and the day's: exact spend, open intervals at their worst, and what is out.
+
+    A call is out from its admission until after its end is recorded, so what is settled (by the fold) and what is out
+    (by this count) together are never too little.
+    """
+
+    def __init__(
+        self, limit: Decimal | None, recorder: Recorder, stop: Stop, clock: Clock, emit: Emitter,
+        daily: Daily | None = None,
+    ) -> None:  # fmt: skip
         self.limit = limit
+        self.daily = daily
         self._recorder = recorder
         self._stop = stop
         self._clock = clock
+        self._emit = emit
         self._lock = threading.Lock()
-        #: Admitted, and not yet among the recorded calls.
-        self._leaving = Decimal(0)
+        #: Worst cases of the calls that are out.
+        self._out = Decimal(0)
+        self._warned: set[str] = set()
 
-    def enter(self, worst: Decimal | None, record: Callable[[], int]) -> int:
-        """Admit a call and record its start; the seq of that record.
+    def enter(self, worst: Decimal | None, record: Callable[[], int]) -> tuple[int, Room]:
+        """Admit a call and record its start; the seq of that record, and the room it takes.
 
         Waits where only calls in flight block it. `worst` None: it has no price.
 
         Raises:
-            Pause: The worst case would pass the ceiling, or the run is stopping.
+            Pause: The worst case would pass a limit, or the run is stopping.
         """
         while True:
             self._stop.check()
-            with self._lock:
-                settled, flying = self._spent()
-                decision = admit(self.limit, settled, flying + self._leaving, worst)
-                if decision == "go":
-                    self._leaving += worst or Decimal(0)
-                    break
-            if decision == "stop":
+            verdict, room = self._admit(worst)
+            if room is not None:
+                return self._record(room, record), room
+            if verdict == "stop":
                 self.refuse(worst)
             self._stop.rest(_TICK_SECONDS)
-        try:
-            return record()
-        finally:
-            with self._lock:
-                self._leaving -= worst or Decimal(0)
 
-    def enter_if_room(self, worst: Decimal | None, record: Callable[[], int]) -> int | None:
+    def enter_if_room(self, worst: Decimal | None, record: Callable[[], int]) -> tuple[int, Room] | None:
         """As `enter`, without waiting or stopping: None where there is no room for the call now.
 
         Raises:
             Pause: The run is stopping.
         """
         self._stop.check()
-        with self._lock:
-            settled, flying = self._spent()
-            if admit(self.limit, settled, flying + self._leaving, worst) != "go":
-                return None
-            return record()
+        _, room = self._admit(worst)
+        return None if room is None else (self._record(room, record), room)
+
+    def leave(self, room: Room, cost: Decimal | None) -> None:
+        """The end of a call is recorded; it cost at most so much (None: nobody knows: its worst case)."""
+        self._give_back(room, room.worst if cost is None else cost)
 
     def refuse(self, worst: Decimal | None) -> NoReturn:
         """Stop the run because not even this call fits.
@@ -109,22 +124,73 @@ class Ceiling:
         Raises:
             Pause: Always.
         """
-        settled, _ = self._spent()
-        error = self._refusal(settled, worst)
+        with self._lock:
+            settled = self._settled()
+            fits = admit(self.limit, settled, self._out, worst) == "go"
+        error = self._day_is_over(worst) if fits and self.daily else self._refusal(settled, worst)
         self._stop.request("paused_budget", error)
         raise Pause("paused_budget", error)
 
-    def _spent(self) -> tuple[Decimal | None, Decimal]:
-        """Spent at worst without this owner's calls in flight (None: nobody knows), and their worst cases."""
+    def _admit(self, worst: Decimal | None) -> tuple[Verdict, Room | None]:
+        amount = worst or Decimal(0)
+        with self._lock:
+            settled = self._settled()
+            verdict = admit(self.limit, settled, self._out, worst)
+            if verdict != "go":
+                return verdict, None
+            ticket = None
+            if self.daily is not None:
+                ticket = None if worst is None else self.daily.take(worst)
+                if ticket is None:
+                    return ("wait" if self.daily.out and worst is not None else "stop"), None
+            self._out += amount
+        self._warn(settled)
+        return "go", Room(worst, ticket)
+
+    def _record(self, room: Room, record: Callable[[], int]) -> int:
+        try:
+            return record()
+        except BaseException:
+            self._give_back(room, Decimal(0))
+            raise
+
+    def _give_back(self, room: Room, cost: Decimal | None) -> None:
+        with self._lock:
+            self._out -= room.worst or Decimal(0)
+        if room.ticket is not None and self.daily is not None:
+            self.daily.give_back(room.ticket, room.ticket.worst if cost is None else cost)
+
+    def _settled(self) -> Decimal | None:
+        """Spent at worst without this owner's calls in flight; None: nobody knows."""
         with self._recorder.reading() as state:
-            total = spent(state)
-            owner = state.owner
-            flying = [call.worst for call in state.open_calls.values() if call.seq > owner]
+            total = state.total
             reported = Decimal(str(state.reported.get("cost_usd") or 0))
-        worst = sum((amount for amount in flying if amount is not None), Decimal(0))
-        if total.unpriced or total.unbounded > flying.count(None):
-            return None, worst
-        return total.usd + total.high + reported - worst, worst
+            if total.unpriced or total.unbounded > state.flying_unbounded:
+                return None
+            return total.usd + total.high + reported - state.flying
+
+    def _warn(self, settled: Decimal | None) -> None:
+        """Say once that a limit is near."""
+        if self.limit and settled is not None and settled + self._out >= _NEAR * self.limit:
+            self._say("run", f"80 % of the ceiling of ${self.limit:.2f} is spent or out.")
+        if self.daily is not None and "day" not in self._warned and self.daily.spent() >= _NEAR * self.daily.limit:
+            self._say("day", f"80 % of the day's limit of ${self.daily.limit:.2f} is spent or reserved.")
+
+    def _say(self, which: str, text: str) -> None:
+        if which not in self._warned:
+            self._warned.add(which)
+            self._emit("note", text=text)
+
+    def _day_is_over(self, worst: Decimal | None) -> BudgetExceeded:
+        assert self.daily is not None
+        spent = self.daily.spent()
+        next_call = "has no known price" if worst is None else f"may cost up to ${worst:.4f}"
+        return BudgetExceeded(
+            f"The next call {next_call}; with ${spent:.4f} spent or reserved today by all runs of this store that "
+            f"could pass the day's limit of ${self.daily.limit:.2f}.",
+            hint="Resume after midnight UTC, or with a higher --daily-budget-usd.",
+            daily=str(self.daily.limit),
+        )
 
     def _refusal(self, settled: Decimal | None, worst: Decimal | None) -> BudgetExceeded:
         known = "an unknown amount" if settled is None else f"${settled:.4f} (at most)"

@@ -17,7 +17,7 @@ from pipeline.engine.step import StepFunction, StepSpec, step
 from pipeline.graph.model import Edge, Graph, Node, chain
 from pipeline.graph.validate import validate
 from pipeline.llm.base import Model
-from pipeline.store.base import Store
+from pipeline.store.base import Account, Store
 
 
 class Pipeline:
@@ -64,17 +64,20 @@ class Pipeline:
         services: Mapping[str, Any] | None = None,
         prices: PriceBook | None = None,
         clock: Clock | None = None,
+        account: Account | None = None,
     ) -> RunResult:
         """A new run, from its start to wherever it comes; problems of the run are in the result.
 
         Args:
             params: JSON values the steps read as ctx.params; never secrets.
-            options: max_cost_usd, concurrency (default 4), until, and whatever steps read as ctx.options.
+            options: max_cost_usd, daily_budget_usd, concurrency (default 4), batch, until, and whatever steps read as
+                ctx.options.
+            account: Of the same store (open_account); needed for a day's limit.
 
         Raises:
             ConfigError, StoreError, ModelError: Before anything was recorded.
         """
-        setup = self._setup(store, model, options, listener, services, prices, clock)
+        setup = self._setup(store, model, options, listener, services, prices, clock, account)
         preflight.check_params(params or {})
         identity = {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
         return Engine(self.definition, setup).start(params or {}, identity=identity, pins=pins or {})
@@ -90,6 +93,7 @@ class Pipeline:
         services: Mapping[str, Any] | None = None,
         prices: PriceBook | None = None,
         clock: Clock | None = None,
+        account: Account | None = None,
         yes: bool = False,
     ) -> RunResult:
         """Go on with a run: only what is not finished is made; recorded replies are free.
@@ -97,7 +101,7 @@ class Pipeline:
         Raises:
             RunNotFound, RunLocked, CheckpointCorrupt, SettingsConflict, NeedsConfirmation: See Engine.resume.
         """
-        setup = self._setup(store, model, options, listener, services, prices, clock)
+        setup = self._setup(store, model, options, listener, services, prices, clock, account)
         setup.yes = yes
         return Engine(self.definition, setup).resume(run_id)
 
@@ -110,16 +114,18 @@ class Pipeline:
         services: Mapping[str, Any] | None,
         prices: PriceBook | None,
         clock: Clock | None,
+        account: Account | None,
     ) -> Setup:
         clock = clock or SystemClock()
         setup = Setup(store, clock, Emitter(clock, [listener] if listener else []), options or {}, model)
-        setup.services = services or {}
+        setup.services, setup.account = services or {}, account
         setup.command = _command
         preflight.check_batches(model, setup.options)
+        preflight.check_account(account, setup.options)
         if model is not None:
             setup.info = model.check()
             setup.prices = prices or PriceBook()
-            preflight.check_priced(setup.info, setup.prices, clock, preflight.limit(setup.options))
+            preflight.check_priced(setup.info, setup.prices, clock, setup.options)
         return setup
 
 

@@ -11,6 +11,7 @@ from pipeline.engine.entries import Prices
 from pipeline.errors import BudgetExceeded, ConfigError, SecretRefused
 from pipeline.llm.base import ModelInfo
 from pipeline.records.redaction import holds_key
+from pipeline.store.base import Account
 
 
 def limit(options: Mapping[str, Any]) -> Decimal | None:
@@ -19,15 +20,22 @@ def limit(options: Mapping[str, Any]) -> Decimal | None:
     return None if value is None else Decimal(str(value))
 
 
-def check_priced(info: ModelInfo, prices: Prices, clock: Clock, ceiling: Decimal | None) -> None:
-    """Refuse a run with a ceiling on a model whose price is unknown.
+def daily(options: Mapping[str, Any]) -> Decimal | None:
+    """The limit of a day over all runs of the store in USD; None: none."""
+    value = options.get("daily_budget_usd")
+    return None if value is None else Decimal(str(value))
+
+
+def check_priced(info: ModelInfo, prices: Prices, clock: Clock, options: Mapping[str, Any]) -> None:
+    """Refuse a run with a ceiling or a day's limit on a model whose price is unknown.
 
     Raises:
         BudgetExceeded: Names the model and the ways out.
     """
-    if info.paid and ceiling is not None and prices.worst(1, 1, model=info.id, at=clock.now()) is None:
+    limits = [amount for amount in (limit(options), daily(options)) if amount is not None]
+    if info.paid and limits and prices.worst(1, 1, model=info.id, at=clock.now()) is None:
         raise BudgetExceeded(
-            f"No price is known for {info.id}, so a ceiling of ${ceiling} cannot be kept.",
+            f"No price is known for {info.id}, so a ceiling of ${min(limits)} cannot be kept.",
             hint="Give its prices with --prices FILE, or lift the ceiling with --max-cost-usd none.",
         )
 
@@ -40,6 +48,16 @@ def check_batches(model: Any, options: Mapping[str, Any]) -> None:
     """
     if options.get("batch") and getattr(model, "batches", None) is None:
         raise ConfigError("This model takes no batches.", hint="Leave --batch out, or choose a Claude model.")
+
+
+def check_account(account: Account | None, options: Mapping[str, Any]) -> None:
+    """Refuse a day's limit where there is no account that all processes share.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    if daily(options) is not None and account is None:
+        raise ConfigError("A day's limit needs the account of the store.", hint="Pass account=open_account(URL).")
 
 
 def check_params(params: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ from pipeline.engine.routing import Router
 from pipeline.engine.step import StepSpec
 from pipeline.graph.model import Graph
 from pipeline.llm.base import Model, ModelInfo
-from pipeline.store.base import Store
+from pipeline.store.base import Account, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ class Setup:
     model: Model | None = None
     info: ModelInfo | None = None
     prices: Prices | None = None
+    #: Spend over all runs of the store; needed where the day has a limit.
+    account: Account | None = None
     services: Mapping[str, Any] = field(default_factory=dict)
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     product: str = ""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
+from pipeline.clock import iso
+from pipeline.engine import preflight
 from pipeline.engine.batches import POLL_SECONDS, BatchPolicy, Post
 from pipeline.engine.calls import Caller
+from pipeline.engine.daily import Daily
 from pipeline.engine.desk import Desk
 from pipeline.engine.entries import Entries
 from pipeline.engine.limits import Ceiling, CoolDown
 from pipeline.engine.recorder import Recorder
-from pipeline.engine.setup import Setup
+from pipeline.engine.setup import Setup, host
 from pipeline.engine.sources import Values
 from pipeline.engine.stop import Stop
 from pipeline.errors import CheckpointCorrupt, ConfigError, SchemaTooNew
@@ -33,12 +35,21 @@ def caller(setup: Setup, recorder: Recorder, values: Values, stop: Stop, at_once
     model, info, prices = setup.model, setup.info, setup.prices
     if model is None or info is None or prices is None:
         return None
-    limit = setup.options.get("max_cost_usd")
-    ceiling = Ceiling(Decimal(str(limit)) if limit is not None else None, recorder, stop, setup.clock)
+    limit = preflight.limit(setup.options)
+    ceiling = Ceiling(limit, recorder, stop, setup.clock, setup.emit, _daily(setup))
     entries = Entries(info, prices, recorder, setup.clock, setup.emit, stop, ceiling)
     cool_down = CoolDown(setup.clock, stop, setup.emit)
     slots = threading.BoundedSemaphore(at_once)
     return Caller(model, entries, values, cool_down, slots, setup.policy, _desk(setup, entries))
+
+
+def _daily(setup: Setup) -> Daily | None:
+    """The day's limit over all processes of the store, if one is set."""
+    limit = preflight.daily(setup.options)
+    if limit is None or setup.account is None:
+        return None
+    owner = host()
+    return Daily(setup.account, limit, setup.clock, f"{owner['host']}:{owner['pid']}:{iso(setup.clock.now())}")
 
 
 def _desk(setup: Setup, entries: Entries) -> Desk | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from typing import Any
 
 from pipeline.records import positions, snapshots
@@ -118,6 +119,7 @@ class Builder:
         state = self.state
         positions.count_deaths(state, died=state.detail == "running")
         state.owner = record.seq
+        state.flying, state.flying_unbounded = Decimal(0), 0
         state.execution = {**state.execution, **fact.execution}
         state.identity = {**state.identity, **(fact.identity or {})}
         state.pins = {**state.pins, **(fact.pins or {})}

@@ -274,6 +274,9 @@ class RunState:
     unknown_tasks: set[tuple[str, str]] = field(default_factory=set)
     #: Tries without a recorded end, by seq of call_started.
     open_calls: dict[int, CallRun] = field(default_factory=dict)
+    #: Worst cases of the open tries of the present owner, and how many of them have no upper bound.
+    flying: Decimal = _ZERO
+    flying_unbounded: int = 0
     spend: dict[SpendKey, Spend] = field(default_factory=dict)
     checkpoints: list[CheckpointMark] = field(default_factory=list)
     #: Imported totals, not itemised: {"cost_usd", "total_tokens"}.

@@ -38,6 +38,7 @@ class Spending:
             batch=fact.batch,
         )  # fmt: skip
         self._state.open_calls[seq] = call
+        self._fly(call, 1)
         self._put(self._key(call, OPEN), _open(call))
         return call
 
@@ -54,6 +55,7 @@ class Spending:
         if call is None:
             self._put(SpendKey("", "", "", at[:10], WASTED), charge)
             return None
+        self._fly(call, -1)
         self._take(self._key(call, OPEN), _open(call))
         slot = (call.path, call.task, call.attempt)
         good = self._good(call, fact)
@@ -80,6 +82,7 @@ class Spending:
         call = self._state.open_calls.pop(fact.call, None)
         usd = amount(fact.usd)
         if call is not None:
+            self._fly(call, -1)
             self._take(self._key(call, OPEN), _open(call))
             self._put(self._key(call, WASTED), Spend(calls=1, usd=usd))
             self._settled.add(fact.call)
@@ -107,6 +110,16 @@ class Spending:
         """Earlier attempts of the same work were for nothing too."""
         for other in [other for other in self._paid if other[:2] == slot[:2] and other[2] < slot[2]]:
             self.waste(other)
+
+    def _fly(self, call: CallRun, sign: int) -> None:
+        """Count a try of the present owner as begun (1) or ended (-1)."""
+        state = self._state
+        if call.seq <= state.owner:
+            return
+        if call.worst is None:
+            state.flying_unbounded += sign
+        else:
+            state.flying += sign * call.worst
 
     def _put(self, key: SpendKey, amount: Spend) -> None:
         spend = self._state.spend

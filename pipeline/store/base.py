@@ -155,7 +155,7 @@ class Account(Protocol):
         """
 
     def settle(self, slice_id: str, usd: Decimal) -> None:
-        """Close a slice with what it cost (at most what was reserved, or the truth if more)."""
+        """Set a slice to what it cost (at most what was reserved, or the truth if more); again where more is known."""
 
     def total(self, day: date) -> Decimal:
         """Settled spend plus open slices of that UTC day."""

@@ -1,0 +1,140 @@
+"""The day's limit over all processes of a store: worst cases come out of slices reserved on its account.
+
+A slice is larger than one call, so that not every call locks the account. What a slice did not use is given back
+when it is closed; a process that dies leaves its slices open, and they count in full until the day is over.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from pipeline.clock import Clock
+from pipeline.errors import Pause, WriteFailed
+from pipeline.store.base import Account
+
+#: A slice is so much of the day's limit, but no more than this many dollars, unless one call needs more.
+_PART = Decimal("0.05")
+_MOST_USD = Decimal(1)
+
+
+@dataclass(slots=True)
+class _Slice:
+    """A reservation and what it is used for."""
+
+    id: str
+    day: str
+    size: Decimal
+    #: Worst cases of calls that are out, and what ended calls cost.
+    used: Decimal = Decimal(0)
+    out: int = 0
+    current: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """Room for one call."""
+
+    slice: _Slice
+    worst: Decimal
+
+
+class Daily:
+    """The part of a day's limit that one run uses."""
+
+    def __init__(self, account: Account, limit: Decimal, clock: Clock, owner: str) -> None:
+        """Reserve nothing yet.
+
+        Args:
+            owner: "host:pid:start" of this process.
+        """
+        self.limit = limit
+        self._account = account
+        self._clock = clock
+        self._owner = owner
+        self._lock = threading.Lock()
+        self._slices: list[_Slice] = []
+
+    def take(self, worst: Decimal) -> Ticket | None:
+        """Room for a call of today; None: the day's limit leaves none.
+
+        Raises:
+            Pause: The account cannot be written.
+        """
+        with self._lock:
+            now = self._clock.now()
+            place = self._current(now, worst) or self._reserve(now, worst)
+            if place is None:
+                return None
+            place.used += worst
+            place.out += 1
+            return Ticket(place, worst)
+
+    def give_back(self, ticket: Ticket, cost: Decimal) -> None:
+        """The call has ended and cost at most so much."""
+        with self._lock:
+            ticket.slice.used += cost - ticket.worst
+            ticket.slice.out -= 1
+            self._close_idle()
+
+    def leave(self) -> None:
+        """Close all slices with what they were used for; calls still out count at their worst."""
+        with self._lock:
+            for each in self._slices:
+                self._settle(each)
+            self._slices.clear()
+
+    def spent(self) -> Decimal:
+        """Settled and reserved today, over all processes."""
+        return self._account.total(self._clock.now().astimezone(UTC).date())
+
+    @property
+    def out(self) -> int:
+        """Calls of this run that are out."""
+        with self._lock:
+            return sum(each.out for each in self._slices)
+
+    def _current(self, now: datetime, worst: Decimal) -> _Slice | None:
+        day = _day(now)
+        for each in self._slices:
+            if each.current and each.day == day and each.size - each.used >= worst:
+                return each
+        return None
+
+    def _reserve(self, now: datetime, worst: Decimal) -> _Slice | None:
+        for each in self._slices:
+            if each.current:
+                # What is left of it is too little for this call: others may have it.
+                each.current = False
+                self._settle(each)
+        self._close_idle()
+        for size in (max(worst, min(self.limit * _PART, _MOST_USD)), worst):
+            try:
+                name = self._account.reserve(self._owner, size, now, self.limit)
+            except WriteFailed as error:
+                raise Pause("interrupted", error) from None
+            if name is not None:
+                place = _Slice(name, _day(now), size)
+                self._slices.append(place)
+                return place
+        return None
+
+    def _close_idle(self) -> None:
+        """What a slice that is full and has no call out did not use goes back."""
+        for each in [each for each in self._slices if not each.current and not each.out]:
+            if self._settle(each):
+                self._slices.remove(each)
+
+    def _settle(self, each: _Slice) -> bool:
+        """Whether a slice could be closed; one that cannot counts in full, which errs on the safe side."""
+        try:
+            self._account.settle(each.id, each.used)
+        except WriteFailed:
+            return False
+        return True
+
+
+def _day(moment: datetime) -> str:
+    return moment.astimezone(UTC).date().isoformat()
