@@ -94,7 +94,8 @@ def _resume(start: Start, run: str, done: str = "nothing is left to do") -> RunR
         )
     identity, pins = _changes(options, state) if state.pins else _adopt(options, state)
     void = _unpublished(start, state)
-    if state.status == COMPLETED and not identity and not void:
+    again = (options.from_step or "").removesuffix("#1")
+    if state.status == COMPLETED and not (identity or void or again):
         start.emit("run_already_completed", run=run, reason=done)
         setup = unmodelled(start, state.execution)
         return finish(start, setup, _engine(setup).resume(run))
@@ -102,10 +103,14 @@ def _resume(start: Start, run: str, done: str = "nothing is left to do") -> RunR
         start.emit("run_continuing", run=run, reason="; ".join(void.values()))
     now = {**state.identity, **identity}
     setup = set_up(start, str(now["model"]), state.execution)
-    if state.status != COMPLETED or identity:
+    if f"{again}#1" in state.steps:
+        start.emit("note", text=f"{again} is made again, as asked, and after it whatever read what it made.")
+    if state.status != COMPLETED or identity or again:
         # A changed setting may void anything: then the whole course is what it may cost.
-        _announce(start, setup, now, *_pinned(start.store, state, pins), None if identity else state)
-    result = _engine(setup).resume(run, identity=identity, pins=pins, accept=_accepting(start), missing=void)
+        _announce(start, setup, now, *_pinned(start.store, state, pins), None if identity else state, again)
+    result = _engine(setup).resume(
+        run, identity=identity, pins=pins, accept=_accepting(start), missing=void, from_step=again
+    )
     return finish(start, setup, result)
 
 
@@ -225,6 +230,7 @@ def _announce(
     course: Course,
     prompts: Mapping[str, str],
     state: RunState | None = None,
+    again: str = "",
 ) -> None:
     """Say what is left will cost, before the first paid call; ask where that is much.
 
@@ -236,9 +242,7 @@ def _announce(
     info, prices = setup.info, setup.prices
     if info is None or prices is None or not info.paid:
         return
-    tasks = state.tasks.get("lessons#1", {}) if state else {}
-    done = sum(1 for task in tasks.values() if task.status == COMPLETED)
-    sow_done = bool(state and (run := state.steps.get("sow#1")) and run.artifacts)
+    sow_done, done = _finished(state, again)
     expected, worst = remaining(course, prompts, identity, prices, sow_done=sow_done, lessons_done=done)
     ceiling = setup.options["max_cost_usd"]
     start.emit("plan", model=info.id, expected_usd=_text(expected), worst_usd=_text(worst), ceiling_usd=ceiling)
@@ -246,6 +250,16 @@ def _announce(
         return
     if not start.confirm(f"This will cost about ${expected:.2f}. Go on?"):
         raise PipelineError("Not started.", hint="--yes goes on without asking; --dry-run shows the plan.")
+
+
+def _finished(state: RunState | None, again: str) -> tuple[bool, int]:
+    """Whether there is a scheme, and how many lessons there are, not counting a step that is made again and after."""
+    if state is None or again in ("seed", "sow"):
+        return False, 0
+    tasks = state.tasks.get("lessons#1", {})
+    done = sum(task.status == COMPLETED for task in tasks.values())
+    scheme = state.steps.get("sow#1")
+    return bool(scheme and scheme.artifacts), 0 if again == "lessons" else done
 
 
 def _text(amount: Decimal | None) -> str | None:

@@ -46,6 +46,6 @@ def run_file(
                    state.execution if state else {}, verb)  # fmt: skip
     engine = Engine(pipeline.definition, setup)
     if run:
-        return finish(start, setup, engine.resume(run), verb)
+        return finish(start, setup, engine.resume(run, from_step=options.from_step or ""), verb)
     identity = {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
     return finish(start, setup, engine.start(params, identity=identity, pins={}), verb)

@@ -12,7 +12,7 @@ from pipeline.cli.main import COMMANDS, root
 from pipeline.settings import option_fields
 
 #: Options that permit one act, in any command.
-ONE_ACT = {"--resume", "--force", "--yes", "--accept-changes", "--skip-failed", "--overwrite"}
+ONE_ACT = {"--resume", "--from", "--force", "--yes", "--accept-changes", "--skip-failed", "--overwrite"}
 #: One store, one form of output: the same variable everywhere.
 SHARED = {"--store": "PIPELINE_STORE", "--json": "PIPELINE_JSON", "--catalogue": "PIPELINE_CATALOGUE"}
 
