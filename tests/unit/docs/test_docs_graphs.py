@@ -1,0 +1,50 @@
+"""The guide to DOT graphs says what the code does: rules, kinds, attributes, and an example that can be run."""
+
+from __future__ import annotations
+
+import re
+
+from pipeline.dot.attributes import COUNTS, FLAGS, NUMBERS, TIMES, WORDS
+from pipeline.dot.conditions import compile_condition
+from pipeline.dot.diagnostics import INFO
+from pipeline.dot.files import read_graph
+from pipeline.dot.kinds import KINDS
+from pipeline.dot.rules import check
+from pipeline.dot.stylesheet import PROPERTIES
+from tests.documents import DOCS, ROOT, codes, fenced, table, text_of
+
+
+def test_docs_graphs_lists_every_rule() -> None:
+    said = {codes(row[0])[0] for row in table("graphs.md", "Rule", "Severity")}
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "pipeline" / "dot").glob("rules*.py"))
+    made = set(re.findall(r'(?:Diagnostic|at_node|at_edge)\(\s*"(\w+)"', sources))
+    assert said == made | {"attribute_value", "fidelity_valid"}
+
+
+def test_docs_graphs_lists_every_kind() -> None:
+    rows = {codes(row[0])[0]: codes(row[1])[0] for row in table("graphs.md", "Type", "Shape")}
+    assert rows == {kind.type: kind.shape for kind in KINDS}
+
+
+def test_docs_graphs_lists_every_attribute_that_is_read() -> None:
+    rows = table("graphs.md", "Attribute", "Of")
+    said = {name for row in rows for name in codes(row[0])}
+    other = {"default_max_retry"}  # An alias; it stands in the table of dialects.
+    assert {*COUNTS, *FLAGS, *NUMBERS, *TIMES, *WORDS} - other <= said
+    for name, words in WORDS.items():
+        row = next(row for row in rows if name in codes(row[0]))
+        if name not in ("reasoning_effort", "retry_backoff"):
+            assert all(word in row[3] for word in words), name
+    assert all(f"`{name}`" in text_of("graphs.md") for name in PROPERTIES)
+
+
+def test_docs_graphs_conditions_can_be_read() -> None:
+    lines = fenced("graphs.md", "text")[0].splitlines()
+    assert len(lines) == 4
+    assert all(compile_condition(line).part for line in lines)
+
+
+def test_docs_example_course_is_without_fault() -> None:
+    graph = read_graph(DOCS / "examples" / "course.dot")
+    assert [finding for finding in check(graph) if finding.severity != INFO] == []
+    assert [name for name, node in graph.nodes.items() if node.flag("goal_gate")] == ["critic"]
