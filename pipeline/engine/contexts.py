@@ -97,6 +97,20 @@ class Contexts:
             todo.extend((source, False) for _, source in reversed(self._onward(run.consumed)))
         return list(found.values())
 
+    def nearest(self, consumed: Sequence[Sequence[str]], most: int) -> list[StepRun]:
+        """The visits that led here, nearest first, at most so many; costs no more where there are thousands."""
+        found: dict[str, StepRun] = {}
+        todo = [source for _, source in self._onward(consumed)]
+        for path in todo:
+            run = self._state.steps.get(path)
+            if run is None or path in found:
+                continue
+            if len(found) == most:
+                break
+            found[path] = run
+            todo.extend(source for _, source in self._onward(run.consumed))
+        return list(found.values())
+
     def _onward(self, consumed: Sequence[Sequence[str]]) -> list[Sequence[str]]:
         return [token for token in self.ordered(consumed) if token[1] and token[0] not in self._restarts]
 

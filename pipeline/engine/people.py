@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from pipeline.clock import parse_iso
 from pipeline.engine.entries import Scope
 from pipeline.engine.running import Running
 from pipeline.errors import Pause, WaitingForHuman
@@ -26,6 +27,8 @@ class Question:
     choices: Sequence[str]
     #: What else is shown beside the question; JSON.
     shown: Mapping[str, Any] = field(default_factory=dict)
+    #: How long an answer is waited for; None: as long as it takes.
+    seconds: float | None = None
 
     @property
     def hash(self) -> str:
@@ -50,24 +53,44 @@ class Interviewer(Protocol):
         """The answer; None: nobody can be asked here, the run waits."""
 
 
-def ask(running: Running, scope: Scope, text: str, choices: Sequence[str], shown: Mapping[str, Any]) -> Answer:
+#: Who answers where nobody did in time.
+TIMEOUT = "timeout"
+
+
+def ask(
+    running: Running,
+    scope: Scope,
+    text: str,
+    choices: Sequence[str],
+    shown: Mapping[str, Any],
+    seconds: float | None = None,
+    otherwise: str = "",
+) -> Answer:
     """The answer to a question; a recorded one is used, and only for the same question.
+
+    Args:
+        seconds: So long after it was first put, it is answered by `otherwise`.
 
     Raises:
         Pause: waiting_for_human; the question is recorded and can be answered from outside.
     """
-    question = Question(running.recorder.state.run_id, scope.path, text, list(choices), dict(shown))
+    question = Question(running.recorder.state.run_id, scope.path, text, list(choices), dict(shown), seconds)
     with running.recorder.reading() as state:
         known = state.decisions.get((scope.path, question.hash))
         asked = state.questions.get(scope.path)
     if known is not None:
         return Answer(known.choice, known.note, known.by)
-    if asked is None or asked.question != question.hash:
+    begun = running.clock.now()
+    if asked is not None and asked.question == question.hash:
+        begun = min(begun, parse_iso(asked.at))
+    else:
         told = {**question.shown, "text": text}
         running.recorder.append(DecisionAsked(scope.path, question.hash, question.choices, told))
         running.emit("decision_asked", path=scope.path, text=text, choices=question.choices)
     interviewer: Interviewer | None = running.services.get("interviewer")
     answer = interviewer.ask(question) if interviewer is not None else None
+    if answer is None and seconds is not None and (running.clock.now() - begun).total_seconds() >= seconds:
+        answer = Answer(otherwise, f"Nobody answered within {seconds:g} s.", TIMEOUT)
     if answer is None:
         name = bare(scope.path)
         raise Pause("waiting_for_human", WaitingForHuman(

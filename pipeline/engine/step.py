@@ -173,6 +173,26 @@ class StepContext:
         with self._running.recorder.reading():
             return self._lineage.contexts.ancestors(self._lineage.consumed)
 
+    def nearest(self, most: int) -> list[StepRun]:
+        """The visits this one descends from, nearest first, at most so many."""
+        self._note_read("ancestors")
+        with self._running.recorder.reading():
+            return self._lineage.contexts.nearest(self._lineage.consumed, most)
+
+    @property
+    def consumed(self) -> list[Sequence[str]]:
+        """(edge id, path of the visit that chose it) of each token consumed, in order of the edges' declaration."""
+        return self._lineage.contexts.ordered(self._lineage.consumed)
+
+    @property
+    def resumed_at(self) -> int:
+        """What ended at or before this seq was done before the run was last taken up again; 0: it never was."""
+        state = self._running.sources.state
+        if state.resumes:
+            return state.owner
+        # A document of another system is the record after the first.
+        return state.owner + 1 if state.imported else 0
+
     def recorded(self, value: Any) -> Any:
         """A value of an ancestor, read back where it stands in a blob."""
         return self._running.sources.values.get(value)
@@ -241,18 +261,35 @@ class StepContext:
         with self._leaving():
             return self._running.caller.ask(self._scope, request)
 
-    def ask_person(self, text: str, choices: Sequence[str] = (), shown: Mapping[str, Any] | None = None) -> Answer:
+    def answered(self, request: Request) -> bool:
+        """Whether this attempt has a recorded reply to a request, or waits for one from a batch: asking is free."""
+        key = request.hash()
+        ask = (key, self._scope.counts.get(key, 0) + 1)
+        with self._running.recorder.reading() as state:
+            tries = state.memo.get((self._scope.path, self._scope.task, self._scope.attempt), {}).get(ask, ())
+            return any(call.usable or (call.batch and not call.ended) for call in tries)
+
+    def ask_person(
+        self,
+        text: str,
+        choices: Sequence[str] = (),
+        shown: Mapping[str, Any] | None = None,
+        *,
+        seconds: float | None = None,
+        otherwise: str = "",
+    ) -> Answer:
         """Ask a person or agent; a recorded answer to exactly this question is used.
 
         Args:
             choices: What may be answered; none: any text.
             shown: What is shown beside the question; JSON.
+            seconds: So long after it was first put, the answer is `otherwise`, by "timeout"; None: never.
 
         Raises:
             Pause: Nobody can be asked here: the run waits (waiting_for_human) until it is answered.
         """
         with self._leaving():
-            return people.ask(self._running, self._scope, text, choices, shown or {})
+            return people.ask(self._running, self._scope, text, choices, shown or {}, seconds, otherwise)
 
     def task(
         self,
