@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-#: "[K] text", "K) text", "K - text".
+#: "[K] text", "K) text", "K - text"; "[K]eep" is a word whose first letter is the key.
 _KEYED = re.compile(r"\s*(?:\[([^\]\s]{1,8})\]\s*|([^\W_]{1,3})\)\s*|([^\W_]{1,3})\s+-\s+)(?=\S|$)")
 
 
@@ -16,9 +16,14 @@ def accelerator(label: str) -> str:
 
 
 def without_key(label: str) -> str:
-    """The label without the key before it: "[Y] Yes, go on" → "Yes, go on"."""
+    """The label without the key before it: "[Y] Yes, go on" → "Yes, go on"; "[R]etry" → "Retry"."""
     found = _KEYED.match(label)
-    return (label[found.end() :].strip() or label.strip()) if found else label.strip()
+    if found is None:
+        return label.strip()
+    rest = label[found.end() :]
+    if found[1] and found[0].endswith("]") and rest[:1].isalpha():
+        return (found[1] + rest).strip()
+    return rest.strip() or label.strip()
 
 
 def normal_label(label: str) -> str:

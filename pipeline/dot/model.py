@@ -141,7 +141,7 @@ class DotGraph(Attributed):
         return tuple(name for name, kind in self._kinds.items() if kind == kinds.EXIT)
 
     def kind(self, node: DotNode | str) -> str:
-        """The type of a node: what it says itself, else what its shape means, else codergen."""
+        """The type of a node: what it says itself, else what its shape (or a command) means, else codergen."""
         name = node if isinstance(node, str) else node.id
         return self._kinds.get(name, kinds.CODERGEN)
 
@@ -157,6 +157,8 @@ class DotGraph(Attributed):
     def _own_kind(self, node: DotNode) -> str:
         if said := node.text("type").strip():
             return kinds.TYPE_ALIASES.get(said, said)
+        if not node.text("shape") and node.command and not node.first(*kinds.PROMPTS):
+            return kinds.TOOL
         if self.text("dialect") != "split":
             return kinds.SHAPES.get(node.shape, kinds.CODERGEN)
         if node.shape == "ellipse":

@@ -12,6 +12,8 @@ from pipeline.dot.labels import accelerator, normal_label, without_key
     [
         ("[Y] Yes, go on", "Y", "Yes, go on", "yes, go on"),
         ("[ok]  Fine", "OK", "Fine", "fine"),
+        ("[R]etry", "R", "Retry", "retry"),
+        ("[A]pprove all", "A", "Approve all", "approve all"),
         ("y) Yes", "Y", "Yes", "yes"),
         ("N - No", "N", "No", "no"),
         ("Approve", "A", "Approve", "approve"),

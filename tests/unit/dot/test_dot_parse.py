@@ -197,6 +197,17 @@ def test_graph_finds_start_exits_and_kinds() -> None:
     }  # fmt: skip
 
 
+def test_graph_takes_a_command_without_a_shape_for_a_tool() -> None:
+    graph = body('a [script="make"] b [script="make", prompt=x] c [script="make", shape=box] d [script=" "]')
+    assert [graph.kind(name) for name in "abcd"] == ["tool", "codergen", "codergen", "codergen"]
+
+
+def test_parse_takes_dotted_and_hyphenated_keys_everywhere() -> None:
+    graph = body('stack.child_dotfile="child.dot"\n a [prompt-ref="#one", context.gate_topic="x"]')
+    assert graph.attributes == {"stack.child_dotfile": "child.dot"}
+    assert graph.nodes["a"].attributes == {"prompt-ref": "#one", "context.gate_topic": "x"}
+
+
 def test_graph_takes_start_and_exit_by_their_ids_where_no_shape_says_them() -> None:
     graph = body("Start [shape=circle] Exit [shape=doublecircle] a; Start -> a -> Exit")
     assert (graph.start, graph.exits) == ("Start", ("Exit",))
