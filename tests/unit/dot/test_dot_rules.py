@@ -191,7 +191,8 @@ def test_diagnostic_json_has_the_specifications_names() -> None:
 
 def test_tool_commands_lists_every_command() -> None:
     graph = body(
-        'a [type=exec, command="one"] b [shape=parallelogram, script="two\\nlines"] c [shape=box, tool_command=no] d [type=tool]'
+        'a [type=exec, command="one"] b [shape=parallelogram, script="two\\nlines"]'
+        "c [shape=box, tool_command=no] d [type=tool]"
     )
     assert tool_commands(graph) == [("a", "one"), ("b", "two\nlines")]
 
