@@ -211,9 +211,7 @@ def drawn_graph(store: Store, state: RunState) -> DotGraph:
 
 
 def _plain_graph(name: str, pinned: Mapping[str, Any]) -> DotGraph:
-    start = pinned.get("start")
-    nodes = {row["id"]: DotNode(row["id"], {"type": "start" if row["id"] == start else "step"})
-             for row in pinned["nodes"]}  # fmt: skip
+    nodes = {row["id"]: DotNode(row["id"], {"type": "step"}) for row in pinned["nodes"]}
     edges = [DotEdge(row["source"], row["target"], {"label": row["when"]} if row.get("when") else {}, row["id"])
              for row in pinned["edges"]]  # fmt: skip
     return DotGraph(name, {}, nodes, tuple(edges))

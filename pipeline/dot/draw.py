@@ -145,7 +145,7 @@ def graphviz_source(graph: DotGraph, marks: Marks | None = None) -> str:
 def _source(graph: DotGraph, marks: Marks) -> Iterator[str]:
     number = {name: f"n{place}" for place, name in enumerate(graph.nodes)}
     across = "LR" if graph.text("rankdir") == "LR" else "TB"
-    yield "digraph {"
+    yield f"digraph {quoted(graph.name or 'graph')} {{"
     yield f"  graph [rankdir={across}, fontname=Helvetica, label={quoted(graph.text('label') or graph.name)}]"
     yield "  node [fontname=Helvetica, fontsize=11, style=filled]"
     yield '  edge [fontname=Helvetica, fontsize=9, color="#455a64"]'
