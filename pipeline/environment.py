@@ -35,6 +35,7 @@ VARIABLES: Mapping[str, str | None] = {
     "yes": None,
     "accept_changes": None,
     "skip_failed": None,
+    "retry_failed": None,
     "overwrite": None,
 }
 

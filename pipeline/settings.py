@@ -78,6 +78,8 @@ class LessonsOptions:
     yes: bool = False
     accept_changes: bool = False
     skip_failed: bool = False
+    #: Try again lessons that failed, also of a run that was completed without them.
+    retry_failed: bool = False
     overwrite: bool = False
     #: Fields the user gave (option, environment or .env); the others are defaults.
     given: frozenset[str] = frozenset()
@@ -96,6 +98,8 @@ class LessonsOptions:
             raise ConfigError(f"--max-cost-usd is {self.max_cost_usd}; it is an amount of dollars, or none.")
         if self.daily_budget_usd is not None and not _is_amount(self.daily_budget_usd):
             raise ConfigError(f"--daily-budget-usd is {self.daily_budget_usd}; it is an amount of dollars, or none.")
+        if self.retry_failed and self.skip_failed:
+            raise ConfigError("--retry-failed makes failed lessons again and --skip-failed does without; give one.")
         if self.force and self.resume:
             raise ConfigError("--force starts a new run and --resume continues one; give one of them.")
         if self.from_step and not self.resume:

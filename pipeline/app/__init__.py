@@ -3,6 +3,7 @@
 from pipeline.app.batches import batches as batches
 from pipeline.app.batches import cancel as cancel
 from pipeline.app.course import lessons as lessons
+from pipeline.app.course import redo as redo
 from pipeline.app.course import resume as resume
 from pipeline.app.gates import answer as answer
 from pipeline.app.gates import gates as gates

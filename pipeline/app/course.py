@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from pipeline.app.start import (
 )
 from pipeline.errors import ConfigError, PipelineError, RunExists, SettingsConflict
 from pipeline.lessons.again import conflicts
-from pipeline.records.statuses import COMPLETED
+from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.settings import ASK_ABOVE_USD, OFFLINE, LessonsOptions, option_name
 from pipeline.store.base import Claim, Store
 
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from pipeline.engine.setup import Setup
     from pipeline.lessons.course import Course
     from pipeline.records.run import RunState
+
+
+#: The one visit of the step that writes lessons.
+_LESSONS = "lessons#1"
 
 
 def lessons(options: LessonsOptions, *, listener: Listener, confirm: Confirm | None = None) -> RunResult:
@@ -81,8 +85,44 @@ def resume(text: str, options: LessonsOptions, *, listener: Listener, confirm: C
     return _resume(start, resolve(start.store, text))
 
 
-def _resume(start: Start, run: str, done: str = "nothing is left to do") -> RunResult:
-    """Go on with a run whose id is known; `done` says why a completed one is left as it is."""
+def redo(
+    text: str, place: str, note: str, options: LessonsOptions, *, listener: Listener, confirm: Confirm | None = None
+) -> RunResult:
+    """Make one lesson of a run again, with a teacher's note, and publish anew.
+
+    Args:
+        place: lessons/7, or 7.
+        note: What is to be different; it goes into the prompt.
+
+    Raises:
+        ConfigError: The run has no such lesson; or as `resume`.
+    """
+    from pipeline.store.reading import load, resolve
+
+    start = Start.of(options, listener, confirm)
+    run = resolve(start.store, text)
+    tasks = load(start.store, run).tasks.get(_LESSONS, {})
+    task = f"lessons/{place.rpartition('/')[2]}"
+    if place.rpartition("/")[0] not in ("", "lessons", "lessons#1") or task not in tasks:
+        known = ", ".join(tasks) or "none yet"
+        raise ConfigError(f"Run {run} has no {place!r} to make again.", hint=f"Lessons that have ended: {known}.")
+    return _resume(start, run, redo=[(_LESSONS, task)], note=note)
+
+
+def _resume(
+    start: Start,
+    run: str,
+    done: str = "nothing is left to do",
+    *,
+    redo: Sequence[tuple[str, str]] = (),
+    note: str = "",
+) -> RunResult:
+    """Go on with a run whose id is known.
+
+    Args:
+        done: Why a completed one is left as it is.
+        redo, note: Lessons to make again, and what is to be different.
+    """
     from pipeline.store.reading import load
 
     options = start.options
@@ -95,7 +135,10 @@ def _resume(start: Start, run: str, done: str = "nothing is left to do") -> RunR
     identity, pins = _changes(options, state) if state.pins else _adopt(options, state)
     void = _unpublished(start, state)
     again = (options.from_step or "").removesuffix("#1")
-    if state.status == COMPLETED and not (identity or void or again):
+    if options.retry_failed:
+        redo = [(_LESSONS, task) for task, end in state.tasks.get(_LESSONS, {}).items() if end.status == FAILED]
+        done = "no lesson has failed"
+    if state.status == COMPLETED and not (identity or void or again or redo):
         start.emit("run_already_completed", run=run, reason=done)
         setup = unmodelled(start, state.execution)
         return finish(start, setup, _engine(setup).resume(run))
@@ -105,11 +148,13 @@ def _resume(start: Start, run: str, done: str = "nothing is left to do") -> RunR
     setup = set_up(start, str(now["model"]), state.execution)
     if f"{again}#1" in state.steps:
         start.emit("note", text=f"{again} is made again, as asked, and after it whatever read what it made.")
-    if state.status != COMPLETED or identity or again:
+    if redo:
+        start.emit("note", text=f"Made again, as asked: {', '.join(task for _, task in redo)}.")
+    if state.status != COMPLETED or identity or again or redo:
         # A changed setting may void anything: then the whole course is what it may cost.
-        _announce(start, setup, now, *_pinned(start.store, state, pins), None if identity else state, again)
+        _announce(start, setup, now, *_pinned(start.store, state, pins), None if identity else state, again, redo)
     result = _engine(setup).resume(
-        run, identity=identity, pins=pins, accept=_accepting(start), missing=void, from_step=again
+        run, identity=identity, pins=pins, accept=_accepting(start), missing=void, from_step=again, redo=redo, note=note
     )
     return finish(start, setup, result)
 
@@ -231,6 +276,7 @@ def _announce(
     prompts: Mapping[str, str],
     state: RunState | None = None,
     again: str = "",
+    redo: Sequence[tuple[str, str]] = (),
 ) -> None:
     """Say what is left will cost, before the first paid call; ask where that is much.
 
@@ -242,7 +288,7 @@ def _announce(
     info, prices = setup.info, setup.prices
     if info is None or prices is None or not info.paid:
         return
-    sow_done, done = _finished(state, again)
+    sow_done, done = _finished(state, again, redo)
     expected, worst = remaining(course, prompts, identity, prices, sow_done=sow_done, lessons_done=done)
     ceiling = setup.options["max_cost_usd"]
     start.emit("plan", model=info.id, expected_usd=_text(expected), worst_usd=_text(worst), ceiling_usd=ceiling)
@@ -252,12 +298,13 @@ def _announce(
         raise PipelineError("Not started.", hint="--yes goes on without asking; --dry-run shows the plan.")
 
 
-def _finished(state: RunState | None, again: str) -> tuple[bool, int]:
+def _finished(state: RunState | None, again: str, redo: Sequence[tuple[str, str]]) -> tuple[bool, int]:
     """Whether there is a scheme, and how many lessons there are, not counting a step that is made again and after."""
     if state is None or again in ("seed", "sow"):
         return False, 0
-    tasks = state.tasks.get("lessons#1", {})
-    done = sum(task.status == COMPLETED for task in tasks.values())
+    anew = {task for _, task in redo}
+    tasks = state.tasks.get(_LESSONS, {})
+    done = sum(task.status == COMPLETED and name not in anew for name, task in tasks.items())
     scheme = state.steps.get("sow#1")
     return bool(scheme and scheme.artifacts), 0 if again == "lessons" else done
 

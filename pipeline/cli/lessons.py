@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from pipeline import environment, settings
 from pipeline.cli.ending import show_plan, watched
-from pipeline.cli.options import F, OneOf, RunName
+from pipeline.cli.options import F, OneOf, RunName, own, run_argument
 from pipeline.errors import ConfigError
 from pipeline.lessons.names import LEVELS, SUBJECTS
 from pipeline.settings import LessonsOptions, option_fields, option_name, parse_usd
@@ -97,6 +97,7 @@ def execution_options(command: F) -> F:
 @setting("force", is_flag=True, help="Start a new run even where an unfinished one exists.")
 @setting("accept_changes", is_flag=True, help="Go on with changed settings; what they touch is made again.")
 @setting("skip_failed", is_flag=True, help="Publish without lessons that failed.")
+@setting("retry_failed", is_flag=True, help="With --resume: try failed lessons again, also of a completed run.")
 @setting("overwrite", is_flag=True, help="Publish over files that were edited by hand.")
 @execution_options
 @click.pass_context
@@ -120,3 +121,25 @@ def lessons(ctx: click.Context, /, **_: Any) -> int:
         text = options.resume
         return watched(options, lambda listener, ask: app.resume(text, options, listener=listener, confirm=ask))
     return watched(options, lambda listener, ask: app.lessons(options, listener=listener, confirm=ask))
+
+
+@click.command("redo")
+@run_argument
+@click.argument("item", metavar="STEP/ITEM")
+@click.option("--note", default="", envvar=own("redo", "note"), show_envvar=True, metavar="TEXT",
+              help="What is to be different; it goes into the prompt.")  # fmt: skip
+@setting("out", type=click.Path(path_type=Path), metavar="DIR", help="Where courses are published.")
+@setting("overwrite", is_flag=True, help="Publish over files that were edited by hand.")
+@execution_options
+@click.pass_context
+def redo(ctx: click.Context, /, run: str, item: str, note: str, **_: Any) -> int:
+    """Make one lesson of a course again (lessons/7) and publish anew; the others are kept.
+
+    The version it replaces stays in the run's history, and what it cost in the account.
+    """
+    options = options_of(ctx)
+    if options.resume:
+        raise click.UsageError("redo names its run: give RUN, not --resume.")
+    from pipeline import app
+
+    return watched(options, lambda listener, ask: app.redo(run, item, note, options, listener=listener, confirm=ask))

@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "handlers": ("pipeline.cli.dot", "handlers", "List the kinds of nodes a DOT pipeline may have."),
     "draw": ("pipeline.cli.dot", "draw", "Draw a DOT pipeline, or a run with statuses and costs."),
     "subjects": ("pipeline.cli.subjects", "subjects", "List the courses of the catalogue; check or start a new one."),
+    "redo": ("pipeline.cli.lessons", "redo", "Make one lesson again, with a note, and publish anew."),
     "batches": ("pipeline.cli.batches", "batches", "List the batches that runs have handed in."),
     "cancel": ("pipeline.cli.batches", "cancel", "Call a run's batches back from the provider."),
     "settle": ("pipeline.cli.settle", "settle", "Close an open charge with what was billed."),

@@ -172,3 +172,9 @@ def stale(state: RunState, sources: Sources, steps: Mapping[str, StepSpec], chan
                 found[run.path] = name
                 break
     return Stale(found, () if change is None or change.grown else change.said)
+
+
+def redone(tasks: Collection[tuple[str, str]], note: str) -> Invalidated:
+    """The record that voids single tasks, and the visits they belong to."""
+    paths = list(dict.fromkeys(path for path, _ in tasks))
+    return Invalidated("redo", paths=paths, tasks=[[path, task] for path, task in tasks], note=note)

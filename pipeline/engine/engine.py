@@ -111,6 +111,8 @@ class Engine:
         from_step: str = "",
         again: Collection[str] = (),
         retry_unknown: bool = False,
+        redo: Collection[tuple[str, str]] = (),
+        note: str = "",
     ) -> RunResult:
         """Go on with a run; only what is not finished is made.
 
@@ -119,7 +121,7 @@ class Engine:
                 an imported run lacks.
             accept: Decides whether finished work that these changes void is made again; None: no.
             missing: Completed visits whose result is gone (path → why): they are made again.
-            refresh, from_step, again, retry_unknown: See Wish.
+            refresh, from_step, again, retry_unknown, redo, note: See Wish.
 
         Raises:
             RunNotFound, RunLocked, CheckpointCorrupt, SchemaTooNew: As Store.open.
@@ -127,7 +129,9 @@ class Engine:
             NeedsConfirmation: It died three times in one step, or an outside effect is unknown.
         """
         setup = self._setup
-        wish = Wish(identity or {}, pins or {}, accept, missing or {}, refresh, from_step, again, retry_unknown)
+        wish = Wish(
+            identity or {}, pins or {}, accept, missing or {}, refresh, from_step, again, retry_unknown, redo, note
+        )
         journal = setup.store.open(run_id)
         try:
             builder = Builder(run_id)

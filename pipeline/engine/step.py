@@ -18,7 +18,7 @@ from pipeline.graph.model import Graph, Node
 from pipeline.llm.base import Reply, Request
 from pipeline.records.run import StepRun
 from pipeline.records.statuses import FAILED
-from pipeline.records.values import canonical
+from pipeline.records.values import canonical, decode_value
 
 StepFunction = Callable[["StepContext"], Any]
 
@@ -192,6 +192,19 @@ class StepContext:
             return state.owner
         # A document of another system is the record after the first.
         return state.owner + 1 if state.imported else 0
+
+    @property
+    def remark(self) -> tuple[str, Any] | None:
+        """What a person said when this task was to be made again, and its former value; None: nobody has."""
+        if self._scope.task is None:
+            return None
+        with self._running.recorder.reading() as state:
+            found = state.remarks.get((self._scope.path, self._scope.task))
+        if found is None:
+            return None
+        values = self._running.sources.values
+        former = values.at(found.seq) if found.value is None and found.seq else None
+        return found.note, former if found.value is None else values.get(decode_value(found.value))
 
     def recorded(self, value: Any) -> Any:
         """A value of an ancestor, read back where it stands in a blob."""

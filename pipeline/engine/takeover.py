@@ -44,9 +44,13 @@ class Wish:
     again: Collection[str] = ()
     #: Work that may have acted outside before it was cut off is repeated.
     retry_unknown: bool = False
+    #: Ended tasks (step path, task) to make again, each with what its body reads as ctx.remark.
+    redo: Collection[tuple[str, str]] = ()
+    note: str = ""
 
     def __bool__(self) -> bool:
-        return bool(self.identity or self.pins or self.missing or self.refresh or self.from_step or self.again)
+        wants = (self.identity, self.pins, self.missing, self.refresh, self.from_step, self.again, self.redo)
+        return any(map(bool, wants))
 
 
 class TakeOver:
@@ -123,6 +127,8 @@ class TakeOver:
             recorder.append(void, sync=False)
         for void in changes.missing(recorder.state, steps).facts():
             recorder.append(void, sync=False)
+        if wish.redo:
+            recorder.append(changes.redone(wish.redo, wish.note), sync=False)
         if wish.missing:
             gone = Invalidated("missing", paths=list(wish.missing), note="; ".join(wish.missing.values()))
             recorder.append(gone, sync=False)

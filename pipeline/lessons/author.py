@@ -79,7 +79,7 @@ def write_lesson(ctx: StepContext, order: int) -> dict[str, Any]:
     scheme = Scheme.model_validate(ctx.load("scheme"))
     entry, asks, course = scheme.entries[order - 1], asks_of(ctx), ctx.pin("catalogue")
     what = f"lesson {order}"
-    draft: Draft | None = None
+    draft = _asked_again(ctx)
     # The offline author would only say the same again.
     for _ in range(1 if offline(ctx) else 1 + MAX_REVISIONS):
         text = _text(ctx, asks.lesson(scheme.entries, order, draft), what)
@@ -94,6 +94,16 @@ def write_lesson(ctx: StepContext, order: int) -> dict[str, Any]:
             return _written(order, answer, release.record(critique, verdict))
         draft = Draft(answer.raw, (*verdict.reasons, *verdict.fixes))
     raise _rejected(what, draft.faults if draft else ())
+
+
+def _asked_again(ctx: StepContext) -> Draft | None:
+    """The lesson as it was, and what a person wants changed in it."""
+    if ctx.remark is None:
+        return None
+    note, former = ctx.remark
+    lesson = former.get("lesson") if isinstance(former, Mapping) else None
+    wish = note.strip() or "A teacher was not content with it: write it anew."
+    return Draft(lesson, (f"A teacher asks: {wish}",))
 
 
 def _judge(ctx: StepContext, asks: Asks, entry: Entry, answer: Examined[Any]) -> tuple[Critique, Verdict]:

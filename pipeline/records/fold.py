@@ -34,13 +34,15 @@ from pipeline.records.kinds import (
     TaskStarted,
     UnknownFact,
 )
-from pipeline.records.run import WHOLE, Answered, BatchRun, OpenQuestion, RunState, Spend, TaskRun, Token
+from pipeline.records.run import WHOLE, Answered, BatchRun, OpenQuestion, Remark, RunState, Spend, TaskRun, Token
 from pipeline.records.spending import Spending
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 
 #: A task value whose JSON text is at most this long (bytes) stays in memory; longer ones are read back.
 KEEP_BYTES = 1024
 
+#: Why a single task is void: a person wants it made again.
+REDO = "redo"
 _NOTHING: Mapping[str, str] = {}
 
 
@@ -180,6 +182,11 @@ class Builder:
             tasks += [(step.path, task) for task, run in known.items() if not WHOLE.isdisjoint(run.reads)]
         for path, task in tasks:
             run = state.tasks.get(path, {}).pop(task, None)
+            if fact.reason == REDO:
+                ended = run is not None and run.status == COMPLETED
+                state.remarks[path, task] = Remark(
+                    fact.note, run.value if run and ended else None, run.seq if run and ended else 0
+                )
             self._close_attempt(path, task, run.attempt if run else state.attempts.get((path, task), 1))
 
     def _decision_asked(self, record: Record, fact: DecisionAsked) -> None:
@@ -230,6 +237,8 @@ class Builder:
         state.active[path] = record.seq
         if state.unknown_tasks:
             state.unknown_tasks.discard((path, task))
+        if state.remarks:
+            state.remarks.pop((path, task), None)
         if state.memo:
             state.memo.pop((path, task, fact.attempt), None)
 
@@ -281,7 +290,7 @@ class Builder:
 _COPIED = (
     "identity", "execution", "pins", "waiting", "steps", "visits", "context", "attempts", "open_calls",
     "checkpoints", "gaps", "open_paths", "failed_paths", "returning", "active", "total",
-    "unknown_tasks", "questions", "decisions", "batches", "former",
+    "unknown_tasks", "questions", "decisions", "batches", "remarks", "former",
 )  # fmt: skip
 
 

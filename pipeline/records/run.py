@@ -201,6 +201,15 @@ class BatchRun(NamedTuple):
     expires_at: str = ""
 
 
+class Remark(NamedTuple):
+    """What a person said about a task that is to be made again."""
+
+    note: str
+    #: Where its former value is: inline JSON bytes, or None: read back at `seq`. seq 0: there was none.
+    value: bytes | None
+    seq: int
+
+
 class OpenQuestion(NamedTuple):
     """A question to a person that nobody has answered yet."""
 
@@ -298,6 +307,8 @@ class RunState:
     former: dict[str, StepRun] = field(default_factory=dict)
     #: seq of the snapshot with which a fork began: what ended by then was inherited. 0: no fork.
     inherited: int = 0
+    #: Remarks on tasks that are to be made again: (path, task).
+    remarks: dict[tuple[str, str], Remark] = field(default_factory=dict)
     #: Batches by nonce, oldest first.
     batches: dict[str, BatchRun] = field(default_factory=dict)
     #: Unanswered questions by path, and answers by (path, hash of the question).
