@@ -11,6 +11,7 @@ from typing import Any
 
 from pipeline.errors import GraphError
 from pipeline.graph.model import Graph
+from pipeline.graph.tracks import Tracks
 from pipeline.records.run import RunState, StepRun
 
 Reducer = Callable[[Any, Any], Any]
@@ -28,9 +29,7 @@ class Contexts:
         self._reducers = reducers
         self._order = {edge.id: index for index, edge in enumerate(graph.edges)}
         self._restarts = {edge.id for edge in graph.edges if edge.attributes.get("restart")}
-        self._scopes = {
-            name: str(node.attributes["scope"]) for name, node in graph.nodes.items() if node.attributes.get("scope")
-        }
+        self._tracks = Tracks(graph, state.steps)
         self._after: dict[str, tuple[str, _View]] = {}
 
     def seen(self, consumed: Sequence[Sequence[str]], node: str = "") -> dict[str, Any]:
@@ -58,15 +57,7 @@ class Contexts:
 
     def fan_of(self, node: str, consumed: Sequence[Sequence[str]]) -> str:
         """The visit whose branches a node gathers; "" where it gathers none."""
-        scope = self._scopes.get(node)
-        if scope is None:
-            return ""
-        found = (self.ancestor(source, scope) for _, source in consumed)
-        return next((step.path for step in found if step is not None), "")
-
-    def ancestor(self, path: str, node: str) -> StepRun | None:
-        """The nearest visit of `node` from which the visit `path` came, itself included."""
-        return next((step for step in self._backwards(path) if step.node == node), None)
+        return next((fan for _, source in consumed if (fan := self._tracks.group(node, source))), "")
 
     def branch_of(self, path: str, fan: str) -> str:
         """The node with which the branch began that led from the visit `fan` to the visit `path`."""
@@ -128,7 +119,7 @@ class Contexts:
                     todo.append(source)
 
     def _base(self, node: str, consumed: Sequence[Sequence[str]]) -> _View:
-        fan = self.fan_of(node, consumed) if self._scopes else ""
+        fan = self.fan_of(node, consumed) if node in self._tracks.gathers else ""
         return self._view(fan) if fan else self._merge(consumed)
 
     def _merge(self, consumed: Sequence[Sequence[str]]) -> _View:

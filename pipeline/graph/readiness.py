@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pipeline.graph.liveness import components, reachable
 from pipeline.graph.model import ALL, Edge, Graph, Node
+from pipeline.graph.tracks import Tracks
 from pipeline.records.run import RunState, StepRun, Token, next_attempt
 
 
@@ -41,6 +42,8 @@ class Frontier:
             if edge.target in graph.nodes
         }
         self._cyclic = {name for group in components(graph) for name in group}
+        self._order = {edge.id: number for number, edge in enumerate(graph.edges)}
+        self._tracks = Tracks(graph, state.steps)
         self._begin()
 
     def _begin(self) -> None:
@@ -54,6 +57,8 @@ class Frontier:
         self._visits: dict[str, int] = {}
         #: Tokens at joins that wait: node → edge id → tokens, oldest first.
         self._gathered: dict[str, dict[str, list[Token]]] = {}
+        #: Branches that have arrived where they are gathered: (node, visit of the fan-out) → tokens.
+        self._branches: dict[tuple[str, str], list[Token]] = {}
         #: seq up to which ends were looked at for edges left unchosen, and whether one was.
         self._marked = 0
         self._unchosen = False
@@ -75,6 +80,8 @@ class Frontier:
         for token in _newer(state, self._seen):
             self._arrive(token)
         self._seen = state.seq
+        if self._branches:
+            self._gather()
         if self._gathered and (idle or self._doubtful()):
             self._release(idle)
         return list(self._offered.values())
@@ -91,6 +98,13 @@ class Frontier:
             self._arrive_anyhow(token)
             return
         node, expected = goal
+        if node.join == ALL and node.id in self._tracks.gathers:
+            fan = self._tracks.group(node.id, token.source)
+            if fan:
+                self._branches.setdefault((node.id, fan), []).append(token)
+            else:
+                self._fire(node, [token])
+            return
         if node.join != ALL or expected == 1:
             self._fire(node, [token])
             return
@@ -134,6 +148,37 @@ class Frontier:
         consumed = tuple((edge, source) for edge, source in step.consumed)
         attempt = next_attempt(self._state, step.path)
         self._offered[step.path] = Activation(step.path, step.node, step.visit, consumed, attempt, again=True)
+
+    # Nodes that gather the branches of a fan-out
+
+    def _gather(self) -> None:
+        """Fire those whose fan-out has no branch left that is still on its way."""
+        for place in list(self._branches):
+            if self._on_its_way(place):
+                continue
+            node, _ = place
+            tokens = sorted(
+                self._branches.pop(place),
+                key=lambda token: (self._order[token.edge], int(token.source.rpartition("#")[2]), token.source),
+            )
+            self._fire(self.graph.nodes[node], tokens)
+
+    def _on_its_way(self, place: tuple[str, str]) -> bool:
+        """Whether anything but what has arrived there still belongs to the visit of the fan-out."""
+        tracks, (_, fan) = self._tracks, place
+        if any(fan in tracks.around(step.path) for step in unfinished(self._state)):
+            return True
+        if any(fan in tracks.of(begun.node, begun.consumed) for begun in self._offered.values()):
+            return True
+        return any(
+            tracks.lies_in(fan, other[0], token.source)
+            for other, tokens in self._branches.items() if other != place
+            for token in tokens
+        ) or any(
+            tracks.lies_in(fan, node, token.source)
+            for node, edges in self._gathered.items() for tokens in edges.values()
+            for token in tokens
+        )  # fmt: skip
 
     # Joins whose missing edges may be dead
 
@@ -180,7 +225,8 @@ class Frontier:
         """Nodes that may still end, and so choose an edge, before the `waiting` join fires."""
         running = {step.node for step in unfinished(self._state)}
         running.update(activation.node for activation in self._offered.values())
-        return _ahead(self.graph, running, self._gathered, waiting)
+        waits = {*self._gathered, *(node for node, _ in self._branches)}
+        return _ahead(self.graph, running, waits, waiting)
 
     def _break_tie(self) -> None:
         """Of joins that only wait for each other the one with the oldest token fires."""

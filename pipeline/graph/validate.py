@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pipeline.errors import GraphError
 from pipeline.graph.liveness import components, reachable
-from pipeline.graph.model import ALL, ANY, Graph
+from pipeline.graph.model import ALL, ANY, Graph, Node
 
 #: What paths and edge ids are made of.
 _MARKS = ("#", "/", "->")
@@ -38,9 +38,14 @@ def _faults(graph: Graph) -> Iterator[str]:
         if name not in alive:
             yield f"Node {name!r} cannot be reached from {graph.start!r}."
     for group in components(graph):
-        if all(graph.nodes[name].join == ALL for name in group):
+        if all(_waits(graph.nodes[name]) for name in group):
             names = ", ".join(repr(name) for name in sorted(group))
             yield f"The cycle of {names} has only joins that wait for all edges; one of its nodes must join any."
+
+
+def _waits(node: Node) -> bool:
+    """Whether it waits for all its edges; one that gathers a fan-out waits for its branches only."""
+    return node.join == ALL and not node.attributes.get("scope")
 
 
 def _node_faults(graph: Graph) -> Iterator[str]:
