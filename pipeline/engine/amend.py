@@ -11,7 +11,7 @@ from pipeline.engine.recorder import Recorder
 from pipeline.engine.takeover import record_repairs
 from pipeline.errors import Pause
 from pipeline.records.fold import Builder
-from pipeline.records.kinds import Fact
+from pipeline.records.kinds import Fact, RunResumed
 from pipeline.records.run import RunState
 from pipeline.store.base import Journal, Store
 from pipeline.store.reading import records
@@ -51,7 +51,10 @@ def amend(
         try:
             record_repairs(journal, recorder)
             for fact in facts:
-                recorder.append(fact)
+                seq = recorder.append(fact)
+                if isinstance(fact, RunResumed):
+                    # A new owner: what follows is its word.
+                    recorder.owner = seq
             recorder.leave()
         except Pause as pause:
             raise pause.cause from None

@@ -116,7 +116,7 @@ def _damage(store: Store, head: Head) -> str:
     known = head.document.get("seq")
     if isinstance(known, int) and known > last:
         return _lost(head.run_id, last + 1, known)
-    return head.corrupt
+    return head.corrupt or str(head.document.get("lost") or "").rstrip(".")
 
 
 def _lost(run_id: str, first: int, last: int) -> str:

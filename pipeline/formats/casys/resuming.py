@@ -101,9 +101,9 @@ def _from_state(store: Store, clock: Clock, mark: Mark, gates: Sequence[str]) ->
         if mark.seq < max((step.ended_seq for step in state.steps.values()), default=0):
             found.extend(_since(state, set(checkpoint.state.results()), known))
             return []
-        facts: list[Fact] = [Snapshot(given.position(checkpoint, graph, blob, clock), source="fork")]
         pins = {"graph": digest(canonical(graph.to_json(), "dag"))}
-        return facts if state.pins.get("graph") == pins["graph"] else [*facts, RunResumed({}, host=host(), pins=pins)]
+        position = given.position(checkpoint, graph, blob, clock)
+        return [RunResumed({}, host=host(), pins=pins), Snapshot(position, source="fork")]
 
     amend(store, mark.run_id, clock, decide)
     pinned, config = _pinned(store, mark.run_id)
@@ -140,8 +140,8 @@ def cost_of(state: RunState, tasks: Iterable[str]) -> Spend:
 def refuse_repeats(state: RunState, tasks: Sequence[str], why: str) -> SettingsConflict:
     """The error that says which finished tasks would be made again, and what they cost."""
     spend = cost_of(state, tasks)
-    cost = f"${spend.usd + spend.low:.2f}" if spend.high == spend.low else (
-        f"${spend.usd + spend.low:.2f} to ${spend.usd + spend.high:.2f}")  # fmt: skip
+    low, high = spend.usd + spend.low, spend.usd + spend.high
+    cost = _dollars(low) if low == high else f"{_dollars(low)} to {_dollars(high)}"
     unpriced = f" and {spend.unpriced} unpriced calls" if spend.unpriced else ""
     return SettingsConflict(
         f"{why} These finished tasks would be made again: {', '.join(tasks)}. They cost {cost}{unpriced} before.",
@@ -149,6 +149,10 @@ def refuse_repeats(state: RunState, tasks: Sequence[str], why: str) -> SettingsC
         tasks=list(tasks),
         usd=str(spend.usd),
     )
+
+
+def _dollars(amount: Decimal) -> str:
+    return f"${amount:.2f}" if not amount or amount >= Decimal("0.01") else f"${amount:.4f}"
 
 
 def changed_tasks(stale: Stale, dag: Dag) -> list[str]:
