@@ -74,12 +74,18 @@ class Recording:
         for record in found:
             fact = record.fact
             if isinstance(fact, StepFailed) and fact.path in self.visits:
-                (self.faults.add if fact.cause == "provider" else self.faults.discard)(fact.path)
+                self._note_failure(record.seq, fact)
             elif isinstance(fact, CallStarted) and self._stands(fact):
                 started[record.seq] = fact
                 self.asked.setdefault((fact.path, fact.task), []).append(Asked(fact.label, fact.request))
             elif isinstance(fact, CallEnded) and fact.call in started:
                 self.tries.append(_try(started[fact.call], fact, record.seq))
+
+    def _note_failure(self, seq: int, fact: StepFailed) -> None:
+        (self.faults.add if fact.cause == "provider" else self.faults.discard)(fact.path)
+        if fact.retry and self.visits[fact.path].ended_seq == seq:
+            # It is between two attempts: the visit has not ended.
+            del self.visits[fact.path]
 
     def _stands(self, call: CallStarted) -> bool:
         """Whether a call is of the attempt that its visit or item ended with."""

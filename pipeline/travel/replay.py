@@ -24,6 +24,7 @@ from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.engine.tasks import UNSAFE, error_facts
 from pipeline.errors import GraphError, Pause
 from pipeline.graph.model import Graph
+from pipeline.graph.routing import FAILURES
 from pipeline.llm.base import Request
 from pipeline.records.codec import encode_fact
 from pipeline.records.lines import encode_line
@@ -185,6 +186,9 @@ class _Replay:
             self._tell(visit.path, "error", None, error_facts(error).get("message"))
             return None
         self._compare_items(ctx, visit.path)
+        if _raised(visit) and not (isinstance(result, Outcome) and result.error):
+            self._tell(visit.path, "error", (visit.error or {}).get("message"), None)
+            return None
         self._compare_made(visit, ctx, result.outputs if isinstance(result, Outcome) else result)
         return result
 
@@ -296,6 +300,11 @@ class _Replay:
         change = next((change for change in changes if change is not None), None)
         place = f".{change.place}" if change is not None and change.place else ""
         self._tell(scope.path, key + place, change and change.before, change and change.after)
+
+
+def _raised(visit: StepRun) -> bool:
+    """Whether a visit's body had raised an error, instead of returning an outcome that says failure."""
+    return visit.status == FAILED and not visit.outputs and visit.outcome in FAILURES
 
 
 def _seen(request: Mapping[str, Any]) -> dict[str, Any]:

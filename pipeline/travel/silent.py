@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from decimal import Decimal
@@ -97,34 +97,58 @@ class Turns:
     It stands at the run's boundaries (engine.boundary).
     """
 
-    #: Real seconds after which a visit goes although one before it has not come; only a damaged record needs them.
-    PATIENCE = 10.0
+    #: Real seconds after which a visit goes although nobody works and the one before it has not come: only where
+    #: a damaged record holds a visit that nothing leads to.
+    PATIENCE = 5.0
 
-    def __init__(self, order: list[str]) -> None:
-        self._left = dict.fromkeys(order)
-        self._changed = threading.Condition()
+    def __init__(self, order: Sequence[str]) -> None:
+        self._order = order
+        #: How many of them have ended, without a gap.
+        self._next = 0
+        self._ended: set[str] = set()
+        self._going: set[str] = set()
+        self._waiting: dict[str, threading.Event] = {}
         self._open = False
+        self._lock = threading.Lock()
 
     def begun(self, recorder: Recorder) -> None:
         """See engine.boundary.Boundary."""
 
     def ended(self, path: str) -> None:
         """See engine.boundary.Boundary."""
-        with self._changed:
-            self._left.pop(path, None)
-            self._changed.notify_all()
+        with self._lock:
+            self._going.discard(path)
+            self._ended.add(path)
+            while self._head() in self._ended:
+                self._next += 1
+            if (waiting := self._waiting.pop(self._head(), None)) is not None:
+                waiting.set()
 
     def wait(self, path: str) -> None:
         """Return once all that had ended before have ended again."""
-        with self._changed:
-            while not self._open and next(iter(self._left), path) != path:
-                self._open = not self._changed.wait(self.PATIENCE)
+        with self._lock:
+            turn = threading.Event()
+            if self._open or self._head() in ("", path):
+                turn.set()
+            else:
+                self._waiting[path] = turn
+        while not turn.wait(self.PATIENCE):
+            if not self._going:
+                self.abandon()
+        with self._lock:
+            self._going.add(path)
 
     def abandon(self) -> None:
         """The order does not matter any more: let everybody go."""
-        with self._changed:
+        with self._lock:
             self._open = True
-            self._changed.notify_all()
+            for waiting in self._waiting.values():
+                waiting.set()
+            self._waiting.clear()
+
+    def _head(self) -> str:
+        """Whose turn it is; "": all have ended."""
+        return self._order[self._next] if self._next < len(self._order) else ""
 
 
 class CarefulContext(StepContext):
