@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from pipeline.dot.model import DotGraph
 from pipeline.graph.model import Edge, Graph, Node
 
+#: Node → the nodes it leads to.
+Ways: TypeAlias = Mapping[str, Sequence[str]]
+
 RETRY_TARGETS = ("retry_target", "fallback_retry_target")
 
 
-def skeleton(graph: DotGraph, *, jumps: bool = False, backwards: bool = False) -> Graph:
-    """The bare graph; with the jumps of retry targets, or with every edge turned round, where asked."""
+def skeleton(graph: DotGraph) -> Graph:
+    """The bare graph, for what is known of graphs in general."""
+    edges = [Edge(edge.source, edge.target, None, edge.id) for edge in graph.edges]
+    return Graph.of(map(Node, graph.nodes), edges, graph.start)
+
+
+def ways(graph: DotGraph, *, jumps: bool = False, backwards: bool = False) -> Ways:
+    """Where each node leads; also by the jumps of retry targets, or where it is led to from, where asked."""
     pairs = [(edge.source, edge.target) for edge in graph.edges]
     if jumps:
         pairs += _jumps(graph)
-    if backwards:
-        pairs = [(target, source) for source, target in pairs]
-    edges = [Edge(source, target, None, str(number)) for number, (source, target) in enumerate(pairs)]
-    return Graph.of([Node(name) for name in graph.nodes], edges, graph.start)
+    found: dict[str, list[str]] = {}
+    for source, target in pairs:
+        if backwards:
+            found.setdefault(target, []).append(source)
+        else:
+            found.setdefault(source, []).append(target)
+    return found
+
+
+def reached(origins: Iterable[str], leading: Ways, without: str = "") -> set[str]:
+    """The origins and all nodes they lead to, over paths that do not touch `without`."""
+    found = set(origins) - {without}
+    ahead = list(found)
+    while ahead:
+        for name in leading.get(ahead.pop(), ()):
+            if name not in found and name != without:
+                found.add(name)
+                ahead.append(name)
+    return found
 
 
 def _jumps(graph: DotGraph) -> Iterator[tuple[str, str]]:

@@ -11,10 +11,8 @@ from pipeline.dot.conditions import Condition, compile_condition
 from pipeline.dot.diagnostics import ERROR, WARNING, Diagnostic, Rule, at_edge, at_node
 from pipeline.dot.labels import accelerator, normal_label
 from pipeline.dot.model import DotEdge, DotGraph, DotNode
-from pipeline.dot.paths import skeleton
+from pipeline.dot.paths import Ways, reached, ways
 from pipeline.errors import GraphError
-from pipeline.graph.liveness import reachable
-from pipeline.graph.model import Graph
 
 #: Outcomes that the engine itself gives; any other word may be a node's own.
 STATUSES = ("success", "partial_success", "fail", "retry", "skipped")
@@ -32,7 +30,7 @@ def condition_syntax(graph: DotGraph) -> Iterator[Diagnostic]:
 
 def outcomes(graph: DotGraph) -> Iterator[Diagnostic]:
     """Outcome words are no slips of the pen, and one that leads on from a goal gate can satisfy it."""
-    ways = skeleton(graph)
+    leading = ways(graph)
     for edge in graph.edges:
         if "=" not in edge.condition:
             continue
@@ -42,17 +40,17 @@ def outcomes(graph: DotGraph) -> Iterator[Diagnostic]:
             if near := get_close_matches(word.lower(), STATUSES, 1, 0.8):
                 message = f"Edge {edge.id!r} waits for the outcome {word!r}."
                 yield at_edge("outcome_word", WARNING, edge, message, f"Did you mean {near[0]!r}?")
-            elif _leaves_gate(graph, ways, edge):
+            elif _leaves_gate(graph, leading, edge):
                 message = f"Edge {edge.id!r} leaves its goal gate with {word!r}, which does not satisfy it."
                 yield at_edge("gate_outcome", WARNING, edge, message, "Only success and partial_success do.")
 
 
-def _leaves_gate(graph: DotGraph, ways: Graph, edge: DotEdge) -> bool:
+def _leaves_gate(graph: DotGraph, leading: Ways, edge: DotEdge) -> bool:
     """The edge leads from a goal gate to an exit without coming back to it."""
     gate = graph.nodes.get(edge.source)
     if gate is None or not gate.flag("goal_gate"):
         return False
-    return not reachable(ways, [edge.target], without=gate.id).isdisjoint(graph.exits)
+    return not reached([edge.target], leading, without=gate.id).isdisjoint(graph.exits)
 
 
 def _outcomes(edge: DotEdge) -> list[str]:

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from pipeline.dot import kinds
 from pipeline.dot.diagnostics import ERROR, INFO, WARNING, Diagnostic, Rule, at_edge, at_node
 from pipeline.dot.model import DotEdge, DotGraph
-from pipeline.dot.paths import skeleton, unavoidable
-from pipeline.graph.liveness import components, reachable
+from pipeline.dot.paths import reached, skeleton, unavoidable, ways
+from pipeline.graph.liveness import components
 
 
 def start_node(graph: DotGraph) -> Iterator[Diagnostic]:
@@ -63,7 +63,7 @@ def reachability(graph: DotGraph) -> Iterator[Diagnostic]:
     """Every node can be reached from the start, along edges or by a retry target."""
     if not graph.start:
         return
-    alive = reachable(skeleton(graph, jumps=True), [graph.start])
+    alive = reached([graph.start], ways(graph, jumps=True))
     for node in graph.nodes.values():
         if node.id not in alive and graph.kind(node) != kinds.START:
             message = f"Node {node.id!r} is unreachable from {graph.start!r}."
@@ -74,14 +74,14 @@ def exit_reachable(graph: DotGraph) -> Iterator[Diagnostic]:
     """From every node a run can end: at an exit, or where nothing leads on."""
     if not graph.start or not graph.exits:
         return
-    back = skeleton(graph, jumps=True, backwards=True)
+    back = ways(graph, jumps=True, backwards=True)
     ends = [name for name in graph.nodes if not graph.outgoing(name)]
-    leaving = reachable(back, [*graph.exits, *ends])
+    leaving = reached([*graph.exits, *ends], back)
     fix = "Add an edge that leads to an exit."
     for node in graph.nodes.values():
         if node.id not in leaving:
             yield at_node("exit_reachable", ERROR, node, f"No way leads from node {node.id!r} to an exit.", fix)
-    if graph.start in leaving and graph.start not in reachable(back, graph.exits):
+    if graph.start in leaving and graph.start not in reached(graph.exits, back):
         message = f"No way leads from {graph.start!r} to an exit."
         yield at_node("exit_reachable", ERROR, graph.nodes[graph.start], message, fix)
 
@@ -149,7 +149,7 @@ def fan_out_and_in(graph: DotGraph) -> Iterator[Diagnostic]:
     joins = [node for node in graph.nodes.values() if graph.kind(node) == kinds.FAN_IN]
     if not joins:
         return
-    fed = reachable(skeleton(graph), [node.id for node in fans])
+    fed = reached([node.id for node in fans], ways(graph))
     for node in joins:
         if node.id not in fed:
             message = f"No fan-out (shape=component) leads to the fan-in {node.id!r}."
