@@ -52,7 +52,7 @@ def lessons(options: LessonsOptions, *, listener: Listener, confirm: Confirm | N
     if model == OFFLINE and options.model is None:
         start.emit("note", text="No credential (ANTHROPIC_API_KEY): the offline author writes a draft, $0.00.")
     claim = Claim("lessons", course.subject, course.level, author_kind(model))
-    identity, pins = _identity(options, model, course)
+    identity, pins = identity_of(options, model, course)
     choice = again.Choice("new", reason="--force")
     if not options.force:
         choice = again.choose_run(start.store.heads(), claim, identity, start.clock.now())
@@ -184,7 +184,7 @@ def _unpublished(start: Start, state: RunState) -> dict[str, str]:
 def _adopt(options: LessonsOptions, state: RunState) -> tuple[dict[str, Any], dict[str, Any]]:
     """Identity and pins for an imported run, which has none: those a new run would get now."""
     course = _course(options, state)
-    return _identity(options, model_name(options.model), course)
+    return identity_of(options, model_name(options.model), course)
 
 
 def _changes(options: LessonsOptions, state: RunState) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -242,7 +242,7 @@ def _accepting(start: Start) -> Callable[[Any], bool] | None:
     return accept
 
 
-def _identity(options: LessonsOptions, model: str, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
+def identity_of(options: LessonsOptions, model: str, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
     """What decides the work, and the texts it is pinned to."""
     from pipeline.lessons.prompts import load_prompts
     from pipeline.records.values import value_hash
@@ -283,13 +283,18 @@ def _announce(
     Raises:
         PipelineError: The person said no.
     """
-    from pipeline.app.plan import remaining
+    from pipeline.app.plan import expectations
+    from pipeline.app.pricing import remaining
 
     info, prices = setup.info, setup.prices
     if info is None or prices is None or not info.paid:
         return
     sow_done, done = _finished(state, again, redo)
-    expected, worst = remaining(course, prompts, identity, prices, sow_done=sow_done, lessons_done=done)
+    expected, worst = remaining(
+        course, prompts, identity, prices, sow_done=sow_done, lessons_done=done,
+        batch=bool(setup.options.get("batch")), history=expectations(start.options, info.id, course.subject),
+    )  # fmt: skip
+    start.expected = expected
     ceiling = setup.options["max_cost_usd"]
     start.emit("plan", model=info.id, expected_usd=_text(expected), worst_usd=_text(worst), ceiling_usd=ceiling)
     if expected is None or expected <= ASK_ABOVE_USD or start.confirm is None or start.options.yes:

@@ -1,41 +1,43 @@
-"""What a start would do and cost: the estimate priced; shown before the first call, and by --dry-run."""
+"""What a start would do and cost, and why: every step and lesson, run or reused; shown by --dry-run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from pipeline.app.expect import History, learn
+from pipeline.app.pricing import COUNTED, WAYS, Line, priced, total_usd
 from pipeline.app.start import author_kind, model_name
 from pipeline.clock import SystemClock
+from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
 
 if TYPE_CHECKING:
-    from pipeline.engine.entries import Prices
     from pipeline.lessons.course import Course
-    from pipeline.lessons.estimate import Estimate, Row
     from pipeline.llm.base import Request
+    from pipeline.records.run import RunState
 
 _STEPS = ("seed", "sow", "lessons", "publish")
-#: Which step makes which kind of call.
-_LABELS = {"sow": ("outline", "entry"), "lessons": ("lesson", "critic")}
 _CENT = Decimal("0.01")
+_WAYS = {
+    "sync": "as it is", "sync_uncached": "without caching", "batch": "with --batch",
+    "batch_uncached": "with --batch, without caching",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One kind of call, priced."""
+class Item:
+    """One step or lesson: made or reused, and why."""
 
-    step: str
-    label: str
+    name: str
+    #: run or reuse.
+    action: str
+    why: str
+    #: Expected calls and tokens, expected and worst cost of what is made; None: no known price.
     calls: float
-    most_calls: int
-    #: Tokens of all calls together, as they usually come.
-    input_tokens: int
-    output_tokens: int
-    #: None: the model has no known price.
+    tokens: int
     expected_usd: Decimal | None
     worst_usd: Decimal | None
 
@@ -53,62 +55,64 @@ class Plan:
     requests: Sequence[Request] = ()
     #: Models it was also priced for: id → expected USD.
     others: Mapping[str, Decimal | None] = field(default_factory=dict)
+    items: Sequence[Item] = ()
+    #: The run that the plain command would go on with; "" for a new one.
+    run: str = ""
 
     @property
     def expected_usd(self) -> Decimal | None:
-        """What it usually costs; None where a price is missing."""
-        return _sum(row.expected_usd for row in self.rows)
+        """What is left usually costs; None where a price is missing."""
+        return total_usd(item.expected_usd for item in self.items)
 
     @property
     def worst_usd(self) -> Decimal | None:
         """No more than this, every revision, retry and token counted; None where a price is missing."""
-        return _sum(row.worst_usd for row in self.rows)
+        return total_usd(item.worst_usd for item in self.items)
+
+    @property
+    def ways(self) -> dict[str, Decimal | None]:
+        """What the whole course usually costs by way (WAYS)."""
+        return {way: total_usd(row.ways.get(way) for row in self.rows) for way in WAYS}
+
+    @property
+    def source(self) -> str:
+        """Where the expectations come from."""
+        found = dict.fromkeys(row.source for row in self.rows)
+        return " and ".join(found) or COUNTED
 
     def to_json(self) -> dict[str, Any]:
         """As --dry-run --json prints it: money as numbers."""
         rows = [{name: _plain(getattr(row, name)) for name in Line.__slots__} for row in self.rows]
+        items = [{name: _plain(getattr(item, name)) for name in Item.__slots__} for item in self.items]
         return {
             "estimated": True, "course": self.title, "model": self.model, "author": self.author,
-            "lessons": self.lessons, "ceiling_usd": _plain(self.ceiling_usd),
-            "expected_usd": _plain(self.expected_usd), "worst_usd": _plain(self.worst_usd), "calls": rows,
+            "lessons": self.lessons, "run": self.run or None, "ceiling_usd": _plain(self.ceiling_usd),
+            "expected_usd": _plain(self.expected_usd), "worst_usd": _plain(self.worst_usd), "source": self.source,
+            "ways": _plain(self.ways), "items": items, "calls": rows,
             "prompts": [request.to_json() for request in self.requests],
         }  # fmt: skip
 
-    def lines(self) -> Iterator[str]:
-        """As --dry-run prints it: the steps, every prompt as it would be sent, then the costs."""
-        yield f"{self.title}, {self.lessons} lessons, model {self.model}. Nothing is made and nobody is asked."
-        yield ""
-        for number, step in enumerate(_STEPS, 1):
-            calls = sum(row.calls for row in self.rows if row.step == step)
-            note = f"about {calls:.0f} calls" if calls else "no calls"
-            yield f"Step {number}/{len(_STEPS)}: {step.upper()} · {note}"
+    def prompts(self) -> Iterator[str]:
+        """Every prompt as it would be sent, for people."""
         for request in self.requests:
             yield from _prompt(request)
-        yield ""
-        yield from self._costs()
 
-    def _costs(self) -> Iterator[str]:
-        yield "Costs, estimated (the scheme does not exist yet; the offline author's stands in for it):"
+    def costs(self) -> Iterator[str]:
+        """What it costs, for people, after the table."""
+        yield f"Costs are expected from: {self.source}."
         for row in self.rows:
             yield (
                 f"  {row.label:<8} {row.calls:6.0f} calls (at most {row.most_calls}), {row.input_tokens:,} tokens in, "
                 f"{row.output_tokens:,} out: expected {_usd(row.expected_usd)}, at worst {_usd(row.worst_usd)}"
             )
+        if self.model != OFFLINE:
+            ways = self.ways
+            yield "The whole course: " + "; ".join(f"{text} {_usd(ways[way])}" for way, text in _WAYS.items())
         yield f"Expected cost: {_usd(self.expected_usd)}"
         for model, usd in self.others.items():
             yield f"With --model {model} the expected cost is {_usd(usd)}."
         ceiling = "none" if self.ceiling_usd is None else _usd(self.ceiling_usd)
         yield f"Ceiling: {ceiling} (--max-cost-usd); a run stops, resumably, before it passes it."
-
-
-def _prompt(request: Request) -> Iterator[str]:
-    yield ""
-    yield f"── prompt: {request.label} (estimated) " + "─" * 40
-    for part in request.system:
-        yield part.text
-    for turn in request.messages:
-        yield f"── {turn.role} " + "─" * 40
-        yield turn.text
 
 
 def plan(options: LessonsOptions) -> Plan:
@@ -127,73 +131,94 @@ def plan(options: LessonsOptions) -> Plan:
     model = options.model or model_name(None)
     prices, now = PriceBook(options.prices), SystemClock().now()
     asked = estimate(Asks(course, load_prompts(), model, options.effort), options.lessons)
-    rows = priced(asked, prices, model, now)
+    history = learn(_heads(options), model, course.subject)
+    rows = priced(asked, prices, model, now, batch=options.batch, history=history)
     others = {}
     if model == OFFLINE:
-        others = {DEFAULT_MODEL: _sum(row.expected_usd for row in priced(asked, prices, DEFAULT_MODEL, now))}
+        others = {DEFAULT_MODEL: total_usd(row.expected_usd for row in priced(asked, prices, DEFAULT_MODEL, now))}
+    state = _continued(options, course, model)
     return Plan(
-        course.title, model, author_kind(model), options.lessons, options.max_cost_usd, rows, asked.requests, others
-    )
+        course.title, model, author_kind(model), options.lessons, options.max_cost_usd, rows, asked.requests, others,
+        list(_items(state, options, rows)), state.run_id if state else "",
+    )  # fmt: skip
 
 
-def remaining(
-    course: Course,
-    prompts: Mapping[str, str],
-    identity: Mapping[str, Any],
-    prices: Prices,
-    *,
-    sow_done: bool,
-    lessons_done: int,
-) -> tuple[Decimal | None, Decimal | None]:
-    """(expected, worst) USD of what a run still has to make."""
-    from pipeline.lessons.asks import Asks
-    from pipeline.lessons.estimate import estimate
-
-    total = int(identity.get("lessons") or 1)
-    left = max(total - lessons_done, 0)
-    share = {"sow": Decimal(0 if sow_done else 1), "lessons": Decimal(left) / total}
-    asks = Asks(course, prompts, str(identity["model"]), identity.get("effort"))
-    rows = priced(estimate(asks, total), prices, asks.model, SystemClock().now())
-    expected = _sum(None if row.expected_usd is None else row.expected_usd * share[row.step] for row in rows)
-    worst = _sum(None if row.worst_usd is None else row.worst_usd * share[row.step] for row in rows)
-    return expected, worst
+def expectations(options: LessonsOptions, model: str, subject: str) -> History:
+    """What earlier courses of this store say of the next one."""
+    return learn(_heads(options), model, subject)
 
 
-def priced(asked: Estimate, prices: Prices, model: str, at: datetime) -> list[Line]:
-    """Each kind of call with its price."""
-    step_of = {label: step for step, labels in _LABELS.items() for label in labels}
-    return [_line(row, step_of[row.label], prices, model, at) for row in asked.rows]
+def _heads(options: LessonsOptions) -> Iterator[Any]:
+    from pipeline.app.start import open_store
+
+    return open_store(options.store_url).heads()
 
 
-def _line(row: Row, step: str, prices: Prices, model: str, at: datetime) -> Line:
-    tokens = round(row.calls * (row.input_tokens + row.cached_tokens)), round(row.calls * row.output_tokens)
-    if model == OFFLINE:
-        free = Decimal(0)
-        return Line(step, row.label, row.calls, row.most_calls, *tokens, free, free)
-    # The first call writes the shared prefix to the cache, the others read it.
-    usage = {"input_tokens": row.input_tokens, "output_tokens": row.output_tokens}
-    first = prices.charge({**usage, "cache_creation_input_tokens": row.cached_tokens}, model=model, at=at)
-    later = prices.charge({**usage, "cache_read_input_tokens": row.cached_tokens}, model=model, at=at)
-    expected = None
-    if first.state == later.state == "exact":
-        expected = first.low + later.low * Decimal(str(max(row.calls - 1, 0)))
-    worst = _sum(
-        # An answer that is cut off is asked for once more with twice the cap.
-        prices.worst(row.most_bytes, cap, model=model, at=at)
-        for cap in (row.max_tokens, 2 * row.max_tokens)
-    )
-    return Line(
-        step, row.label, row.calls, row.most_calls, *tokens, expected, None if worst is None else worst * row.most_calls
-    )
+def _continued(options: LessonsOptions, course: Course, model: str) -> RunState | None:
+    """The unfinished run that the plain command would go on with."""
+    from pipeline.app.course import identity_of
+    from pipeline.app.start import open_store
+    from pipeline.lessons.again import choose_run
+    from pipeline.store.base import Claim
+    from pipeline.store.reading import load
+
+    if options.force:
+        return None
+    store = open_store(options.store_url)
+    claim = Claim("lessons", course.subject, course.level, author_kind(model))
+    choice = choose_run(store.heads(), claim, identity_of(options, model, course)[0], SystemClock().now())
+    return load(store, choice.run) if choice.kind != "new" else None
 
 
-def _sum(amounts: Any) -> Decimal | None:
-    total = Decimal(0)
-    for amount in amounts:
-        if amount is None:
-            return None
-        total += amount
-    return total
+def _items(state: RunState | None, options: LessonsOptions, rows: Sequence[Line]) -> Iterator[Item]:
+    """Every step and lesson in order, with what is still to be paid for it."""
+    total = int(state.identity.get("lessons") or options.lessons) if state else options.lessons
+    wanted = min(options.sample or total, total)
+    for step in _STEPS:
+        if step == "lessons":
+            own = [row for row in rows if row.step == step]
+            for order in range(1, wanted + 1):
+                yield _item(f"lessons/{order}", *_lesson(state, order), own, wanted=total)
+        yield _item(step, *_step(state, step), [row for row in rows if row.step == step and step != "lessons"])
+
+
+def _item(name: str, action: str, why: str, rows: Sequence[Line], *, wanted: int = 1) -> Item:
+    if action == "reuse" or not rows:
+        return Item(name, action, why, 0, 0, Decimal(0), Decimal(0))
+    expected, worst = total_usd(row.expected_usd for row in rows), total_usd(row.worst_usd for row in rows)
+    tokens = sum(row.input_tokens + row.output_tokens for row in rows)
+    return Item(
+        name, action, why, round(sum(row.calls for row in rows) / wanted, 1), tokens // wanted,
+        None if expected is None else expected / wanted, None if worst is None else worst / wanted,
+    )  # fmt: skip
+
+
+def _step(state: RunState | None, step: str) -> tuple[str, str]:
+    run = state.steps.get(f"{step}#1") if state else None
+    if run is None:
+        return "run", "new"
+    if run.status == COMPLETED:
+        return "reuse", "made before"
+    return "run", "failed before" if run.status == FAILED else "cut off before its end"
+
+
+def _lesson(state: RunState | None, order: int) -> tuple[str, str]:
+    task = state.tasks.get("lessons#1", {}).get(f"lessons/{order}") if state else None
+    if task is None:
+        return "run", "new"
+    if task.status == COMPLETED:
+        return "reuse", "made before"
+    return "run", f"failed before: {str((task.error or {}).get('message', ''))[:60]}"
+
+
+def _prompt(request: Request) -> Iterator[str]:
+    yield ""
+    yield f"── prompt: {request.label} (estimated) " + "─" * 40
+    for part in request.system:
+        yield part.text
+    for turn in request.messages:
+        yield f"── {turn.role} " + "─" * 40
+        yield turn.text
 
 
 def _usd(amount: Decimal | None) -> str:
@@ -201,4 +226,6 @@ def _usd(amount: Decimal | None) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
     return float(value) if isinstance(value, Decimal) else value

@@ -49,6 +49,9 @@ class RunResult:
     tokens: int
     seconds: float
     resume_command: str
+    #: What was expected of this start before it began, and what it did cost (exact, USD); None: no estimate was made.
+    expected_usd: Decimal | None = None
+    spent_now_usd: Decimal | None = None
 
 
 def open_store(url: str, *, concurrency: int = 4) -> Store:
@@ -92,6 +95,8 @@ class Start:
     clock: Clock
     emit: Emitter
     confirm: Confirm | None
+    #: What was announced before the first paid call.
+    expected: Decimal | None = None
 
     @classmethod
     def of(cls, options: LessonsOptions, listener: Listener, confirm: Confirm | None) -> Start:
@@ -227,6 +232,7 @@ def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lesson
         spent, sum(result.spent.tokens.values()), result.seconds,
         "" if result.status == "completed"
         else resume_command(start.options, result.run_id, verb) + _more_room(result.error),
+        start.expected if result.status == "completed" else None, result.spent_now.usd,
     )  # fmt: skip
 
 

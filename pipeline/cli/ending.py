@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from pipeline.cli.errors import EXIT_CODES, exit_code_of, three_lines
 from pipeline.cli.progress.watch import asker, display
 from pipeline.cli.streams import quietly
-from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, warn
+from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, table, warn
 from pipeline.engine.events import Listener
 from pipeline.errors import PipelineError, StoreError
 from pipeline.settings import LessonsOptions
 
 if TYPE_CHECKING:
     from pipeline.app import Plan, RunResult
+    from pipeline.app.plan import Item
 
 Ask = Callable[[str], bool]
 #: Ends of an unfinished run that were asked for.
@@ -76,6 +77,11 @@ def success_lines(result: RunResult) -> list[str]:
         lines.append("Stopped as asked; all that was made is kept.")
     spent = money_between(result.spent.low, result.spent.high)
     lines.append(f"Time: {duration(result.seconds)} · Tokens: {result.tokens:,} · Cost: {spent}")
+    if result.expected_usd and result.spent_now_usd is not None:
+        off = (result.spent_now_usd / result.expected_usd - 1) * 100
+        lines.append(
+            f"Expected: {money(result.expected_usd)}; this start cost {money(result.spent_now_usd)} ({off:+.0f} %)"
+        )
     lines.append(f"Run: {result.run_id}")
     if result.detail == _AS_ASKED and result.resume_command:
         lines.append(f"Go on: {result.resume_command}")
@@ -105,6 +111,7 @@ def result_json(result: RunResult) -> dict[str, Any]:
         "tokens": result.tokens,
         "cost_usd": result.spent.low,
         "cost_usd_at_most": result.spent.high,
+        "expected_usd": result.expected_usd,
         "resume_command": result.resume_command or None,
         "exit_code": result_code(result),
     }
@@ -134,7 +141,25 @@ def show_plan(plan: Plan, *, as_json: bool) -> int:
     if as_json:
         say_json({"type": "plan", **plan.to_json()})
         return 0
-    for line in plan.lines():
+    run = f" It goes on with run {plan.run}." if plan.run else ""
+    say(f"{plan.title}, {plan.lessons} lessons, model {plan.model}. Nothing is made and nobody is asked.{run}")
+    for line in plan.prompts():
+        say(line)
+    say()
+    say(table(_PLAN_HEAD, [_plan_row(item) for item in plan.items], right=_PLAN_HEAD[3:]))
+    say()
+    for line in plan.costs():
         say(line)
     say(f"Worst cost: {money(plan.worst_usd)}")
     return 0
+
+
+_PLAN_HEAD = ["Step", "Action", "Why", "Calls", "Tokens", "Expected", "At worst"]
+
+
+def _plan_row(item: Item) -> list[str]:
+    paid = item.action == "run" and item.calls
+    cells = (
+        [f"{item.calls:g}", f"{item.tokens:,}", money(item.expected_usd), money(item.worst_usd)] if paid else [""] * 4
+    )
+    return [item.name, item.action, item.why, *cells]

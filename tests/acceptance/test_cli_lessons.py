@@ -171,7 +171,12 @@ def test_run_of_a_failing_step_leaves_three_lines(cli: Cli, root: Path) -> None:
 def test_lessons_dry_run_shows_the_plan_and_leaves_nothing(cli: Cli, root: Path, out: Path) -> None:
     said = cli(*COURSE, "--dry-run", "--model", "claude-sonnet-5-5")
     assert said.code == 0, said.err
-    assert "Step 3/4: LESSONS" in said.out
+    rows = [
+        line.split()[:3] for line in said.out.splitlines() if line.startswith(("seed ", "sow ", "lessons", "publish"))
+    ]
+    assert rows == [[name, "run", "new"] for name in ("seed", "sow", "lessons/1", "lessons/2", "lessons", "publish")]
+    assert "with --batch, without caching $" in said.out
+    assert "expected from: prompts, counted" in said.out
     assert "<task_data>" in said.out
     assert said.out.splitlines()[-1].startswith("Worst cost: $")
     assert not root.exists()
