@@ -80,6 +80,7 @@ def _visit(store: Store, state: RunState, step: StepRun, spend: Spend) -> dict[s
         "tokens": sum(spend.tokens.values()),
         "outputs": _inline(store, state, step.outputs),
         "error": step.error,
+        "inherited": 0 < step.ended_seq <= state.inherited,
     }
 
 
@@ -114,6 +115,7 @@ def status_json(row: Row, state: RunState, steps: list[dict[str, Any]], store: s
         "started_at": state.started_at,
         "updated_at": state.updated_at,
         "resumes": state.resumes,
+        "parent": state.parent,
         "steps": steps,
         "cost_usd": total.usd,
         "possibly_usd": None if total.unbounded else total.high,
@@ -136,6 +138,8 @@ def status_lines(row: Row, state: RunState, steps: list[dict[str, Any]], store: 
     lines.append(f"Started: {when(state.started_at)} UTC, last record {when(state.updated_at)} UTC")
     resumed = f", resumed {count(state.resumes, 'time')}" if state.resumes else ""
     lines.append(f"Active:  {duration(active)}{resumed}")
+    if state.parent:
+        lines.append(f"Forked:  from run {state.parent.get('run')} at {state.parent.get('seq')}")
     if settings := ", ".join(f"{name} {value}" for name, value in state.identity.items() if name in _SHOWN and value):
         lines.append(f"Made by: {settings}")
     lines += ["", steps_table(steps), "", *cost_lines(state.total, state.reported)]
@@ -161,6 +165,7 @@ def steps_table(steps: list[dict[str, Any]]) -> str:
             rows.append([step["step"], mark, "", "", ""])
             continue
         attempt = f" (attempt {step['attempt']})" if step["attempt"] > 1 else ""
+        attempt += ", inherited" if step["inherited"] else ""
         error = (step["error"] or {}).get("message", "") if step["status"] != COMPLETED else ""
         shown = one_line(error, 100) if error else outputs_text(step["outputs"])
         rows.append([step["step"], mark + attempt, duration(step["duration_seconds"]),

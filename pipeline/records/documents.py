@@ -139,6 +139,7 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
         "author": state.identity.get("author"),
         "claim": list(state.claim) if state.claim else None,
         "identity": dict(state.identity),
+        "parent": dict(state.parent) if state.parent else None,
         "spend": spend_rows(state),
         "seq": state.seq,
         "journal_bytes": journal_bytes,
