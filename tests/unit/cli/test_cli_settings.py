@@ -12,7 +12,9 @@ from pipeline.environment import read_env_file
 from pipeline.errors import ConfigError
 from pipeline.settings import LessonsOptions, option_fields, parse_usd
 
-ONE_ACT = {"force", "resubmit", "resume", "yes", "accept_changes", "skip_failed", "overwrite"}
+ONE_ACT = {
+    "force", "resubmit", "resume", "from_step", "yes", "accept_changes", "skip_failed", "retry_failed", "overwrite",
+}  # fmt: skip
 
 
 def test_settings_every_option_has_a_variable_but_those_that_permit_one_act() -> None:

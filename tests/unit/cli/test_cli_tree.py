@@ -12,7 +12,9 @@ from pipeline.cli.main import COMMANDS, root
 from pipeline.settings import option_fields
 
 #: Options that permit one act, in any command.
-ONE_ACT = {"--resume", "--from", "--force", "--yes", "--accept-changes", "--skip-failed", "--overwrite"}
+ONE_ACT = {
+    "--resume", "--resubmit", "--from", "--force", "--yes", "--accept-changes", "--skip-failed", "--retry-failed", "--overwrite",
+}  # fmt: skip
 #: One store, one form of output: the same variable everywhere.
 SHARED = {"--store": "PIPELINE_STORE", "--json": "PIPELINE_JSON", "--catalogue": "PIPELINE_CATALOGUE"}
 
@@ -39,7 +41,7 @@ def test_tree_every_option_that_sets_a_value_has_its_variable() -> None:
     for command, option, param in options():
         tail = option.removeprefix("--").replace("-", "_").upper()
         expected = None if option in ONE_ACT else SHARED.get(option, f"PIPELINE_{tail}")
-        if command not in ("lessons", "run") and option not in ONE_ACT and option not in SHARED:
+        if command not in ("lessons", "run", "redo") and option not in ONE_ACT and option not in SHARED:
             expected = f"PIPELINE_{command.upper()}_{tail}"
         if param.envvar != expected:
             wrong.append(f"{command} {option}: {param.envvar}, not {expected}")
