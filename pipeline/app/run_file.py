@@ -44,6 +44,8 @@ def run_file(
     pinned = str(state.identity.get("model") or "") if state else ""
     setup = set_up(start, options.model or pinned or (DEFAULT_MODEL if has_credential() else ""),
                    state.execution if state else {}, verb)  # fmt: skip
+    # Recorded, so that whoever looks at the run, or forks it, can say what goes on with it.
+    setup.options = {**setup.options, "target": target}
     engine = Engine(pipeline.definition, setup)
     if run:
         return finish(start, setup, engine.resume(run, from_step=options.from_step or ""), verb)

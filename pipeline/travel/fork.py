@@ -198,7 +198,7 @@ def _following(state: RunState, graph: Graph | None) -> list[str]:
 
 def _command(known: str, parent: RunState, child: str) -> str:
     """The command that goes on with the child: as for its parent, with the child's id."""
-    if parent.run_id in known:
-        return known.replace(parent.run_id, child)
-    verb = "lessons" if parent.pipeline == "lessons" else "run FILE.py:NAME"
+    if " --resume " in known:
+        return f"{known.partition(' --resume ')[0]} --resume {child}"
+    verb = "lessons" if parent.pipeline == "lessons" else f"run {parent.execution.get('target') or 'FILE.py:NAME'}"
     return f"./pipeline.sh {verb} --resume {child}"

@@ -126,6 +126,9 @@ class Goes:
             there = self.state.steps if self._task is None else self.state.tasks.get(path, {})
             if (path if self._task is None else self._task) in there:
                 continue
+            if self.found and (self.found[-1].path, self.found[-1].kind) == (path, STANDS) and self._task is not None:
+                # The step looked at it, and it did not stand.
+                self.found.pop()
             direct = self._task is not None or path in fact.paths
             self._void[path] = _Void(fact.reason, fact.note, reads, () if direct else tuple(fact.paths))
 
