@@ -14,9 +14,9 @@ Consumed = Iterable[Sequence[str]]
 class Tracks:
     """Follows tokens back to the fan-outs they began in.
 
-    A node says in attributes["fan"] which fan-out it lies in; the node that gathers says in
-    attributes["scope"] which one (or which of several) it gathers. A track that goes on to a node
-    outside its fan-out has left it.
+    A node says in attributes["fan"] which fan-out it lies in (in "fans" all of them, where those do
+    not lie in each other); the node that gathers says in attributes["scope"] which one (or which of
+    several) it gathers. A track that goes on to a node outside its fan-out has left it.
     """
 
     def __init__(self, graph: Graph, steps: Mapping[str, StepRun]) -> None:
@@ -24,12 +24,11 @@ class Tracks:
         self._graph = graph
         self._steps = steps
         self._fans = {name: fan for name, node in graph.nodes.items() if (fan := node.attributes.get("fan"))}
-        around = set(self._fans.values())
         #: Gathering node → the fan-outs it gathers.
         self.gathers: Mapping[str, Collection[str]] = {
             name: found
             for name, node in graph.nodes.items()
-            if (found := _scope(node.attributes.get("scope")) & around)
+            if (found := _names(node.attributes.get("scope")) & graph.nodes.keys())
         }
         self._gathered = {fan for found in self.gathers.values() for fan in found}
         self._chains: dict[str, frozenset[str]] = {}
@@ -76,6 +75,10 @@ class Tracks:
         found = [fan for fan in self._from(source) if self._node(fan) in gathered] if gathered else []
         return found[-1] if found else ""
 
+    def gathers_visit(self, node: str, fan: str) -> bool:
+        """Whether a node gathers the branches of a fan-out's visit."""
+        return self._node(fan) in self.gathers.get(node, ())
+
     def _from(self, source: str) -> tuple[str, ...]:
         """What a token lies in when it leaves the visit `source`."""
         run = self._steps.get(source)
@@ -99,16 +102,17 @@ class Tracks:
         """The gathered fan-outs that a node lies in, whichever way it was reached."""
         found = self._chains.get(node)
         if found is None:
-            names: list[str] = []
+            attributes = self._graph.nodes[node].attributes if node in self._graph.nodes else {}
+            names = _names(attributes.get("fans"))
             at = self._fans.get(node, "")
             while at and at not in names:
-                names.append(at)
+                names.add(at)
                 at = self._fans.get(at, "")
             found = self._chains[node] = frozenset(names) & self._gathered
         return found
 
 
-def _scope(value: object) -> set[str]:
+def _names(value: object) -> set[str]:
     if isinstance(value, str):
         return {value} if value else set()
     return {str(item) for item in value} if isinstance(value, (list, tuple)) else set()
