@@ -16,6 +16,7 @@ VARIABLES: Mapping[str, str | None] = {
     "store": "PIPELINE_STORE",
     "out": "PIPELINE_OUT",
     "max_cost_usd": "PIPELINE_MAX_COST_USD",
+    "budget": "PIPELINE_BUDGET",
     "daily_budget_usd": "PIPELINE_DAILY_BUDGET_USD",
     "concurrency": "PIPELINE_CONCURRENCY",
     "until": "PIPELINE_UNTIL",

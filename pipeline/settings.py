@@ -17,6 +17,8 @@ EFFORTS = ("low", "medium", "high", "xhigh", "max")
 #: Steps `--until` may name; after publish a run is complete anyway.
 UNTIL = ("seed", "sow", "lessons")
 MAX_LESSONS = 120
+#: How worst cases are bounded.
+BUDGETS = ("worst", "estimate")
 DEFAULT_CEILING_USD = Decimal(50)
 #: More than anybody has; sums of what is below it stay exact.
 MOST_USD = Decimal(10) ** 12
@@ -49,6 +51,8 @@ class LessonsOptions:
     out: Path | None = None
     #: Ceiling of the run's spend, all resumes included; None: none.
     max_cost_usd: Decimal | None = DEFAULT_CEILING_USD
+    #: How the worst case of a call is bounded: worst (its bytes), estimate (the provider's count).
+    budget: str = "worst"
     #: Limit of a UTC day over all runs of the store; None: none.
     daily_budget_usd: Decimal | None = None
     #: Paid calls in flight; 1: everything inline.
@@ -94,6 +98,7 @@ class LessonsOptions:
             _within("sample", self.sample, 1, MAX_LESSONS)
         _one_of("effort", self.effort, EFFORTS)
         _one_of("until", self.until, UNTIL)
+        _one_of("budget", self.budget, BUDGETS)
         if self.max_cost_usd is not None and not _is_amount(self.max_cost_usd):
             raise ConfigError(f"--max-cost-usd is {self.max_cost_usd}; it is an amount of dollars, or none.")
         if self.daily_budget_usd is not None and not _is_amount(self.daily_budget_usd):

@@ -162,6 +162,7 @@ def execution(options: LessonsOptions, recorded: Mapping[str, Any]) -> dict[str,
         "out": str(options.out_folder),
         "prices": None if options.prices is None else os.path.abspath(os.path.expanduser(options.prices)),
     }
+    values["budget"] = options.budget
     values["daily_budget_usd"] = None if options.daily_budget_usd is None else str(options.daily_budget_usd)
     values |= {"batch": options.batch, "batch_min": options.batch_min, "batch_poll_seconds": options.batch_poll}
     for name in _KEPT:

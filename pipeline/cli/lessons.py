@@ -59,6 +59,8 @@ def execution_options(command: F) -> F:
     decorators = [
         setting("store", metavar="files:DIR", help="Where runs are kept.  [default: devops/checkpoints]"),
         setting("max_cost_usd", type=Usd(), metavar="USD|none", help="Ceiling of the run's spend.  [default: 50]"),
+        setting("budget", type=click.Choice(settings.BUDGETS),
+                help="How a call's worst case is bounded: by its bytes, or by the provider's token count and 5 %."),
         setting("daily_budget_usd", type=Usd(), metavar="USD|none",
                 help="Limit of a UTC day over all runs of the store.  [default: none]"),
         setting("concurrency", type=int, metavar="N", help="Paid calls in flight; 1: never two.  [default: 4]"),

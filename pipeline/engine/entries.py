@@ -5,6 +5,7 @@ Between a reply and its record nothing may raise: a price that cannot be found m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,6 +24,8 @@ from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.records.values import encode_value
 
 BATCH = "batch"
+#: What a counted request may grow by: the count is the provider's own estimate.
+_MARGIN = 1.05
 
 
 class Prices(Protocol):
@@ -110,6 +113,8 @@ class Entries:
     emit: Emitter
     stop: Stop
     ceiling: Ceiling
+    #: Counts a request's tokens for its worst case (--budget estimate); None: its bytes bound them.
+    count: Callable[[Request], int] | None = None
 
     def begin(self, ask: Ask) -> Entry:
         """Admit a try and record its start, durable on return; waits where only calls in flight block it.
@@ -142,8 +147,11 @@ class Entries:
         if not self.info.paid:
             return FREE.high
         request = ask.request
-        at = self.clock.now()
-        return self.prices.worst(request.size(), request.max_tokens, model=request.model, at=at, batch=batch)
+        size, at = request.size(), self.clock.now()
+        if self.count is not None:
+            # Tokens as the provider counts them; the bytes are still a bound where that is less.
+            size = min(size, math.ceil(self.count(request) * _MARGIN))
+        return self.prices.worst(size, request.max_tokens, model=request.model, at=at, batch=batch)
 
     def _start(self, ask: Ask, nonce: str) -> tuple[Decimal | None, CallStarted]:
         request, scope = ask.request, ask.scope

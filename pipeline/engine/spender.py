@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pipeline.clock import iso
@@ -18,7 +18,8 @@ from pipeline.engine.recorder import Recorder
 from pipeline.engine.setup import Setup, host
 from pipeline.engine.sources import Values
 from pipeline.engine.stop import Stop
-from pipeline.errors import CheckpointCorrupt, ConfigError, SchemaTooNew
+from pipeline.errors import CheckpointCorrupt, ConfigError, ModelError, SchemaTooNew
+from pipeline.llm.base import Request
 from pipeline.store.base import Store
 from pipeline.store.reading import load
 
@@ -37,10 +38,25 @@ def caller(setup: Setup, recorder: Recorder, values: Values, stop: Stop, at_once
         return None
     limit = preflight.limit(setup.options)
     ceiling = Ceiling(limit, recorder, stop, setup.clock, setup.emit, _daily(setup))
-    entries = Entries(info, prices, recorder, setup.clock, setup.emit, stop, ceiling)
+    entries = Entries(info, prices, recorder, setup.clock, setup.emit, stop, ceiling, _counter(setup))
     cool_down = CoolDown(setup.clock, stop, setup.emit)
     slots = threading.BoundedSemaphore(at_once)
     return Caller(model, entries, values, cool_down, slots, setup.policy, _desk(setup, entries))
+
+
+def _counter(setup: Setup) -> Callable[[Request], int] | None:
+    """The model's own count of tokens, where worst cases are to be estimated; a count that fails is no bound."""
+    count = getattr(setup.model, "count_tokens", None)
+    if setup.options.get("budget") != "estimate" or count is None:
+        return None
+
+    def counted(request: Request) -> int:
+        try:
+            return int(count(request))
+        except ModelError:
+            return request.size()
+
+    return counted
 
 
 def _daily(setup: Setup) -> Daily | None:

@@ -115,6 +115,14 @@ class AnthropicModel:
                     raise broken_off("the stream holds a piece nested without end", reply=heard.partial()) from None
         return self._finish(heard, deadline)
 
+    def count_tokens(self, request: Request) -> int:
+        """Input tokens of a request as the provider counts them; free.
+
+        Raises:
+            ModelError: As `Batches.validate`.
+        """
+        return self.batches.count(request)
+
     def close(self) -> None:
         """Free connections."""
         self._client.close()

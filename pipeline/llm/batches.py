@@ -34,9 +34,13 @@ class AnthropicBatches:
 
     def validate(self, request: Request) -> None:
         """See `Batches.validate`; the provider's token count refuses what a call would refuse."""
+        self.count(request)
+
+    def count(self, request: Request) -> int:
+        """Input tokens of a request; free."""
         sent = self._parameters(request)
         sent.pop("max_tokens")
-        self._asked(lambda client: client.messages.count_tokens(**sent))
+        return int(self._asked(lambda client: client.messages.count_tokens(**sent)).input_tokens)
 
     def submit(self, requests: Sequence[tuple[str, Request]]) -> Batch:
         """See `Batches.submit`."""

@@ -6,116 +6,22 @@ kill -9, the rest INT and TERM.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from pipeline.clock import SystemClock
 from pipeline.records.fold import spent
-from pipeline.store.files import FileStore
 from pipeline.store.reading import load, resolve
-from tests.servers.billing import BillingServer
-from tests.servers.lessons import answer
-from tests.servers.mishaps import Plan
+from tests.acceptance.killing import CLOCK, Course, Starter, course, kill_at
 
-ROOT = Path(__file__).resolve().parents[2]
 TRIALS = int(os.environ.get("KILL_TRIALS", "60"))
-_LESSONS = 6
-_LATENCY = 0.03
-CLOCK = SystemClock()
-
-
-class Starter:
-    """One process that forks a start at a time."""
-
-    def __init__(self) -> None:
-        command = [sys.executable, str(Path(__file__).with_name("starter.py"))]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def start(self, argv: list[str], env: dict[str, str], log: Path) -> int:
-        """Start the program; its pid."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"argv": argv, "env": env, "log": str(log)}) + "\n")
-        self._process.stdin.flush()
-        return int(self._answer()["pid"])
-
-    def wait(self) -> int:
-        """The exit code of the started process, or minus the signal that ended it."""
-        return int(self._answer()["status"])
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert line, "the starter died"
-        answered: dict[str, Any] = json.loads(line)
-        return answered
-
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(10)
-        assert self._process.stdout is not None
-        self._process.stdout.close()
-
-
-@dataclass
-class Course:
-    """One store, one server, one output folder."""
-
-    home: Path
-    server: BillingServer
-    starter: Starter
-
-    @property
-    def store(self) -> FileStore:
-        return FileStore(self.home / "store", CLOCK)
-
-    def begin(self, *more: str) -> int:
-        """Start or go on; the pid."""
-        argv = ["lessons", "--store", f"files:{self.home / 'store'}", "--out", str(self.home / "out"), "--quiet", *more]
-        env = {"ANTHROPIC_API_KEY": "sk-ant-of-nobody", "ANTHROPIC_BASE_URL": self.server.url}
-        return self.starter.start(argv, env, self.home / "log.txt")
-
-    def new(self) -> int:
-        return self.begin("--subject", "maths", "--level", "n5", "--lessons", str(_LESSONS))
-
-    def go(self) -> int:
-        """Resume the run, or start one where none is there yet; the pid."""
-        runs = self.runs()
-        return self.begin("--resume", runs[0]) if runs else self.new()
-
-    def published(self) -> dict[str, str]:
-        """Every published file with its hash; the receipt is not among them."""
-        folder = self.home / "out" / "course_c84775"
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
-        return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-    def runs(self) -> list[str]:
-        return [head.run_id for head in self.store.heads()]
-
-    def log(self) -> str:
-        return (self.home / "log.txt").read_text()
-
-
-@contextmanager
-def course(home: Path, starter: Starter, faults: str = "", seed: int = 0) -> Iterator[Course]:
-    home.mkdir(parents=True)
-    with BillingServer(plan=Plan(faults, seed), responder=answer, latency=_LATENCY) as server:
-        yield Course(home, server, starter)
 
 
 @pytest.fixture(scope="module")
@@ -134,14 +40,6 @@ def undisturbed(starters: list[Starter], tmp_path_factory: pytest.TempPathFactor
         made.new()
         assert made.starter.wait() == 0, made.log()
         return made.published(), CLOCK.monotonic() - begun, made.server.bill.requests
-
-
-def kill_at(pid: int, moment: float, number: int) -> None:
-    """Send a signal after `moment` seconds; a process that has ended is left alone."""
-    CLOCK.wait(threading.Event(), moment)
-    with open(f"/proc/{pid}/stat") if os.path.exists(f"/proc/{pid}/stat") else open(os.devnull) as stat:
-        if stat.read(1):
-            os.kill(pid, number)
 
 
 def trial(seed: int, home: Path, starter: Starter, published: dict[str, str], duration: float) -> str:

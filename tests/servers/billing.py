@@ -160,7 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
         name, _, part = name.partition("/")
         if not name:
             query = parse_qs(self.path.partition("?")[2])
-            return self._json(200, batches.list(key, (query.get("after_id") or [None])[0]))
+            return self._json(200, batches.list(key, next(iter(query.get("after_id") or ()), None)))
         held = batches.find(name, key)
         if part != "results":
             return self._json(200, batches.look(held, self._in_batch))

@@ -256,3 +256,16 @@ def test_branches_share_a_batch(store: MemoryStore, server: BillingServer, model
     result = go(store, model, Pipeline("wide", steps, edges=edges, joins={"join": "all"}))
     assert result.status == "completed"
     assert [len(held.requests) for held in server.batches.held.values()] == [2]
+
+
+def test_a_worst_case_by_the_provider_s_count_is_smaller_and_still_a_bound(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel
+) -> None:
+    what = Pipeline("one", [step("a")(lambda ctx: {"text": ask(ctx, "word " * 4000)})])
+    worst = []
+    for budget in ("worst", "estimate"):
+        result = go(store, model, what, batch=False, budget=budget)
+        started = next(r.fact for r in records(store, result.run_id) if isinstance(r.fact, CallStarted))
+        worst.append(Decimal(str(started.worst)))
+        assert result.spent.usd <= worst[-1]
+    assert worst[1] < worst[0] * Decimal("0.7")

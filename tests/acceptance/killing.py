@@ -1,0 +1,115 @@
+"""What kill tests share: a process that forks starts, a course with its own server and store, a signal at a moment."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.clock import SystemClock
+from pipeline.store.files import FileStore
+from tests.servers.billing import BillingServer
+from tests.servers.lessons import answer
+from tests.servers.mishaps import Plan
+
+LESSONS = 6
+LATENCY = 0.03
+CLOCK = SystemClock()
+
+
+class Starter:
+    """One process that forks a start at a time."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, str(Path(__file__).with_name("starter.py"))]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def start(self, argv: list[str], env: dict[str, str], log: Path) -> int:
+        """Start the program; its pid."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"argv": argv, "env": env, "log": str(log)}) + "\n")
+        self._process.stdin.flush()
+        return int(self._answer()["pid"])
+
+    def wait(self) -> int:
+        """The exit code of the started process, or minus the signal that ended it."""
+        return int(self._answer()["status"])
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, "the starter died"
+        answered: dict[str, Any] = json.loads(line)
+        return answered
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(10)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+@dataclass
+class Course:
+    """One store, one server, one output folder."""
+
+    home: Path
+    server: BillingServer
+    starter: Starter
+    #: Options of every start.
+    options: tuple[str, ...] = ()
+
+    @property
+    def store(self) -> FileStore:
+        return FileStore(self.home / "store", CLOCK)
+
+    def begin(self, *more: str) -> int:
+        """Start or go on; the pid."""
+        argv = ["lessons", "--store", f"files:{self.home / 'store'}", "--out", str(self.home / "out"), "--quiet",
+                *self.options, *more]  # fmt: skip
+        env = {"ANTHROPIC_API_KEY": "sk-ant-of-nobody", "ANTHROPIC_BASE_URL": self.server.url}
+        return self.starter.start(argv, env, self.home / "log.txt")
+
+    def new(self) -> int:
+        return self.begin("--subject", "maths", "--level", "n5", "--lessons", str(LESSONS))
+
+    def go(self) -> int:
+        """Resume the run, or start one where none is there yet; the pid."""
+        runs = self.runs()
+        return self.begin("--resume", runs[0]) if runs else self.new()
+
+    def published(self) -> dict[str, str]:
+        """Every published file with its hash; the receipt is not among them."""
+        folder = self.home / "out" / "course_c84775"
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+    def runs(self) -> list[str]:
+        return [head.run_id for head in self.store.heads()]
+
+    def log(self) -> str:
+        return (self.home / "log.txt").read_text()
+
+
+@contextmanager
+def course(home: Path, starter: Starter, faults: str = "", seed: int = 0) -> Iterator[Course]:
+    home.mkdir(parents=True)
+    with BillingServer(plan=Plan(faults, seed), responder=answer, latency=LATENCY) as server:
+        yield Course(home, server, starter)
+
+
+def kill_at(pid: int, moment: float, number: int) -> None:
+    """Send a signal after `moment` seconds; a process that has ended is left alone."""
+    CLOCK.wait(threading.Event(), moment)
+    with open(f"/proc/{pid}/stat") if os.path.exists(f"/proc/{pid}/stat") else open(os.devnull) as stat:
+        if stat.read(1):
+            os.kill(pid, number)
