@@ -28,8 +28,9 @@ Load = Callable[[str], DotGraph]
 CHILD_START, CHILD_EXIT = "stack.child_start", "stack.child_exit"
 #: Attributes of a child's node: its supervisor, its own pipeline's goal and thread.
 CHILD_OF, GOAL, THREAD = "stack.child_of", "stack.goal", "stack.thread_id"
-#: Attribute of edges that a router does not choose by label, condition or weight; and its value here.
-VIRTUAL, CHILD = "virtual", "child"
+#: Attribute of edges that a router does not choose by label, condition or weight; and its values here: the way a child
+#: begins and ends, and the way back from all its other nodes, which no path that people draw goes.
+VIRTUAL, CHILD, RECALL = "virtual", "child", "recall"
 
 _FILE, _SOURCE, _AUTOSTART = "stack.child_dotfile", "stack.child_dot_source", "stack.child_autostart"
 #: Children may stand this deep in each other.
@@ -228,11 +229,11 @@ def _moved(edge: DotEdge, supervisor: DotNode) -> DotEdge:
 def _ways(child: DotGraph, supervisor: DotNode) -> Iterator[DotEdge]:
     """The edges between a supervisor and its child's nodes."""
     prefix = f"{supervisor.id}."
-    yield _way(supervisor.id, prefix + child.start)
+    yield _way(supervisor.id, prefix + child.start, CHILD)
     for node in child.nodes.values():
         if not node.attributes.get(CHILD_OF):
-            yield _way(prefix + node.id, supervisor.id)
+            yield _way(prefix + node.id, supervisor.id, CHILD if child.kind(node) == kinds.EXIT else RECALL)
 
 
-def _way(source: str, target: str) -> DotEdge:
-    return DotEdge(source, target, {VIRTUAL: CHILD}, f"{source}->{target}")
+def _way(source: str, target: str, kind: str) -> DotEdge:
+    return DotEdge(source, target, {VIRTUAL: kind}, f"{source}->{target}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from pipeline.engine.step import Outcome
+from pipeline.engine.step import Outcome, StepContext
 from pipeline.errors import InvalidValue
 from pipeline.formats.attractor.outcome import NodeOutcome, from_json
 
@@ -15,10 +15,12 @@ LAST_RESPONSE = 200
 #: Keys of a mapping that make it the document of an outcome.
 _SAYS = ("outcome", "status")
 #: Keys of that document; what stands beside them is output.
-_CONTRACT = frozenset({
+CONTRACT = frozenset({
     "outcome", "status", "preferred_label", "preferred_next_label", "suggested_next_ids", "context_updates", "notes",
     "failure_reason", "failure_class",
 })  # fmt: skip
+#: Beginnings of context keys that only the program sets: they steer it.
+_OURS = ("internal.", "graph.", "parallel.", "stack.", "human.", "current_node")
 _TEXTS = ("preferred_label", "notes", "failure_reason", "failure_class")
 
 
@@ -59,7 +61,7 @@ def _of_mapping(value: Mapping[str, Any]) -> NodeOutcome:
     if not any(isinstance(value.get(key), str) for key in _SAYS):
         return NodeOutcome(outputs=dict(value))
     said = from_json(value, "the handler's result")
-    outputs = {key: part for key, part in value.items() if key not in _CONTRACT}
+    outputs = {key: part for key, part in value.items() if key not in CONTRACT}
     return NodeOutcome(
         said.status, said.preferred_label, said.suggested_next_ids, said.context_updates, said.notes,
         said.failure_reason, said.failure_class, outputs,
@@ -91,3 +93,12 @@ def _of_object(value: Any) -> NodeOutcome:
         **{name: str(text) for name, text in said.items()},
     }
     return from_json(document, "the handler's outcome")
+
+
+def allowed(updates: Mapping[str, Any], ctx: StepContext) -> dict[str, Any]:
+    """Of the context keys that a model or a command wants to set those that are theirs to set."""
+    kept = {key: value for key, value in updates.items() if not str(key).startswith(_OURS)}
+    if len(kept) < len(updates):
+        refused = ", ".join(sorted(str(key) for key in updates if key not in kept))
+        ctx.note(f"{ctx.node.id}: it may not set {refused}.")
+    return kept

@@ -1,0 +1,163 @@
+"""A node's question to the model: which model, with how much of what came before, and the reply it gave or gave before.
+
+After a resume the first node of a conversation is asked with less: nobody remembers the conversation any more. A reply
+that was paid for before the run stopped is used as it was asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.dot import kinds
+from pipeline.dot.attributes import FIDELITIES
+from pipeline.dot.model import DotGraph, DotNode
+from pipeline.errors import ConfigError, ModelRejected, ModelTruncated, Pause
+from pipeline.formats.attractor.handlers.fidelity import COMPACT, FULL, Told, mode_of, told
+from pipeline.formats.attractor.handlers.registry import Visit
+from pipeline.formats.attractor.outcome import NodeOutcome, failure
+from pipeline.llm.base import Message, Reply, Request, Segment
+
+#: Options: run without any model; the mode of the first node after a resume.
+SIMULATE, RESUME_FIDELITY = "simulate", "resume_fidelity"
+_OURS = ("", "anthropic", "claude")
+_DOTTED = re.compile(r"(?<=\d)\.(?=\d)")
+_MAX_TOKENS = 16_000
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A reply, and with how much of what came before it was asked for."""
+
+    reply: Reply
+    told: Told
+    #: The mode the graph says; other than `told.mode` where a resume took it down.
+    configured: str
+
+
+def ask(visit: Visit, prompt: str, rules: str = "") -> Answered | NodeOutcome:
+    """Ask the model a node's prompt; or how the node fails.
+
+    Args:
+        rules: What else it is told, after what came before.
+
+    Raises:
+        Pause: Nothing more can be asked in this process.
+    """
+    node = visit.node
+    if provider := foreign_provider(node):
+        return failure(f"Node {node.id!r} asks for the provider {provider!r}; there is anthropic only.", "config")
+    configured = mode_of(visit)
+    found, request = _chosen(visit, configured, prompt, rules)
+    try:
+        reply = visit.ctx.ask(request)
+    except ConfigError as error:
+        # There is no model: no failure that a graph could route around.
+        raise Pause("failed", error) from None
+    except ModelTruncated as error:
+        return failure(error.message, "truncated", outputs=_outputs(prompt, found))
+    except ModelRejected as error:
+        return failure(error.message, "deterministic", outputs=_outputs(prompt, found))
+    if reply.refused:
+        said = {**_outputs(prompt, found), "response": reply.text}
+        return failure("The model declined to answer.", "refusal", outputs=said)
+    return Answered(reply, found, configured)
+
+
+def foreign_provider(node: DotNode) -> str:
+    """The provider a node asks for where it is none of ours; "" otherwise."""
+    said = node.text("llm_provider").strip()
+    return "" if said.lower() in _OURS else said
+
+
+def check_providers(graph: DotGraph, options: Mapping[str, Any], services: Mapping[str, Any]) -> None:
+    """Refuse a graph whose nodes ask for models that cannot be asked; to be asked before a run begins.
+
+    Raises:
+        ConfigError: Names the nodes and what they ask for.
+    """
+    if options.get(SIMULATE) or services.get("backend") is not None:
+        return
+    nodes = [node for node in graph.nodes.values() if graph.kind(node) == kinds.CODERGEN]
+    strange = [f"{node.id} ({found})" for node in nodes if (found := foreign_provider(node))]
+    if strange:
+        more = f" and {len(strange) - 8} more" if len(strange) > 8 else ""
+        raise ConfigError(
+            f"Only Claude models can be asked; other providers are named by {', '.join(strange[:8])}{more}.",
+            hint='Write llm_provider="anthropic" and a Claude model there, or try the graph with --simulate.',
+        )
+
+
+def _chosen(visit: Visit, configured: str, prompt: str, rules: str) -> tuple[Told, Request]:
+    """What the visit asks: what this attempt asked before and was answered, else by its mode now."""
+    now = _mode_now(visit, configured)
+    first: tuple[Told, Request] | None = None
+    for mode in dict.fromkeys((now, *_other_modes(visit, configured))):
+        found = told(visit, mode)
+        made = found, request_of(visit, prompt, found, rules)
+        if visit.ctx.answered(made[1]):
+            return made
+        first = first or made
+    assert first is not None
+    return first
+
+
+def _other_modes(visit: Visit, configured: str) -> Iterator[str]:
+    """Modes in which an attempt that a resume interrupted may have asked already."""
+    if configured == FULL and visit.ctx.resumed_at:
+        yield from (FULL, COMPACT, *(mode for mode in FIDELITIES if mode.startswith("summary:")))
+
+
+def _mode_now(visit: Visit, configured: str) -> str:
+    """The configured mode; less of it for the first node of a conversation after a resume, once."""
+    ctx = visit.ctx
+    if configured != FULL or not ctx.resumed_at:
+        return configured
+    asked = (run for run in ctx.ancestors() if visit.graph.kind(run.node) == kinds.CODERGEN)
+    if any(run.ended_seq > ctx.resumed_at for run in asked):
+        return configured
+    wanted = str(ctx.options.get(RESUME_FIDELITY) or COMPACT)
+    return wanted if wanted in FIDELITIES else COMPACT
+
+
+def request_of(visit: Visit, prompt: str, found: Told, rules: str) -> Request:
+    """The request of a node's prompt."""
+    node, ctx = visit.node, visit.ctx
+    effort = node.text("reasoning_effort").strip() or ctx.settings.get("effort")
+    return Request(
+        model_of(visit),
+        [*found.turns, Message("user", prompt)],
+        [Segment(part) for part in (found.preamble, rules) if part],
+        max_tokens=node.number("max_tokens") or visit.graph.number("max_tokens") or _MAX_TOKENS,
+        effort=str(effort) if effort else None,
+        label=node.id,
+    )
+
+
+def model_of(visit: Visit) -> str:
+    """The model a node asks: its own, else the run's; `claude-opus-4.6` is claude-opus-4-6."""
+    said = visit.node.text("llm_model").strip()
+    if not said:
+        return str(visit.ctx.settings.get("model") or "")
+    return _DOTTED.sub("-", said.removeprefix("anthropic/"))
+
+
+def _outputs(prompt: str, found: Told) -> dict[str, Any]:
+    return {"prompt": prompt, "fidelity": found.mode, "thread": found.thread}
+
+
+def outputs_of(prompt: str, answered: Answered) -> dict[str, Any]:
+    """What a node records of its question."""
+    made = _outputs(prompt, answered.told)
+    if answered.told.preamble:
+        made["preamble"] = answered.told.preamble
+    return made
+
+
+def changes_of(visit: Visit, answered: Answered) -> dict[str, Any]:
+    """The context key that records a mode other than the configured one; none where they are the same."""
+    if answered.told.mode == answered.configured:
+        return {}
+    return {f"internal.fidelity.{visit.node.id}": answered.told.mode}

@@ -1,0 +1,167 @@
+"""Who answers a graph's questions: nobody but the program, a person at the terminal, a function, a list of answers.
+
+None says that nobody answered; the run then waits, and nothing is approved.
+"""
+
+from __future__ import annotations
+
+import select
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from typing import IO, Any, Protocol
+
+from pipeline.dot.labels import accelerator, normal_label
+from pipeline.engine.events import Event
+from pipeline.engine.people import Answer, Question
+
+#: Words that say yes, and that say no.
+YES = frozenset({"y", "yes", "true", "ok", "okay", "confirm", "confirmed", "approve", "approved", "accept"})
+NO = frozenset({"n", "no", "false", "cancel", "decline", "declined", "reject", "rejected", "deny"})
+#: Seconds after which a waiting terminal looks whether the run is stopping.
+_SLICE = 0.2
+
+
+class Interviewer(Protocol):
+    """Puts a question to somebody."""
+
+    def ask(self, question: Question) -> Answer | None:
+        """The answer; None: there is none."""
+
+
+class AutoApprove:
+    """Says yes: the question's default, else the choice that says yes, else its first."""
+
+    def ask(self, question: Question) -> Answer | None:
+        """See Interviewer."""
+        default = str(question.shown.get("default") or "")
+        agreeing = (choice for choice in question.choices if normal_label(choice).partition(" ")[0] in YES)
+        choice = default or next(agreeing, "") or next(iter(question.choices), "auto-approved")
+        return Answer(choice, by="auto-approve")
+
+
+class Callback:
+    """Asks a function: it gives an Answer, the choice as text, or None."""
+
+    def __init__(self, function: Callable[[Question], Answer | str | None]) -> None:
+        self._function = function
+
+    def ask(self, question: Question) -> Answer | None:
+        """See Interviewer."""
+        return _answer(self._function(question), "callback")
+
+
+class Queue:
+    """Answers given beforehand, one for each question; an empty one answers nothing."""
+
+    def __init__(self, answers: Iterable[Answer | str]) -> None:
+        self._answers = list(answers)
+        self._lock = threading.Lock()
+
+    def ask(self, question: Question) -> Answer | None:
+        """See Interviewer."""
+        with self._lock:
+            return _answer(self._answers.pop(0) if self._answers else None, "queue")
+
+
+class Recording:
+    """Passes questions on, and keeps them with their answers."""
+
+    def __init__(self, inner: Interviewer) -> None:
+        self._inner = inner
+        #: (question, answer) in order.
+        self.asked: list[tuple[Question, Answer | None]] = []
+
+    def ask(self, question: Question) -> Answer | None:
+        """See Interviewer."""
+        answer = self._inner.ask(question)
+        self.asked.append((question, answer))
+        return answer
+
+
+class Console:
+    """A person at the terminal; where there is no terminal nobody answers.
+
+    It may listen to the run's events: a run that is stopping asks nobody any more.
+    """
+
+    def __init__(self, given: IO[str] | None = None, shown: IO[str] | None = None) -> None:
+        self._given = given or sys.stdin
+        self._shown = shown or sys.stderr
+        self._turn = threading.Lock()
+        self._stopping = threading.Event()
+
+    def __call__(self, event: Event) -> None:
+        """Hear that the run is stopping."""
+        if event.type == "stopping":
+            self._stopping.set()
+
+    def ask(self, question: Question) -> Answer | None:
+        """Put one question at a time; see Interviewer."""
+        if not self._is_terminal():
+            return None
+        with self._turn:
+            self._shown.write(_asked(question))
+            self._shown.flush()
+            while (line := self._line(question.seconds)) is not None:
+                choice = chosen(line, question) if line.strip() else str(question.shown.get("default") or "")
+                if choice:
+                    return Answer(choice, by="console")
+                self._shown.write(f"{line.strip()!r} is none of them. " if line.strip() else "")
+                self._shown.write("> ")
+                self._shown.flush()
+        return None
+
+    def _is_terminal(self) -> bool:
+        try:
+            return self._given.isatty() and self._shown.isatty()
+        except ValueError:
+            # A stream that is closed.
+            return False
+
+    def _line(self, seconds: float | None) -> str | None:
+        """A line that is typed; None: the time is over, the input has ended, or the run is stopping."""
+        left = seconds
+        while not self._stopping.is_set():
+            wait = _SLICE if left is None else min(_SLICE, left)
+            if select.select([self._given], [], [], wait)[0]:
+                return self._given.readline() or None
+            if left is not None:
+                left -= wait
+                if left <= 0:
+                    return None
+        return None
+
+
+def chosen(text: str, question: Question) -> str:
+    """The choice that a typed text means, as the question spells it; any text where there are no choices; "": none."""
+    wanted = text.strip()
+    if not question.choices:
+        return wanted
+    ways: tuple[Callable[[str], bool], ...] = (
+        lambda choice: normal_label(choice) == normal_label(wanted),
+        lambda choice: accelerator(choice).casefold() == wanted.casefold(),
+        lambda choice: normal_label(choice).startswith(wanted.casefold()),
+    )
+    for way in ways:
+        found = [choice for choice in question.choices if way(choice)]
+        if found:
+            return found[0] if len(found) == 1 else ""
+    return ""
+
+
+def _asked(question: Question) -> str:
+    """The question as it is shown."""
+    lines = ["", question.text]
+    default = question.shown.get("default")
+    for choice in question.choices:
+        key = accelerator(choice)
+        shown = choice if choice.lstrip().startswith("[") or not key else f"[{key}] {choice}"
+        lines.append(f"  {shown}" + (" (default)" if choice == default else ""))
+    return "\n".join([*lines, "> "])
+
+
+def _answer(value: Any, by: str) -> Answer | None:
+    if value is None or isinstance(value, Answer):
+        return value
+    return Answer(str(value), by=by)

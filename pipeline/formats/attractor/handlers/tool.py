@@ -1,0 +1,191 @@
+"""A node that runs a shell command: only where this process was allowed to, never twice without a person's word.
+
+Values of the run reach the command as environment variables, never as text of the command: what a model wrote is not
+run. What the command leaves in $PIPELINE_NODE_DIR/outcome.json (or status.json) is its outcome.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pipeline.dot.model import DotGraph
+from pipeline.dot.rules import tool_commands
+from pipeline.engine.step import StepContext
+from pipeline.errors import ConfigError, Pause
+from pipeline.formats.attractor.handlers import shell
+from pipeline.formats.attractor.handlers.expansion import Names, named
+from pipeline.formats.attractor.handlers.registry import Visit
+from pipeline.formats.attractor.handlers.results import allowed
+from pipeline.formats.attractor.outcome import FAIL, RETRY, NodeOutcome, failure, from_json
+from pipeline.records.run import bare
+
+#: The option that permits commands; given each time, never recorded.
+ALLOW = "allow_tools"
+#: Folder in which commands run; a service, not recorded. Where it is not given: the one this process stands in.
+WORKDIR = "workdir"
+#: Folder in which commands and agents of run_dot leave their outcome.json; else each visit has one of its own.
+STAGE_DIR = "stage_dir"
+#: Of a command's output the context keeps so many characters: the beginning, and three times as much of the end.
+MOST_CONTEXT = 64 * 1024
+#: Of stderr a failure's reason keeps so many.
+_MOST_REASON = 2000
+#: A value that a command is given is not longer than this (bytes); the system takes no more.
+_MOST_VALUE = 100_000
+_MOST_DOCUMENT = 1024 * 1024
+_DOCUMENTS = ("outcome.json", "status.json")
+_TIMED_OUT = "transient_infra"
+
+
+def tool(visit: Visit) -> NodeOutcome:
+    """Run the node's command; its exit code decides, or the outcome that it leaves.
+
+    Raises:
+        Pause: Nobody has allowed commands to this process.
+    """
+    ctx, node = visit.ctx, visit.node
+    command = node.command
+    if not command.strip():
+        return failure(f"Node {node.id!r} has no command.", "deterministic")
+    if not ctx.options.get(ALLOW):
+        # No failure that a graph could route around: the run stands still until somebody allows it.
+        raise Pause("stopped_as_asked", _refusal([(node.id, command)]))
+    with node_folder(ctx) as folder:
+        try:
+            variables = {**_variables(visit, command), **places(ctx, folder)}
+            done = shell.run(
+                command, cwd=workdir(ctx), environment=shell.environment(variables), seconds=node.seconds("timeout")
+            )
+        except (OSError, ValueError) as error:
+            return failure(f"The command could not be run: {error}", "deterministic")
+        said = read_outcome(folder)
+    return _outcome(visit, done, said)
+
+
+def check_allowed(graph: DotGraph, options: Mapping[str, Any]) -> None:
+    """Refuse a graph whose commands nobody has allowed; to be asked before a run begins or goes on.
+
+    Raises:
+        ConfigError: Lists the commands; data["commands"] has them as (node, command).
+    """
+    commands = tool_commands(graph)
+    if commands and not options.get(ALLOW):
+        raise _refusal(commands)
+
+
+def _refusal(commands: list[tuple[str, str]]) -> ConfigError:
+    listed = "\n".join(f"  {node}: {command}" for node, command in commands)
+    return ConfigError(
+        f"This pipeline runs shell commands, which nobody has allowed:\n{listed}",
+        hint="Read them; --allow-tools lets this process run them.", commands=commands,
+    )  # fmt: skip
+
+
+def _outcome(visit: Visit, done: shell.Done, said: NodeOutcome | None) -> NodeOutcome:
+    """What a command came to: its outputs, and the outcome by its exit code or by what it says."""
+    ctx, node = visit.ctx, visit.node
+    shown, cut = shortened(done.stdout)
+    if cut:
+        ctx.save(f"{node.id}.stdout", done.stdout)
+    last = next((line.strip() for line in reversed(done.stdout.splitlines()) if line.strip()), "")
+    told = {"tool.output": shown, "tool_stdout": shown, "tool.last_line": last, "tool.exit_code": done.exit_code}
+    outputs = {"output": shown, "stderr": done.stderr[-_MOST_REASON:], "exit_code": done.exit_code}
+    if done.cut:
+        outputs["cut"] = shell.MOST_OUTPUT
+    made = said or NodeOutcome()
+    if done.timed_out:
+        made = failure(f"The command did not end within {node.seconds('timeout'):g} s.", _TIMED_OUT)
+    elif done.exit_code and made.status not in (FAIL, RETRY):
+        made = failure(_reason(done), made.failure_class)
+    elif done.exit_code and not made.failure_reason:
+        made = replace(made, failure_reason=_reason(done))
+    updates = allowed(said.context_updates if said else {}, ctx)
+    return replace(made, context_updates={**told, **updates}, outputs=outputs)
+
+
+def _reason(done: shell.Done) -> str:
+    how = f"exit code {done.exit_code}" if done.exit_code >= 0 else f"signal {-done.exit_code}"
+    text = (done.stderr.strip() or done.stdout.strip())[-_MOST_REASON:]
+    return f"The command ended with {how}" + (f": {text}" if text else ".")
+
+
+def shortened(text: str) -> tuple[str, bool]:
+    """An output as the context keeps it, without the newline at its end; and whether something was left out."""
+    text = text.rstrip("\r\n")
+    if len(text) <= MOST_CONTEXT:
+        return text, False
+    head = MOST_CONTEXT // 4
+    left_out = len(text) - MOST_CONTEXT
+    return f"{text[:head]}\n[… {left_out} characters left out …]\n{text[-(MOST_CONTEXT - head) :]}", True
+
+
+def workdir(ctx: StepContext) -> Path:
+    """Where commands run."""
+    return Path(str(ctx.services.get(WORKDIR) or os.getcwd()))
+
+
+def places(ctx: StepContext, folder: Path) -> dict[str, str]:
+    """What a command may know of where it stands."""
+    return {
+        "PIPELINE_NODE_DIR": str(folder),
+        "PIPELINE_NODE": ctx.node.id,
+        "PIPELINE_VISIT": bare(ctx.path),
+        "PIPELINE_ATTEMPT": str(ctx.attempt),
+        "ATTRACTOR_STAGE_DIR": str(folder),
+    }
+
+
+@contextmanager
+def node_folder(ctx: StepContext) -> Iterator[Path]:
+    """The folder in which a visit leaves its outcome: fresh, so that no earlier one is taken for it."""
+    given = ctx.options.get(STAGE_DIR)
+    if not given:
+        with tempfile.TemporaryDirectory(prefix="pipeline-", ignore_cleanup_errors=True) as made:
+            yield Path(made)
+        return
+    folder = Path(str(given)).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in _DOCUMENTS:
+        (folder / name).unlink(missing_ok=True)
+    yield folder
+
+
+def read_outcome(folder: Path) -> NodeOutcome | None:
+    """The outcome left in a visit's folder; None: none is."""
+    for name in _DOCUMENTS:
+        path = folder / name
+        if path.is_symlink() or not path.is_file():
+            continue
+        with suppress(OSError):
+            with path.open("rb") as file:
+                data = file.read(_MOST_DOCUMENT + 1)
+            if len(data) > _MOST_DOCUMENT:
+                return failure(f"{name} is larger than {_MOST_DOCUMENT} bytes.", "validation")
+            try:
+                return from_json(json.loads(data), name)
+            except (ValueError, RecursionError):
+                return failure(f"{name} is no JSON.", "validation")
+    return None
+
+
+def _variables(visit: Visit, command: str) -> dict[str, str]:
+    """The run's values that a command asks for by name, where the name is nobody else's.
+
+    Raises:
+        ValueError: One is too long for a command.
+    """
+    names, found = Names(visit), {}
+    for name in named(command):
+        value = names.get(name) if shell.may_be_given(name) else None
+        if value is None:
+            continue
+        if len(value.encode("utf-8", "surrogatepass")) > _MOST_VALUE:
+            raise ValueError(f"${name} is longer than {_MOST_VALUE} bytes; a command cannot take it")
+        found[name] = value.replace("\x00", "")
+    return found
