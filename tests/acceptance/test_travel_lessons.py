@@ -1,0 +1,154 @@
+"""Time travel of courses: forks that pay nothing for what they inherit, steps made again, replays."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.said import Cli
+from tests.sample_runs import original_run
+from tests.servers.billing import BillingServer
+from tests.servers.lessons import answer
+
+COURSE = ("lessons", "--subject", "maths", "--level", "N5", "--lessons", "3")
+
+
+@pytest.fixture
+def out(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PIPELINE_OUT", str(root.parent / "site"))
+    return root.parent / "site"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BillingServer]:
+    with BillingServer(responder=answer) as made:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", made.url)
+        yield made
+
+
+def newest(cli: Cli) -> str:
+    return str(cli("list", "--json").json()[0]["run_id"])
+
+
+def cost(cli: Cli, run: str) -> float:
+    return float(cli("status", run, "--json").json()[0]["cost_usd"])
+
+
+def published(cli: Cli, run: str) -> str:
+    return str(cli("show", run, "publish", "--json").json()[0]["outputs"]["content_hash"])
+
+
+def test_a_fork_of_a_course_publishes_the_same_bytes_and_pays_only_for_its_lessons(
+    cli: Cli, out: Path, root: Path, server: BillingServer
+) -> None:
+    assert cli(*COURSE, "--quiet").code == 0
+    run, asked, before = newest(cli), len(server.seen), published(cli, newest(cli))
+    (made,) = cli("fork", run, "--at", "sow", "--json").json()
+    assert len(server.seen) == asked
+    assert cost(cli, made["run"]) == 0
+    shutil.rmtree(root / run)
+    said = cli(*made["resume_command"].removeprefix("./pipeline.sh ").split(), "--quiet")
+    assert said.code == 0, said.err
+    lessons = [row for row in cli("log", made["run"], "--json").json() if row["kind"] == "call_started"]
+    assert {row["path"] for row in lessons} == {"lessons#1"}
+    assert len(server.seen) - asked == len(lessons)
+    assert cost(cli, made["run"]) > 0
+    assert published(cli, made["run"]) == before
+
+
+def test_a_fork_in_the_middle_of_the_lessons_keeps_those_that_were_made(
+    cli: Cli, out: Path, server: BillingServer
+) -> None:
+    assert cli(*COURSE, "--quiet", "--concurrency", "1").code == 0
+    run, asked = newest(cli), len(server.seen)
+    done = [row for row in cli("log", run, "--json").json() if row["kind"] == "task_completed"]
+    second = [row for row in done if row["path"] == "lessons#1"][1]
+    (made,) = cli("fork", run, "--at", str(second["seq"]), "--json").json()
+    assert cli("lessons", "--resume", made["run"], "--quiet").code == 0
+    calls = [row for row in cli("log", made["run"], "--json").json() if row["kind"] == "call_started"]
+    assert {row["task"] for row in calls} == {"lessons/3"}
+    assert len(server.seen) - asked == len(calls)
+    assert published(cli, made["run"]) == published(cli, run)
+    (same,) = cli("diff", run, made["run"], "--json").json()
+    assert same["same"]
+    assert cli("replay", made["run"]).code == 0
+
+
+def test_a_fork_between_two_calls_of_a_lesson_asks_only_the_second(cli: Cli, out: Path, server: BillingServer) -> None:
+    assert cli(*COURSE, "--quiet", "--concurrency", "1").code == 0
+    run = newest(cli)
+    log = cli("log", run, "--json").json()
+    lesson = next(row["seq"] for row in log if row["kind"] == "call_started" and row.get("label") == "lesson")
+    ended = next(row["seq"] for row in log if row["kind"] == "call_ended" and row["call"] == lesson)
+    (made,) = cli("fork", run, "--at", str(ended), "--json").json()
+    assert cli("lessons", "--resume", made["run"], "--quiet").code == 0
+    calls = [row for row in cli("log", made["run"], "--json").json() if row["kind"] == "call_started"]
+    assert [row.get("label") for row in calls if row["task"] == "lessons/1"] == ["critic"]
+    text = cli("why", run, "lessons/1").out
+    assert "Asked: 2 calls." in text
+
+
+def test_another_effort_in_a_fork_is_of_the_fork_alone(cli: Cli, out: Path, server: BillingServer) -> None:
+    assert cli(*COURSE, "--until", "sow", "--quiet").code == 0
+    run = newest(cli)
+    said = cli("fork", run, "--set", "settings.effort=low")
+    assert "Changed:   settings.effort; made again: sow, sow/outline" in said.out
+    settings = [cli("status", name, "--json").json()[0]["settings"]["effort"] for name in (newest(cli), run)]
+    assert settings == ["low", None]
+    refused = cli("fork", run, "--set", "settings.model=offline")
+    assert refused.code == 2
+    assert "never mixed" in refused.err
+
+
+def test_the_plain_command_never_goes_on_with_a_fork(cli: Cli, out: Path) -> None:
+    assert cli(*COURSE, "--until", "sow", "--quiet").code == 0
+    run = newest(cli)
+    cli("fork", run, "--at", "seed")
+    said = cli(*COURSE, "--until", "sow")
+    assert run in said.out
+    assert len(cli("list", "--json").json()) == 2
+
+
+def test_from_shows_what_it_may_cost_and_makes_the_lessons_again(cli: Cli, out: Path, server: BillingServer) -> None:
+    assert cli(*COURSE, "--quiet").code == 0
+    run, spent = newest(cli), cost(cli, newest(cli))
+    events = cli("lessons", "--resume", run, "--from", "lessons", "--json").json()
+    (plan,) = [event for event in events if event["type"] == "plan"]
+    assert float(plan["worst_usd"]) > float(plan["expected_usd"]) > 0
+    asked = [event for event in events if event["type"] == "call_started"]
+    assert asked
+    assert events.index(plan) < events.index(asked[0])
+    assert {event["path"] for event in asked} == {"lessons#1"}
+    assert cost(cli, run) > spent
+    kinds = [go["kind"] for go in cli("why", run, "lessons/2", "--json").json()[0]["goes"]]
+    assert kinds == ["new", "from"]
+    assert cli("replay", run).code == 0
+
+
+def test_a_course_replays_equal_and_one_that_was_made_otherwise_does_not(
+    cli: Cli, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli(*COURSE, "--quiet").code == 0
+    run = newest(cli)
+    before = sorted((path, path.stat().st_mtime_ns) for path in out.rglob("*"))
+    said = cli("replay", run, "--json").json()[0]
+    assert (said["equal"], said["again"], said["taken"]) == (True, 3, ["publish#1"])
+    assert sorted((path, path.stat().st_mtime_ns) for path in out.rglob("*")) == before
+    monkeypatch.setattr("pipeline.lessons.pipeline._note_repeats", lambda ctx, rows: rows[0].update(label="Other"))
+    changed = cli("replay", run)
+    assert changed.code == 6
+    assert "Different: lessons, artifact lessons[0].label:" in changed.out
+
+
+def test_an_imported_course_is_shown_and_forked_as_it_came(cli: Cli, root: Path, out: Path) -> None:
+    original_run(root)
+    run = newest(cli)
+    rows = cli("history", run, "--json").json()
+    assert [(row["step"], row["inherited"]) for row in rows] == [("seed", True), ("sow", True)]
+    (made,) = cli("fork", run, "--json").json()
+    assert made["inherited"] == ["seed", "sow"]
+    assert cost(cli, made["run"]) == 0
