@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 from pipeline.engine.contexts import Contexts, Reducer
 from pipeline.engine.entries import Scope
+from pipeline.engine.lineage import Lineage
 from pipeline.engine.reuse import UNCHANGED, unchanged
 from pipeline.engine.routing import Route, Router, Settled, by_label
 from pipeline.engine.running import Running
-from pipeline.engine.step import Lineage, Outcome, StepContext, StepSpec
+from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.engine.tasks import UNSAFE, error_facts
 from pipeline.errors import GraphError, InvalidValue, ModelError, Pause, PipelineError, Suspended
 from pipeline.graph.model import Graph

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.engine import people, tasks
-from pipeline.engine.contexts import Contexts
 from pipeline.engine.entries import Scope
+from pipeline.engine.lineage import Arrival, Lineage
 from pipeline.engine.people import Answer
 from pipeline.engine.running import Running
 from pipeline.engine.sources import Outputs, Tracked
@@ -17,7 +17,6 @@ from pipeline.errors import ConfigError, Pause, PipelineError
 from pipeline.graph.model import Graph, Node
 from pipeline.llm.base import Reply, Request
 from pipeline.records.run import StepRun
-from pipeline.records.statuses import FAILED
 from pipeline.records.values import canonical, decode_value
 
 StepFunction = Callable[["StepContext"], Any]
@@ -52,36 +51,6 @@ class StepSpec:
     repeatable: bool = False
     #: Names of the artifacts it saves whenever it completes.
     saves: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """One of the tokens that a visit consumed, and the work that sent it."""
-
-    edge: str
-    #: The visit it came from, and its node.
-    path: str
-    node: str
-    #: The node with which its branch began, where a fan-out is gathered; else "".
-    branch: str
-    outcome: str
-    failed: bool
-    error: Mapping[str, Any] | None
-    outputs: Mapping[str, Any]
-    #: What the branch set since its fan-out; where none is gathered, what held after the visit.
-    context: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Lineage:
-    """Where a visit stands in the graph and what it came from."""
-
-    graph: Graph
-    contexts: Contexts
-    node: str
-    visit: int
-    #: (edge id, path of the visit that chose it).
-    consumed: Sequence[Sequence[str]]
 
 
 def step(
@@ -151,21 +120,8 @@ class StepContext:
     @property
     def arrivals(self) -> list[Arrival]:
         """The tokens this visit consumed, in order of their edges' declaration."""
-        contexts, values = self._lineage.contexts, self._running.sources.values
         self._note_read("arrivals")
-        found = []
-        with self._running.recorder.reading() as state:
-            fan = contexts.fan_of(self._lineage.node, self._lineage.consumed)
-            for edge, source in contexts.ordered(self._lineage.consumed):
-                run = state.steps.get(source)
-                if run is not None:
-                    branch = contexts.branch_of(source, fan) if fan else ""
-                    found.append((edge, run, branch, contexts.since(source, fan)))
-        return [
-            Arrival(edge, run.path, run.node, branch, run.outcome, run.status == FAILED, run.error,
-                    values.get(run.outputs), {key: values.get(value) for key, value in since.items()})
-            for edge, run, branch, since in found
-        ]  # fmt: skip
+        return self._lineage.arrivals(self._running)
 
     def ancestors(self) -> list[StepRun]:
         """The visits this one descends from, oldest first, the same in every process; their values as recorded."""

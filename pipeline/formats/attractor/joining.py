@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.dot.model import DotNode
-from pipeline.engine.step import Arrival
+from pipeline.engine.lineage import Arrival
 from pipeline.formats.attractor.outcome import FAIL, PARTIAL, RETRY, SUCCESS
 
 #: Context key that holds what branches gave.

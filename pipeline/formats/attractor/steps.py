@@ -9,7 +9,8 @@ from typing import Any
 
 from pipeline.dot import kinds
 from pipeline.dot.model import DotNode
-from pipeline.engine.step import Arrival, Outcome, StepContext, StepSpec
+from pipeline.engine.lineage import Arrival
+from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.formats.attractor.joining import RESULTS, judged, results, well
 from pipeline.formats.attractor.kept import graph_context
 from pipeline.formats.attractor.outcome import FAIL, SUCCESS, NodeOutcome, failure, to_engine
