@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from datetime import UTC, datetime, timedelta
 
+from pipeline.clock import iso
 from pipeline.llm.scripted import ScriptedModel
 from pipeline.store.memory import MemoryAccount, MemoryStore
 
@@ -27,6 +28,9 @@ class FakeClock:
 
     def now(self) -> datetime:
         return self.at
+
+    def stamp(self) -> str:
+        return iso(self.at)
 
     def monotonic(self) -> float:
         return self._seconds

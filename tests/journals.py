@@ -30,6 +30,9 @@ class StillClock:
     def now(self) -> datetime:
         return self.at
 
+    def stamp(self) -> str:
+        return iso(self.at)
+
     def monotonic(self) -> float:
         return 0.0
 

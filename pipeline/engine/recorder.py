@@ -11,10 +11,9 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pipeline.clock import Clock, iso
+from pipeline.clock import Clock
 from pipeline.engine.head import HeadView
 from pipeline.errors import InvalidValue, Pause, PipelineError, StoreError, WriteFailed
 from pipeline.records.codec import Record, encode_fact
@@ -34,14 +33,13 @@ _HEAD_MIN_SECONDS = 0.2
 #: Where a head is wanted at each checkpoint: one that costs more than this waits this many times its cost.
 _CHEAP_SECONDS = 0.005
 _CHECKPOINT_FACTOR = 4
-_MILLISECOND = timedelta(milliseconds=1)
 _WARN_BYTES = 500_000
 
 _NOTHING: Mapping[str, bytes] = {}
 
 Told = Callable[[], None]
-#: seq, time, fact, line, to be synced, whom to tell once it is durable.
-_Entry = tuple[int, str, Fact, bytes, bool, Told | None]
+#: A record, its line, and whom to tell once it is durable.
+_Entry = tuple[Record, bytes, Told | None]
 #: Money was spent, or the world was changed, whatever the disk says.
 _ENDS = (CallEnded, TaskCompleted)
 
@@ -84,7 +82,11 @@ class Recorder:
         self._view = view
         self._lock = threading.Lock()
         self._turn = threading.Condition(self._lock)
+        #: How many threads wait for their turn or their record.
+        self._waiting = 0
         self._queue: list[_Entry] = []
+        #: What is queued is synced when it is written: some fact asks for it, or somebody has waited long.
+        self._urgent = False
         self._next = journal.last_seq + 1
         self._done = journal.last_seq
         self._leading = False
@@ -98,7 +100,6 @@ class Recorder:
         #: Called when the disk is full and the store lives on what it had held back.
         self.on_strain: Told | None = None
         self._blobs = threading.Lock()
-        self._now, self._at = datetime.min.replace(tzinfo=UTC), ""
         self._reading = Reading(self._lock, builder.state)
 
     @property
@@ -133,17 +134,20 @@ class Recorder:
         """
         body = encode_fact(fact, encoded)
         with self._lock:
-            at = self._time()
+            at = self._clock.stamp()
             if self._broken is not None:
                 self._save(fact, at, body)
                 raise Pause("store", self._broken)
             seq = self._next
             self._next = seq + 1
-            entry = (seq, at, fact, encode_line(seq, at, self.owner or seq, body), sync, then)
+            record = Record(seq, at, self.owner or seq, fact)
+            entry = (record, encode_line(seq, at, record.owner, body), then)
             self._queue.append(entry)
+            if sync or (then is not None and self._clock.monotonic() - self._synced_at > LAZY_SECONDS):
+                self._urgent = True
             while self._done < seq and self._broken is None:
                 if self._leading:
-                    self._turn.wait()
+                    self._wait()
                 else:
                     self._lead()
             if self._done < seq:
@@ -154,19 +158,18 @@ class Recorder:
                 raise Pause("store", self._broken)
         return seq
 
-    def _time(self) -> str:
-        """Now, as records say it; records of one millisecond share the text."""
-        now = self._clock.now()
-        if not timedelta(0) <= now - self._now < _MILLISECOND:
-            self._now, self._at = now.replace(microsecond=now.microsecond // 1000 * 1000), iso(now)
-        return self._at
+    def _wait(self) -> None:
+        """Until whoever writes now is done."""
+        self._waiting += 1
+        self._turn.wait()
+        self._waiting -= 1
 
     def _save(self, fact: Fact, at: str, body: bytes) -> None:
         """After a refusal: the end of what was in flight still goes where the store keeps what it can."""
         if not isinstance(fact, _ENDS):
             return
         while self._leading:
-            self._turn.wait()
+            self._wait()
         seq = self.journal.last_seq + 1
         try:
             self.journal.append(seq, [encode_line(seq, at, self.owner, body)], True)
@@ -187,22 +190,22 @@ class Recorder:
         with self._lock:
             while self._untold and self._broken is None:
                 if self._leading:
-                    self._turn.wait()
+                    self._wait()
                 else:
-                    self._lead(sync=True)
+                    self._urgent = True
+                    self._lead()
             if self._broken is not None:
                 raise Pause("store", self._broken)
 
-    def _lead(self, sync: bool = False) -> None:
+    def _lead(self) -> None:
         """Write what is queued, for everyone who waits; called and left with the lock held."""
         batch, self._queue = self._queue, []
+        sync, self._urgent = self._urgent, False
         self._leading = True
         self._lock.release()
         error: PipelineError | None = None
         try:
-            sync = sync or self._due(batch)
-            first = batch[0][0] if batch else self._done + 1
-            self.journal.append(first, [item[3] for item in batch], sync)
+            self.journal.append(self._done + 1, [line for _, line, _ in batch], sync)
         except WriteFailed as caught:
             error = caught
         except BaseException as caught:
@@ -215,29 +218,24 @@ class Recorder:
                 self._apply(batch, sync)
             else:
                 self._break(error)
-            self._turn.notify_all()
-
-    def _due(self, batch: Sequence[_Entry]) -> bool:
-        """Whether a batch is synced now: some fact asks for it, or somebody has waited long to be told of one."""
-        for entry in batch:
-            if entry[4] or (entry[5] is not None and self._clock.monotonic() - self._synced_at > LAZY_SECONDS):
-                return True
-        return False
+            if self._waiting:
+                self._turn.notify_all()
 
     def _apply(self, batch: list[_Entry], synced: bool) -> None:
         apply = self._builder.apply
-        for seq, at, fact, _, _, then in batch:
-            apply(Record(seq, at, self.owner or seq, fact))
+        for record, _, then in batch:
+            apply(record)
             if then is not None:
                 self._untold.append(then)
         if batch:
-            self._done = batch[-1][0]
+            self._done = batch[-1][0].seq
         now = self._clock.monotonic()
         if synced:
             self._synced_at = now
-            told, self._untold = self._untold, []
-            for then in told:
-                then()
+            if self._untold:
+                told, self._untold = self._untold, []
+                for then in told:
+                    then()
         if self.on_strain is not None and getattr(self.journal, "strained", False):
             self.on_strain()
         if now >= self._head_due or (now >= self._checkpoint_due and _reached(batch)):
@@ -268,7 +266,7 @@ class Recorder:
         """Write the head for good; the journal stays open."""
         with self._lock:
             while self._leading:
-                self._turn.wait()
+                self._wait()
             if self._broken is None:
                 self._write_head(durable=True)
 
@@ -322,4 +320,4 @@ class Recorder:
 
 def _reached(batch: Sequence[_Entry]) -> bool:
     """Whether a checkpoint boundary is among the records."""
-    return any(isinstance(entry[2], (StepCompleted, StepFailed)) for entry in batch)
+    return any(isinstance(record.fact, (StepCompleted, StepFailed)) for record, _, _ in batch)

@@ -16,6 +16,7 @@ from pipeline.records.values import compact_encoder, decode_value
 
 _NOTHING: Mapping[str, bytes] = {}
 _encode = compact_encoder(json.JSONEncoder().default)
+_quote = json.encoder.encode_basestring_ascii
 #: The kind stands behind the envelope, within so many bytes.
 _KIND, _ENVELOPE = b'"kind":"', 100
 #: Writers have few forms of a kind; more than these come from no writer of ours.
@@ -52,20 +53,30 @@ class _Shape:
         self.defaults = tuple(
             item.default_factory() if item.default_factory is not MISSING else item.default for item in fields(cls)
         )
-        self._values: Callable[[Fact], tuple[Any, ...]] = attrgetter("kind", *self.names)
-        self._rows = (("kind", MISSING), *zip(self.names, self.defaults, strict=True))
+        #: What is written of each value that differs from its default: name, default, and the text before it.
+        self._rows = tuple(
+            (name, default, f',"{name}":')
+            for name, default in zip(self.names, self.defaults, strict=True)
+            if name != cls.text
+        )
+        self._values: Callable[[Fact], Any] = attrgetter(*(name for name, _, _ in self._rows), "kind")
+        self._begin = f'{{"kind":"{cls.kind}"'
         self._cls = cls
         self._fields = shapes(cls)
         #: By keys and types of a body: a journal repeats a few of them thousands of times.
         self._plans: dict[tuple[Any, ...], _Plan] = {}
 
-    def body(self, fact: Fact) -> dict[str, Any]:
-        """The fields that differ from their defaults, the kind first."""
-        return {
-            name: value
-            for (name, default), value in zip(self._rows, self._values(fact), strict=False)
-            if value is not default and value != default
-        }
+    def write(self, fact: Fact, encoded: Mapping[str, bytes]) -> bytes:
+        """The body: the kind first, then the fields that differ from their defaults, known texts last."""
+        parts = [self._begin]
+        for (name, default, before), value in zip(self._rows, self._values(fact), strict=False):
+            if value is not default and value != default and name not in encoded:
+                parts.append(before)
+                parts.append(_quote(value) if type(value) is str else _encode(value))
+        body = "".join(parts).encode("ascii")
+        for name, text in encoded.items():
+            body += b',"%s":%s' % (name.encode("ascii"), text)
+        return body + b"}"
 
     def make(self, body: Mapping[str, Any]) -> Fact:
         """The fact of a body; unknown keys are left out.
@@ -129,13 +140,7 @@ def encode_fact(fact: Fact, encoded: Mapping[str, bytes] = _NOTHING) -> bytes:
         return _encode({"kind": fact.name, **fact.data}).encode("ascii")
     if fact.text and (text := getattr(fact, fact.text)) is not None:
         encoded = {**encoded, fact.text: text}
-    body = _SHAPES[type(fact)].body(fact)
-    if not encoded:
-        return _encode(body).encode("ascii")
-    for name in encoded:
-        body.pop(name, None)
-    tail = b"".join(b',"%s":%s' % (name.encode("ascii"), known) for name, known in encoded.items())
-    return _encode(body).encode("ascii")[:-1] + tail + b"}"
+    return _SHAPES[type(fact)].write(fact, encoded)
 
 
 def understood(fact: Fact) -> bool:
