@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pipeline.engine.caching import CacheWatch
 from pipeline.engine.desk import Desk
 from pipeline.engine.entries import Ask, Entries, Scope, per_call
 from pipeline.engine.limits import CoolDown
@@ -27,6 +28,7 @@ class Caller:
     cool_down: CoolDown
     slots: threading.BoundedSemaphore
     policy: RetryPolicy
+    cache: CacheWatch
     #: Where asks are gathered for a batch; None: each goes out by itself.
     desk: Desk | None = None
 
@@ -90,6 +92,7 @@ class Caller:
                 reply = per_call(self.model.complete, self.entries, entry, ask.request)
             except ModelError as error:
                 raise self._hopeless(error) from error
+        self.cache.note(ask.request, reply.usage)
         if not (reply.complete or reply.refused or reply.truncated):
             raise ModelRejected(f"The model stopped for {reply.stop_reason!r}, which this program cannot continue.")
         return reply

@@ -9,6 +9,7 @@ from typing import Any
 from pipeline.clock import iso
 from pipeline.engine import preflight
 from pipeline.engine.batches import POLL_SECONDS, BatchPolicy, Post
+from pipeline.engine.caching import CacheWatch
 from pipeline.engine.calls import Caller
 from pipeline.engine.daily import Daily
 from pipeline.engine.desk import Desk
@@ -41,7 +42,8 @@ def caller(setup: Setup, recorder: Recorder, values: Values, stop: Stop, at_once
     entries = Entries(info, prices, recorder, setup.clock, setup.emit, stop, ceiling, _counter(setup))
     cool_down = CoolDown(setup.clock, stop, setup.emit)
     slots = threading.BoundedSemaphore(at_once)
-    return Caller(model, entries, values, cool_down, slots, setup.policy, _desk(setup, entries))
+    watch = CacheWatch(setup.emit)
+    return Caller(model, entries, values, cool_down, slots, setup.policy, watch, _desk(setup, entries))
 
 
 def _counter(setup: Setup) -> Callable[[Request], int] | None:

@@ -73,7 +73,12 @@ class AnthropicBatches:
     def _parameters(self, request: Request) -> dict[str, Any]:
         import anthropic
 
-        return parameters(request, self._model_id, anthropic.transform_schema)
+        sent = parameters(request, self._model_id, anthropic.transform_schema)
+        for block in sent.get("system", ()):
+            if "cache_control" in block:
+                # A batch is answered over an hour or more: what lives five minutes would be written again and again.
+                block["cache_control"] = {"type": "ephemeral", "ttl": "1h"}
+        return sent
 
     def _asked(self, ask: Callable[[anthropic.Anthropic], Any], seconds: float = _LOOK_SECONDS) -> Any:
         """What the provider answers; its errors as ours."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipeline import AnthropicModel, Event, Message, Pipeline, Request, StepContext, step
+from pipeline import AnthropicModel, Event, Message, Pipeline, Request, Segment, StepContext, step
 from pipeline.engine.result import RunResult
 from pipeline.errors import ConfigError
 from pipeline.records.fold import spent
@@ -269,3 +269,38 @@ def test_a_worst_case_by_the_provider_s_count_is_smaller_and_still_a_bound(
         worst.append(Decimal(str(started.worst)))
         assert result.spent.usd <= worst[-1]
     assert worst[1] < worst[0] * Decimal("0.7")
+
+
+def test_shared_prefixes_in_a_batch_live_an_hour(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel
+) -> None:
+    system = [Segment("Rules. " * 2000, cache=True)]
+
+    @step("work")
+    def body(ctx: StepContext) -> Any:
+        return {"texts": list(ctx.map("items", range(4), lambda c, i: ask(c, f"item {i}", system=system), key=str))}
+
+    result = go(store, model, Pipeline("cached", [body]))
+    assert result.spent.tokens["cache_write_1h"] > 0
+    assert result.spent.tokens["cache_read"] == 3 * result.spent.tokens["cache_write_1h"]
+    assert result.spent.usd == server.bill.usd
+
+
+@pytest.mark.parametrize(("words", "why"), [(10, "shorter than what this model caches"), (3000, "")])
+def test_a_prefix_that_is_never_read_is_said_once(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel, words: int, why: str
+) -> None:
+    notes: list[str] = []
+    system = [Segment("Rules. " * words, cache=True)]
+
+    @step("work")
+    def body(ctx: StepContext) -> Any:
+        return {"texts": [ask(ctx, f"item {item}", system=system) for item in range(7)]}
+
+    def listen(event: Event) -> None:
+        if event.type == "note":
+            notes.append(event.data["text"])
+
+    Pipeline("cached", [body]).run(store=store, model=model, clock=FakeClock(), listener=listen)
+    assert [text for text in notes if "never read" in text and why in text] == (notes if why else [])
+    assert len(notes) == bool(why)
