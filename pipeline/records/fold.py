@@ -103,7 +103,8 @@ class Builder:
         return record.owner >= self.state.owner and not self._adrift
 
     def _fits(self, record: Record, fact: Any) -> bool:
-        return self._placed(record) and (not self.state.gaps or positions.fits(self.state, fact))
+        state = self.state
+        return record.owner >= state.owner and not self._adrift and (not state.gaps or positions.fits(state, fact))
 
     # The run
 
@@ -162,7 +163,8 @@ class Builder:
     def _step_completed(self, record: Record, fact: StepCompleted) -> None:
         if self._fits(record, fact):
             positions.complete_step(self.state, record.seq, record.at, fact)
-            self.state.memo.pop((fact.path, None, fact.attempt), None)
+            if self.state.memo:
+                self.state.memo.pop((fact.path, None, fact.attempt), None)
 
     def _step_failed(self, record: Record, fact: StepFailed) -> None:
         if self._fits(record, fact):

@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.records.kinds import Invalidated, StepCompleted, StepFailed, StepStarted
 from pipeline.records.run import CheckpointMark, RunState, StepRun, Token
-from pipeline.records.statuses import COMPLETED, FAILED
+from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 
 START = ("", "")
 
@@ -16,28 +16,28 @@ START = ("", "")
 def start_step(state: RunState, seq: int, at: str, fact: StepStarted) -> None:
     """Consume the tokens and open the visit, or open it again."""
     path = fact.path
-    old = state.steps.get(path)
-    node, visit = split(path)
     for edge, source in fact.consumed or (START,):
         state.waiting.pop((edge, source), None)
         if state.returning:
             state.returning.pop((edge, source), None)
-    state.failed_paths.pop(path, None)
+    if state.failed_paths:
+        state.failed_paths.pop(path, None)
     state.open_paths[path] = None
+    old = state.steps.get(path)
     if old is None:
-        state.steps[path] = StepRun(
-            path, node, visit, attempt=fact.attempt, version=fact.version, consumed=fact.consumed or (START,),
-            started_at=at, started_seq=seq,
+        place, number = _visit(path)
+        node = place.rpartition("/")[2]
+        step = StepRun(path, node, number, IN_PROGRESS, fact.attempt, fact.version, fact.consumed or (START,), at)
+        if number > state.visits.get(place, 0):
+            state.visits[place] = number
+    else:
+        step = StepRun(
+            path, old.node, old.visit, IN_PROGRESS, fact.attempt, fact.version, fact.consumed or old.consumed,
+            old.started_at, seconds=old.seconds, error=old.error,
+            deaths=old.deaths if old.attempt == fact.attempt else 0,
         )  # fmt: skip
-        key = path.rpartition("#")[0]
-        if visit > state.visits.get(key, 0):
-            state.visits[key] = visit
-        return
-    state.steps[path] = StepRun(
-        path, node, visit, attempt=fact.attempt, version=fact.version, consumed=fact.consumed or old.consumed,
-        started_at=old.started_at, seconds=old.seconds, started_seq=seq, error=old.error,
-        deaths=old.deaths if old.attempt == fact.attempt else 0,
-    )  # fmt: skip
+    step.started_seq = seq
+    state.steps[path] = step
 
 
 def complete_step(state: RunState, seq: int, at: str, fact: StepCompleted) -> None:
@@ -87,8 +87,10 @@ def fail_step(state: RunState, seq: int, at: str, fact: StepFailed) -> None:
 
 def _close(state: RunState, path: str) -> StepRun:
     state.open_paths.pop(path, None)
-    state.failed_paths.pop(path, None)
-    state.active.pop(path, None)
+    if state.failed_paths:
+        state.failed_paths.pop(path, None)
+    if state.active:
+        state.active.pop(path, None)
     if state.former:
         state.former.pop(path, None)
     if state.questions:
@@ -185,5 +187,11 @@ def _age(state: RunState, source: str) -> int:
 
 def split(path: str) -> tuple[str, int]:
     """Node and visit of the last frame: "fan#2/left#3" → ("left", 3)."""
-    node, _, visit = path.rpartition("/")[2].rpartition("#")
-    return node, int(visit)
+    place, number = _visit(path)
+    return place.rpartition("/")[2], number
+
+
+def _visit(path: str) -> tuple[str, int]:
+    """Where a node stands, and which visit of it: "fan#2/left#3" → ("fan#2/left", 3)."""
+    place, _, number = path.rpartition("#")
+    return place, int(number)
