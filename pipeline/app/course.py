@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.app.identity import identity_of
 from pipeline.app.start import (
     Confirm,
     RunResult,
@@ -240,25 +241,6 @@ def _accepting(start: Start) -> Callable[[Any], bool] | None:
         return True
 
     return accept
-
-
-def identity_of(options: LessonsOptions, model: str, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What decides the work, and the texts it is pinned to."""
-    from pipeline.lessons.prompts import load_prompts
-    from pipeline.records.values import value_hash
-
-    prompts = load_prompts()
-    pins: dict[str, Any] = {f"prompt:{name}": text for name, text in prompts.items()}
-    pins["catalogue"] = course.to_json()
-    identity = {
-        "author": author_kind(model),
-        "model": model,
-        "effort": options.effort,
-        "lessons": options.lessons,
-        "catalogue": course.content_hash(),
-        "prompts": value_hash(prompts),
-    }
-    return identity, pins
 
 
 def _engine(setup: Setup) -> Any:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.expect import History, learn
+from pipeline.app.identity import identity_of
 from pipeline.app.pricing import COUNTED, WAYS, Line, priced, total_usd
 from pipeline.app.start import author_kind, model_name
 from pipeline.clock import SystemClock
@@ -156,7 +157,6 @@ def _heads(options: LessonsOptions) -> Iterator[Any]:
 
 def _continued(options: LessonsOptions, course: Course, model: str) -> RunState | None:
     """The unfinished run that the plain command would go on with."""
-    from pipeline.app.course import identity_of
     from pipeline.app.start import open_store
     from pipeline.lessons.again import choose_run
     from pipeline.store.base import Claim
