@@ -64,6 +64,12 @@ def inline_children(graph: DotGraph, load: Load) -> DotGraph:
     return _inlined(graph, load, _Place())
 
 
+def without_recalls(graph: DotGraph) -> DotGraph:
+    """The graph without the ways by which a child is called off: for whoever asks what lies between two nodes."""
+    edges = tuple(edge for edge in graph.edges if edge.attributes.get(VIRTUAL) != RECALL)
+    return graph if len(edges) == len(graph.edges) else replace(graph, edges=edges)
+
+
 def from_folder(folder: Path) -> Load:
     """Children as files below a folder (that of the parent's file).
 
@@ -148,6 +154,7 @@ def _outside(name: str) -> GraphError:
 
 
 def _inlined(graph: DotGraph, load: Load, place: _Place) -> DotGraph:
+    graph = _unmarked(graph)
     supervisors = [node for node in graph.nodes.values() if graph.kind(node) == kinds.LOOP]
     supervisors = [node for node in supervisors if node.flag(_AUTOSTART) is not False]
     if not supervisors:
@@ -163,6 +170,21 @@ def _inlined(graph: DotGraph, load: Load, place: _Place) -> DotGraph:
         edges += [_moved(edge, supervisor) for edge in child.edges]
         edges += _ways(child, supervisor)
     return replace(graph, nodes=nodes, edges=tuple(edges))
+
+
+def _unmarked(graph: DotGraph) -> DotGraph:
+    """The graph without attributes of a file's own that stand for ours here."""
+    marked = (CHILD_OF, GOAL, THREAD)
+    nodes, edges = graph.nodes, graph.edges
+    if any(name in node.attributes for node in nodes.values() for name in marked):
+        nodes = {name: replace(node, attributes=_without(node.attributes, marked)) for name, node in nodes.items()}
+    if any(VIRTUAL in edge.attributes for edge in edges):
+        edges = tuple(replace(edge, attributes=_without(edge.attributes, (VIRTUAL,))) for edge in edges)
+    return graph if nodes is graph.nodes and edges is graph.edges else replace(graph, nodes=nodes, edges=edges)
+
+
+def _without(attributes: Mapping[str, Value], names: tuple[str, ...]) -> dict[str, Value]:
+    return {name: value for name, value in attributes.items() if name not in names}
 
 
 def _child(graph: DotGraph, supervisor: DotNode, load: Load, place: _Place) -> DotGraph:

@@ -34,7 +34,7 @@ class Choice(NamedTuple):
 
 def choose(plan: Plan, node: str, ending: Ending, closed: Closed) -> Choice:
     """The edge for an end that is no failure."""
-    edges = plan.dot.outgoing(node)
+    edges = plan.outgoing(node)
     if found := _best([edge for edge in edges if edge.condition and holds(plan, edge, ending)]):
         return _unless(found, "condition", closed)
     plain = [edge for edge in edges if not edge.condition]
@@ -52,7 +52,7 @@ def choose(plan: Plan, node: str, ending: Ending, closed: Closed) -> Choice:
 
 def choose_for_failure(plan: Plan, node: str, ending: Ending, closed: Closed) -> Choice:
     """The edge that accepts a failure."""
-    accepting = [edge for edge in plan.dot.outgoing(node) if accepts(plan, edge, ending)]
+    accepting = [edge for edge in plan.outgoing(node) if accepts(plan, edge, ending)]
     open_ = [edge for edge in accepting if not closed(edge)]
     best = _best([edge for edge in open_ if edge.condition]) or _best(open_)
     if best is None:
@@ -69,11 +69,11 @@ def accepts(plan: Plan, edge: DotEdge, ending: Ending, seen: frozenset[str] = fr
     node = plan.dot.nodes[edge.source]
     if node.flag("continue_on_fail"):
         return True
-    if plan.types[node.id] == kinds.CONDITIONAL and _decides(plan.dot.outgoing(node.id), edge):
+    if plan.types[node.id] == kinds.CONDITIONAL and _decides(plan.outgoing(node.id), edge):
         return True
     if edge.target in seen or plan.types.get(edge.target) != kinds.CONDITIONAL:
         return False
-    return any(accepts(plan, onward, ending, seen | {edge.target}) for onward in plan.dot.outgoing(edge.target))
+    return any(accepts(plan, onward, ending, seen | {edge.target}) for onward in plan.outgoing(edge.target))
 
 
 def _decides(edges: Sequence[DotEdge], edge: DotEdge) -> bool:
@@ -83,7 +83,7 @@ def _decides(edges: Sequence[DotEdge], edge: DotEdge) -> bool:
 
 def asks_for_retry(plan: Plan, node: str, seen: frozenset[str] = frozenset()) -> bool:
     """Whether an edge names the outcome retry: then it is a word like any other, and no attempt is repeated."""
-    for edge in plan.dot.outgoing(node):
+    for edge in plan.outgoing(node):
         if edge.condition and _names_retry(plan, edge):
             return True
         diamond = edge.target not in seen and plan.types.get(edge.target) == kinds.CONDITIONAL

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from pipeline.dot import kinds
 from pipeline.dot.model import DotEdge, DotGraph
 from pipeline.formats.attractor.jumps import RETRY, gates
 from pipeline.formats.attractor.outcome import FAIL, SATISFYING, normalise
@@ -111,8 +112,9 @@ class Limits:
         self.same = _positive(graph.number("loop_restart_signature_limit"), SAME_FAILURES)
 
     def visits(self, node: str) -> int:
-        """Visits a node may have."""
-        return _positive(self._graph.nodes[node].number("max_visits"), self._every)
+        """Visits a node may have; each time a child pipeline runs takes its supervisor two."""
+        most = _positive(self._graph.nodes[node].number("max_visits"), self._every)
+        return 2 * most if self._graph.kind(node) == kinds.LOOP else most
 
     def node_closed(self, state: RunState, node: str) -> str:
         """Why a node may not be visited again; "": it may."""

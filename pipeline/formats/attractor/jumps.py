@@ -10,9 +10,12 @@ from collections.abc import Iterator, Mapping
 from pipeline.dot import kinds
 from pipeline.dot.model import DotGraph, DotNode
 from pipeline.dot.paths import RETRY_TARGETS
+from pipeline.formats.attractor.children import CHILD_EXIT, CHILD_OF
 from pipeline.formats.attractor.regions import Regions
 from pipeline.graph.model import Edge
 
+#: Types of nodes at which a pipeline ends, its own or a child's.
+EXITS = frozenset({kinds.EXIT, CHILD_EXIT})
 #: Values of an edge's attribute "virtual".
 RETRY, GATE, BRANCH = "retry_target", "goal_gate", "branch"
 #: Other names of a graph's retry targets, in order.
@@ -21,7 +24,10 @@ _GRAPH_TARGETS = (*RETRY_TARGETS, "fallback")
 
 def targets(graph: DotGraph, node: DotNode) -> list[str]:
     """Where a failure of a node, or its unsatisfied gate, may go back to: its own targets, then the graph's."""
-    named = [node.text(name).strip() for name in RETRY_TARGETS] + [graph.text(name).strip() for name in _GRAPH_TARGETS]
+    named = [node.text(name).strip() for name in RETRY_TARGETS]
+    if not node.text(CHILD_OF):
+        # A child's failure is its supervisor's to judge; what its own graph says stands in its nodes.
+        named += [graph.text(name).strip() for name in _GRAPH_TARGETS]
     return [name for name in dict.fromkeys(named) if name in graph.nodes]
 
 
@@ -48,7 +54,7 @@ def branch_id(source: str, gather: str) -> str:
 def virtual_edges(graph: DotGraph, types: Mapping[str, str], regions: Regions) -> Iterator[Edge]:
     """All of them, in order of declaration of their sources."""
     for node in graph.nodes.values():
-        if types[node.id] == kinds.EXIT:
+        if types[node.id] in EXITS:
             yield from _gate_edges(graph, node.id)
             continue
         for target in targets(graph, node):
@@ -59,6 +65,9 @@ def virtual_edges(graph: DotGraph, types: Mapping[str, str], regions: Regions) -
 
 
 def _gate_edges(graph: DotGraph, leave: str) -> Iterator[Edge]:
+    own = graph.nodes[leave].text(CHILD_OF)
     for gate in gates(graph):
+        if graph.nodes[gate].text(CHILD_OF) != own:
+            continue
         for target in targets(graph, graph.nodes[gate]):
             yield Edge(leave, target, None, gate_id(leave, target, gate), {"virtual": GATE, "gate": gate})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ from pipeline.dot import kinds
 from pipeline.dot.conditions import Condition, compile_condition
 from pipeline.dot.model import DotEdge, DotGraph, DotNode
 from pipeline.dot.values import plain
+from pipeline.formats.attractor.children import CHILD_OF, VIRTUAL, without_recalls
 from pipeline.formats.attractor.jumps import gates, virtual_edges
 from pipeline.formats.attractor.regions import Regions
 from pipeline.graph.model import ALL, ANY, Edge, Graph, Node
@@ -44,7 +45,7 @@ class Plan:
         Raises:
             GraphError: A condition says nothing.
         """
-        regions = Regions(dot, types)
+        regions = Regions(without_recalls(dot), types)
         edges = [*_drawn(dot), *virtual_edges(dot, types, regions)]
         nodes = [_node(dot, node, types, regions, *effects[node.id]) for node in dot.nodes.values()]
         plan = cls(dot, types, regions, Graph.of(nodes, edges, start))
@@ -55,6 +56,20 @@ class Plan:
     def condition(self, edge: DotEdge) -> Condition:
         """What an edge asks."""
         return compile_condition(edge.condition)
+
+    def outgoing(self, node: str) -> Sequence[DotEdge]:
+        """The edges that a visit's end may choose among: those between a supervisor and its child are not."""
+        edges = self.dot.outgoing(node)
+        return [edge for edge in edges if VIRTUAL not in edge.attributes] if self._has_children else edges
+
+    @cached_property
+    def _has_children(self) -> bool:
+        return any(CHILD_OF in node.attributes for node in self.dot.nodes.values())
+
+    def gates_for(self, leave: str) -> list[str]:
+        """The goal gates that an exit asks for: those of its own pipeline, be it a child."""
+        nodes = self.dot.nodes
+        return [gate for gate in self.gates if nodes[gate].text(CHILD_OF) == nodes[leave].text(CHILD_OF)]
 
     @cached_property
     def gates(self) -> tuple[str, ...]:
@@ -75,7 +90,8 @@ def _drawn(dot: DotGraph) -> Iterator[Edge]:
     for edge in dot.edges:
         attributes: dict[str, Any] = {name: plain(value) for name, value in edge.attributes.items()}
         attributes.pop("restart", None)
-        attributes.pop("virtual", None)
+        if not dot.nodes[edge.source].text(CHILD_OF) and not dot.nodes[edge.target].text(CHILD_OF):
+            attributes.pop(VIRTUAL, None)
         if edge.flag("loop_restart"):
             attributes["restart"] = True
         yield Edge(edge.source, edge.target, None, edge.id, attributes)

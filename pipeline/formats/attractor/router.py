@@ -21,11 +21,12 @@ from pipeline.formats.attractor.counts import (
     same_failures,
 )
 from pipeline.formats.attractor.ending import Ending, ending_of, signature
-from pipeline.formats.attractor.jumps import BRANCH, GATE, branch_id, gate_id, retry_id, targets
+from pipeline.formats.attractor.jumps import BRANCH, EXITS, GATE, branch_id, gate_id, retry_id, targets
 from pipeline.formats.attractor.kept import left_behind
 from pipeline.formats.attractor.outcome import PARTIAL, RETRY, SATISFYING
 from pipeline.formats.attractor.plan import Plan
 from pipeline.formats.attractor.retry import FINAL, is_transient, most_retries, wait_seconds
+from pipeline.formats.attractor.supervision import begun, failed_child, supervised
 from pipeline.graph.tracks import Tracks
 
 #: Kinds of failure that no jump mends: only an edge that accepts them goes on.
@@ -61,15 +62,26 @@ class _Decision:
     def route(self) -> Route:
         """Where it leads."""
         ending = self._ending
-        if self._type == kinds.EXIT and not ending.failed:
+        if self._type in EXITS and not ending.failed:
             return self._leave(ending)
         if ending.outcome == RETRY and not choice.asks_for_retry(self._plan, self._node.id):
             if self._may_retry(ending):
                 return self._again(ending)
             ending = self._spent(ending)
         if not ending.failed:
-            return self._onward(ending)
+            return self._supervised(ending) or self._onward(ending)
         return self._failed(ending)
+
+    # Child pipelines
+
+    def _supervised(self, ending: Ending) -> Route | None:
+        """From a supervisor into its child, or back."""
+        way = supervised(self._settled, self._plan.dot, ending.lookup)
+        return None if way is None else self._led(way, ending)
+
+    def _led(self, way: Route, ending: Ending) -> Route:
+        made = self._go(way.edges, ending, way.reason)
+        return replace(made, context={**made.context, **way.context})
 
     # Retries
 
@@ -92,13 +104,13 @@ class _Decision:
     # Ends that are no failure
 
     def _onward(self, ending: Ending) -> Route:
-        edges = self._plan.dot.outgoing(self._node.id)
+        edges = self._plan.outgoing(self._node.id)
         if not edges:
             return self._go([], ending, "")
         if self._type == kinds.PARALLEL:
             chosen = self._branches(edges, ending)
             if chosen:
-                return self._go(chosen, ending, "branch")
+                return self._go(chosen, ending, kinds.PARALLEL)
         else:
             found = choice.choose(self._plan, self._node.id, ending, self._closed)
             if found.edge is not None:
@@ -196,8 +208,10 @@ class _Decision:
     def _leave(self, ending: Ending) -> Route:
         """The end, if every visited goal gate is satisfied; else back for the first that is not."""
         state, plan = self._state, self._plan
-        visits = newest_visits(state, plan.gates, last_restart(state, plan.restarts)) if plan.gates else {}
-        for gate in plan.gates:
+        asked = plan.gates_for(self._node.id)
+        since = max(last_restart(state, plan.restarts), begun(self._settled, plan.dot)) if asked else 0
+        visits = newest_visits(state, asked, since) if asked else {}
+        for gate in asked:
             visit = visits.get(gate)
             if visit is None or outcome_of(visit) in SATISFYING:
                 continue
@@ -209,7 +223,7 @@ class _Decision:
                         return self._go([gate_id(self._node.id, target, gate)], ending, GATE)
             error = self._unsatisfied(gate, reason or f"its outcome was {outcome_of(visit)}", limit)
             return self._end(ending.as_failure("GoalGateUnsatisfied", str(error["message"])), error)
-        return self._go([], ending, "")
+        return self._supervised(ending) or self._go([], ending, "")
 
     def _unsatisfied(self, gate: str, reason: str, limit: int) -> Mapping[str, Any]:
         way = targets(self._plan.dot, self._plan.dot.nodes[gate])
@@ -229,6 +243,9 @@ class _Decision:
         )  # fmt: skip
 
     def _end(self, ending: Ending, error: Mapping[str, Any] | None) -> Route:
+        """The end of the run; in a child pipeline its supervisor is told."""
+        if (way := failed_child(self._settled, self._plan.dot)) is not None:
+            return self._led(way, replace(ending, error=error))
         return Route(
             (), ending.outcome, True, error, left_behind(self._plan, self._settled, ending), reason="failed"
         )  # fmt: skip

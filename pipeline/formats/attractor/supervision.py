@@ -75,12 +75,23 @@ def _stops(settled: Settled, supervisor: DotNode, lookup: Callable[[str], str]) 
     return compile_condition(said).holds(lambda key: now.get(key.removeprefix("context.")) or lookup(key))
 
 
+def begun(settled: Settled, graph: DotGraph) -> int:
+    """The record (seq) that started the child in which a visit lies; 0: it lies in none."""
+    node = graph.nodes.get(settled.node.id)
+    supervisor = graph.nodes.get(node.text(CHILD_OF)) if node is not None else None
+    if supervisor is None:
+        return 0
+    start = set(_to_child(graph, supervisor))
+    starts = (run.ended_seq for run in reversed(settled.state.steps.values())
+              if run.node == supervisor.id and start.intersection(run.edges))  # fmt: skip
+    return next(starts, 0)
+
+
 def _cycles(settled: Settled, graph: DotGraph, supervisor: DotNode) -> int:
     """How many visits the child has made since it was started, this one included."""
-    start, prefix = set(_to_child(graph, supervisor)), f"{supervisor.id}."
-    count = 0
+    since, prefix, count = begun(settled, graph), f"{supervisor.id}.", 0
     for run in reversed(settled.state.steps.values()):
-        if run.node == supervisor.id and start.intersection(run.edges):
+        if run.started_seq < since:
             break
         count += run.node.startswith(prefix)
     return count
