@@ -27,10 +27,9 @@ from pipeline.store.base import Store
 from pipeline.store.reading import records
 from pipeline.store.view import pinned_nodes
 from pipeline.travel.boundaries import pinned_graph
-from pipeline.travel.given import CONTEXT, OUTPUTS, PARAMS, SETTINGS, Changes, Dependents, Given
+from pipeline.travel.given import CONTEXT, OUTPUTS, PARAMS, SETTINGS, Changes, Dependents, Given, Wish, wishes
 from pipeline.travel.keeping import Keeper
 from pipeline.travel.points import END, points_in, resolve_point, state_in
-from pipeline.travel.values import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +97,8 @@ def fork(
     if not state.pipeline:
         raise CheckpointCorrupt(f"Run {run} cannot be forked: its first record is damaged.")
     making = _Making(store, state, seq, clock, product)
-    reading = Changes(state, Reader(store, run), making.graph)
-    void = [reading.dependents(given) for given in reading.read(changes or {})]
-    return making.make(into or store, void, last.command)
+    making.change(wishes(changes or {}))
+    return making.make(into or store, last.command)
 
 
 class _Making:
@@ -112,27 +110,47 @@ class _Making:
         self._clock = clock
         self._product = product
         self._keeper = Keeper(store, state.run_id)
-        self.graph = pinned_graph(store, state)
+        self._graph = pinned_graph(store, state)
+        self._inherited = inherited_document(state, self._keeper.task, self._keeper.reply)
+        #: Who read what is changed; in the order in which it becomes void.
+        self._void: list[Dependents] = []
 
-    def make(self, into: Store, void: Sequence[Dependents], command: str) -> Forked:
+    def change(self, wanted: Sequence[Wish]) -> None:
+        """Find out what each value replaces, and who has read that."""
+        whole = Changes(self._state, self._keeper.reader, self._graph)
+        for wish in wanted:
+            if wish.kind != CONTEXT and (given := whole.given(wish)) is not None:
+                self._void.append(whole.dependents(given))
+        # A context key stands where the fork goes on: that is known once the rest is void, and of a new key only
+        # once those are that read other keys.
+        known = self._folded(self._facts()).context
+        for wish in sorted(wanted, key=lambda wish: wish.key not in known):
+            if wish.kind == CONTEXT:
+                there = Changes(self._folded(self._facts()), self._keeper.reader, self._graph)
+                if (given := there.given(wish)) is not None:
+                    self._void.append(there.dependents(given))
+
+    def make(self, into: Store, command: str) -> Forked:
         """Put it together and create it."""
-        inherited = inherited_document(self._state, self._keeper.task, self._keeper.reply)
-        started = self._started([each.given for each in void])
-        for each in void:
-            self._give(inherited, each.given)
-        document = {"pipeline": self._state.pipeline, "status": IN_PROGRESS, INHERITED: inherited}
-        facts: list[Fact] = [started, Snapshot(document, "fork")]
-        facts += [self._invalidated(each) for each in void if each.paths or each.tasks]
+        for each in self._void:
+            self._give(each.given)
+        facts = self._facts()
         before, child = self._folded(facts[:2]), self._folded(facts)
         done = not child.waiting and not child.failed_paths
-        blobs = self._keeper.blobs([*started.pins.values(), *references(inherited)])
+        blobs = self._keeper.blobs([*self._state.pins.values(), *references(self._inherited)])
         run_id, resume = self._create(into, facts, blobs, command, done=done)
-        direct = {path for each in void for path in each.paths}
+        direct = {path for each in self._void for path in each.paths}
         return Forked(
-            run_id, self._state.run_id, self._seq, list(before.steps), void,
+            run_id, self._state.run_id, self._seq, list(before.steps), self._void,
             [path for path in before.steps if path not in child.steps and path not in direct],
-            _following(child, self.graph), COMPLETED if done else IN_PROGRESS, resume,
+            _following(child, self._graph), COMPLETED if done else IN_PROGRESS, resume,
         )  # fmt: skip
+
+    def _facts(self) -> list[Fact]:
+        """The records that the fork begins with, as far as is known."""
+        document = {"pipeline": self._state.pipeline, "status": IN_PROGRESS, INHERITED: self._inherited}
+        facts: list[Fact] = [self._started([each.given for each in self._void]), Snapshot(document, "fork")]
+        return facts + [self._invalidated(each) for each in self._void if each.paths or each.tasks]
 
     def _started(self, given: Sequence[Given]) -> RunStarted:
         state = self._state
@@ -143,17 +161,16 @@ class _Making:
             parent={"run": state.run_id, "seq": self._seq}, host=host(), product=self._product,
         )  # fmt: skip
 
-    def _give(self, inherited: dict[str, Any], given: Given) -> None:
+    def _give(self, given: Given) -> None:
         """Put a value where its carriers hold it."""
-        for step in inherited["steps"]:
+        for step in self._inherited["steps"]:
             if step["path"] not in given.carriers:
                 continue
             if given.kind == CONTEXT:
                 step["context"] = {**step["context"], given.key: self._keeper.fit(given.value)}
             elif given.kind == OUTPUTS:
-                step["outputs"] = self._keeper.fit(
-                    {**self._keeper.reader.whole(step["outputs"]), given.key: given.value}
-                )
+                before = self._keeper.whole(step["outputs"])
+                step["outputs"] = self._keeper.fit({**before, given.key: given.value})
 
     def _invalidated(self, void: Dependents) -> Invalidated:
         tasks = [list(task) for task in void.tasks]

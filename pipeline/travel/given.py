@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.engine import preflight
 from pipeline.engine.contexts import Contexts
@@ -55,6 +55,37 @@ class Dependents:
     tasks: Sequence[tuple[str, str]]
 
 
+class Wish(NamedTuple):
+    """A value as it was asked for: of which kind of thing, its key."""
+
+    kind: str
+    key: str
+    value: Any
+
+
+def wishes(changes: Mapping[str, Any]) -> list[Wish]:
+    """What is asked for, by the names that people use.
+
+    Raises:
+        ConfigError: A name is empty or stands twice, or a value is no JSON.
+        SecretRefused: It looks like a secret.
+    """
+    found: dict[tuple[str, str], Wish] = {}
+    for name, value in changes.items():
+        kind, dot, key = name.strip().partition(".")
+        if not dot or kind not in _KINDS:
+            kind, key = CONTEXT, name.strip()
+        if not key or (kind, key) in found:
+            raise ConfigError(f"--set {name!r} {'stands twice' if key else 'names nothing'}.", hint=_FORMS)
+        plain = decode_value(encode_value(value, name))
+        if holds_key(plain):
+            raise SecretRefused(f"The value of {name!r} looks like a secret; secrets are never stored.")
+        if kind == PARAMS:
+            preflight.check_params({key: plain})
+        found[kind, key] = Wish(kind, key, plain)
+    return list(found.values())
+
+
 class Changes:
     """Reads what is to be changed, over the run as it stood at the point."""
 
@@ -67,15 +98,15 @@ class Changes:
         self._ended = sorted(ended, key=lambda step: step.ended_seq)
         self._order = {step.path: index for index, step in enumerate(self._ended)}
 
-    def read(self, changes: Mapping[str, Any]) -> list[Given]:
-        """The values given, by what they are to replace; those that change nothing are left out.
+    def given(self, wish: Wish) -> Given | None:
+        """The value given, by what it is to replace; None where it is what stands there.
 
         Raises:
             ConfigError: There is no such setting, step or output; names those that are.
-            SecretRefused: It looks like a secret.
         """
-        found = [self._one(name.strip(), _json(name, value)) for name, value in changes.items()]
-        return [given for given in found if given.before != {given.hash}]
+        find = {PARAMS: self._param, SETTINGS: self._setting, CONTEXT: self._context, OUTPUTS: self._output}
+        found = find[wish.kind](wish.key, wish.value)
+        return None if found.before == {found.hash} else found
 
     def dependents(self, given: Given) -> Dependents:
         """Who read what it replaces."""
@@ -107,20 +138,8 @@ class Changes:
         order = self._order
         return order.get(path, len(order)) > min(order[carrier] for carrier in carriers)
 
-    def _one(self, name: str, value: Any) -> Given:
-        kind, dot, rest = name.partition(".")
-        if not dot or kind not in _KINDS:
-            kind, rest = CONTEXT, name
-        if not rest:
-            raise ConfigError(f"--set {name!r}: there is no name to set.", hint=_FORMS)
-        if holds_key(value):
-            raise SecretRefused(f"The value of {name!r} looks like a secret; secrets are never stored.")
-        if kind == PARAMS:
-            preflight.check_params({rest: value})
-            return Given(f"{kind}.{rest}", kind, rest, value, _of(self._state.params, rest))
-        if kind == SETTINGS:
-            return self._setting(rest, value)
-        return self._context(rest, value) if kind == CONTEXT else self._output(rest, value)
+    def _param(self, key: str, value: Any) -> Given:
+        return Given(f"{PARAMS}.{key}", PARAMS, key, value, _of(self._state.params, key))
 
     def _setting(self, key: str, value: Any) -> Given:
         known = self._state.identity
@@ -201,10 +220,6 @@ def _of(values: Mapping[str, Any], key: str) -> frozenset[str]:
 
 def _short(value: Any) -> str:
     return value_hash(value)[:_HASH_CHARS]
-
-
-def _json(name: str, value: Any) -> Any:
-    return decode_value(encode_value(value, name))
 
 
 def read_assignments(texts: Sequence[str]) -> dict[str, Any]:

@@ -126,11 +126,16 @@ class Goes:
             there = self.state.steps if self._task is None else self.state.tasks.get(path, {})
             if (path if self._task is None else self._task) in there:
                 continue
-            if self.found and (self.found[-1].path, self.found[-1].kind) == (path, STANDS) and self._task is not None:
-                # The step looked at it, and it did not stand.
-                self.found.pop()
+            if self._task is not None and path in self.state.open_paths:
+                self._forget_standing(path)
             direct = self._task is not None or path in fact.paths
             self._void[path] = _Void(fact.reason, fact.note, reads, () if direct else tuple(fact.paths))
+
+    def _forget_standing(self, path: str) -> None:
+        """The step that runs has looked at the item, and it does not stand."""
+        last = next((go for go in reversed(self.found) if go.path == path), None)
+        if last is not None and last.kind == STANDS:
+            self.found.remove(last)
 
     # Visits
 

@@ -31,6 +31,11 @@ class Keeper:
         """What stands for a reply; None where nothing usable came."""
         return None if call.reply is None else self._kept(call.reply)
 
+    def whole(self, value: Any) -> Any:
+        """A value that stands for itself or for a blob, of the source or made here."""
+        made = self._made.get(value["$blob"]) if is_reference(value) else None
+        return self.reader.whole(value) if made is None else decode_value(made)
+
     def fit(self, value: Any) -> Any:
         """What stands for a value in a step's record."""
         text = encode_value(value)

@@ -18,6 +18,7 @@ from pipeline.store.reading import records
 from pipeline.travel.boundaries import Boundary, boundaries
 
 START, END = "start", "end"
+_NUMBER = re.compile(r"[1-9][0-9]{0,14}")
 _HEX = re.compile(r"[0-9a-f-]{4,36}")
 #: How many points an error names.
 _SHOWN = 12
@@ -61,7 +62,7 @@ def resolve_point(known: Points, text: str | int) -> int:
     text = str(text).strip()
     if text in (START, END):
         return known.start if text == START else known.end
-    if text.isdigit() and known.start <= int(text) <= known.end:
+    if _NUMBER.fullmatch(text) and known.start <= int(text) <= known.end:
         return int(text)
     found = _of_step(known, text) or _of_checkpoint(known, text)
     if found is None:
