@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.engine.contexts import Contexts
 from pipeline.engine.running import Running
@@ -30,8 +30,7 @@ class Arrival:
     context: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Lineage:
+class Lineage(NamedTuple):
     """Where a visit stands in the graph and what it came from."""
 
     graph: Graph

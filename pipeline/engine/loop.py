@@ -69,6 +69,7 @@ class Loop:
         self._ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
         #: Visits that run, with the fan-out they lie in ("" : none), and how many a fan-out lets run at once.
         self._active: dict[str, str] = {}
+        self._fans = {name: str(fan) for name, node in graph.nodes.items() if (fan := node.attributes.get("fan"))}
         self._most = {name: most for name, node in graph.nodes.items() if (most := node.attributes.get("max_parallel"))}
         self._order = {node: index for index, node in enumerate(graph.nodes, 1)}
         self._first: BaseException | None = None
@@ -84,7 +85,7 @@ class Loop:
             ready = self._ready()
             inline = len(ready) == 1 and not self._active
             for activation in ready:
-                self._begin(activation)
+                self._active[activation.path] = self._fans.get(activation.node, "")
             if self._running.desk is not None:
                 self._running.desk.expect(len(self._active))
             if inline:
@@ -108,7 +109,7 @@ class Loop:
             found = self._frontier.ready(idle=not self._active)
         if self._most:
             found = self._bounded(found)
-        return [activation for activation in found if activation.path not in self._active]
+        return [activation for activation in found if activation.path not in self._active] if self._active else found
 
     def _bounded(self, found: list[Activation]) -> list[Activation]:
         """As many visits of a fan-out's branches as may run at once."""
@@ -116,19 +117,13 @@ class Loop:
         free = {name: most - running.count(name) for name, most in self._most.items()}
         kept = []
         for activation in found:
-            fan = self._fan(activation)
+            fan = self._fans.get(activation.node, "")
             if activation.path not in self._active and fan in free:
                 free[fan] -= 1
                 if free[fan] < 0:
                     continue
             kept.append(activation)
         return kept
-
-    def _fan(self, activation: Activation) -> str:
-        return str(self._graph.nodes[activation.node].attributes.get("fan", ""))
-
-    def _begin(self, activation: Activation) -> None:
-        self._active[activation.path] = self._fan(activation)
 
     def _note_stop(self) -> None:
         if self._first is None and self._running.stop.why is not None:
@@ -168,10 +163,11 @@ class Loop:
         spec = self._steps.get(activation.node)
         if spec is None:
             raise GraphError(f"The pipeline has no step {activation.node!r} any more.")
-        with self._recorder.reading():
+        with self._recorder.reading() as state:
             recorded = self._contexts.seen(activation.consumed, activation.node)
+            former = state.former.get(path)
         seen = {key: running.sources.values.get(value) for key, value in recorded.items()} if recorded else recorded
-        if self._stands(activation, spec, attempt, seen):
+        if former is not None and self._stands(former, activation, spec, attempt, seen):
             return None
         # What acts outside must be known to have begun, also after a power cut.
         self._recorder.append(
@@ -215,15 +211,15 @@ class Loop:
             cause = "provider" if isinstance(error, ModelError) and error.retryable else "content"
             return Made({}, b"{}", "failed", {}, error_facts(error)), cause
 
-    def _stands(self, activation: Activation, spec: StepSpec, attempt: int, seen: Mapping[str, Any]) -> bool:
+    def _stands(
+        self, former: StepRun, activation: Activation, spec: StepSpec, attempt: int, seen: Mapping[str, Any]
+    ) -> bool:
         """Whether the visit's former result holds, all it read being the same; then it is recorded again.
 
         Only where edges follow from the outcome's label: what other routers go by is not recorded.
         """
         path, recorder = activation.path, self._recorder
-        with recorder.reading() as state:
-            former = state.former.get(path)
-        if former is None or self._router is not by_label:
+        if self._router is not by_label:
             return False
         if not unchanged(former, activation.consumed, spec.version, self._running.sources, seen):
             return False

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.graph.model import Graph, Node
 from pipeline.graph.routing import choose
 from pipeline.records.run import RunState
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(NamedTuple):
     """A visit whose work has ended and whose edges are to be chosen."""
 
     graph: Graph
@@ -35,8 +33,7 @@ class Settled:
     state: RunState
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(NamedTuple):
     """What a router decided. None leaves a thing as it is."""
 
     #: Edge ids; none: the visit leads nowhere.
@@ -45,7 +42,7 @@ class Route:
     failed: bool | None = None
     error: Mapping[str, Any] | None = None
     #: Context keys that the decision itself sets.
-    context: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = {}
     #: The attempt failed, and the same visit is tried again after so many seconds.
     retry_seconds: float | None = None
     #: Why these edges, for people: condition, weight, retry_target, …

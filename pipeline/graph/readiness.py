@@ -72,7 +72,8 @@ class Frontier:
         state = self._state
         if state.jumps != self._jumps:
             self._begin()
-        self._drop_started()
+        if self._offered:
+            self._drop_started()
         if state.owner != self._owner:
             self._owner = state.owner
             for step in left_over(state):
@@ -127,18 +128,18 @@ class Frontier:
         self._fire(node, tokens)
 
     def _fire(self, node: Node, tokens: list[Token]) -> None:
-        consumed = tuple((token.edge, token.source) for token in tokens)
-        visit = self._former_visit(consumed)
-        if not visit:
-            visit = max(self._state.visits.get(node.id, 0), self._visits.get(node.id, 0)) + 1
-        self._visits[node.id] = max(visit, self._visits.get(node.id, 0))
-        path = f"{node.id}#{visit}"
-        self._offered[path] = Activation(path, node.id, visit, consumed, next_attempt(self._state, path))
+        state, name = self._state, node.id
+        consumed = tuple([(token.edge, token.source) for token in tokens])
+        most = max(state.visits.get(name, 0), self._visits.get(name, 0))
+        visit = (self._former_visit(consumed) if state.returning else 0) or most + 1
+        self._visits[name] = max(visit, most)
+        path = f"{name}#{visit}"
+        self._offered[path] = Activation(path, name, visit, consumed, next_attempt(state, path))
 
     def _former_visit(self, consumed: tuple[tuple[str, str], ...]) -> int:
         """The visit that consumed one of these tokens before it was made void; 0: none did."""
         returning = self._state.returning
-        for key in consumed if returning else ():
+        for key in consumed:
             path = returning.get(key, "")
             if path and path not in self._offered and path not in self._state.steps:
                 return int(path.rpartition("#")[2])

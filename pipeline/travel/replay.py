@@ -216,7 +216,7 @@ class _Replay:
             return recorded
         route = (self._definition.router or by_label)(settled)
         self._compare_route(visit, settled, route)
-        return dataclasses.replace(recorded, context=route.context)
+        return recorded._replace(context=route.context)
 
     # What is compared
 
