@@ -93,7 +93,8 @@ class Recorder:
         self._broken: PipelineError | None = None
         self._untold: list[Told] = []
         self._synced_at = clock.monotonic()
-        self._head_due = clock.monotonic()
+        # A head that is there already says enough until work has begun.
+        self._head_due = clock.monotonic() + (_HEAD_MIN_SECONDS if journal.last_seq > 1 else 0)
         #: When the head is next written at a checkpoint, where a format wants that.
         self._checkpoint_due = math.inf
         self._warned = False

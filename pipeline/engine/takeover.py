@@ -18,7 +18,7 @@ from pipeline.errors import NeedsConfirmation, SettingsConflict
 from pipeline.records.kinds import Gap, Invalidated, RunResumed, StepCompleted
 from pipeline.records.run import StepRun
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
-from pipeline.records.values import canonical
+from pipeline.records.values import canonical, digest
 from pipeline.store.base import Journal
 
 #: Deaths of one step with nothing recorded between them before a person is asked.
@@ -61,6 +61,8 @@ class TakeOver:
         self._setup = setup
         self._recorder = recorder
         self._journal = journal
+        #: What other_graph has found.
+        self._compared: tuple[changes.GraphChange | None] | None = None
 
     def confirm_risks(self, *, retry_unknown: bool) -> None:
         """Ask before work is repeated that kept dying, or that may have acted outside.
@@ -85,11 +87,16 @@ class TakeOver:
 
     def other_graph(self) -> changes.GraphChange | None:
         """How the pipeline differs from the one the run was started with; None: in nothing."""
-        state = self._recorder.state
-        if "graph" not in state.pins:
+        if self._compared is None:
+            self._compared = (self._compare(),)
+        return self._compared[0]
+
+    def _compare(self) -> changes.GraphChange | None:
+        pinned, graph = self._recorder.state.pins.get("graph"), self._definition.graph
+        # As a pin is made; most graphs are what they were.
+        if pinned is None or digest(canonical(graph.to_json(), "graph")) == pinned:
             return None
-        pinned = json.loads(self._journal.get_blob(state.pins["graph"]))
-        change = changes.of_graph(pinned, self._definition.graph)
+        change = changes.of_graph(json.loads(self._journal.get_blob(pinned)), graph)
         return change if change.said else None
 
     def _ask(self, question: str) -> None:

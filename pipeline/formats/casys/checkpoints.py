@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.clock import Clock, SystemClock, iso
 from pipeline.engine.recorder import Recorder
@@ -17,7 +17,7 @@ from pipeline.formats.casys import finding, reading
 from pipeline.formats.casys.dag import Dag
 from pipeline.formats.casys.finding import Mark
 from pipeline.formats.casys.ids import checkpoint_id
-from pipeline.formats.casys.packing import Put, largest, packed, packed_value
+from pipeline.formats.casys.packing import Put, largest, packed, packed_text, packed_value
 from pipeline.formats.casys.plan import graph_of
 from pipeline.formats.casys.reading import LayerCheckpoint
 from pipeline.formats.casys.secrets import refuse_secrets
@@ -44,6 +44,15 @@ class _Run:
     #: Blobs that were written or verified.
     sound: set[str] = field(default_factory=set)
     warned: bool = False
+
+
+class _Plan(NamedTuple):
+    """A DAG that has been checked."""
+
+    dag: Dag
+    #: JSON text of its document, and of what it was read from (None: a Dag, or no JSON).
+    text: bytes
+    given: bytes | None
 
 
 class LayerCheckpoints:
@@ -75,6 +84,7 @@ class LayerCheckpoints:
         self._runs: dict[str, _Run] = {}
         #: Runs by workflow_id.
         self._names: dict[str, str] = {}
+        self._plan: _Plan | None = None
 
     def save_checkpoint(
         self, state: WorkflowState, dag: Any, layer_index: int, config: Mapping[str, Any] | None = None
@@ -94,18 +104,18 @@ class LayerCheckpoints:
             RunLocked: Another process owns the run.
             WriteFailed: The disk refused; what was saved before stands.
         """
-        made = Dag.of(dag)
+        plan = self._plan_of(dag)
         state.check()
         if type(layer_index) is not int or layer_index < 0:
             raise InvalidValue(f"layer_index is {layer_index!r}; it is how many leading layers are done.")
         settings = dict(config or {})
-        for value, where in ((settings, "config"), (made.to_json(), "dag"), (state.context, "context")):
+        for value, where in ((settings, "config"), (state.context, "context")):
             encode_value(value, where)
             refuse_secrets(value, where)
         with self._lock:
-            run_id, journal = self._open(state.workflow_id, made)
+            run_id, journal = self._open(state.workflow_id, plan.dag)
             try:
-                return self._save(journal, self._runs[run_id], state, made, layer_index, settings)
+                return self._save(journal, self._runs[run_id], state, plan, layer_index, settings)
             except Pause as pause:
                 raise pause.cause from None
             finally:
@@ -221,15 +231,34 @@ class LayerCheckpoints:
         record_repairs(journal, recorder)
         return recorder
 
+    def _plan_of(self, dag: Any) -> _Plan:
+        """The DAG, checked; one that was seen last is not read again."""
+        known = self._plan
+        if isinstance(dag, Dag):
+            given = None
+            if known is not None and known.dag is dag:
+                return known
+        else:
+            given = _text_of(dag)
+            if known is not None and given is not None and known.given == given:
+                return known
+        made = Dag.of(dag)
+        document = made.to_json()
+        text = encode_value(document, "dag")
+        refuse_secrets(document, "dag")
+        self._plan = _Plan(made, text, given)
+        return self._plan
+
     def _save(
-        self, journal: Journal, run: _Run, state: WorkflowState, dag: Dag, layer_index: int, config: Mapping[str, Any]
-    ) -> LayerCheckpoint:
+        self, journal: Journal, run: _Run, state: WorkflowState, plan: _Plan, layer_index: int,
+        config: Mapping[str, Any],
+    ) -> LayerCheckpoint:  # fmt: skip
         recorder = self._recorder(journal, run.builder)
         made, at = checkpoint_id(journal.run_id, self._clock), iso(self._clock.now())
-        copy = WorkflowState(
+        stored = WorkflowState(
             state.workflow_id, list(state.messages), [task for task in state.tasks if confirmed(task)],
             list(state.decisions), dict(state.context), made,
-        ).to_json()  # fmt: skip
+        )  # fmt: skip
         put = _once(recorder.put_blob, run.sound)
         document = {
             "type": finding.CHECKPOINT,
@@ -238,8 +267,8 @@ class LayerCheckpoints:
             "timestamp": at,
             "layer_index": layer_index,
             "keep": self._keep,
-            "state": packed(copy, put),
-            "dag": packed_value(dag.to_json(), "dag", put),
+            "state": packed(vars(stored), put),
+            "dag": packed_text(plan.text, put),
             "config": packed_value(dict(config), "config", put),
         }
         text = encode_value(document, "checkpoint")
@@ -247,8 +276,7 @@ class LayerCheckpoints:
         recorder.leave()
         self._tell_large(run, document, len(text))
         state.checkpoint_id = made
-        stored = WorkflowState.from_json(copy)
-        return LayerCheckpoint(made, state.workflow_id, at, layer_index, stored, dag, dict(config), seq,
+        return LayerCheckpoint(made, state.workflow_id, at, layer_index, stored, plan.dag, dict(config), seq,
                                journal.run_id, len(text))  # fmt: skip
 
     def _tell_large(self, run: _Run, document: Mapping[str, Any], size: int) -> None:
@@ -264,6 +292,14 @@ class LayerCheckpoints:
     loadCheckpoint = load
     getLatestCheckpoint = latest
     pruneOldCheckpoints = prune_old_checkpoints
+
+
+def _text_of(dag: Any) -> bytes | None:
+    """JSON text of what a DAG is read from; None where it holds code."""
+    try:
+        return encode_value(dag)
+    except InvalidValue:
+        return None
 
 
 def _kept(keep_count: int) -> int:

@@ -100,6 +100,11 @@ class Dag:
         made.check()
         return made
 
+    @classmethod
+    def known(cls, documents: Iterable[Mapping[str, Any]]) -> Dag:
+        """The DAG of task documents that `to_json` wrote and that were checked then."""
+        return cls({str(document["id"]): _known(document) for document in documents})
+
     def check(self) -> None:
         """Refuse what cannot be run.
 
@@ -196,6 +201,13 @@ class Dag:
 
 
 _NAMES = frozenset(DagTask.__slots__) - {"extra"}
+
+
+def _known(document: Mapping[str, Any]) -> DagTask:
+    named = {name: value for name, value in document.items() if name in _NAMES}
+    if len(named) < len(document):
+        named["extra"] = {name: value for name, value in document.items() if name not in _NAMES}
+    return DagTask(**named)
 
 
 def _read(document: Any) -> DagTask:

@@ -20,6 +20,7 @@ from pipeline.formats.casys.result import LayeredResult
 from pipeline.formats.casys.resuming import Ready
 from pipeline.formats.casys.secrets import refuse_secrets
 from pipeline.formats.casys.tools import Tool
+from pipeline.graph.validate import validate
 from pipeline.llm.base import Model
 from pipeline.records.values import encode_value
 from pipeline.store.base import Store
@@ -96,6 +97,7 @@ class ControlledExecutor:
         encode_value(params, "context")
         refuse_secrets(params, "context")
         graph = plan.graph_of(self.dag, self._gates, self.config["maxParallel"])
+        validate(graph)
         go = Go(self._lent, self.dag, graph, self.config, saved=0)
         info = go.setup.info
         identity = {"model": info.id, "author": info.author} if info else {}
@@ -133,7 +135,10 @@ class ControlledExecutor:
         dag = self.dag or stored
         kept = settings(ready.config)
         in_force = settings(kept, config or {})
-        graph = plan.graph_of(dag, plan.gates_of(ready.graph), plan.parallel_of(ready.graph))
+        graph = ready.graph
+        if self.dag is not None:
+            graph = plan.graph_of(dag, plan.gates_of(ready.graph), plan.parallel_of(ready.graph))
+            validate(graph)
         go = Go(self._lent, dag, graph, in_force, saved=ready.saved, checkpoint=ready.checkpoint)
         self._tell_settings(go, ready, kept, config or {})
         if ready.again:

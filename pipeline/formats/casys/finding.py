@@ -10,7 +10,7 @@ from pipeline.errors import CheckpointCorrupt, RunNotFound, StoreError
 from pipeline.formats.casys.ids import is_checkpoint_id, run_mark
 from pipeline.formats.casys.views import CLAIM_KIND
 from pipeline.records.codec import decode_line
-from pipeline.records.kinds import DocumentKept
+from pipeline.records.kinds import DocumentKept, RunResumed, RunStarted
 from pipeline.records.lines import line_seq
 from pipeline.store.base import Claim, Head, Store
 from pipeline.store.names import is_id
@@ -18,7 +18,9 @@ from pipeline.store.names import is_id
 #: The pipeline of runs whose checkpoints are saved by hand, and the source of our documents.
 PIPELINE, SOURCE = "layers", "casys"
 CHECKPOINT, PRUNED = "checkpoint", "pruned"
-_KIND, _ENVELOPE = b'"kind":"document_kept"', 140
+_KIND, _STARTED, _RESUMED = (b'"kind":"%s"' % kind for kind in (b"document_kept", b"run_started", b"run_resumed"))
+#: The kind stands behind the envelope, within so many bytes.
+_ENVELOPE = 140
 
 
 class Mark(NamedTuple):
@@ -26,10 +28,14 @@ class Mark(NamedTuple):
 
     run_id: str
     seq: int
-    at: str
-    document: Mapping[str, Any]
-    #: Bytes of the document's text.
-    size: int
+    #: JSON text of the document.
+    text: bytes
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The document, read anew each time; {} where it is none."""
+        found = json.loads(self.text)
+        return found if isinstance(found, dict) else {}
 
     @property
     def id(self) -> str:
@@ -37,32 +43,49 @@ class Mark(NamedTuple):
         return str(self.document.get("id"))
 
 
-def marks(store: Store, run_id: str) -> list[Mark]:
-    """Our documents in a run, oldest first.
+class Survey(NamedTuple):
+    """What a few records of a run say, without the fold of all."""
+
+    #: Our documents, oldest first.
+    marks: list[Mark]
+    #: What the run is pinned to now: name → blob hash.
+    pins: Mapping[str, str]
+
+
+def survey(store: Store, run_id: str) -> Survey:
+    """Look through a run once.
 
     Raises:
         RunNotFound: No such run.
     """
-    return list(_marks(store, run_id, b""))
-
-
-def _marks(store: Store, run_id: str, needle: bytes) -> Iterator[Mark]:
+    found: list[Mark] = []
+    pins: dict[str, str] = {}
     for line in store.read(run_id):
-        if _KIND in line[:_ENVELOPE] and needle in line:
-            record = decode_line(line, whole=not line.endswith(b"\n"))
-            if isinstance(record.fact, DocumentKept) and record.fact.source == SOURCE:
-                yield Mark(run_id, record.seq, record.at, _document(record.fact.content), len(record.fact.content))
+        envelope = line[:_ENVELOPE]
+        if _KIND in envelope:
+            found.extend(_mark(run_id, line))
+        elif _STARTED in envelope or _RESUMED in envelope:
+            fact = decode_line(line, whole=not line.endswith(b"\n")).fact
+            if isinstance(fact, RunStarted | RunResumed):
+                pins.update(fact.pins or {})
+    return Survey(found, pins)
 
 
-def _document(text: bytes) -> Mapping[str, Any]:
-    found = json.loads(text)
-    return found if isinstance(found, dict) else {}
+def marks(store: Store, run_id: str) -> list[Mark]:
+    """Our documents in a run, oldest first; raises as `survey`."""
+    return survey(store, run_id).marks
+
+
+def _mark(run_id: str, line: bytes) -> Iterator[Mark]:
+    record = decode_line(line, whole=not line.endswith(b"\n"))
+    if isinstance(record.fact, DocumentKept) and record.fact.source == SOURCE:
+        yield Mark(run_id, record.seq, record.fact.content)
 
 
 def listed(found: list[Mark]) -> list[Mark]:
     """The checkpoints of a run that are on its list, newest first: seq decides, never the clock."""
     pruned = max((int(mark.document.get("upto", 0)) for mark in found if _is(mark, PRUNED)), default=0)
-    kept = [mark for mark in found if _is(mark, CHECKPOINT) and mark.seq > pruned][::-1]
+    kept = [mark for mark in checkpoints_in(found) if mark.seq > pruned]
     keep = kept[0].document.get("keep") if kept else None
     return kept[:keep] if isinstance(keep, int) else kept
 
@@ -73,7 +96,7 @@ def checkpoints_in(found: list[Mark]) -> list[Mark]:
 
 
 def _is(mark: Mark, kind: str) -> bool:
-    return mark.document.get("type") == kind
+    return mark.text.startswith(b'{"type":"%s"' % kind.encode("ascii"))
 
 
 def find(store: Store, checkpoint: str) -> Mark:
@@ -92,9 +115,11 @@ def find(store: Store, checkpoint: str) -> Mark:
     for head in store.heads():
         (own if wanted.startswith(run_mark(head.run_id)) else others).append(head)
     for head in [*own, *others]:
-        found = next((mark for mark in _marks(store, head.run_id, needle) if mark.id == wanted), None)
-        if found is not None:
-            return found
+        for line in store.read(head.run_id):
+            if _KIND in line[:_ENVELOPE] and needle in line:
+                for mark in _mark(head.run_id, line):
+                    if mark.id == wanted:
+                        return mark
     for head in own:
         if damage := _damage(store, head):
             raise CheckpointCorrupt(f"Checkpoint {wanted} cannot be read: {damage}.", run=head.run_id)

@@ -2,63 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pipeline.clock import Clock
+from pipeline.engine.recorder import Recorder
+from pipeline.engine.setup import host
+from pipeline.engine.takeover import record_repairs
+from pipeline.errors import Pause
 from pipeline.formats.casys.finding import PIPELINE
+from pipeline.formats.casys.packing import Put, packed_value
 from pipeline.formats.casys.plan import START, gate_of
 from pipeline.formats.casys.reading import LayerCheckpoint
 from pipeline.formats.casys.state import SUCCESS
 from pipeline.graph.model import Graph
+from pipeline.records.fold import Builder
+from pipeline.records.kinds import RunResumed, Snapshot
+from pipeline.records.run import RunState
 from pipeline.records.statuses import COMPLETED
-from pipeline.records.values import INLINE_LIMIT, canonical, digest, encode_value
+from pipeline.records.values import canonical
 from pipeline.store.base import Store
-
-#: A value as a record holds it: itself, or a reference.
-Stored = Callable[[Any], Any]
+from pipeline.store.reading import records
 
 
-def keep_values(store: Store, checkpoint: LayerCheckpoint, graph: Graph) -> Stored:
-    """Put the graph and all long values of a state into its run; what stands for each value in a record.
+def take_position(store: Store, clock: Clock, checkpoint: LayerCheckpoint, graph: Graph) -> RunState | None:
+    """Record a state that was saved by hand as the position of its run; None where that is done.
+
+    Returns:
+        The run as it stands, where it has gone on since the state was saved; then nothing is recorded.
 
     Raises:
-        RunLocked, WriteFailed: As Store.open and Journal.put_blob.
+        RunLocked, CheckpointCorrupt, WriteFailed: As Store.open and Journal.append.
     """
-    values = [_start_outputs(checkpoint), *checkpoint.state.context.values(), *_task_outputs(checkpoint).values()]
-    long = [encode_value(value) for value in values if _is_long(value)]
     journal = store.open(checkpoint.run_id)
     try:
-        journal.put_blob(canonical(graph.to_json(), "dag"))
-        for text in long:
-            journal.put_blob(text)
+        builder = Builder(checkpoint.run_id)
+        for record in records(store, checkpoint.run_id):
+            builder.apply(record)
+        state = builder.state
+        if checkpoint.seq < max((step.ended_seq for step in state.steps.values()), default=0):
+            return builder.freeze()
+        recorder = Recorder(journal, builder, clock, owner=state.owner, nodes=(), warn=lambda _: None)
+        record_repairs(journal, recorder)
+        pins = {"graph": recorder.put_blob(canonical(graph.to_json(), "graph"))}
+        document = position(checkpoint, graph, recorder.put_blob, clock)
+        recorder.owner = recorder.append(RunResumed({}, host=host(), pins=pins), sync=False)
+        recorder.append(Snapshot(document, source="fork"))
+    except Pause as pause:
+        raise pause.cause from None
     finally:
         journal.close()
-    return _stored
+    return None
 
 
-def _stored(value: Any) -> Any:
-    if not _is_long(value):
-        return value
-    text = encode_value(value)
-    return {"$blob": digest(text), "bytes": len(text)}
-
-
-def _is_long(value: Any) -> bool:
-    """Whether a value stands out of line: it is long, or looks like a reference."""
-    return (isinstance(value, Mapping) and "$blob" in value) or len(encode_value(value)) > INLINE_LIMIT
-
-
-def position(checkpoint: LayerCheckpoint, graph: Graph, stored: Stored, clock: Clock) -> dict[str, Any]:
+def position(checkpoint: LayerCheckpoint, graph: Graph, put: Put, clock: Clock) -> dict[str, Any]:
     """The document that a snapshot of the run's position holds; see records.forks."""
     done = _done(checkpoint, graph)
-    tasks = _task_outputs(checkpoint)
-    times = {task["taskId"]: task for task in checkpoint.state.tasks}
+    state = checkpoint.state
+    start = {"given": True, "messages": state.messages, "tasks": state.tasks, "decisions": state.decisions}
+    context = {key: packed_value(value, key, put) for key, value in state.context.items()}
+    results, times = state.results(), {task["taskId"]: task for task in state.tasks}
     rows = []
     for name in done:
-        outputs = _start_outputs(checkpoint) if name == START else tasks.get(name, {"given": True})
-        context = checkpoint.state.context if name == START else {}
-        rows.append(_row(graph, name, stored(outputs), {key: stored(value) for key, value in context.items()},
+        outputs = start if name == START else {"result": results.get(name), "given": True}
+        rows.append(_row(graph, name, packed_value(outputs, name, put), context if name == START else {},
                          times.get(name, {}), checkpoint.timestamp, clock.new_id()))  # fmt: skip
     waiting = [[edge.id, f"{edge.source}#1"] for edge in graph.edges if edge.source in done and edge.target not in done]
     inherited = {"steps": rows, "waiting": waiting, "returning": [], "visits": dict.fromkeys(done, 1), "tasks": [],
@@ -72,16 +79,6 @@ def _done(checkpoint: LayerCheckpoint, graph: Graph) -> dict[str, None]:
     deepest = max((dag.layer_of[name] for name in finished if name in dag.tasks), default=-1)
     gates = [name for name in graph.nodes if (gate := gate_of(name)) and gate[1] < deepest]
     return dict.fromkeys([START, *(name for name in dag.in_order if name in finished), *gates])
-
-
-def _start_outputs(checkpoint: LayerCheckpoint) -> dict[str, Any]:
-    state = checkpoint.state
-    return {"given": True, "messages": state.messages, "tasks": state.tasks, "decisions": state.decisions}
-
-
-def _task_outputs(checkpoint: LayerCheckpoint) -> dict[str, dict[str, Any]]:
-    results = checkpoint.state.results()
-    return {name: {"result": results[name], "given": True} for name in checkpoint.dag.in_order if name in results}
 
 
 def _row(

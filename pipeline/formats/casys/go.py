@@ -25,7 +25,6 @@ from pipeline.formats.casys.resuming import Ready
 from pipeline.formats.casys.tools import Tool, step_of
 from pipeline.formats.casys.watch import LayerWatch
 from pipeline.graph.model import Graph
-from pipeline.graph.validate import validate
 from pipeline.llm.base import Model
 from pipeline.records.run import RunState
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
@@ -64,7 +63,6 @@ class Go:
         saved: int,
         checkpoint: str | None = None,
     ) -> None:
-        validate(graph)
         self._dag = dag
         self._lent = lent
         self._store = lent.store

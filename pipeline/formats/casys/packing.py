@@ -63,9 +63,14 @@ def unpacked(stored: Any, get: Get) -> dict[str, Any]:
 def packed_value(value: Any, where: str, put: Put) -> Any:
     """The value itself, or {"$blob", "bytes"} where it is long, or looks like that."""
     encoded = encode_value(value, where)
-    if len(encoded) <= INLINE_LIMIT and not (isinstance(value, Mapping) and (_BLOB in value or _PIECES in value)):
+    if len(encoded) <= INLINE_LIMIT and not _looks_packed(value):
         return value
     return {_BLOB: put(encoded), "bytes": len(encoded)}
+
+
+def packed_text(text: bytes, put: Put) -> Any:
+    """As `packed_value`, of the JSON text of a value that looks like no reference."""
+    return json.loads(text) if len(text) <= INLINE_LIMIT else {_BLOB: put(text), "bytes": len(text)}
 
 
 def unpacked_value(value: Any, get: Get) -> Any:
@@ -76,12 +81,24 @@ def unpacked_value(value: Any, get: Get) -> Any:
 
 
 def _packed_list(items: Sequence[Any], name: str, put: Put) -> Any:
-    encoded = [encode_value(packed_value(item, f"{name}[{index}]", put)) for index, item in enumerate(items)]
+    encoded = [_packed_text(item, name, index, put) for index, item in enumerate(items)]
     pieces = list(_cut(encoded))
     if len(pieces) == 1:
         return json.loads(b"[" + b",".join(encoded) + b"]")
     rows = [{_BLOB: put(b"[" + b",".join(piece) + b"]"), "items": len(piece)} for piece in pieces[:-1]]
     return {_PIECES: rows, _TAIL: json.loads(b"[" + b",".join(pieces[-1]) + b"]")}
+
+
+def _packed_text(item: Any, name: str, index: int, put: Put) -> bytes:
+    """JSON text of what stands for an item."""
+    text = encode_value(item, f"{name}[{index}]")
+    if len(text) <= INLINE_LIMIT and not _looks_packed(item):
+        return text
+    return encode_value(packed_value(item, f"{name}[{index}]", put))
+
+
+def _looks_packed(value: Any) -> bool:
+    return isinstance(value, dict) and (_BLOB in value or _PIECES in value)
 
 
 def _cut(encoded: Sequence[bytes]) -> Iterator[list[bytes]]:

@@ -71,12 +71,8 @@ def _edges(dag: Dag, gates: Sequence[str]) -> Iterator[Edge]:
 
 
 def dag_of(graph: Graph) -> Dag:
-    """The DAG that a run's graph was made from, without code.
-
-    Raises:
-        GraphError: It is none.
-    """
-    return Dag.of([node.attributes["task"] for node in graph.nodes.values() if "task" in node.attributes])
+    """The DAG that a run's graph was made from, without code."""
+    return Dag.known([node.attributes["task"] for node in graph.nodes.values() if "task" in node.attributes])
 
 
 def gates_of(graph: Graph) -> list[str]:

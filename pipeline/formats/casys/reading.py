@@ -165,7 +165,7 @@ def _made(mark: Mark, state: WorkflowState, dag: Dag, config: Mapping[str, Any])
     document = mark.document
     return LayerCheckpoint(
         mark.id, state.workflow_id, str(document["timestamp"]), document["layer_index"], state, dag, config, mark.seq,
-        mark.run_id, mark.size,
+        mark.run_id, len(mark.text),
     )  # fmt: skip
 
 

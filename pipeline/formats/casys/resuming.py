@@ -10,9 +10,7 @@ from itertools import takewhile
 from typing import Any
 
 from pipeline.clock import Clock
-from pipeline.engine.amend import amend
 from pipeline.engine.changes import Stale
-from pipeline.engine.setup import host
 from pipeline.errors import CheckpointCorrupt, RunNotFound, SettingsConflict
 from pipeline.formats.casys import finding, given, reading
 from pipeline.formats.casys.dag import Dag
@@ -21,16 +19,10 @@ from pipeline.formats.casys.ids import is_checkpoint_id
 from pipeline.formats.casys.plan import dag_of, graph_of
 from pipeline.formats.casys.views import done_tasks
 from pipeline.graph.model import Graph
-from pipeline.records.codec import decode_line
 from pipeline.records.fold import fold
-from pipeline.records.kinds import Fact, RunResumed, RunStarted, Snapshot
 from pipeline.records.run import RunState, Spend
-from pipeline.records.values import canonical, digest
 from pipeline.store.base import Store
 from pipeline.store.reading import load, records
-
-_PINNING = (b'"kind":"run_started"', b'"kind":"run_resumed"')
-_ENVELOPE = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,68 +52,43 @@ def ready(store: Store, clock: Clock, wanted: str, gates: Sequence[str]) -> Read
     Raises:
         RunNotFound, CheckpointCorrupt, SchemaTooNew, RunLocked.
     """
-    mark, run_id = _mark(store, wanted)
-    by_hand = mark is not None and "state" in mark.document
-    if mark is not None and by_hand:
-        return _from_state(store, clock, mark, gates)
-    if mark is not None:
-        reading.check(store, mark)
-    graph, config = _pinned(store, run_id)
-    newest = finding.checkpoints_in(finding.marks(store, run_id))
-    again: list[str] = []
-    if mark is not None and newest and newest[0].seq > mark.seq:
-        seq = mark.seq
-        then = fold(run_id, takewhile(lambda record: record.seq <= seq, records(store, run_id)))
-        again = _since(load(store, run_id), set(done_tasks(then, dag_of(graph))), dag_of(graph))
-    base = mark if mark is not None and again else newest[0] if newest else None
-    saved = int(base.document["layer_index"]) if base is not None else 0
-    return Ready(run_id, graph, config, saved, None if base is None else base.id, again)
-
-
-def _mark(store: Store, wanted: str) -> tuple[Mark | None, str]:
-    if is_checkpoint_id(wanted.strip().lower()):
-        mark = reading.find(store, wanted)
-        return mark, mark.run_id
-    run_id = finding.run_of(store, wanted)
+    mark = reading.find(store, wanted) if is_checkpoint_id(wanted.strip().lower()) else None
+    run_id = mark.run_id if mark is not None else finding.run_of(store, wanted)
     if run_id is None:
         raise RunNotFound(f"There is no checkpoint and no run {wanted!r}.", checkpoint=wanted)
-    newest = finding.checkpoints_in(finding.marks(store, run_id))
-    return (newest[0] if newest else None), run_id
+    found = finding.survey(store, run_id)
+    newest = finding.checkpoints_in(found.marks)
+    base = mark if mark is not None else newest[0] if newest else None
+    if base is not None and "state" in base.document:
+        return _from_state(store, clock, base, gates)
+    if base is not None:
+        reading.check(store, base)
+    graph, config = _pinned(store, run_id, found.pins)
+    again: list[str] = []
+    if base is not None and newest[0].seq > base.seq:
+        seq = base.seq
+        then = fold(run_id, takewhile(lambda record: record.seq <= seq, records(store, run_id)))
+        again = _since(load(store, run_id), set(done_tasks(then, dag_of(graph))), dag_of(graph))
+        base = base if again else newest[0]
+    saved = 0 if base is None else int(base.document["layer_index"])
+    return Ready(run_id, graph, config, saved, None if base is None else base.id, again)
 
 
 def _from_state(store: Store, clock: Clock, mark: Mark, gates: Sequence[str]) -> Ready:
     """Make a state that was saved by hand the position of its run, unless the run has gone on from it already."""
     checkpoint = reading.read(store, mark)
-    graph = graph_of(checkpoint.dag, gates)
-    blob = given.keep_values(store, checkpoint, graph)
-    known = Dag.of(checkpoint.dag)
-    found: list[str] = []
-
-    def decide(state: RunState) -> list[Fact]:
-        if mark.seq < max((step.ended_seq for step in state.steps.values()), default=0):
-            found.extend(_since(state, set(checkpoint.state.results()), known))
-            return []
-        pins = {"graph": digest(canonical(graph.to_json(), "dag"))}
-        position = given.position(checkpoint, graph, blob, clock)
-        return [RunResumed({}, host=host(), pins=pins), Snapshot(position, source="fork")]
-
-    amend(store, mark.run_id, clock, decide)
-    pinned, config = _pinned(store, mark.run_id)
-    return Ready(mark.run_id, pinned, config or checkpoint.config, checkpoint.layers_done, mark.id, found)
+    moved = given.take_position(store, clock, checkpoint, graph_of(checkpoint.dag, gates))
+    again = [] if moved is None else _since(moved, checkpoint.state.results(), checkpoint.dag)
+    graph, config = _pinned(store, mark.run_id, finding.survey(store, mark.run_id).pins)
+    return Ready(mark.run_id, graph, config or checkpoint.config, checkpoint.layers_done, mark.id, again)
 
 
 def _since(state: RunState, then: Collection[str], dag: Dag) -> list[str]:
     return [name for name in done_tasks(state, dag) if name not in then]
 
 
-def _pinned(store: Store, run_id: str) -> tuple[Graph, dict[str, Any]]:
-    """The graph and settings that a run is pinned to, from the few records that can say so."""
-    pins: dict[str, str] = {}
-    for line in store.read(run_id):
-        if any(kind in line[:_ENVELOPE] for kind in _PINNING):
-            fact = decode_line(line, whole=not line.endswith(b"\n")).fact
-            if isinstance(fact, RunStarted | RunResumed):
-                pins.update(fact.pins or {})
+def _pinned(store: Store, run_id: str, pins: Mapping[str, str]) -> tuple[Graph, dict[str, Any]]:
+    """The graph and settings that a run is pinned to."""
     if "graph" not in pins:
         raise CheckpointCorrupt(f"Run {run_id} is no layered run, or its first record is damaged.", run=run_id)
     found = {name: json.loads(store.get_blob(run_id, pins[name])) for name in ("graph", "config") if name in pins}

@@ -94,6 +94,14 @@ def state_problem(data: Any) -> str:
     """Why a document is no state; "" if it is one."""
     if not isinstance(data, Mapping):
         return "it is no object"
+    problem = _shape_problem(data)
+    for index, task in enumerate(() if problem else data["tasks"]):
+        if problem := _task_problem(task, index):
+            break
+    return problem
+
+
+def _shape_problem(data: Mapping[str, Any]) -> str:
     for name in ("workflow_id", *_LISTS, "context"):
         if name not in data:
             return f"{name} is missing"
@@ -104,14 +112,11 @@ def state_problem(data: Any) -> str:
             return f"{name} is no list"
     if not isinstance(data["context"], Mapping):
         return "context is no object"
-    if not isinstance(data.get("checkpoint_id"), str | None):
-        return "checkpoint_id is no text"
-    problems = (_task_problem(task, index) for index, task in enumerate(data["tasks"]))
-    return next((problem for problem in problems if problem), "")
+    return "" if isinstance(data.get("checkpoint_id"), str | None) else "checkpoint_id is no text"
 
 
 def _task_problem(task: Any, index: int) -> str:
-    if not isinstance(task, Mapping):
+    if not isinstance(task, dict):
         return f"tasks[{index}] is no object"
     if not isinstance(task.get("taskId"), str) or not task["taskId"]:
         return f"tasks[{index}].taskId is empty or no text"
