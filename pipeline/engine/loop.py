@@ -231,6 +231,8 @@ class Loop:
             former.artifacts, former.reads, attempt, reason=UNCHANGED,
         ))  # fmt: skip
         self._running.emit("note", text=f"{bare(path)} stands: nothing that it read has changed.")
+        if self._running.boundary is not None:
+            self._running.boundary.ended(path)
         if self._running.options.get("until") == activation.node:
             self._stop_after(activation.node)
         return True
