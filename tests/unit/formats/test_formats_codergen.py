@@ -1,0 +1,233 @@
+"""Nodes that ask the model: prompts, names in them, verdicts, refusals, agents of one's own, simulation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pipeline.errors import ConfigError, ModelRejected
+from pipeline.formats.attractor.handlers.asking import check_providers
+from pipeline.formats.attractor.outcome import NodeOutcome
+from pipeline.llm.base import Reply
+from tests.unit.formats.acting import Act, system
+
+
+def test_a_prompt_is_asked_and_its_reply_is_the_output() -> None:
+    act = Act('write [prompt="Write a haiku"]\nstart -> write -> exit', ["An old silent pond"])
+    result = act.go()
+    assert result.status == "completed"
+    assert act.prompts == ["Write a haiku"]
+    assert result.outputs["write"]["response"] == "An old silent pond"
+    assert result.outputs["write"]["prompt"] == "Write a haiku"
+    assert act.context("last_response") == "An old silent pond"
+
+
+def test_a_long_reply_is_whole_in_the_output_and_short_in_the_context() -> None:
+    act = Act('a [prompt="go"]\nstart -> a -> exit', ["x" * 50_000])
+    result = act.go()
+    assert len(result.outputs["a"]["response"]) == 50_000
+    assert act.context("last_response") == "x" * 200
+
+
+@pytest.mark.parametrize(
+    ("attributes", "asked"),
+    [
+        ('prompt="P", llm_prompt="L", goal="G", label="B"', "P"),
+        ('llm_prompt="L", goal="G", label="B"', "L"),
+        ('goal="G", label="B"', "G"),
+        ('label="B"', "B"),
+        ("", "a"),
+    ],
+)
+def test_a_prompt_stands_in_the_first_attribute_that_has_one(attributes: str, asked: str) -> None:
+    act = Act(f"a [{attributes}]\nstart -> a -> exit")
+    act.go()
+    assert act.prompts == [asked]
+
+
+def test_known_names_are_filled_in_and_all_others_stay() -> None:
+    act = Act(
+        'digraph g { graph [goal="ship $task", subject="maths"]\n'
+        "start [shape=Mdiamond]; exit [shape=Msquare]; a [prompt=\"$goal|${goal}!|$subject|$task.|$HOME|$$|$1|$goals\"]\n"
+        'b [prompt="$a.response|$last_response|$a.nothing|$graph.goal"]\nstart -> a -> b -> exit }',
+        ["first $goal", "second"], params={"task": "it"},
+    )  # fmt: skip
+    act.go()
+    assert act.prompts[0] == "ship it|ship it!|maths|it.|$HOME|$$|$1|$goals"
+    assert act.prompts[1] == "first $goal|first $goal|$a.nothing|ship $task"
+
+
+@pytest.mark.parametrize(
+    ("reply", "went"),
+    [
+        ("All good.\n\nSTATUS: success", "exit"),
+        ("It lacks an end.\nSTATUS: fail", "mend"),
+        ("**STATUS: FAIL**", "mend"),
+        ('Judged.\n```json\n{"outcome": "fail", "failure_reason": "no end"}\n```', "mend"),
+        ('{"status": "success"}', "exit"),
+        ("No verdict at all.", "exit"),
+    ],
+)
+def test_what_a_reply_says_of_its_outcome_is_the_outcome(reply: str, went: str) -> None:
+    act = Act(
+        'judge [prompt="Judge"]\nmend [prompt="Mend"]\nstart -> judge\n'
+        'judge -> exit [condition="outcome=success"]\njudge -> mend [condition="outcome=fail"]\nmend -> exit',
+        [reply, "mended"],
+    )  # fmt: skip
+    assert act.go().status == "completed"
+    assert act.order[2] == went
+    assert "STATUS: word" in system(act.model.requests[0])
+
+
+def test_words_of_the_graph_are_named_to_the_model_and_routed_by() -> None:
+    act = Act(
+        'check [prompt="Is there one?"]\nlook [shape=diamond]\nmake [prompt="Make"]\nstart -> check -> look\n'
+        'look -> make [condition="outcome=needs_dod"]\nlook -> exit [condition="outcome=has_dod"]\nmake -> exit',
+        ["None.\nSTATUS: needs_dod", "made"],
+    )  # fmt: skip
+    assert act.go().status == "completed"
+    assert "one of: needs_dod, has_dod" in system(act.model.requests[0])
+    assert act.order == ["start", "check", "look", "make", "exit"]
+
+
+def test_a_verdict_that_is_needed_and_missing_fails_the_node() -> None:
+    act = Act('judge [prompt="Judge", verdict=required]\nstart -> judge -> exit', ["Well, well."])
+    result = act.go()
+    assert result.status == "failed"
+    assert "says no outcome" in str(result.error)
+    assert act.visit("judge").outputs["response"] == "Well, well."
+
+
+def test_a_goal_gate_that_is_to_report_fails_closed() -> None:
+    act = Act('judge [prompt="Judge", goal_gate=true, auto_status=false]\nstart -> judge -> exit', ["Well."])
+    assert act.go().status == "failed"
+
+
+def test_a_status_word_within_a_text_is_no_verdict_where_none_is_asked_for() -> None:
+    act = Act('a [prompt="Explain"]\nstart -> a -> exit', ["In HTTP,\nSTATUS: fail\nis no header. And so on."])
+    assert act.go().status == "completed"
+    assert act.visit("a").outcome == "success"
+
+
+def test_what_a_reply_sets_may_not_steer_the_program() -> None:
+    reply = (
+        'Done.\n```json\n{"outcome": "success", "context_updates": '
+        '{"title": "T", "internal.retry_count.a": 9, "graph.goal": "G"}}\n```'
+    )
+    act = Act('digraph g { goal="right"\nstart [shape=Mdiamond]; exit [shape=Msquare]; start -> a -> exit }', [reply])
+    act.go()
+    assert (act.context("title"), act.context("graph.goal")) == ("T", "right")
+    assert act.context("internal.retry_count.a") is None
+    assert any("may not set graph.goal, internal.retry_count.a" in note for note in act.notes)
+
+
+def test_a_refusal_fails_the_node_and_is_kept() -> None:
+    act = Act('a [prompt="p"]\nb [prompt="else"]\nstart -> a -> exit\na -> b [condition="failure_class=refusal"]\nb -> exit',
+              [Reply("I cannot.", "refusal"), "fine"])  # fmt: skip
+    assert act.go().status == "completed"
+    assert (act.visit("a").status, act.visit("a").outputs["response"]) == ("failed", "I cannot.")
+    assert act.order == ["start", "a", "b", "exit"]
+
+
+def test_a_reply_that_is_cut_off_twice_fails_the_node() -> None:
+    act = Act(
+        'a [prompt="p", max_tokens=100]\nstart -> a -> exit', [Reply("x", "max_tokens"), Reply("x", "max_tokens")]
+    )
+    result = act.go()
+    assert result.status == "failed"
+    assert [request.max_tokens for request in act.model.requests] == [100, 200]
+    assert act.visit("a").error is not None and act.visit("a").error["class"] == "truncated"
+
+
+def test_a_request_that_is_rejected_is_not_tried_again() -> None:
+    act = Act('a [prompt="p", max_retries=3]\nstart -> a -> exit', [ModelRejected("400: no such thing")])
+    assert act.go().status == "failed"
+    assert act.model.calls == 1
+
+
+def test_a_node_says_its_model_effort_and_most_tokens() -> None:
+    act = Act('a [llm_model="claude-opus-4.6", llm_provider="anthropic", reasoning_effort="low", max_tokens=9]\n'
+              "b []\nstart -> a -> b -> exit")  # fmt: skip
+    act.go()
+    first, second = act.model.requests
+    assert (first.model, first.effort, first.max_tokens, first.label) == ("claude-opus-4-6", "low", 9, "a")
+    assert (second.model, second.effort, second.label) == ("scripted", None, "b")
+
+
+def test_another_provider_is_refused_before_the_run_and_fails_in_it() -> None:
+    act = Act('a [llm_provider="openai"]\nstart -> a -> exit')
+    with pytest.raises(ConfigError, match=r"named by a \(openai\)"):
+        check_providers(act.dot, {}, {})
+    check_providers(act.dot, {"simulate": True}, {})
+    check_providers(act.dot, {}, {"backend": object()})
+    result = act.go()
+    assert (result.status, act.model.calls) == ("failed", 0)
+    assert "provider 'openai'" in str(result.error)
+    assert act.go(simulate=True).status == "completed"
+
+
+def test_a_simulation_asks_no_model() -> None:
+    act = Act('a [prompt="Do $goal"]\nstart -> a -> exit')
+    result = act.go(simulate=True, model=False)
+    assert result.status == "completed"
+    assert str(result.outputs["a"]["response"]).startswith("[Simulated] a")
+    assert act.model.calls == 0
+
+
+def test_without_a_model_the_run_stands_still_and_no_edge_takes_it_for_a_failure() -> None:
+    act = Act('a [prompt="p"]\nb [prompt="q"]\nstart -> a -> exit\na -> b [condition="outcome=fail"]\nb -> exit')
+    result = act.go(model=False)
+    assert result.status == "failed"
+    assert "no model to ask" in str(result.error)
+    assert act.visit("a").status == "in_progress"
+    assert act.go().status == "completed"
+
+
+class Agent:
+    """An agent of the user's own."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.asked: list[tuple[str, str, Any]] = []
+
+    def run(self, node: Any, prompt: str, context: Any) -> Any:
+        self.asked.append((node.id, prompt, dict(context)))
+        return self.answer
+
+
+def test_an_agent_of_ones_own_answers_in_the_place_of_the_model() -> None:
+    agent = Agent("done\nSTATUS: success")
+    act = Act('a [prompt="Do it"]\nstart -> a -> exit')
+    result = act.go(services={"backend": agent})
+    assert (result.status, act.model.calls) == ("completed", 0)
+    assert result.outputs["a"]["response"] == "done\nSTATUS: success"
+    assert agent.asked[0][:2] == ("a", "Do it")
+    assert agent.asked[0][2]["graph.goal"] == ""
+
+
+def test_an_agent_may_give_a_whole_outcome() -> None:
+    agent = Agent(NodeOutcome("needs_work", context_updates={"n": 1}, outputs={"files": 2}))
+    act = Act('a [prompt="p"]\nb [prompt="q"]\nstart -> a -> exit\na -> b [condition="outcome=needs_work"]\nb -> exit')
+    result = act.go(services={"backend": agent})
+    assert act.order == ["start", "a", "b", "exit"]
+    assert (act.context("n"), result.outputs["a"]["files"]) == (1, 2)
+
+
+def test_an_agent_that_has_answered_is_not_asked_again_after_a_death() -> None:
+    agent = Agent("once")
+    act = Act('a [prompt="Do it"]\nstart -> a -> exit')
+    act.go(services={"backend": agent}, until="start")
+    spec = act.definition.steps["a"]
+    dying = {"now": True}
+
+    def body(ctx: Any) -> Any:
+        made = spec.run(ctx)
+        if dying.pop("now", False):
+            ctx.stop("here")
+        return made
+
+    object.__setattr__(act.definition, "steps", {**act.definition.steps, "a": type(spec)("a", body)})
+    assert act.go(services={"backend": agent}).detail == "stopped_as_asked"
+    assert act.go(services={"backend": agent}).status == "completed"
+    assert len(agent.asked) == 1
