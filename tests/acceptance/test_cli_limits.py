@@ -19,7 +19,7 @@ from pipeline.llm.scripted import ScriptedModel
 from pipeline.store.disk import Disk
 from pipeline.store.files import FileStore
 from tests.said import Cli, Said
-from tests.servers import billing
+from tests.servers import models
 from tests.servers.billing import BillingServer
 from tests.servers.lessons import answer
 
@@ -72,7 +72,7 @@ def test_ceiling_reached_in_the_middle_exits_with_five_and_a_higher_one_goes_on(
 def test_model_without_a_price_is_refused_under_the_default_ceiling_before_any_step(
     cli: Cli, root: Path, server: BillingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(billing.MODELS, UNPRICED, {**billing.MODELS[CLAUDE], "id": UNPRICED})
+    monkeypatch.setitem(models.MODELS, UNPRICED, {**models.MODELS[CLAUDE], "id": UNPRICED})
     said = cli(*COURSE, "--model", UNPRICED)
     assert said.code == 5, said.err
     assert UNPRICED in said.err

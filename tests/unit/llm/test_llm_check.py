@@ -13,7 +13,7 @@ import pytest
 from pipeline.errors import CredentialMissing, ModelRejected, ModelUnavailable
 from pipeline.llm.anthropic import AnthropicModel
 from pipeline.llm.base import Message, Request
-from tests.servers import billing
+from tests.servers import models
 from tests.servers.billing import BillingServer
 from tests.unit.llm.conftest import KEY
 
@@ -92,8 +92,8 @@ def test_deprecated_model_is_said_once_in_words_not_as_a_python_warning(server: 
 def test_deprecation_the_server_does_not_mention_is_known_all_the_same(
     server: BillingServer, make_model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    silent = {**billing.MODELS["claude-opus-4-5"], "lifecycle": "active", "deprecated_at": None, "retires_at": None}
-    monkeypatch.setitem(billing.MODELS, "claude-opus-4-5", silent)
+    silent = {**models.MODELS["claude-opus-4-5"], "lifecycle": "active", "deprecated_at": None, "retires_at": None}
+    monkeypatch.setitem(models.MODELS, "claude-opus-4-5", silent)
     assert "deprecated" in make_model("claude-opus-4-5").check().warnings[0]
 
 
