@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import ConfigError
+from pipeline.settings import LessonsOptions
 from pipeline.store.base import Store
 
 if TYPE_CHECKING:
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from pipeline.records.run import RunState
     from pipeline.travel.fork import Forked
     from pipeline.travel.replay import Replayed
+
+#: Settings of a course that a fork can have otherwise.
+_CHANGEABLE = ("effort", "lessons", "model")
 
 
 def fork(store: Store, run: str, *, at: str, assignments: Sequence[str], into: Store | None = None) -> Forked:
@@ -22,10 +26,32 @@ def fork(store: Store, run: str, *, at: str, assignments: Sequence[str], into: S
         ConfigError, RunNotFound, SecretRefused, CheckpointCorrupt: See travel.fork.
     """
     from pipeline import __version__
+    from pipeline.store.reading import load
     from pipeline.travel.fork import fork as made
-    from pipeline.travel.given import read_assignments
+    from pipeline.travel.given import read_assignments, wishes
 
-    return made(store, run, at=at, changes=read_assignments(assignments), into=into, product=__version__)
+    changes = read_assignments(assignments)
+    if changes and load(store, run).pipeline == "lessons":
+        check_course([(wish.kind, wish.key, wish.value) for wish in wishes(changes)])
+    return made(store, run, at=at, changes=changes, into=into, product=__version__)
+
+
+def check_course(changes: Iterable[tuple[str, str, Any]]) -> None:
+    """Refuse values that a course cannot have: its pinned texts would belong to another one.
+
+    Raises:
+        ConfigError: Names the value and what can be changed.
+    """
+    for kind, key, value in changes:
+        if kind == "params" or (kind == "settings" and key not in _CHANGEABLE):
+            raise ConfigError(
+                f"{kind}.{key} of a course cannot be changed in a fork: the texts it is pinned to would not fit.",
+                hint=f"It can change settings.{', settings.'.join(_CHANGEABLE)}; for another course start a new run.",
+            )
+        if kind == "settings" and key == "lessons" and type(value) is not int:
+            raise ConfigError(f"settings.lessons is {value!r}; it is a number.")
+        if kind == "settings" and key != "model":
+            LessonsOptions(**{key: value})
 
 
 def replay(store: Store, run: str, *, to: str = "end", target: str | None = None) -> Replayed:

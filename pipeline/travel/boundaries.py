@@ -56,11 +56,15 @@ def boundaries(run_id: str, records: Iterable[Record], graph: Graph | None = Non
     builder = Builder(run_id)
     state = builder.state
     contexts = Contexts(graph, state, Unknown()) if graph is not None else None
+    told: set[tuple[str, str | None]] = set()
     for record in records:
         builder.apply(record)
         fact = record.fact
         if isinstance(fact, Snapshot):
-            yield from (_boundary(state, step, record, inherited=True) for step in state.steps.values())
+            # Documents saved one after the other hold the earlier steps again.
+            new = [step for step in state.steps.values() if (step.path, step.completed_at) not in told]
+            told.update((step.path, step.completed_at) for step in new)
+            yield from (_boundary(state, step, record, inherited=fact.source != "api") for step in new)
         elif isinstance(fact, (StepCompleted, StepFailed)) and ended(state, record):
             step = state.steps[fact.path]
             retry = isinstance(fact, StepFailed) and fact.retry

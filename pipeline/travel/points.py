@@ -45,9 +45,14 @@ def points(store: Store, run_id: str) -> Points:
 
 def points_in(run_id: str, found: Sequence[Record]) -> Points:
     """The points of a run of these records."""
-    opening = takewhile(lambda record: isinstance(record.fact, RunStarted | Snapshot | Invalidated), found)
-    start = max((record.seq for record in opening), default=0)
+    start = max((record.seq for record in takewhile(_opens, found)), default=0)
     return Points(run_id, start, found[-1].seq if found else 0, list(boundaries(run_id, found)))
+
+
+def _opens(record: Record) -> bool:
+    """Whether a record belongs to what a run begins with."""
+    fact = record.fact
+    return isinstance(fact, RunStarted | Invalidated) or (isinstance(fact, Snapshot) and fact.source != "api")
 
 
 def resolve_point(known: Points, text: str | int) -> int:

@@ -104,6 +104,19 @@ def test_another_effort_in_a_fork_is_of_the_fork_alone(cli: Cli, out: Path, serv
     assert "never mixed" in refused.err
 
 
+@pytest.mark.parametrize(
+    "change",
+    ["params.subject=physics", "settings.catalogue=x", "settings.lessons=999", "settings.lessons=many",
+     "settings.effort=huge", "settings.author=model"],
+)  # fmt: skip
+def test_a_course_is_not_forked_into_another_one(cli: Cli, out: Path, change: str) -> None:
+    assert cli(*COURSE, "--until", "sow", "--quiet").code == 0
+    said = cli("fork", "latest", "--set", change)
+    assert said.code == 2
+    assert "Traceback" not in said.err
+    assert len(cli("list", "--json").json()) == 1
+
+
 def test_the_plain_command_never_goes_on_with_a_fork(cli: Cli, out: Path) -> None:
     assert cli(*COURSE, "--until", "sow", "--quiet").code == 0
     run = newest(cli)

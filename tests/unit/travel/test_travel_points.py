@@ -92,6 +92,18 @@ def test_the_start_of_a_taken_over_run_is_behind_what_it_began_with() -> None:
         resolve_point(known, "seed")
 
 
+def test_documents_saved_one_after_the_other_are_points_of_their_own() -> None:
+    tape = Tape()
+    steps = [{"step": "seed", "completed_at": "1"}, {"step": "sow", "completed_at": "2"}]
+    for count in (0, 1, 2):
+        tape.put(kinds.Snapshot({"status": "in_progress", "completed_steps": steps[:count]}, "api"))
+    known = points_in("r", tape.records)
+    assert [(mark.path, mark.seq, mark.inherited) for mark in known.boundaries] == [
+        ("seed#1", 3, False), ("sow#1", 4, False),
+    ]  # fmt: skip
+    assert (known.start, resolve_point(known, "seed"), resolve_point(known, "2")) == (1, 3, 2)
+
+
 def test_state_at_a_seq_is_the_fold_of_the_records_up_to_it(store: MemoryStore, run: str) -> None:
     found = list(records(store, run))
     for record in found:
