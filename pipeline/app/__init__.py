@@ -9,6 +9,7 @@ from pipeline.app.gates import answer as answer
 from pipeline.app.gates import gates as gates
 from pipeline.app.plan import Plan as Plan
 from pipeline.app.plan import plan as plan
+from pipeline.app.run_dot import run_dot as run_dot
 from pipeline.app.run_file import run_file as run_file
 from pipeline.app.settle import settle as settle
 from pipeline.app.start import RunResult as RunResult

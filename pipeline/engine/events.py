@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +38,16 @@ class Emitter:
     def heard(self) -> bool:
         """Whether anybody listens; hot paths ask before they gather what to tell."""
         return bool(self._listeners)
+
+    @contextmanager
+    def also(self, listener: Listener) -> Iterator[None]:
+        """Tell one listener more within a `with`."""
+        self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            with self._lock, suppress(ValueError):
+                self._listeners.remove(listener)
 
     def __call__(self, kind: str, **data: Any) -> None:
         """Tell every listener; one that fails is not told anything again.

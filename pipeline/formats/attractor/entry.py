@@ -12,7 +12,7 @@ from typing import Any
 from pipeline.engine.routing import Router, Settled, by_label
 from pipeline.errors import GraphError
 from pipeline.formats.attractor.documents import Checkpoint
-from pipeline.formats.attractor.outcome import FAIL
+from pipeline.formats.attractor.outcome import FAIL, SKIPPED, SUCCESS
 from pipeline.graph.model import Graph
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import Snapshot
@@ -43,13 +43,11 @@ def entry_document(
         GraphError: The checkpoint names nodes that the graph does not have.
     """
     _refuse_strangers(checkpoint, graph)
-    visits = checkpoint.visits() or (
-        [] if checkpoint.current_node_id in ("", graph.start) else [(graph.start, "success")]
-    )
     context = {**(base or {}), **checkpoint.context}
-    if not visits and context:
-        # Nothing has run, but something is known: it is known from the start node on.
-        visits = [(graph.start, "success")]
+    visits = checkpoint.visits()
+    if not visits and (checkpoint.current_node_id not in ("", graph.start) or context):
+        # What is known is known from the start node on, which itself has not been recorded.
+        visits = [(graph.start, SKIPPED)]
     document: dict[str, Any] = {
         "pipeline": pipeline or checkpoint.pipeline_name,
         "status": "in_progress",
@@ -131,8 +129,9 @@ def _led_on(step: StepRun, graph: Graph, router: Router, state: RunState) -> lis
     failed = step.outcome == FAIL
     error = {"type": "StepFailed", "message": "It had failed."} if failed else None
     said = {key: state.context[key] for key in ("preferred_label", "suggested_next_ids") if state.context.get(key)}
+    outcome = SUCCESS if step.outcome == SKIPPED else step.outcome
     route = router(Settled(
-        graph, graph.nodes[step.node], step.path, step.visit, 1, step.outcome, failed, error, said, state.context, {},
+        graph, graph.nodes[step.node], step.path, step.visit, 1, outcome, failed, error, said, state.context, {},
         step.consumed, state,
     ))  # fmt: skip
     if route.edges:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pipeline.dot.model import DotGraph
 from pipeline.formats.attractor.documents import outcome_word
-from pipeline.formats.attractor.outcome import SATISFYING
+from pipeline.formats.attractor.outcome import SATISFYING, SKIPPED
 from pipeline.records.documents import metrics
 from pipeline.records.run import RunState, Spend, StepRun, bare, next_attempt
 from pipeline.records.statuses import COMPLETED, FAILED
@@ -61,7 +61,7 @@ def numbered(facts: Facts, document: dict[str, Any], state: RunState, step: Step
 
 
 def _names(facts: Facts, state: RunState, ended: list[StepRun]) -> dict[str, Any]:
-    passed = [step for step in ended if step.status == COMPLETED or step.edges]
+    passed = passed_visits(ended)
     last = passed[-1] if passed else None
     return {
         "pipeline_name": facts.name,
@@ -84,6 +84,11 @@ def _names(facts: Facts, state: RunState, ended: list[StepRun]) -> dict[str, Any
         "context": dict(state.context),
         "logs": [log_line(step) for step in ended[-_LOGGED:]],
     }
+
+
+def passed_visits(ended: list[StepRun]) -> list[StepRun]:
+    """Of ended visits those that the run went on from: completed, or failed and accepted; skipped ones are not told."""
+    return [step for step in ended if (step.status == COMPLETED or step.edges) and step.outcome != SKIPPED]
 
 
 def ended_visits(state: RunState) -> list[StepRun]:

@@ -65,6 +65,8 @@ class Views:
 
     def follow(self, run: str) -> None:
         """Show a run from its first record on; files that are there and right are left alone."""
+        if self._run == run:
+            return
         self._run, self._number = run, 0
         self._builder = Builder(run)
         self.catch_up()

@@ -1,0 +1,245 @@
+"""A compiled graph and one go at a run of it: what is refused first, what the run is pinned to, the files beside it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pipeline.dot import kinds
+from pipeline.dot.model import DotGraph
+from pipeline.engine import changes
+from pipeline.engine.engine import Engine
+from pipeline.engine.head import HeadView
+from pipeline.engine.result import RunResult
+from pipeline.engine.setup import Definition, Setup
+from pipeline.errors import RunExists, SettingsConflict
+from pipeline.formats.attractor.children import CHILD_EXIT, CHILD_START
+from pipeline.formats.attractor.compile import Handlers, check_entry, compile_graph
+from pipeline.formats.attractor.documents import Checkpoint
+from pipeline.formats.attractor.entry import entry_at, entry_document
+from pipeline.formats.attractor.handlers.asking import check_providers
+from pipeline.formats.attractor.handlers.tool import check_allowed
+from pipeline.formats.attractor.head import Facts, shaped
+from pipeline.formats.attractor.kept import graph_context
+from pipeline.formats.attractor.source import Source, attribute_changes
+from pipeline.formats.attractor.views import Views
+from pipeline.records.run import RunState, full
+from pipeline.store.head import HEAD
+from pipeline.store.names import JOURNAL
+
+#: Types that are worked without anybody's answer, or whose questions are looked at above.
+BUILT_IN = frozenset({*(kind.type for kind in kinds.KINDS), CHILD_START, CHILD_EXIT})
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledGraph:
+    """A DOT pipeline ready to run."""
+
+    source: Source
+    #: With its children worked in.
+    dot: DotGraph
+    definition: Definition
+    #: Where a new run begins instead of at the start node; "": there.
+    entry: str = ""
+
+    @classmethod
+    def of(cls, source: Source, handlers: Handlers, entry: str = "") -> CompiledGraph:
+        """The graph of these texts.
+
+        Raises:
+            GraphError: It cannot be run, or has no node `entry`.
+        """
+        dot = source.graph()
+        if entry:
+            check_entry(dot, entry)
+        return cls(source, dot, compile_graph(dot, handlers=handlers, name=dot.name or "graph"), entry)
+
+
+class Launch:
+    """One go at a run of a graph."""
+
+    def __init__(self, graph: CompiledGraph, setup: Setup, folder: Path | None = None) -> None:
+        """Put it together.
+
+        Args:
+            setup: Its view of checkpoint.json is set here.
+            folder: The run's own folder, in which files for people are kept; None: none are.
+
+        Raises:
+            ConfigError: The graph would run commands that nobody allowed, or asks models that nobody can ask.
+        """
+        check_allowed(graph.dot, setup.options)
+        check_providers(graph.dot, setup.options, setup.services)
+        self._graph = graph
+        self._setup = setup
+        self._folder = folder
+        self._views = Views(folder, setup.store, graph.dot) if folder is not None else None
+        setup.view = head_view(graph.dot, each_checkpoint=folder is not None)
+
+    def start(
+        self,
+        params: Mapping[str, Any],
+        identity: Mapping[str, Any],
+        checkpoint: Checkpoint | None = None,
+        *,
+        rerun_current: bool = False,
+    ) -> RunResult:
+        """A new run: from the start node, from the graph's entry, or from where a checkpoint stands.
+
+        Raises:
+            GraphError: The checkpoint is of another graph.
+            RunExists: The folder holds a run already.
+        """
+        graph = self._graph
+        self._keep_foreign(checkpoint)
+        with self._shown():
+            return Engine(graph.definition, self._setup).start(
+                params, identity=identity, pins=graph.source.pins(),
+                imported=self._imported(checkpoint, params, rerun_current),
+            )  # fmt: skip
+
+    def _keep_foreign(self, checkpoint: Checkpoint | None) -> None:
+        """Another system's checkpoint.json in the run's folder is not written over unseen."""
+        found = self._folder / HEAD if self._folder is not None else None
+        if self._folder is None or found is None or not found.exists() or (self._folder / JOURNAL).exists():
+            return
+        if checkpoint is None:
+            raise RunExists(
+                f"{self._folder} holds a checkpoint of another system.",
+                hint=f"Go on with it (--resume {self._folder}), or name another folder for the new run.",
+            )
+        shutil.copyfile(found, self._folder / "checkpoint.imported.json")
+
+    def resume(
+        self,
+        state: RunState,
+        *,
+        accept: bool = False,
+        from_step: str = "",
+        identity: Mapping[str, Any] | None = None,
+    ) -> RunResult:
+        """Go on with a run, in the graph it holds or in a changed one.
+
+        Args:
+            state: The run as it stands.
+            identity: Settings that replace the pinned ones (model).
+            accept: What a changed graph voids is made again.
+
+        Raises:
+            SettingsConflict: Finished work would be void and that is not accepted; names it and what it had cost.
+        """
+        stored = Source.stored(self._setup.store, state)
+        changed = {} if stored.same(self._graph.source) else self._graph.source.pins()
+        missing = self._stale_by_goal(stored, state) if changed else {}
+        if missing and not accept:
+            raise _conflict(state, missing, [])
+        try:
+            with self._shown(state.run_id):
+                return Engine(self._graph.definition, self._setup).resume(
+                    state.run_id, identity=identity, pins=changed or None, missing=missing or None, from_step=from_step,
+                    accept=partial(self._accepted, state) if accept else None,
+                )  # fmt: skip
+        except SettingsConflict as conflict:
+            raise _conflict(state, conflict.data.get("steps") or {}, conflict.data.get("changed") or []) from conflict
+
+    def _imported(
+        self, checkpoint: Checkpoint | None, params: Mapping[str, Any], rerun_current: bool
+    ) -> dict[str, Any] | None:
+        graph, definition = self._graph, self._graph.definition
+        base = {**graph_context(graph.dot), **params}
+        if checkpoint is None:
+            return entry_at(graph.entry, definition.graph, pipeline=definition.name, base=base) if graph.entry else None
+        if graph.entry:
+            # Whoever names the node to begin with means that one.
+            checkpoint, rerun_current = _at(checkpoint, graph.entry), True
+        return entry_document(
+            checkpoint, definition.graph, definition.router, pipeline=definition.name, base=base,
+            rerun_current=rerun_current,
+        )  # fmt: skip
+
+    def _stale_by_goal(self, stored: Source, state: RunState) -> dict[str, str]:
+        """Completed visits whose prompt names the goal, where that is another one now; and what else is told."""
+        before = stored.graph()
+        said = attribute_changes(before, self._graph.dot)
+        if said:
+            self._setup.emit("note", text=f"Since the run began: {'; '.join(said[:5])}.")
+        if before.goal == self._graph.dot.goal:
+            return {}
+        nodes = [node.id for node in before.nodes.values() if "$goal" in node.prompt or "${goal}" in node.prompt]
+        done = [run for run in state.steps.values() if run.ended_seq and run.node in nodes]
+        return {run.path: "the goal it names differs" for run in done}
+
+    def _accepted(self, state: RunState, stale: changes.Stale) -> bool:
+        shown = ", ".join(f"{path} ({why})" for path, why in stale.steps.items()) or "; ".join(stale.said)
+        self._setup.emit("note", text=f"Made again because of changes: {shown}; {_cost(state, stale.steps)}.")
+        return True
+
+    @contextmanager
+    def _shown(self, run: str = "") -> Iterator[None]:
+        """The files beside the run are kept up meanwhile; `run`: one that may have nothing left to do."""
+        views, emit = self._views, self._setup.emit
+        if views is None:
+            yield
+            return
+        with emit.also(views):
+            try:
+                yield
+                if run:
+                    views.follow(run)
+            finally:
+                views.close()
+        if views.problem:
+            emit("note", text=views.problem)
+
+
+def asking_nodes(graph: CompiledGraph) -> list[str]:
+    """Nodes whose prompts somebody has to answer, in order of declaration."""
+    found = []
+    for node in graph.dot.nodes.values():
+        kind = graph.dot.kind(node)
+        if kind == kinds.CODERGEN or kind not in BUILT_IN or (kind == kinds.FAN_IN and node.text("prompt").strip()):
+            found.append(node.id)
+    return found
+
+
+def head_view(dot: DotGraph, *, each_checkpoint: bool = False) -> HeadView:
+    """What a graph's run adds to checkpoint.json."""
+    return HeadView(partial(_shape, Facts.of(dot)), each_checkpoint)
+
+
+def _shape(facts: Facts, document: dict[str, Any], state: RunState) -> dict[str, Any]:
+    return shaped(facts, document, state)
+
+
+def _at(checkpoint: Checkpoint, node: str) -> Checkpoint:
+    return Checkpoint(
+        checkpoint.context, node, checkpoint.completed_nodes, checkpoint.node_history,
+        node_retries=checkpoint.node_retries, pipeline_name=checkpoint.pipeline_name,
+    )  # fmt: skip
+
+
+def _conflict(state: RunState, steps: Mapping[str, str], said: list[str]) -> SettingsConflict:
+    """Why a run is not gone on with in a changed graph: what would be made again, and what it had cost."""
+    shown = ", ".join(f"{path} ({why})" for path, why in steps.items()) or "; ".join(said[:5])
+    what = "would have to be made again" if steps else "does not stand in the changed graph"
+    return SettingsConflict(
+        f"Finished work of run {state.run_id} {what}: {shown}; {_cost(state, steps)}.",
+        hint="Leave the file out to go on with the graph the run began with, or add --accept-changes.",
+        steps=dict(steps), changed=list(said),
+    )  # fmt: skip
+
+
+def _cost(state: RunState, paths: Mapping[str, str]) -> str:
+    """What these visits and all that followed from them had cost."""
+    gone = set(paths)
+    for path, run in state.steps.items():
+        if any(source in gone for _, source in run.consumed):
+            gone.add(path)
+    spent = [spend for key, spend in state.spend.items() if full(key.step) in gone]
+    return f"it had cost ${sum((spend.usd for spend in spent), Decimal(0)):.2f}"

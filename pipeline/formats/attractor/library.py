@@ -1,0 +1,261 @@
+"""DOT pipelines from Python: compile a graph, run it, go on with it, all in one call each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pipeline.clock import Clock, SystemClock
+from pipeline.cost.prices import PriceBook
+from pipeline.dot.model import DotGraph
+from pipeline.engine import preflight
+from pipeline.engine.events import Emitter, Listener
+from pipeline.engine.result import RunResult
+from pipeline.engine.setup import Setup
+from pipeline.errors import ConfigError, PipelineError
+from pipeline.formats.attractor.children import Load, child_texts, from_folder
+from pipeline.formats.attractor.documents import Checkpoint, load_checkpoint
+from pipeline.formats.attractor.handlers import built_in
+from pipeline.formats.attractor.handlers.asking import RESUME_FIDELITY, SIMULATE
+from pipeline.formats.attractor.handlers.interviewers import AutoApprove, Interviewer
+from pipeline.formats.attractor.handlers.registry import Registry
+from pipeline.formats.attractor.handlers.tool import ALLOW
+from pipeline.formats.attractor.head import ended_visits, passed_visits, word_of
+from pipeline.formats.attractor.launch import CompiledGraph, Launch
+from pipeline.formats.attractor.source import DOT, Source
+from pipeline.llm.base import Model
+from pipeline.records.run import RunState, Spend
+from pipeline.records.values import decode_value
+from pipeline.store.base import Store
+from pipeline.store.memory import MemoryStore
+from pipeline.store.names import JOURNAL
+from pipeline.store.reading import load, resolve
+from pipeline.store.run_folder import RunFolder
+
+
+@dataclass(frozen=True, slots=True)
+class GraphResult:
+    """How a go at a graph's run ended."""
+
+    run_id: str
+    #: completed, failed or in_progress (with a detail).
+    status: str
+    detail: str | None
+    #: Outcome of the last node that ended: success, fail, …; "" if none has.
+    outcome: str
+    #: Nodes in order of their ends; one that a loop visits again stands again.
+    completed_nodes: Sequence[str]
+    #: The run's key-value map at the end; long values are read back.
+    context: Mapping[str, Any]
+    #: Why it is not completed; None if it is.
+    error: PipelineError | None
+    #: Outputs of the completed nodes' newest visits.
+    outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Over all owners of the run.
+    spent: Spend = field(default_factory=Spend)
+    #: 0 where all that was asked for is done.
+    exit_code: int = 0
+
+
+def compile_graph(
+    ast: DotGraph,
+    entry_node_id: str | None = None,
+    *,
+    registry: Registry | None = None,
+    children: Load | None = None,
+) -> CompiledGraph:
+    """A parsed graph made ready to run.
+
+    Args:
+        entry_node_id: Node that a run begins with, as if all before it had been done.
+        registry: Handlers by type; None: those that are built in.
+        children: Finds the child pipelines of its nodes; None: beside the current folder.
+
+    Raises:
+        GraphError: The graph cannot be run, or has no node of that id.
+    """
+    texts = child_texts(ast, children or from_folder(Path.cwd()))
+    source = Source(ast.source, ast.name or "<text>", texts)
+    handlers = registry or built_in.registry()
+    source.checked(handlers.types())
+    return CompiledGraph.of(source, handlers, entry_node_id or "")
+
+
+def run_compiled_graph(
+    graph: CompiledGraph,
+    run_dir: Path | str | None = None,
+    resume_checkpoint: Checkpoint | None = None,
+    *,
+    params: Mapping[str, Any] | None = None,
+    rerun_current: bool = False,
+    **how: Any,
+) -> GraphResult:
+    """Run a graph from its start, or from where a checkpoint stands.
+
+    State is saved after every node: in `run_dir`, which is the run's own folder, or in `store`; without either the
+    run is gone with this process.
+
+    Args:
+        resume_checkpoint: Of this graph, by whatever system; its current node runs if it had not completed, else what
+            follows it. A run of ours goes on with run_dot(…, resume=…), which forgets nothing.
+        rerun_current: Run the checkpoint's current node in any case.
+        how: As the keywords of `run_dot`.
+
+    Raises:
+        RunExists: The folder holds a run already.
+        ConfigError, GraphError, StoreError, ModelError: Before anything was recorded.
+    """
+    store = how.pop("store", None)
+    place = RunFolder(run_dir, SystemClock()) if run_dir is not None else (store or MemoryStore(SystemClock()))
+    preflight.check_params(params or {})
+    setup = make_setup(place, **how)
+    launch = Launch(graph, setup, place.root if isinstance(place, RunFolder) else None)
+    ran = launch.start(params or {}, identity_of(setup), resume_checkpoint, rerun_current=rerun_current)
+    return result_of(place, ran)
+
+
+def run_dot(
+    path: Path | str,
+    run_dir: Path | str | None = None,
+    resume: Path | str | None = None,
+    *,
+    params: Mapping[str, Any] | None = None,
+    registry: Registry | None = None,
+    rerun_current: bool = False,
+    accept_changes: bool = False,
+    store: Store | None = None,
+    **how: Any,
+) -> GraphResult:
+    """Run a DOT file, or go on with a run of it; see `run_compiled_graph`.
+
+    Args:
+        resume: The run's folder, or an id in `store`; a folder may also hold another system's checkpoint.json.
+        accept_changes: Go on although the file has changed; finished work that this touches is made again.
+        how: model (to ask; prices), simulate, auto_approve, interviewer, backend, allow_tools, resume_fidelity,
+            max_cost_usd, concurrency, listener, services, clock, yes.
+
+    Raises:
+        RunNotFound, RunLocked, CheckpointCorrupt, SettingsConflict: The run cannot be gone on with.
+    """
+    source, handlers = Source.read(path), registry or built_in.registry()
+    source.checked(handlers.types())
+    graph = CompiledGraph.of(source, handlers)
+    if resume is None:
+        return run_compiled_graph(graph, run_dir, params=params, store=store, **how)
+    place, run, checkpoint = find_run(resume, store)
+    if checkpoint is not None:
+        target = run_dir if run_dir is not None else resume
+        return run_compiled_graph(graph, target, checkpoint, params=params, rerun_current=rerun_current, **how)
+    state = load(place, run)
+    check_is_dot(state)
+    setup = make_setup(place, **{"simulate": is_simulated(state), **how})
+    launch = Launch(graph, setup, place.root if isinstance(place, RunFolder) else None)
+    from_step = current_node(state) if rerun_current else ""
+    return result_of(place, launch.resume(state, accept=accept_changes, from_step=from_step))
+
+
+def find_run(where: Path | str, store: Store | None) -> tuple[Store, str, Checkpoint | None]:
+    """The store and the run that is meant; or the checkpoint of another system that lies in the folder.
+
+    Raises:
+        RunNotFound: Neither is there.
+    """
+    folder = Path(os.path.expanduser(where))
+    if (folder / JOURNAL).exists():
+        place = RunFolder(folder, SystemClock())
+        return place, place.run_id, None
+    if folder.exists() or store is None:
+        return MemoryStore(SystemClock()), "", load_checkpoint(folder)
+    return store, resolve(store, str(where)), None
+
+
+def make_setup(
+    store: Store,
+    *,
+    model: Model | None = None,
+    prices: PriceBook | None = None,
+    simulate: bool = False,
+    auto_approve: bool = False,
+    interviewer: Interviewer | None = None,
+    backend: Any = None,
+    allow_tools: bool = False,
+    resume_fidelity: str | None = None,
+    max_cost_usd: Decimal | float | None = None,
+    concurrency: int = 4,
+    listener: Listener | None = None,
+    services: Mapping[str, Any] | None = None,
+    clock: Clock | None = None,
+    yes: bool = False,
+) -> Setup:
+    """What a go at a graph's run works with.
+
+    Raises:
+        ConfigError, ModelError: The model cannot be asked, or its calls cannot be priced under a ceiling.
+    """
+    clock = clock or SystemClock()
+    options: dict[str, Any] = {
+        SIMULATE: simulate, ALLOW: allow_tools, "auto_approve": auto_approve, "concurrency": concurrency,
+        "max_cost_usd": None if max_cost_usd is None else str(max_cost_usd), RESUME_FIDELITY: resume_fidelity,
+    }  # fmt: skip
+    setup = Setup(store, clock, Emitter(clock, [listener] if listener else []), options, yes=yes)
+    given = {"interviewer": interviewer or (AutoApprove() if auto_approve else None), "backend": backend}
+    setup.services = {**{name: value for name, value in given.items() if value is not None}, **(services or {})}
+    setup.command = _command
+    if model is not None and not simulate:
+        setup.model, setup.info, setup.prices = model, model.check(), prices or PriceBook()
+        preflight.check_priced(setup.info, setup.prices, clock, options)
+    return setup
+
+
+def identity_of(setup: Setup) -> dict[str, Any]:
+    """What decides the work of a new run: who answers its prompts."""
+    if setup.options.get(SIMULATE):
+        return {"author": "simulation"}
+    return {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
+
+
+def is_simulated(state: RunState) -> bool:
+    """Whether a run answers its prompts itself."""
+    return state.identity.get("author") == "simulation"
+
+
+def check_is_dot(state: RunState) -> None:
+    """Refuse a run of another kind of pipeline.
+
+    Raises:
+        ConfigError: It is one.
+    """
+    if DOT not in state.pins:
+        raise ConfigError(f"Run {state.run_id} is of the pipeline {state.pipeline!r}, which is no DOT graph.")
+
+
+def current_node(state: RunState) -> str:
+    """Path of the visit that ended last; "": none has."""
+    passed = passed_visits(ended_visits(state))
+    return passed[-1].path if passed else ""
+
+
+def result_of(store: Store, ran: RunResult) -> GraphResult:
+    """A go at a run, with what its records say of nodes and context."""
+    state = load(store, ran.run_id)
+    ended = ended_visits(state)
+    passed = passed_visits(ended)
+    return GraphResult(
+        ran.run_id, ran.status, ran.detail, word_of(ended[-1]) if ended else "", tuple(step.node for step in passed),
+        {key: _whole(store, ran.run_id, value) for key, value in state.context.items()}, ran.error, ran.outputs,
+        ran.spent, ran.exit_code,
+    )  # fmt: skip
+
+
+def _whole(store: Store, run: str, value: Any) -> Any:
+    if isinstance(value, Mapping) and set(value) == {"$blob", "bytes"}:
+        return decode_value(store.get_blob(run, str(value["$blob"])))
+    return value
+
+
+def _command(run: str) -> str:
+    return f"./pipeline.sh run FILE.dot --resume {run}"
