@@ -81,7 +81,7 @@ class _Decision:
 
     def _led(self, way: Route, ending: Ending) -> Route:
         made = self._go(way.edges, ending, way.reason)
-        return replace(made, context={**made.context, **way.context})
+        return made._replace(context={**made.context, **way.context})
 
     # Retries
 

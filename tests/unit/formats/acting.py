@@ -46,13 +46,17 @@ class Act:
         self.definition: Definition = compile_graph(self.dot, handlers=handlers or registry())
         self.params = dict(params or {})
         self.run_id = ""
+        #: Whether a person says yes to what is asked before a resume.
+        self.yes = True
         #: What people were told.
         self.notes: list[str] = []
 
     def go(self, *, services: Mapping[str, Any] | None = None, model: bool = True, **options: Any) -> RunResult:
         """Start the run, or go on with it in a new process."""
         emit = Emitter(self.clock, [lambda event: self.notes.append(str(event.data.get("text", "")))])
-        setup = Setup(self.store, self.clock, emit, {"concurrency": 4, **options}, services=services or {}, yes=True)
+        setup = Setup(
+            self.store, self.clock, emit, {"concurrency": 4, **options}, services=services or {}, yes=self.yes
+        )
         if model:
             setup.model, setup.info, setup.prices = self.model, self.model.check(), PriceBook()
         engine = Engine(self.definition, setup)

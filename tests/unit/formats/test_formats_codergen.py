@@ -49,7 +49,7 @@ def test_a_prompt_stands_in_the_first_attribute_that_has_one(attributes: str, as
 def test_known_names_are_filled_in_and_all_others_stay() -> None:
     act = Act(
         'digraph g { graph [goal="ship $task", subject="maths"]\n'
-        "start [shape=Mdiamond]; exit [shape=Msquare]; a [prompt=\"$goal|${goal}!|$subject|$task.|$HOME|$$|$1|$goals\"]\n"
+        'start [shape=Mdiamond]; exit [shape=Msquare]\na [prompt="$goal|${goal}!|$subject|$task.|$HOME|$$|$1|$goals"]\n'
         'b [prompt="$a.response|$last_response|$a.nothing|$graph.goal"]\nstart -> a -> b -> exit }',
         ["first $goal", "second"], params={"task": "it"},
     )  # fmt: skip
@@ -123,7 +123,7 @@ def test_what_a_reply_sets_may_not_steer_the_program() -> None:
 
 
 def test_a_refusal_fails_the_node_and_is_kept() -> None:
-    act = Act('a [prompt="p"]\nb [prompt="else"]\nstart -> a -> exit\na -> b [condition="failure_class=refusal"]\nb -> exit',
+    act = Act('a [prompt=p]\nb [prompt=q]\nstart -> a -> exit\na -> b [condition="failure_class=refusal"]\nb -> exit',
               [Reply("I cannot.", "refusal"), "fine"])  # fmt: skip
     assert act.go().status == "completed"
     assert (act.visit("a").status, act.visit("a").outputs["response"]) == ("failed", "I cannot.")
@@ -137,7 +137,7 @@ def test_a_reply_that_is_cut_off_twice_fails_the_node() -> None:
     result = act.go()
     assert result.status == "failed"
     assert [request.max_tokens for request in act.model.requests] == [100, 200]
-    assert act.visit("a").error is not None and act.visit("a").error["class"] == "truncated"
+    assert (act.visit("a").error or {})["class"] == "truncated"
 
 
 def test_a_request_that_is_rejected_is_not_tried_again() -> None:

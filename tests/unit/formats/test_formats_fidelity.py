@@ -25,7 +25,8 @@ def test_compact_is_what_holds_where_nothing_is_said() -> None:
     assert system(first) == "The goal: Ship"
     assert turns(third) == [("user", "C")]
     assert "- b: success\n- a: success" in system(third)
-    assert "b gave:\nB is done" in system(third) and "a gave:\nA is done" in system(third)
+    assert "b gave:\nB is done" in system(third)
+    assert "a gave:\nA is done" in system(third)
     assert act.visit("c").outputs["fidelity"] == "compact"
 
 
@@ -58,7 +59,8 @@ def test_higher_summaries_tell_more() -> None:
         act = chain(f'default_fidelity="{mode}"', ["x" * 9000, "y" * 9000, "z"])
         act.go()
         sizes.append(len(system(act.model.requests[2])))
-    assert sizes == sorted(sizes) and len(set(sizes)) == 3
+    assert sizes == sorted(sizes)
+    assert len(set(sizes)) == 3
 
 
 @pytest.mark.parametrize(
@@ -211,5 +213,6 @@ def test_loops_tell_of_every_visit_once() -> None:
     )  # fmt: skip
     assert act.go().status == "completed"
     text = system(act.model.requests[3])
-    assert text.count("- w#2: success") == 1 and text.count("- j: fail") == 1
+    assert text.count("- w#2: success") == 1
+    assert text.count("- j: fail") == 1
     assert "w#2 gave:\nw2" in text

@@ -31,7 +31,7 @@ ALLOW = "allow_tools"
 #: Folder in which commands run; a service, not recorded. Where it is not given: the one this process stands in.
 WORKDIR = "workdir"
 #: Folder in which commands and agents of run_dot leave their outcome.json; else each visit has one of its own.
-STAGE_DIR = "stage_dir"
+LEFT_IN = "stage_dir"
 #: Of a command's output the context keeps so many characters: the beginning, and three times as much of the end.
 MOST_CONTEXT = 64 * 1024
 #: Of stderr a failure's reason keeps so many.
@@ -144,7 +144,7 @@ def places(ctx: StepContext, folder: Path) -> dict[str, str]:
 @contextmanager
 def node_folder(ctx: StepContext) -> Iterator[Path]:
     """The folder in which a visit leaves its outcome: fresh, so that no earlier one is taken for it."""
-    given = ctx.options.get(STAGE_DIR)
+    given = ctx.options.get(LEFT_IN)
     if not given:
         with tempfile.TemporaryDirectory(prefix="pipeline-", ignore_cleanup_errors=True) as made:
             yield Path(made)

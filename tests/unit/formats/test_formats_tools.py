@@ -1,0 +1,255 @@
+"""Nodes that run shell commands: only where allowed, in bounds, without secrets, never twice unasked."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.errors import ConfigError, NeedsConfirmation
+from pipeline.formats.attractor.handlers import shell
+from pipeline.formats.attractor.handlers.tool import MOST_CONTEXT, check_allowed, shortened
+from tests.unit.formats.acting import Act
+
+
+def tool(command: str, more: str = "") -> Act:
+    text = command.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return Act(f'graph [goal="ship it"]\nt [shape=parallelogram, tool_command="{text}"{more}]\nstart -> t -> exit')
+
+
+def ran(command: str, more: str = "", **options: Any) -> Act:
+    act = tool(command, more)
+    act.go(allow_tools=True, **options)
+    return act
+
+
+def test_a_commands_output_stands_in_the_context() -> None:
+    act = ran("echo one; echo two; echo aside >&2")
+    assert act.state.status == "completed"
+    assert act.context("tool.output") == act.context("tool_stdout") == "one\ntwo"
+    assert (act.context("tool.last_line"), act.context("tool.exit_code")) == ("two", 0)
+    assert act.visit("t").outputs["stderr"] == "aside\n"
+
+
+@pytest.mark.parametrize("attributes", ['type=exec, command="echo x"', 'shape=parallelogram, script="echo x"'])
+def test_other_spellings_of_a_command_are_known(attributes: str) -> None:
+    act = Act(f"t [{attributes}]\nstart -> t -> exit")
+    act.go(allow_tools=True)
+    assert act.context("tool.output") == "x"
+
+
+def test_a_failing_command_fails_the_node_and_says_why() -> None:
+    act = ran("echo started; echo it broke >&2; exit 3")
+    assert act.state.status == "failed"
+    error = act.visit("t").error or {}
+    assert error["message"] == "The command ended with exit code 3: it broke"
+    assert act.visit("t").context["tool.exit_code"] == 3
+
+
+def test_a_failing_command_takes_its_edge() -> None:
+    act = Act('t [shape=parallelogram, tool_command="false"]\nstart -> t\nt -> exit [condition="outcome=fail"]')
+    assert act.go(allow_tools=True).status == "completed"
+
+
+def test_a_command_whose_time_is_over_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    act = ran(f"(sleep 30; touch {left}) & sleep 30", ", timeout=300ms")
+    error = act.visit("t").error or {}
+    assert (act.state.status, error["class"]) == ("failed", "transient_infra")
+    assert "did not end within 0.3 s" in str(error["message"])
+    assert not left.exists()
+
+
+def test_nothing_runs_where_commands_are_not_allowed(tmp_path: Path) -> None:
+    act = tool(f"touch {tmp_path}/made")
+    with pytest.raises(ConfigError, match="t: touch") as caught:
+        check_allowed(act.dot, {})
+    assert "--allow-tools" in caught.value.hint
+    check_allowed(act.dot, {"allow_tools": True})
+    result = act.go()
+    assert result.detail == "stopped_as_asked"
+    assert "touch" in str(result.error)
+    assert not (tmp_path / "made").exists()
+    assert act.state.status == "in_progress"
+
+
+def test_the_permission_is_never_recorded() -> None:
+    act = ran("echo x")
+    assert "allow_tools" not in act.state.execution
+
+
+def test_values_of_the_run_reach_a_command_as_variables_and_are_never_run(tmp_path: Path) -> None:
+    text = 'printf %s \\"$goal|$last_response|$unknown|$(echo $HOME | wc -l)\\"'
+    act = Act(
+        f'graph [goal="ship; it"]\na [prompt=A]\nt [shape=parallelogram, tool_command="{text}"]\n'
+        "start -> a -> t -> exit",
+        ["$(touch trap); touch trap # `touch trap`"],
+    )
+    act.go(allow_tools=True, services={"workdir": tmp_path})
+    assert act.context("tool.output") == "ship; it|$(touch trap); touch trap # `touch trap`||1"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_context_key_does_not_replace_what_the_shell_lives_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELD", "ours")
+    updates = {"PATH": "/evil", "LD_PRELOAD": "/evil", "HELD": "no"}
+    reply = f"```json\n{json.dumps({'outcome': 'success', 'context_updates': updates})}\n```"
+    act = Act(
+        't [shape=parallelogram, tool_command="echo $PATH $LD_PRELOAD $HELD"]\na [prompt=A]\nstart -> a -> t -> exit',
+        [reply],
+    )
+    act.go(allow_tools=True)
+    assert act.context("HELD") == "no"
+    assert "/evil" not in act.context("tool.output")
+    assert act.context("tool.output").endswith(" ours")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("ANTHROPIC_API_KEY", "x", True),
+        ("ANTHROPIC_BASE_URL", "x", True),
+        ("AWS_SECRET_ACCESS_KEY", "x", True),
+        ("GITHUB_TOKEN", "x", True),
+        ("openaikey", "x", True),
+        ("DB_PASSWORD", "x", True),
+        ("NOTE", "my sk-ant-api03-abcdefgh", True),
+        ("HOME", "/root", False),
+        ("KEYBOARD", "de", False),
+        ("TOKENIZER", "x", False),
+    ],
+)
+def test_variables_that_are_secrets_are_told_by_name_and_value(name: str, value: str, secret: bool) -> None:
+    assert shell.is_secret(name, value) is secret
+
+
+def test_commands_do_not_see_secrets_and_what_looks_like_a_key_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "hidden-value")
+    monkeypatch.setenv("VISIBLE", "seen")
+    act = ran('echo "[$ANTHROPIC_API_KEY] $VISIBLE sk-ant-api03-abcdefghij"')
+    assert act.context("tool.output") == "[] seen [key]"
+
+
+def test_the_shell_runs_where_it_is_told_to(tmp_path: Path) -> None:
+    act = tool("pwd")
+    act.go(allow_tools=True, services={"workdir": tmp_path})
+    assert act.context("tool.output") == str(tmp_path)
+    other = tool("pwd")
+    other.go(allow_tools=True)
+    assert other.context("tool.output") == os.getcwd()
+
+
+def test_a_long_output_is_cut_in_the_context_and_kept_whole_beside() -> None:
+    act = ran("yes abc | head -n 50000; echo last")
+    shown = act.context("tool.output")
+    blob = act.visit("t").artifacts["t.stdout"]
+    whole = json.loads(act.store.get_blob(act.run_id, blob))
+    assert whole.count("\n") == 50_001
+    value = shown if isinstance(shown, str) else json.loads(act.store.get_blob(act.run_id, shown["$blob"]))
+    assert len(value) < MOST_CONTEXT + 100
+    assert value.endswith("last")
+    assert "left out" in value
+    assert act.context("tool.last_line") == "last"
+
+
+def test_an_output_that_fits_is_left_alone() -> None:
+    assert shortened("a\nb\n\n") == ("a\nb", False)
+
+
+def test_bytes_that_are_no_text_do_not_stop_the_run() -> None:
+    act = ran("printf '\\377ok'")
+    assert act.context("tool.output") == "\N{REPLACEMENT CHARACTER}ok"
+
+
+@pytest.mark.parametrize("name", ["outcome.json", "status.json"])
+def test_the_outcome_that_a_command_leaves_is_the_nodes(name: str) -> None:
+    document = '{"outcome": "needs_work", "context_updates": {"n": "1", "internal.x": "2"}, "notes": "so"}'
+    command = f"printf '%s' '{json.dumps(document)[1:-1]}' > $PIPELINE_NODE_DIR/{name}"
+    act = Act(
+        f't [shape=parallelogram, tool_command="{command}"]\nb [shape=parallelogram, tool_command="true"]\nstart -> t\n'
+        't -> b [condition="outcome=needs_work"]\nt -> exit\nb -> exit'
+    )
+    assert act.go(allow_tools=True).status == "completed"
+    assert act.order == ["start", "t", "b", "exit"]
+    assert (act.context("n"), act.context("internal.x")) == ("1", None)
+
+
+def test_an_outcome_that_is_no_json_fails_the_node() -> None:
+    act = ran("echo nonsense > $PIPELINE_NODE_DIR/outcome.json")
+    assert "outcome.json is no JSON" in str((act.visit("t").error or {})["message"])
+
+
+def test_a_command_that_fails_has_failed_whatever_it_leaves() -> None:
+    act = ran('echo \'{"outcome": "success"}\' > $PIPELINE_NODE_DIR/outcome.json; exit 1')
+    assert act.state.status == "failed"
+
+
+def test_an_outcome_of_an_earlier_visit_is_never_taken_for_this_ones(tmp_path: Path) -> None:
+    once = tmp_path / "once"
+    command = (
+        f'test -e {once} || (touch {once}; echo \'{{\\"outcome\\": \\"again\\"}}\' > $PIPELINE_NODE_DIR/outcome.json)'
+    )
+    text = (
+        f't [shape=parallelogram, tool_command="{command}"]\nstart -> t\n'
+        't -> t [condition="outcome=again"]\nt -> exit [condition="outcome=success"]'
+    )
+    for place in (None, str(tmp_path / "there")):
+        once.unlink(missing_ok=True)
+        act = Act(text)
+        assert act.go(allow_tools=True, stage_dir=place).status == "completed"
+        assert act.order == ["start", "t", "t#2", "exit"]
+
+
+def test_a_command_that_was_cut_off_is_not_repeated_without_a_word() -> None:
+    act = tool("echo x")
+    spec = act.definition.steps["t"]
+    assert (spec.effect, spec.repeatable) == ("external", False)
+
+    def dying(ctx: Any) -> Any:
+        spec.run(ctx)
+        ctx.stop("here")
+
+    steps = act.definition.steps
+    object.__setattr__(act.definition, "steps", {**steps, "t": type(spec)("t", dying, effect="external")})
+    act.go(allow_tools=True)
+    object.__setattr__(act.definition, "steps", steps)
+    act.yes = False
+    with pytest.raises(NeedsConfirmation, match="acts outside the run"):
+        act.go(allow_tools=True)
+    act.yes = True
+    assert act.go(allow_tools=True).status == "completed"
+
+
+def test_a_node_may_say_that_its_command_can_be_repeated_or_only_reads() -> None:
+    assert tool("x", ", repeatable=true").definition.steps["t"].repeatable
+    assert tool("x", ", effect=read").definition.steps["t"].effect == "read"
+
+
+def test_a_value_too_long_for_a_command_is_said_so() -> None:
+    updates = {"outcome": "success", "context_updates": {"note": "x" * 120_000}}
+    act = Act(
+        'a [prompt=A]\nt [shape=parallelogram, tool_command="echo $note"]\nstart -> a -> t -> exit',
+        [f"```json\n{json.dumps(updates)}\n```"],
+    )
+    act.go(allow_tools=True)
+    assert "$note is longer than" in str((act.visit("t").error or {})["message"])
+
+
+def test_commands_that_run_are_ended_where_the_process_leaves_at_once(tmp_path: Path) -> None:
+    done: list[shell.Done] = []
+    up = tmp_path / "up"
+    os.mkfifo(up)
+    work = threading.Thread(
+        target=lambda: done.append(
+            shell.run(f"echo > {up}; sleep 60", cwd=tmp_path, environment=shell.environment({}), seconds=50)
+        )
+    )
+    work.start()
+    up.read_text()
+    shell.end_all()
+    work.join(20)
+    assert [(one.exit_code, one.timed_out) for one in done] == [(-9, False)]
