@@ -30,7 +30,7 @@ class _Around:
     base: Mapping[str, Any]
 
     def run(self, ctx: StepContext) -> Any:
-        more = dict(self.base)
+        more = {**{name: ctx.params[name] for name in ctx.params}, **self.base} if self.base else {}
         if self.plan.is_implicit(self.node.id) and (arrivals := _branches(ctx)):
             verdict = self._judged(arrivals)
             more[RESULTS] = results(arrivals)
@@ -57,7 +57,7 @@ class _Around:
 
 
 def around(plan: Plan, node: DotNode, spec: StepSpec, *, first: bool) -> StepSpec:
-    """The step of a node; the first one tells the context what is known of the graph."""
+    """The step of a node; the first one tells the context what is known of the graph, and the run's parameters."""
     base = graph_context(plan.dot) if first else {}
     needed = base or plan.is_implicit(node.id) or node.flag("goal_gate") or node.flag("auto_status")
     return replace(spec, run=partial(_Around.run, _Around(plan, node, spec, base))) if needed else spec
