@@ -14,6 +14,8 @@ from pipeline.records.values import decode_value, encode_value
 DEFAULTS: Mapping[str, Any] = {
     # Seconds a task may take; null: as long as it needs.
     "timeout": None,
+    # Seconds a decision behind a layer may take before the run is aborted; null: as long as it needs.
+    "decisionTimeout": None,
     # Kept for its system; nothing is run before it is certain that it is wanted.
     "speculation": False,
     # Each checkpoint leaves only the newest keepCount on the list.
@@ -25,7 +27,12 @@ DEFAULTS: Mapping[str, Any] = {
     "concurrency": 4,
     "max_cost_usd": None,
 }
-_SPELLINGS = {"auto_prune": "autoPrune", "keep_count": "keepCount", "max_parallel": "maxParallel"}
+_SPELLINGS = {
+    "decision_timeout": "decisionTimeout",
+    "auto_prune": "autoPrune",
+    "keep_count": "keepCount",
+    "max_parallel": "maxParallel",
+}
 _COUNTS = ("keepCount", "maxParallel", "concurrency")
 
 
@@ -50,9 +57,10 @@ def _problems(config: Mapping[str, Any]) -> Iterator[str]:
     for name in _COUNTS:
         if type(config[name]) is not int or config[name] < 1:
             yield f"{name} is {config[name]!r}; it is a count of at least 1"
-    timeout = config["timeout"]
-    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0):
-        yield f"timeout is {timeout!r}; it is a number of seconds"
+    for name in ("timeout", "decisionTimeout"):
+        value = config[name]
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= 0):
+            yield f"{name} is {value!r}; it is a number of seconds"
     if not isinstance(config["autoPrune"], bool):
         yield f"autoPrune is {config['autoPrune']!r}; it is true or false"
 

@@ -73,44 +73,43 @@ class DagTask:
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
 class Dag:
     """Tasks by id, in order of declaration; checked: no duplicate, no unknown dependency, no cycle."""
 
-    tasks: Mapping[str, DagTask]
-
-    @classmethod
-    def of(cls, dag: Dag | Mapping[str, Any] | Iterable[DagTask | Mapping[str, Any]]) -> Dag:
-        """The DAG of {"tasks": [...]}, or of the tasks alone.
+    def __init__(self, dag: Mapping[str, Any] | Iterable[DagTask | Mapping[str, Any]]) -> None:
+        """Read {"tasks": [...]}, or the tasks alone.
 
         Raises:
             GraphError: It cannot be run; names the tasks at fault.
         """
-        if isinstance(dag, Dag):
-            return dag
         found = dag.get("tasks") if isinstance(dag, Mapping) else dag
         if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Iterable):
             raise GraphError('A DAG is {"tasks": [{"id", "tool", "arguments", "depends_on"}, …]}.')
-        table: dict[str, DagTask] = {}
+        self.tasks: dict[str, DagTask] = {}
         for task in map(DagTask.of, found):
-            if task.id in table:
+            if task.id in self.tasks:
                 raise GraphError(f"Two tasks have the id {task.id!r}.", task=task.id)
-            table[task.id] = task
-        made = cls(table)
-        made.check()
-        return made
+            self.tasks[task.id] = task
+        self._check()
+
+    @classmethod
+    def of(cls, dag: Any) -> Dag:
+        """The DAG itself, or that of what the constructor takes."""
+        return dag if isinstance(dag, Dag) else cls(dag)
 
     @classmethod
     def known(cls, documents: Iterable[Mapping[str, Any]]) -> Dag:
         """The DAG of task documents that `to_json` wrote and that were checked then."""
-        return cls({str(document["id"]): _known(document) for document in documents})
+        made = cls.__new__(cls)
+        made.tasks = {str(document["id"]): _known(document) for document in documents}
+        return made
 
-    def check(self) -> None:
-        """Refuse what cannot be run.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dag) and list(self.tasks.items()) == list(other.tasks.items())
 
-        Raises:
-            GraphError: No tasks, an unknown dependency or a cycle; names them.
-        """
+    __hash__ = None  # type: ignore[assignment]
+
+    def _check(self) -> None:
         if not self.tasks:
             raise GraphError("The DAG has no tasks.")
         for task in self.tasks.values():

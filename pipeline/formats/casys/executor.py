@@ -121,7 +121,7 @@ class ControlledExecutor:
             config: Settings that replace stored ones.
             accept_changes: Finished tasks that paid calls were made for, or whose arguments changed, may be made
                 again.
-            retry_unknown: Tasks that act outside and were cut off may be made again.
+            retry_unknown: Tasks that act outside and were cut off, or died again and again, may be made again.
 
         Raises:
             RunNotFound: There is none of this id.
@@ -141,6 +141,7 @@ class ControlledExecutor:
             validate(graph)
         go = Go(self._lent, dag, graph, in_force, saved=ready.saved, checkpoint=ready.checkpoint)
         self._tell_settings(go, ready, kept, config or {})
+        go.setup.yes = retry_unknown
         if ready.again:
             go.check_repeats(ready, accept_changes)
         pins = {"config": in_force} if config or not ready.config else {}
@@ -148,7 +149,7 @@ class ControlledExecutor:
             ready.run_id,
             pins=pins,
             accept=lambda stale: go.accept(ready.run_id, stale, accept_changes),
-            again=[f"{name}#1" for name in ready.again],
+            again=list(ready.again.values()),
             retry_unknown=retry_unknown,
         )
         return go.end(result)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from pipeline.clock import Clock
 from pipeline.engine.people import Answer, Interviewer, Question
 from pipeline.engine.step import Outcome, StepContext
 from pipeline.errors import ConfigError, StepFailed
+from pipeline.formats.casys.patience import within
 from pipeline.formats.casys.plan import AGENT, HUMAN, gate_of
 from pipeline.records.values import canonical, digest
 
@@ -28,8 +30,17 @@ _YES, _NO = ("yes", "y", "approved", "ok"), ("no", "n", "rejected")
 class Deciders:
     """Who answers the gates of one run: the engine's interviewer."""
 
-    def __init__(self, deciders: Mapping[str, Decider], told: Callable[[Question, str, int], None]) -> None:
+    def __init__(
+        self,
+        deciders: Mapping[str, Decider],
+        told: Callable[[Question, str, int], None],
+        seconds: float | None,
+        clock: Clock,
+    ) -> None:
         self._deciders = deciders
+        #: How long an answer may take; None: as long as it needs.
+        self._seconds = seconds
+        self._clock = clock
         #: Called before a question is put, with the kind of gate and its layer.
         self._told = told
 
@@ -45,12 +56,13 @@ class Deciders:
         decider = self._deciders.get(kind)
         if decider is None or isinstance(decider, bool):
             return None
-        if not callable(decider):
-            return decider.ask(question)
+        ask = decider if callable(decider) else decider.ask
         try:
-            said = decider(question)
+            said = within(self._seconds, self._clock, lambda: ask(question))
         except TimeoutError:
-            said = None
+            raise StepFailed(f"aborted: no {kind} decision came in time", gate=kind) from None
+        if said is None and not callable(decider):
+            return None
         if said is None:
             raise StepFailed(f"aborted: no {kind} decision came in time", gate=kind)
         return said if isinstance(said, Answer) else Answer(_choice(kind, said), by=kind)

@@ -93,7 +93,10 @@ class Go:
         setup.options = {name: config[name] for name in ("concurrency", "max_cost_usd")}
         setup.boundary = self.watch
         setup.command = _command
-        setup.services = {**lent.services, "interviewer": Deciders(lent.deciders, self.watch.asked)}
+        setup.services = {
+            **lent.services,
+            "interviewer": Deciders(lent.deciders, self.watch.asked, config["decisionTimeout"], lent.clock),
+        }
         if lent.model is not None:
             setup.model = lent.model
             setup.info = lent.model.check()
@@ -120,7 +123,7 @@ class Go:
     def check_repeats(self, ready: Ready, accepted: bool) -> None:
         """Refuse to go back where that would buy finished work again."""
         state = load(self._store, ready.run_id)
-        again = self._with_behind(state, ready.again)
+        again = self._with_behind(state, list(ready.again))
         if not accepted and not resuming.free(resuming.cost_of(state, again)):
             raise resuming.refuse_repeats(state, again, "The run has gone on since this checkpoint.")
         self.warn(f"Finished after this checkpoint, and made again: {', '.join(again)}.")
@@ -152,7 +155,8 @@ class Go:
         status = _status(state, result)
         past = journal.durable_seq if journal.refused is not None else None
         if past is not None:
-            self.warn(f"The disk refused records: the run is not resumable past record {past}.")
+            why = journal.refused.hint if journal.refused is not None else ""
+            self.warn(f"The disk refused records: the run is not resumable past record {past}. {why}".rstrip())
         done = views.done_tasks(state, self._dag)
         self._tell_end(status, result, len(done))
         return LayeredResult(

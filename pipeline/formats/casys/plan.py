@@ -51,7 +51,9 @@ def graph_of(dag: Dag, gates: Sequence[str] = (), max_parallel: int = MAX_PARALL
 
 
 def _node(task: DagTask) -> Node:
-    attributes = {"fan": START, "task": task.to_json()}
+    # In whatever order it names them, a task waits for the same.
+    document = task.to_json() | {"depends_on": sorted(task.depends_on)}
+    attributes = {"fan": START, "task": document}
     return Node(task.id, ALL, task.version, task.effect, task.repeatable, attributes)
 
 

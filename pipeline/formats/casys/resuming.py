@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import takewhile
 from typing import Any
@@ -16,7 +16,7 @@ from pipeline.formats.casys import finding, given, reading
 from pipeline.formats.casys.dag import Dag
 from pipeline.formats.casys.finding import Mark
 from pipeline.formats.casys.ids import is_checkpoint_id
-from pipeline.formats.casys.plan import dag_of, graph_of
+from pipeline.formats.casys.plan import START, dag_of, graph_of, visit_of
 from pipeline.formats.casys.views import done_tasks
 from pipeline.graph.model import Graph
 from pipeline.records.fold import fold
@@ -36,8 +36,8 @@ class Ready:
     #: Leading layers done by the newest checkpoint, and its id; None: there is none yet.
     saved: int
     checkpoint: str | None
-    #: Tasks that were done after the checkpoint that was asked for: they are made again.
-    again: Sequence[str] = ()
+    #: Tasks that were done after the checkpoint that was asked for, with their visits: they are made again.
+    again: Mapping[str, str] = field(default_factory=dict)
 
 
 def ready(store: Store, clock: Clock, wanted: str, gates: Sequence[str]) -> Ready:
@@ -64,7 +64,7 @@ def ready(store: Store, clock: Clock, wanted: str, gates: Sequence[str]) -> Read
     if base is not None:
         reading.check(store, base)
     graph, config = _pinned(store, run_id, found.pins)
-    again: list[str] = []
+    again: dict[str, str] = {}
     if base is not None and newest[0].seq > base.seq:
         seq = base.seq
         then = fold(run_id, takewhile(lambda record: record.seq <= seq, records(store, run_id)))
@@ -78,13 +78,15 @@ def _from_state(store: Store, clock: Clock, mark: Mark, gates: Sequence[str]) ->
     """Make a state that was saved by hand the position of its run, unless the run has gone on from it already."""
     checkpoint = reading.read(store, mark)
     moved = given.take_position(store, clock, checkpoint, graph_of(checkpoint.dag, gates))
-    again = [] if moved is None else _since(moved, checkpoint.state.results(), checkpoint.dag)
+    again = {} if moved is None else _since(moved, checkpoint.state.results(), checkpoint.dag)
     graph, config = _pinned(store, mark.run_id, finding.survey(store, mark.run_id).pins)
     return Ready(mark.run_id, graph, config or checkpoint.config, checkpoint.layers_done, mark.id, again)
 
 
-def _since(state: RunState, then: Collection[str], dag: Dag) -> list[str]:
-    return [name for name in done_tasks(state, dag) if name not in then]
+def _since(state: RunState, then: Collection[str], dag: Dag) -> dict[str, str]:
+    """Tasks that stand now and did not then, with their visits."""
+    found = ((name, visit_of(state, name)) for name in done_tasks(state, dag) if name not in then)
+    return {name: step.path for name, step in found if step is not None}
 
 
 def _pinned(store: Store, run_id: str, pins: Mapping[str, str]) -> tuple[Graph, dict[str, Any]]:
@@ -92,7 +94,10 @@ def _pinned(store: Store, run_id: str, pins: Mapping[str, str]) -> tuple[Graph, 
     if "graph" not in pins:
         raise CheckpointCorrupt(f"Run {run_id} is no layered run, or its first record is damaged.", run=run_id)
     found = {name: json.loads(store.get_blob(run_id, pins[name])) for name in ("graph", "config") if name in pins}
-    return Graph.from_json(found["graph"]), found.get("config", {})
+    graph = Graph.from_json(found["graph"])
+    if graph.start != START:
+        raise RunNotFound(f"Run {run_id} is no layered run.", hint="Its own command resumes it.", run=run_id)
+    return graph, found.get("config", {})
 
 
 def cost_of(state: RunState, tasks: Iterable[str]) -> Spend:

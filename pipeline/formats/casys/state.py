@@ -29,6 +29,11 @@ class WorkflowState:
     #: The newest checkpoint it was saved as; None: none.
     checkpoint_id: str | None = None
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "workflow_id" and vars(self).get(name, value) != value:
+            raise InvalidValue(f"A state of {self.workflow_id!r} cannot become one of {value!r}.")
+        super().__setattr__(name, value)
+
     def updated(
         self,
         *,

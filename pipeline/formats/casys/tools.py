@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +11,7 @@ from pipeline.engine.sources import fresh
 from pipeline.engine.step import Outcome, StepContext
 from pipeline.errors import ConfigError, StepFailed
 from pipeline.formats.casys.dag import DagTask
+from pipeline.formats.casys.patience import within
 from pipeline.llm.base import Reply, Request
 
 
@@ -81,7 +81,7 @@ def step_of(task: DagTask, tool: Tool | None, config: Mapping[str, Any], clock: 
         if tool is None:
             raise ConfigError(f"Task {task.id} needs the tool {task.tool!r}, which the executor was not given.")
         call = TaskCall(task, ctx, config)
-        found = _within(config.get("timeout"), clock, lambda: tool(call))
+        found = _in_time(config.get("timeout"), clock, lambda: tool(call))
         if not isinstance(found, TaskResult):
             return Outcome({"result": found})
         outputs = {"result": found.result}
@@ -91,29 +91,26 @@ def step_of(task: DagTask, tool: Tool | None, config: Mapping[str, Any], clock: 
     return body
 
 
-def _within(seconds: float | None, clock: Clock, work: Callable[[], Any]) -> Any:
-    """What the work gives, if it does so in time; what takes longer is left alone and heard no more.
+def _in_time(seconds: float | None, clock: Clock, work: Callable[[], Any]) -> Any:
+    """What a tool gives; its own TimeoutError passes through as it is.
 
     Raises:
-        StepFailed: It took longer. What the work raised passes through.
+        StepFailed: It took longer than the run allows.
     """
     if seconds is None:
         return work()
-    ended = threading.Event()
-    given: list[Any] = []
-    raised: list[BaseException] = []
+    late: list[BaseException] = []
 
-    def target() -> None:
+    def guarded() -> Any:
         try:
-            given.append(work())
-        except BaseException as error:
-            raised.append(error)
-        finally:
-            ended.set()
+            return work()
+        except TimeoutError as error:
+            late.append(error)
+            raise
 
-    threading.Thread(target=target, name="tool", daemon=True).start()
-    if not clock.wait(ended, seconds):
-        raise StepFailed(f"It took longer than its timeout of {seconds:g} s.", timeout=seconds)
-    if raised:
-        raise raised[0]
-    return given[0]
+    try:
+        return within(seconds, clock, guarded)
+    except TimeoutError:
+        if late:
+            raise
+        raise StepFailed(f"It took longer than its timeout of {seconds:g} s.", timeout=seconds) from None
