@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pipeline.travel.fork import Forked
     from pipeline.travel.replay import Replayed
 
+#: The pin that holds a DOT graph's text; the service, and the task, that answers prompts in the place of a model.
+_DOT, _AGENT = "dot", "backend"
 #: Settings of a course that a fork can have otherwise.
 _CHANGEABLE = ("effort", "lessons", "model")
 
@@ -67,14 +69,15 @@ def replay(store: Store, run: str, *, to: str = "end", target: str | None = None
     from pipeline.store.reading import load
     from pipeline.travel.replay import replay as replayed
 
-    return replayed(store, run, definition_of(load(store, run), target), to=to)
+    state = load(store, run)
+    return replayed(store, run, definition_of(store, state, target), to=to, services=_stand_ins(state))
 
 
-def definition_of(state: RunState, target: str | None) -> Definition:
-    """The code of a run's pipeline: the product's own, or FILE.py:NAME.
+def definition_of(store: Store, state: RunState, target: str | None) -> Definition:
+    """The code of a run's pipeline: the product's own, that of a DOT graph's nodes, or FILE.py:NAME.
 
     Raises:
-        ConfigError: Neither is it.
+        ConfigError: None of these is it.
     """
     if target:
         from pipeline.engine.foreign import load_pipeline
@@ -85,6 +88,12 @@ def definition_of(state: RunState, target: str | None) -> Definition:
                 f"Run {state.run_id} is of the pipeline {state.pipeline!r}, and {target} is {found.name!r}."
             )
         return found.definition
+    if _DOT in state.pins:
+        from pipeline.formats.attractor.handlers import built_in
+        from pipeline.formats.attractor.launch import CompiledGraph
+        from pipeline.formats.attractor.source import Source
+
+        return CompiledGraph.of(Source.stored(store, state), built_in.registry()).definition
     if state.pipeline == "lessons":
         from pipeline.lessons.pipeline import PIPELINE
 
@@ -93,3 +102,15 @@ def definition_of(state: RunState, target: str | None) -> Definition:
         f"Run {state.run_id} is of the pipeline {state.pipeline!r}, whose code is not part of this program.",
         hint="Name it: --file FILE.py:NAME.",
     )
+
+
+class _RecordedAgent:
+    """Stands for an agent of the user's own: its answers are recorded as work that acts outside."""
+
+    effect = "external"
+
+
+def _stand_ins(state: RunState) -> dict[str, Any]:
+    """Services that the nodes of a graph look for, where the record has their answers."""
+    answered = any(_AGENT in tasks for tasks in state.tasks.values())
+    return {_AGENT: _RecordedAgent()} if answered else {}

@@ -9,7 +9,7 @@ import click
 
 from pipeline.cli.briefly import change_lines, changes_json
 from pipeline.cli.narrate import item_name
-from pipeline.cli.options import RunName, json_option, open_store, place_of, store_option
+from pipeline.cli.options import RunName, json_option, open_store, place_of, run_folder, store_option
 from pipeline.cli.text import count, heading, money, one_line, say, say_json
 from pipeline.records.run import full
 from pipeline.store.reading import resolve
@@ -49,13 +49,20 @@ def diff(first: str, second: str, as_json: bool, store: str | None) -> None:
 
 
 def _side(text: str, store: str | None) -> tuple[Side, str]:
-    run, at, point = text.partition("@")
+    # A folder may have an @ in its name; a point has none.
+    run, at, point = (text, "", "") if run_folder(text, store) else _parted(text)
     run, store = place_of(run, store)
     place = open_store(store)
     name = resolve(place, run)
     known = points(place, name)
     seq = resolve_point(known, point if at else END)
     return Side(place, state_at(place, name, seq)), f"{name}@{point}" if at else name
+
+
+def _parted(text: str) -> tuple[str, str, str]:
+    """RUN@POINT as (RUN, "@", POINT); RUN alone with two empty texts."""
+    run, at, point = text.rpartition("@")
+    return (run, at, point) if at else (text, "", "")
 
 
 def _lines(found: RunDifference, name: str, other: str) -> Iterator[str]:

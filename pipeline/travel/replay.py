@@ -37,7 +37,8 @@ from pipeline.store.reading import load
 from pipeline.travel.boundaries import pinned_graph
 from pipeline.travel.differences import first
 from pipeline.travel.recording import Recording
-from pipeline.travel.silent import CarefulContext, NoPrices, NotRecorded, QuickClock, SilentModel, Turns, services
+from pipeline.travel.silent import CarefulContext, NoPrices, NotRecorded, QuickClock, SilentModel, Turns
+from pipeline.travel.silent import services as quiet_services
 from pipeline.travel.values import Reader
 
 #: Effects that a replay does not have.
@@ -78,12 +79,20 @@ class Replayed:
         return not self.differences
 
 
-def replay(store: Store, run_id: str, definition: Definition, *, to: str | int = "end") -> Replayed:
+def replay(
+    store: Store,
+    run_id: str,
+    definition: Definition,
+    *,
+    to: str | int = "end",
+    services: Mapping[str, Any] | None = None,
+) -> Replayed:
     """Run a run's stored graph on its recorded replies; nobody is asked and nothing acts outside.
 
     Args:
         definition: The code of its steps. The graph is the stored one.
         to: Up to which point: seq, checkpoint id, STEP, "end".
+        services: What stands in for services of the run that steps look for.
 
     Raises:
         RunNotFound: No such run or point.
@@ -94,14 +103,15 @@ def replay(store: Store, run_id: str, definition: Definition, *, to: str | int =
     graph = pinned_graph(store, recording.final)
     if graph is None:
         raise GraphError(f"Run {run_id} has no stored graph to be replayed.", run=run_id)
-    return _Replay(recording, graph, definition).run()
+    return _Replay(recording, graph, definition, services or {}).run()
 
 
 class _Replay:
     """One replay going on."""
 
-    def __init__(self, recording: Recording, graph: Graph, definition: Definition) -> None:
+    def __init__(self, recording: Recording, graph: Graph, definition: Definition, lent: Mapping[str, Any]) -> None:
         self._recording = recording
+        self._lent = lent
         self._visits = recording.visits
         self._reader = recording.reader
         # How many ran at once decided nothing; here they go one after the other.
@@ -147,7 +157,7 @@ class _Replay:
         if model:
             setup.model = SilentModel(model, author, self._unasked)
             setup.info, setup.prices = setup.model.check(), NoPrices()
-        setup.services = services(self._unknown)
+        setup.services = quiet_services(self._unknown, self._lent)
         setup.boundary = self._turns
         setup.yes = True
         return setup

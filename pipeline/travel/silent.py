@@ -205,6 +205,6 @@ class CarefulContext(StepContext):
         return CarefulContext.around(super()._child(scope), self.known, self.scopes)
 
 
-def services(tell: Told) -> Mapping[str, Any]:
-    """What a replay lends to its steps: nobody to ask, and nothing else."""
-    return {"interviewer": Nobody(tell)}
+def services(tell: Told, lent: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a replay lends to its steps: nobody to ask, and what stands in for services of the run."""
+    return {**lent, "interviewer": Nobody(tell)}
