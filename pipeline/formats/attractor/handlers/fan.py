@@ -72,7 +72,7 @@ def fan_in(visit: Visit) -> NodeOutcome:
     Raises:
         Pause: They are to be ranked by the model, and it cannot be asked.
     """
-    branches = [_branch(arrival) for arrival in visit.ctx.arrivals]
+    branches = _in_order(visit, [_branch(arrival) for arrival in visit.ctx.arrivals])
     if not branches:
         return failure("No branch has come here.", "deterministic")
     ranked = sorted(branches, key=lambda branch: (_RANKS.get(branch.outcome, 0), -branch.score, branch.id))
@@ -134,6 +134,13 @@ def _branch_count(visit: Visit) -> int:
     counts = [len({edge.target for edge in visit.graph.outgoing(node.id) if not edge.attributes.get(VIRTUAL)})
               for node in _said_by(visit)[1:] if visit.graph.kind(node) == kinds.PARALLEL]  # fmt: skip
     return counts[0] if len(counts) == 1 else 0
+
+
+def _in_order(visit: Visit, branches: list[Branch]) -> list[Branch]:
+    """The branches in order of declaration, also those whose failure came by a way of its own."""
+    edges = [edge for node in _said_by(visit)[1:] for edge in visit.graph.outgoing(node.id)]
+    order = {edge.target: number for number, edge in reversed(list(enumerate(edges)))}
+    return sorted(branches, key=lambda branch: order.get(branch.id, len(edges)))
 
 
 def _needed(visit: Visit, policy: str, total: int) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from pipeline.dot import kinds
 from pipeline.dot.model import DotGraph, DotNode
 from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.errors import ConfigError
+from pipeline.formats.attractor.children import CHILD_OF
 from pipeline.formats.attractor.handlers.foreign import executed
 from pipeline.formats.attractor.handlers.results import outcome_of
 from pipeline.formats.attractor.outcome import NodeOutcome, to_engine
@@ -128,7 +129,15 @@ class Registry:
 
 
 def _visit(handler: Handler, node: DotNode, graph: DotGraph, ctx: StepContext) -> Outcome:
-    return to_engine(handler.run(Visit(ctx, node, graph)))
+    made = handler.run(Visit(ctx, node, graph))
+    if made.suggested_next_ids and (supervisor := node.text(CHILD_OF)):
+        made = replace(made, suggested_next_ids=[_own(name, supervisor, graph) for name in made.suggested_next_ids])
+    return to_engine(made)
+
+
+def _own(name: str, supervisor: str, graph: DotGraph) -> str:
+    """A node by the name it has in its own file, which is a child's."""
+    return name if name in graph.nodes and name.startswith(f"{supervisor}.") else f"{supervisor}.{name}"
 
 
 def _call(function: Callable[[StepContext], Any], visit: Visit) -> NodeOutcome:
