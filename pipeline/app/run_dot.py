@@ -10,6 +10,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from pipeline.app.gates import Gate, open_gates
 from pipeline.app.start import (
     Confirm,
     RunResult,
@@ -209,8 +210,11 @@ class _Go:
         verb = f"run {quote(self._target)}" if self._target else "run"
         if folder is None:
             return lambda run: resume_command(self._options, run, verb)
-        named = self._dot.run_dir or Path(str(self._dot.resume))
-        return lambda run: f"./pipeline.sh {verb} --resume {quote(str(named))}"
+        return lambda run: f"./pipeline.sh {verb} --resume {quote(str(self._named_folder()))}"
+
+    def _named_folder(self) -> Path:
+        """The run's folder as it was named."""
+        return self._dot.run_dir or Path(str(self._dot.resume))
 
     # What
 
@@ -325,11 +329,21 @@ class _Go:
             start.emit("run_already_completed", run=result.run_id, reason="nothing is left to do")
         nodes = [step.node for step in passed_visits(ended_visits(state))]
         start.emit("note", text=f"Completed nodes: {', '.join(nodes) or 'none'}")
+        for gate in open_gates(state):
+            start.emit("note", text=f"{gate.gate} asks: {gate.text} Answer with: {self._answer(start.store, gate)}")
         made = finish(start, setup, result, "run")
         if not made.resume_command:
             return made
         more = made.resume_command.removeprefix(resume_command(self._options, result.run_id, "run"))
         return replace(made, resume_command=setup.command(result.run_id) + more)
+
+    def _answer(self, store: Store, gate: Gate) -> str:
+        """The command that answers a question."""
+        folder = self._folder(store)
+        place = "" if folder is not None or "store" not in self._options.given else f" --store {self._options.store}"
+        run = gate.run if folder is None else quote(str(self._named_folder()))
+        choices = f" ({', '.join(gate.choices)})" if gate.choices else ""
+        return f"./pipeline.sh answer {run} {gate.gate} CHOICE{place}{choices}"
 
     def _write_log(self, graph: CompiledGraph, state: RunState) -> None:
         from pipeline.formats.attractor.execution_log import execution_log

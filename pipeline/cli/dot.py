@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from pipeline.cli.options import RunName, json_option, open_store, own, store_option
+from pipeline.cli.options import RunName, json_option, open_store, own, place_of, store_option
 from pipeline.cli.reading import head_of, state_of
 from pipeline.cli.text import count, money_between, one_line, say, say_json, table
 from pipeline.dot import kinds
@@ -182,8 +182,9 @@ def draw(what: str, form: str, store: str | None) -> None:
     if Path(what).is_file() or what.endswith(_ENDINGS):
         graph, marks = read_graph(what), {}
     else:
+        run, store = place_of(what, store)
         place = open_store(store)
-        state = state_of(place, head_of(place, resolve(place, what)))
+        state = state_of(place, head_of(place, resolve(place, run)))
         graph, marks = drawn_graph(place, state), drawn_marks(state)
     if form == "txt":
         say(as_text(graph, marks))

@@ -55,6 +55,6 @@ def answer(run: str, gate: str, choice: str, note: str, store: str | None) -> No
 
     place = open_store(store)
     name = resolve(place, run)
-    asked, chosen = app.answer(place, name, gate, choice, note=note)
+    asked, chosen = app.answer(place, name, gate, choice, note=note, by="command line")
     say(f"{asked.gate}: {chosen}")
     say(f"Go on: {resume_command(row_of(head_of(place, name)), store)}")

@@ -45,10 +45,12 @@ class Facts:
 def shaped(facts: Facts, document: dict[str, Any], state: RunState) -> dict[str, Any]:
     """The document with the Attractor names added."""
     ended, spent = ended_visits(state), _spent_by_visit(state)
+    visits = [visit_of(step, spent) for step in ended]
     return {
         **document,
         **_names(facts, state, ended),
-        "node_outcomes": {bare(step.path): visit_of(step, spent) for step in ended},
+        "node_outcomes": {visit["node"]: visit for visit in visits},
+        "visits": visits,
         "node_visits": {name: count for name, count in state.visits.items() if "/" not in name},
     }
 
@@ -56,7 +58,7 @@ def shaped(facts: Facts, document: dict[str, Any], state: RunState) -> dict[str,
 def numbered(facts: Facts, document: dict[str, Any], state: RunState, step: StepRun, usage: Spend) -> dict[str, Any]:
     """As `shaped`, for the checkpoint at the end of one visit; of the others only their outcomes, told before."""
     spent = {bare(step.path): usage} if usage.calls else {}
-    told = {"node_outcomes": {bare(step.path): visit_of(step, spent)}}
+    told = {"node_outcomes": {step.node: visit_of(step, spent)}}
     return {**document, **_names(facts, state, ended_visits(state)), **told}
 
 
@@ -78,7 +80,7 @@ def _names(facts: Facts, state: RunState, ended: list[StepRun]) -> dict[str, Any
         "node_history": [[step.node, word_of(step)] for step in ended],
         "node_retries": retries(state),
         "goal_gate_status": gate_status(facts, ended),
-        "fidelity_state": fidelity_state(facts, last, state),
+        "fidelity_state": fidelity_state(facts, passed, state),
         "artifacts": {name: blob for step in passed for name, blob in step.artifacts.items()},
         "open_questions": {bare(path): list(asked.choices) for path, asked in state.questions.items()},
         "context": dict(state.context),
@@ -163,10 +165,10 @@ def gate_status(facts: Facts, ended: list[StepRun]) -> dict[str, str]:
     }
 
 
-def fidelity_state(facts: Facts, last: StepRun | None, state: RunState) -> dict[str, Any]:
-    """The fidelity of the graph, and what the last node said of its own; how often the run was resumed."""
-    said = last.outputs.get("fidelity") if last else None
-    return {"mode": facts.fidelity, "last": said, "resumes": state.resumes}
+def fidelity_state(facts: Facts, passed: list[StepRun], state: RunState) -> dict[str, Any]:
+    """The fidelity of the graph, and that of the last node that asked; how often the run was resumed."""
+    said = (step.outputs["fidelity"] for step in reversed(passed) if "fidelity" in step.outputs)
+    return {"mode": facts.fidelity, "last": next(said, None), "resumes": state.resumes}
 
 
 def log_line(step: StepRun) -> str:
