@@ -196,7 +196,9 @@ class Dag:
             seen[name] = None
             name = next(before for before in self.tasks[name].depends_on if before in left)
         walk = list(seen)
-        return walk[walk.index(name) :][::-1]
+        cycle = walk[walk.index(name) :][::-1]
+        first = min(range(len(cycle)), key=lambda place: list(self.tasks).index(cycle[place]))
+        return cycle[first:] + cycle[:first]
 
 
 _NAMES = frozenset(DagTask.__slots__) - {"extra"}
@@ -206,7 +208,7 @@ def _known(document: Mapping[str, Any]) -> DagTask:
     named = {name: value for name, value in document.items() if name in _NAMES}
     if len(named) < len(document):
         named["extra"] = {name: value for name, value in document.items() if name not in _NAMES}
-    return DagTask(**named)
+    return DagTask(**{**named, "depends_on": tuple(document["depends_on"])})
 
 
 def _read(document: Any) -> DagTask:

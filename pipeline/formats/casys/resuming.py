@@ -124,7 +124,7 @@ def refuse_repeats(state: RunState, tasks: Sequence[str], why: str) -> SettingsC
 
 
 def _dollars(amount: Decimal) -> str:
-    return f"${amount:.2f}" if not amount or amount >= Decimal("0.01") else f"${amount:.4f}"
+    return f"${amount:.2f}" if not amount or amount >= Decimal("0.01") else f"${amount:.6f}".rstrip("0")
 
 
 def changed_tasks(stale: Stale, dag: Dag) -> list[str]:

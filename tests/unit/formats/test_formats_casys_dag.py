@@ -1,0 +1,119 @@
+"""DAGs: what is read, what is refused and how it is named, layers, and the graph made of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline import Dag
+from pipeline.errors import GraphError
+from pipeline.formats.casys.dag import DagTask
+from pipeline.formats.casys.plan import START, dag_of, gates_of, graph_of, parallel_of
+from pipeline.graph.model import Graph
+from pipeline.graph.validate import validate
+from tests.layered import THREE, chain, dag
+
+
+@pytest.mark.parametrize(
+    ("tasks", "said"),
+    [
+        (dag("a:", "b: a z y"), "'b' depends on 'z', 'y'"),
+        (dag("a: c", "b: a", "c: b", "d:"), "a → b → c → a"),
+        (dag("a: a"), "a → a"),
+        (dag("a:", "b:", "a:"), "Two tasks have the id 'a'"),
+        ({"tasks": []}, "no tasks"),
+        ({}, "A DAG is"),
+        ("tasks", "A DAG is"),
+        (["a"], "'a'"),
+        ([{"tool": "t"}], "has no id"),
+        ([{"id": 3}], "has no id"),
+        ([{"id": ""}], "an id is not empty"),
+        ([{"id": "a/b"}], "'a/b'"),
+        ([{"id": "a#1"}], "'a#1'"),
+        ([{"id": "@start"}], "'@start'"),
+        ([{"id": "a", "arguments": []}], "arguments are no object"),
+        ([{"id": "a", "depends_on": "b"}], "depends_on is no list"),
+        ([{"id": "a", "tool": 3}], "tool is no name"),
+        ([{"id": "a", "effect": "magic"}], "'magic'"),
+        ([{"id": "a", "version": True}], "version"),
+        ([{"id": "a", "safe_to_fail": 1}], "true or false"),
+        ([{"id": "a", "run": 3}], "run is no function"),
+    ],
+)
+def test_dag_that_cannot_be_run_is_refused_naming_the_task(tasks: Any, said: str) -> None:
+    with pytest.raises(GraphError) as refused:
+        Dag(tasks)
+    assert said in str(refused.value)
+
+
+def test_dag_reads_both_spellings_and_keeps_what_it_does_not_know() -> None:
+    read = Dag([
+        {"id": "a", "run": "fetch", "type": "code"},
+        {"id": "b", "dependsOn": ["a", "a"], "safeToFail": True, "arguments": {"n": 1}},
+    ])  # fmt: skip
+    assert read.tasks["a"] == DagTask("a", "fetch", extra={"type": "code"})
+    assert read.tasks["b"] == DagTask("b", "b", {"n": 1}, ("a",), safe_to_fail=True)
+    assert read.to_json()["tasks"][1] == {
+        "id": "b", "tool": "b", "arguments": {"n": 1}, "depends_on": ["a"], "safe_to_fail": True,
+    }  # fmt: skip
+    assert Dag(read.to_json()) == read
+
+
+def test_dag_code_of_a_task_is_kept_and_not_written() -> None:
+    read = Dag([DagTask("a", run=len)])
+    assert read.tasks["a"].run is len
+    assert "run" not in read.to_json()["tasks"][0]
+
+
+def test_layers_stand_one_behind_the_last_dependency() -> None:
+    read = Dag(dag("d: c", "a:", "b:", "c: a b", "e: a", "f: a d"))
+    assert read.layers == [["a", "b"], ["c", "e"], ["d"], ["f"]]
+    assert read.layers_done([]) == 0
+    assert read.layers_done(["a", "b", "e"]) == 1
+    assert read.layers_done("abcdef") == 4
+    assert read.layers_done("cdef") == 0
+    assert sorted(read.behind(["c"])) == ["d", "f"]
+
+
+def test_layers_of_a_deep_dag_need_no_recursion() -> None:
+    assert len(Dag(chain(5000)).layers) == 5000
+
+
+@pytest.mark.parametrize("gates", [[], ["human"], ["agent", "human"]])
+def test_graph_of_a_dag_can_be_run_and_read_back(gates: list[str]) -> None:
+    read = Dag(THREE)
+    graph = graph_of(read, gates, 7)
+    validate(graph)
+    again = Graph.from_json(graph.to_json())
+    assert dag_of(again) == read
+    assert (gates_of(again), parallel_of(again), again.start) == (gates, 7, START)
+    if not gates:
+        assert [edge.source for edge in graph.incoming("c")] == ["a", "b"]
+    else:
+        # Every task waits for the gate before its layer, every gate for all tasks of its own.
+        assert [edge.source for edge in graph.incoming("d")] == ["c", f"@{gates[-1]}-1"]
+        assert [edge.source for edge in graph.incoming(f"@{gates[0]}-0")] == ["a", "b"]
+
+
+@st.composite
+def dags(draw: st.DrawFn) -> dict[str, Any]:
+    """Random DAGs whose tasks stand in a random order."""
+    count = draw(st.integers(1, 9))
+    lines = []
+    for number in range(count):
+        needs = draw(st.lists(st.integers(0, number - 1), unique=True, max_size=3)) if number else []
+        lines.append(f"t{number}: {' '.join(f't{need}' for need in needs)}")
+    return dag(*draw(st.permutations(lines)))
+
+
+@given(dags())
+def test_layers_law_every_task_stands_behind_what_it_needs(tasks: dict[str, Any]) -> None:
+    read = Dag(tasks)
+    for task in read.tasks.values():
+        needs = [read.layer_of[name] for name in task.depends_on]
+        assert read.layer_of[task.id] == max(needs, default=-1) + 1
+    assert sorted(name for layer in read.layers for name in layer) == sorted(read.tasks)
+    validate(graph_of(read, ["human"]))
