@@ -9,8 +9,9 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -57,11 +58,11 @@ def run(
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as given:
         given.write((text or "").encode("utf-8", "surrogatepass"))
         given.seek(0)
-        process = subprocess.Popen(
-            [SHELL, "-c", command], cwd=cwd, env=dict(environment), stdin=given, stdout=out, stderr=errors,
-            start_new_session=True,
+        start = partial(
+            subprocess.Popen[bytes], [SHELL, "-c", command], cwd=cwd, env=dict(environment), stdin=given, stdout=out,
+            stderr=errors, start_new_session=True,
         )  # fmt: skip
-        with _LIVING.of(process.pid):
+        with _LIVING.started(start) as process:
             timed_out = _wait(process, seconds)
         stdout, cut = _beginning(out)
         return Done(process.returncode, stdout, _end(errors), timed_out, cut)
@@ -95,15 +96,16 @@ class _Living:
         self._groups: set[int] = set()
 
     @contextlib.contextmanager
-    def of(self, group: int) -> Iterator[None]:
-        """Known as running within a `with`."""
+    def started(self, start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subprocess.Popen[bytes]]:
+        """A process that `start` starts; known from its first moment to its end."""
         with self._lock:
-            self._groups.add(group)
+            process = start()
+            self._groups.add(process.pid)
         try:
-            yield
+            yield process
         finally:
             with self._lock:
-                self._groups.discard(group)
+                self._groups.discard(process.pid)
 
     def end(self) -> None:
         """End them all."""
