@@ -51,9 +51,7 @@ def open_gates(state: RunState) -> list[Gate]:
     return [_gate(state.run_id, path, question) for path, question in asked]
 
 
-def answer(
-    store: Store, run: str, gate: str, choice: str, *, note: str = "", by: str = "", view: HeadView | None = None
-) -> tuple[Gate, str]:
+def answer(store: Store, run: str, gate: str, choice: str, *, note: str = "", by: str = "") -> tuple[Gate, str]:
     """Record the answer to one open question, durably; the question, and the choice in its own spelling.
 
     Args:
@@ -78,8 +76,18 @@ def answer(
         found.append((_gate(run, path, question), chosen))
         return [Decision(path, question.question, chosen, by, note)]
 
-    amend(store, run, SystemClock(), decide, view)
+    amend(store, run, SystemClock(), decide, _view(store, run))
     return found[0]
+
+
+def _view(store: Store, run: str) -> HeadView | None:
+    """What the run's format adds to its checkpoint.json."""
+    from pipeline.formats.attractor.launch import head_view
+    from pipeline.formats.attractor.source import DOT, Source
+    from pipeline.store.reading import load
+
+    state = load(store, run)
+    return head_view(Source.stored(store, state).graph()) if DOT in state.pins else None
 
 
 def chosen_of(text: str, choices: Sequence[str]) -> str:
