@@ -23,6 +23,7 @@ from pipeline.formats.attractor.children import CHILD_EXIT, CHILD_START
 from pipeline.formats.attractor.compile import Handlers, check_entry, compile_graph
 from pipeline.formats.attractor.documents import Checkpoint
 from pipeline.formats.attractor.entry import entry_at, entry_document
+from pipeline.formats.attractor.handlers import shell
 from pipeline.formats.attractor.handlers.asking import check_providers
 from pipeline.formats.attractor.handlers.tool import check_allowed
 from pipeline.formats.attractor.head import Facts, shaped
@@ -185,9 +186,10 @@ class Launch:
         """The files beside the run are kept up meanwhile; `run`: one that may have nothing left to do."""
         views, emit = self._views, self._setup.emit
         if views is None:
-            yield
+            with emit.also(shell.leave):
+                yield
             return
-        with emit.also(views):
+        with emit.also(shell.leave), emit.also(views):
             try:
                 yield
                 if run:

@@ -11,10 +11,10 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import IO
 
+from pipeline.engine.events import Event
 from pipeline.records.redaction import holds_key, without_keys
 
 SHELL = "/bin/sh"
@@ -58,10 +58,13 @@ def run(
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as given:
         given.write((text or "").encode("utf-8", "surrogatepass"))
         given.seek(0)
-        start = partial(
-            subprocess.Popen[bytes], [SHELL, "-c", command], cwd=cwd, env=dict(environment), stdin=given, stdout=out,
-            stderr=errors, start_new_session=True,
-        )  # fmt: skip
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                [SHELL, "-c", command], cwd=cwd, env=dict(environment), stdin=given, stdout=out, stderr=errors,
+                start_new_session=True,
+            )  # fmt: skip
+
         with _LIVING.started(start) as process:
             timed_out = _wait(process, seconds)
         stdout, cut = _beginning(out)
@@ -121,6 +124,12 @@ _LIVING = _Living()
 def end_all() -> None:
     """End every command that runs: the process leaves at once, and nobody would wait for them."""
     _LIVING.end()
+
+
+def leave(event: Event) -> None:
+    """A listener of a run: where its process leaves at once, so do its commands."""
+    if event.type == "leaving":
+        end_all()
 
 
 def environment(more: Mapping[str, str]) -> dict[str, str]:
