@@ -13,8 +13,8 @@ from pipeline.formats.casys import finding, reading
 from pipeline.formats.casys.dag import Dag
 from pipeline.formats.casys.finding import Mark
 from pipeline.formats.casys.ids import checkpoint_id
-from pipeline.formats.casys.keeper import Keeper, OwnedRun
-from pipeline.formats.casys.packing import largest, packed, packed_text, packed_value
+from pipeline.formats.casys.keeper import Keeper
+from pipeline.formats.casys.packing import Gathered, largest, packed, packed_text, packed_value
 from pipeline.formats.casys.reading import LayerCheckpoint
 from pipeline.formats.casys.secrets import refuse_secrets
 from pipeline.formats.casys.state import WorkflowState, confirmed
@@ -85,16 +85,44 @@ class LayerCheckpoints:
             RunLocked: Another process owns the run.
             WriteFailed: The disk refused; what was saved before stands.
         """
-        plan = self._plan_of(dag)
+        plan, settings, blobs = self._plan_of(dag), dict(config or {}), Gathered()
+        document = self._document(state, plan, layer_index, settings, blobs)
+        with self._lock, self._keeper.owning(state.workflow_id, plan.dag) as run:
+            made = document["id"] = document["state"]["checkpoint_id"] = checkpoint_id(run.run_id, self._clock)
+            text = encode_value(document)
+            seq = run.keep(text, blobs)
+        self._tell_large(run.run_id, document, len(text))
+        state.checkpoint_id = made
+        stored = WorkflowState(
+            state.workflow_id, list(state.messages), _ended(state), list(state.decisions), dict(state.context), made
+        )
+        return LayerCheckpoint(
+            made, state.workflow_id, document["timestamp"], layer_index, stored, plan.dag, settings, seq, run.run_id,
+            len(text),
+        )  # fmt: skip
+
+    def _document(
+        self, state: WorkflowState, plan: _Plan, layer_index: int, config: Mapping[str, Any], blobs: Gathered
+    ) -> dict[str, Any]:
+        """The checkpoint as it is recorded, all but its id; what stands out of line is noted in `blobs`."""
         state.check()
         if type(layer_index) is not int or layer_index < 0:
             raise InvalidValue(f"layer_index is {layer_index!r}; it is how many leading layers are done.")
-        settings = dict(config or {})
-        for value, where in ((settings, "config"), (state.context, "context")):
-            encode_value(value, where)
-            refuse_secrets(value, where)
-        with self._lock, self._keeper.owning(state.workflow_id, plan.dag) as run:
-            return self._save(run, state, plan, layer_index, settings)
+        document = {
+            "type": finding.CHECKPOINT,
+            "id": "",
+            "workflow_id": state.workflow_id,
+            "timestamp": iso(self._clock.now()),
+            "layer_index": layer_index,
+            "keep": self._keep,
+            "state": packed({**vars(state), "tasks": _ended(state)}, blobs.put),
+            "dag": packed_text(plan.text, blobs.put),
+            "config": packed_value(config, "config", blobs.put),
+        }
+        # By now they are known to be JSON.
+        refuse_secrets(config, "config")
+        refuse_secrets(state.context, "context")
+        return document
 
     def load(self, checkpoint: str) -> LayerCheckpoint:
         """A checkpoint by its id; also one that has left the list.
@@ -139,7 +167,7 @@ class LayerCheckpoints:
             old = self._listed(workflow_id)[keep:]
             if old:
                 with self._keeper.owning(workflow_id) as run:
-                    run.keep(encode_value({"type": finding.PRUNED, "upto": old[0].seq}))
+                    run.keep(encode_value({"type": finding.PRUNED, "upto": old[0].seq}), {})
             return len(old)
 
     def _listed(self, workflow_id: str) -> list[Mark]:
@@ -164,32 +192,6 @@ class LayerCheckpoints:
         self._plan = _Plan(made, text, given)
         return self._plan
 
-    def _save(
-        self, run: OwnedRun, state: WorkflowState, plan: _Plan, layer_index: int, config: Mapping[str, Any]
-    ) -> LayerCheckpoint:
-        made, at = checkpoint_id(run.run_id, self._clock), iso(self._clock.now())
-        stored = WorkflowState(
-            state.workflow_id, list(state.messages), [task for task in state.tasks if confirmed(task)],
-            list(state.decisions), dict(state.context), made,
-        )  # fmt: skip
-        document = {
-            "type": finding.CHECKPOINT,
-            "id": made,
-            "workflow_id": state.workflow_id,
-            "timestamp": at,
-            "layer_index": layer_index,
-            "keep": self._keep,
-            "state": packed(vars(stored), run.put),
-            "dag": packed_text(plan.text, run.put),
-            "config": packed_value(dict(config), "config", run.put),
-        }
-        text = encode_value(document, "checkpoint")
-        seq = run.keep(text)
-        self._tell_large(run.run_id, document, len(text))
-        state.checkpoint_id = made
-        return LayerCheckpoint(made, state.workflow_id, at, layer_index, stored, plan.dag, dict(config), seq,
-                               run.run_id, len(text))  # fmt: skip
-
     def _tell_large(self, run_id: str, document: Mapping[str, Any], size: int) -> None:
         if size > LARGE_BYTES and run_id not in self._told:
             self._told.add(run_id)
@@ -203,6 +205,11 @@ class LayerCheckpoints:
     loadCheckpoint = load
     getLatestCheckpoint = latest
     pruneOldCheckpoints = prune_old_checkpoints
+
+
+def _ended(state: WorkflowState) -> list[dict[str, Any]]:
+    """The tasks that belong in a checkpoint."""
+    return [task for task in state.tasks if confirmed(task)]
 
 
 def _text_of(dag: Any) -> bytes | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -43,16 +43,15 @@ class OwnedRun:
         self._recorder = recorder
         self._sound = sound
 
-    def put(self, data: bytes) -> str:
-        """Store bytes by hash; what this process has stored in the run already costs nothing."""
-        blob = digest(data)
-        if blob not in self._sound:
-            self._recorder.put_blob(data)
-            self._sound.add(blob)
-        return blob
+    def keep(self, text: bytes, blobs: Mapping[str, bytes]) -> int:
+        """Record one of our documents with what stands out of line, durable on return; its seq.
 
-    def keep(self, text: bytes) -> int:
-        """Record one of our documents, durable on return; its seq."""
+        What this process has stored in the run already costs nothing.
+        """
+        for blob, data in blobs.items():
+            if blob not in self._sound:
+                self._recorder.put_blob(data)
+                self._sound.add(blob)
         seq = self._recorder.append(DocumentKept(text, finding.SOURCE))
         self._recorder.leave()
         return seq

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipeline.errors import CheckpointCorrupt
-from pipeline.records.values import INLINE_LIMIT, encode_value
+from pipeline.records.values import INLINE_LIMIT, digest, encode_value
 
 #: Stores the JSON text of a value; its hash.
 Put = Callable[[bytes], str]
@@ -19,6 +19,16 @@ Put = Callable[[bytes], str]
 Get = Callable[[str], bytes]
 
 _BLOB, _PIECES, _TAIL = "$blob", "$pieces", "tail"
+
+
+class Gathered(dict[str, bytes]):
+    """What is to be stored, by hash."""
+
+    def put(self, data: bytes) -> str:
+        """Note bytes; their hash."""
+        blob = digest(data)
+        self[blob] = data
+        return blob
 
 
 def packed(state: Mapping[str, Any], put: Put) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pipeline import WorkflowState
 from pipeline.errors import CheckpointCorrupt, InvalidValue
-from pipeline.formats.casys.packing import largest, packed, packed_text, unpacked, unpacked_value
-from pipeline.records.values import INLINE_LIMIT, digest, encode_value
+from pipeline.formats.casys.packing import Gathered, largest, packed, packed_text, unpacked, unpacked_value
+from pipeline.records.values import INLINE_LIMIT, encode_value
 
 NAMES = ["workflow_id", "messages", "tasks", "decisions", "context", "checkpoint_id"]
 TASK = {"taskId": "a", "result": {"x": 1}, "timestamp": "2026-01-09T14:30:22Z", "duration": 3, "status": "success"}
@@ -81,14 +81,6 @@ def test_results_are_the_newest_that_stand() -> None:
     assert WorkflowState("wf", tasks=tasks).results() == {"a": 2, "b": {"x": 1}}
 
 
-class Blobs(dict[str, bytes]):
-    """A place for blobs."""
-
-    def put(self, data: bytes) -> str:
-        self[digest(data)] = data
-        return digest(data)
-
-
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: (
@@ -101,7 +93,7 @@ json_values = st.recursive(
 
 @given(st.lists(json_values, max_size=4), st.dictionaries(st.text(), json_values, max_size=4), st.integers(0, 3))
 def test_packing_law_what_is_unpacked_is_what_was_packed(items: list[Any], context: dict[str, Any], long: int) -> None:
-    blobs = Blobs()
+    blobs = Gathered()
     items = items + ["x" * 20_000] * long + ["y" * (INLINE_LIMIT + 1)] * (long // 2)
     document = WorkflowState("wf", messages=items, context=context).to_json()
     stored = json.loads(encode_value(packed(document, blobs.put)))
@@ -109,7 +101,7 @@ def test_packing_law_what_is_unpacked_is_what_was_packed(items: list[Any], conte
 
 
 def test_packing_writes_nothing_twice_where_a_list_grows() -> None:
-    blobs, seen = Blobs(), set()
+    blobs, seen = Gathered(), set()
     for count in range(0, 400, 20):
         before = set(blobs)
         packed({"messages": [f"{n} {'m' * 500}" for n in range(count)]}, blobs.put)
@@ -127,7 +119,7 @@ def test_packing_that_makes_no_sense_is_corrupt(stored: Any) -> None:
 
 
 def test_packed_text_goes_out_of_line_above_the_limit() -> None:
-    blobs = Blobs()
+    blobs = Gathered()
     assert packed_text(b'{"a":1}', blobs.put) == {"a": 1}
     stored = packed_text(encode_value({"a": "x" * INLINE_LIMIT}), blobs.put)
     assert list(stored) == ["$blob", "bytes"]
