@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -226,13 +226,17 @@ def _at(checkpoint: Checkpoint, node: str) -> Checkpoint:
     )  # fmt: skip
 
 
-def _conflict(state: RunState, steps: Mapping[str, str], said: list[str]) -> SettingsConflict:
+def _conflict(state: RunState, steps: Mapping[str, str], said: Sequence[str]) -> SettingsConflict:
     """Why a run is not gone on with in a changed graph: what would be made again, and what it had cost."""
-    shown = ", ".join(f"{path} ({why})" for path, why in steps.items()) or "; ".join(said[:5])
-    what = "would have to be made again" if steps else "does not stand in the changed graph"
+    if steps:
+        shown = ", ".join(f"{path} ({why})" for path, why in steps.items())
+        what = f"Finished work of run {state.run_id} would have to be made again: {shown}; {_cost(state, steps)}."
+    else:
+        what = (
+            f"The graph has changed since run {state.run_id} began: {'; '.join(said[:5])}. No finished work is touched."
+        )
     return SettingsConflict(
-        f"Finished work of run {state.run_id} {what}: {shown}; {_cost(state, steps)}.",
-        hint="Leave the file out to go on with the graph the run began with, or add --accept-changes.",
+        what, hint="Leave the file out to go on with the graph that the run holds, or add --accept-changes.",
         steps=dict(steps), changed=list(said),
     )  # fmt: skip
 
