@@ -17,6 +17,8 @@ EFFORTS = ("low", "medium", "high", "xhigh", "max")
 #: Steps `--until` may name; after publish a run is complete anyway.
 UNTIL = ("seed", "sow", "lessons")
 MAX_LESSONS = 120
+#: `--concurrency auto`, and how many calls it may come to.
+AUTO, AT_ONCE = "auto", 64
 #: How worst cases are bounded.
 BUDGETS = ("worst", "estimate")
 DEFAULT_CEILING_USD = Decimal(50)
@@ -55,8 +57,8 @@ class LessonsOptions:
     budget: str = "worst"
     #: Limit of a UTC day over all runs of the store; None: none.
     daily_budget_usd: Decimal | None = None
-    #: Paid calls in flight; 1: everything inline.
-    concurrency: int = 4
+    #: Paid calls in flight; 1: everything inline; "auto": as many as the provider takes, up to AT_ONCE.
+    concurrency: int | str = 4
     #: Stop after this step.
     until: str | None = None
     #: Make only the first N lessons, then stop.
@@ -90,7 +92,8 @@ class LessonsOptions:
 
     def __post_init__(self) -> None:
         _within("lessons", self.lessons, 1, MAX_LESSONS)
-        _within("concurrency", self.concurrency, 1, 1000)
+        if self.concurrency != AUTO:
+            _within("concurrency", int(self.concurrency), 1, 1000)
         _within("batch_min", self.batch_min, 1, 100_000)
         if not 0 < self.batch_poll <= 3600:
             raise ConfigError(f"--batch-poll is {self.batch_poll}; it is seconds, above 0 and at most 3600.")
@@ -109,6 +112,11 @@ class LessonsOptions:
             raise ConfigError("--force starts a new run and --resume continues one; give one of them.")
         if self.from_step and not self.resume:
             raise ConfigError("--from makes a step of a run again: name the run with --resume RUN.")
+
+    @property
+    def at_once(self) -> int:
+        """Calls that may be in flight at most."""
+        return AT_ONCE if self.concurrency == AUTO else int(self.concurrency)
 
     @property
     def store_url(self) -> str:

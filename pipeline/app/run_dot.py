@@ -176,7 +176,7 @@ class _Go:
 
         if os.path.exists(os.path.expanduser(resume)):
             return find_run(resume, None)
-        return find_run(resume, open_store(self._options.store_url, concurrency=self._options.concurrency))
+        return find_run(resume, open_store(self._options.store_url, concurrency=self._options.at_once))
 
     def _new_store(self, checkpoint: Checkpoint | None) -> Store:
         from pipeline.app.start import open_store
@@ -187,8 +187,8 @@ class _Go:
         if folder is None and checkpoint is not None and os.path.isdir(os.path.expanduser(str(self._dot.resume))):
             folder = Path(os.path.expanduser(str(self._dot.resume)))
         if folder is None:
-            return open_store(self._options.store_url, concurrency=self._options.concurrency)
-        return RunFolder(os.path.expanduser(folder), SystemClock(), concurrency=self._options.concurrency)
+            return open_store(self._options.store_url, concurrency=self._options.at_once)
+        return RunFolder(os.path.expanduser(folder), SystemClock(), concurrency=self._options.at_once)
 
     def _folder(self, store: Store) -> Path | None:
         from pipeline.store.run_folder import RunFolder

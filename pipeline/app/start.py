@@ -106,7 +106,7 @@ class Start:
         emit = Emitter(clock, [listener])
         if note := store_note(options.store_url):
             emit("note", text=note)
-        store = open_store(options.store_url, concurrency=options.concurrency)
+        store = open_store(options.store_url, concurrency=options.at_once)
         return cls(options, store, clock, emit, confirm)
 
 

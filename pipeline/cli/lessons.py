@@ -33,6 +33,20 @@ class Usd(click.ParamType[Any]):
             self.fail(error.message, param, ctx)
 
 
+class AtOnce(click.ParamType[Any]):
+    """A whole number, or `auto`."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, int) or str(value).strip().lower() == settings.AUTO:
+            return value if isinstance(value, int) else settings.AUTO
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a whole number nor auto.", param, ctx)
+
+
 def setting(field: str, *, off: str = "", **details: Any) -> Callable[[F], F]:
     """The click option of a field of LessonsOptions, with its variable; `off`: the spelling that switches it off."""
     variable = environment.VARIABLES[field]
@@ -63,7 +77,8 @@ def execution_options(command: F) -> F:
                 help="How a call's worst case is bounded: by its bytes, or by the provider's token count and 5 %."),
         setting("daily_budget_usd", type=Usd(), metavar="USD|none",
                 help="Limit of a UTC day over all runs of the store.  [default: none]"),
-        setting("concurrency", type=int, metavar="N", help="Paid calls in flight; 1: never two.  [default: 4]"),
+        setting("concurrency", type=AtOnce(), metavar="N|auto",
+                help="Paid calls in flight; 1: never two; auto: as many as the provider takes.  [default: 4]"),
         setting("batch", off="--no-batch", is_flag=True, default=False,
                 help="Ask through Message Batches: half the price, within a day."),
         setting("batch_min", type=int, metavar="N", help="Fewer asks than N go as ordinary calls.  [default: 1]"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +10,7 @@ from pipeline.engine.caching import CacheWatch
 from pipeline.engine.desk import Desk
 from pipeline.engine.entries import Ask, Entries, Scope, per_call
 from pipeline.engine.limits import CoolDown
+from pipeline.engine.pace import Pace
 from pipeline.engine.retry import RetryPolicy, give_up, retrying
 from pipeline.engine.sources import Values
 from pipeline.errors import ModelError, ModelRejected, ModelTruncated, ModelUnavailable, Pause, SpendLimit
@@ -26,7 +26,7 @@ class Caller:
     entries: Entries
     values: Values
     cool_down: CoolDown
-    slots: threading.BoundedSemaphore
+    pace: Pace
     policy: RetryPolicy
     cache: CacheWatch
     #: Where asks are gathered for a batch; None: each goes out by itself.
@@ -85,16 +85,22 @@ class Caller:
 
     def _try(self, ask: Ask) -> Reply:
         """One attempt that is in the ledger before it leaves; its end is recorded before anything else."""
-        with self.slots:
-            self.cool_down.wait()
-            entry = self.entries.begin(ask)
-            try:
-                reply = per_call(self.model.complete, self.entries, entry, ask.request)
-            except ModelError as error:
-                raise self._hopeless(error) from error
+        try:
+            reply = self._sent(ask)
+        except ModelError as error:
+            raise self._hopeless(error) from error
         self.cache.note(ask.request, reply.usage)
         if not (reply.complete or reply.refused or reply.truncated):
             raise ModelRejected(f"The model stopped for {reply.stop_reason!r}, which this program cannot continue.")
+        return reply
+
+    def _sent(self, ask: Ask) -> Reply:
+        self.cool_down.wait()
+        with self.pace.turn():
+            self.cool_down.wait()
+            entry = self.entries.begin(ask)
+            reply = per_call(self.model.complete, self.entries, entry, ask.request)
+            self.pace.learn(reply.limits)
         return reply
 
     def _leave_to(self, desk: Desk, ask: Ask, tries: Sequence[CallRun]) -> None:

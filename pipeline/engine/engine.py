@@ -18,7 +18,7 @@ from pipeline.engine.running import Running
 from pipeline.engine.setup import Definition, Setup, host, recorded
 from pipeline.engine.signals import run_with_signals
 from pipeline.engine.sources import Sources, fresh
-from pipeline.engine.spender import caller
+from pipeline.engine.spender import at_once, caller
 from pipeline.engine.stop import Stop
 from pipeline.engine.takeover import TakeOver, Wish
 from pipeline.engine.tasks import error_facts
@@ -221,14 +221,14 @@ class Engine:
 
     def _running(self, recorder: Recorder, stop: Stop) -> Running:
         setup = self._setup
-        workers = max(int(setup.options.get("concurrency") or 4), 1) - 1
+        workers = at_once(setup.options) - 1
         sources = Sources(recorder, setup.store)
         running = Running(
             recorder, sources, setup.clock, setup.emit, stop, setup.options, services=setup.services,
             spare=threading.Semaphore(workers), workers=workers, repeat_unknown=setup.yes,
             boundary=setup.boundary,
         )  # fmt: skip
-        running.caller = caller(setup, recorder, sources.values, stop, workers + 1)
+        running.caller = caller(setup, recorder, sources.values, stop)
         return running
 
     def _interrupted(self, stop: Stop, recorder: Recorder, name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ from pipeline.engine.daily import Daily
 from pipeline.engine.desk import Desk
 from pipeline.engine.entries import Entries
 from pipeline.engine.limits import Ceiling, CoolDown
+from pipeline.engine.pace import MOST, Pace
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.setup import Setup, host
 from pipeline.engine.sources import Values
@@ -24,12 +24,18 @@ from pipeline.llm.base import Request
 from pipeline.store.base import Store
 from pipeline.store.reading import load
 
+#: The value of the option `concurrency` that says: find out.
+AUTO = "auto"
 
-def caller(setup: Setup, recorder: Recorder, values: Values, stop: Stop, at_once: int) -> Caller | None:
+
+def at_once(options: Mapping[str, Any]) -> int:
+    """How many calls may be in flight, and so how many threads work."""
+    asked = options.get("concurrency")
+    return MOST if asked == AUTO else max(int(asked or 4), 1)
+
+
+def caller(setup: Setup, recorder: Recorder, values: Values, stop: Stop) -> Caller | None:
     """The spender of a run; None where the run has no model.
-
-    Args:
-        at_once: How many calls may be in flight.
 
     Raises:
         ConfigError: Batches were asked for, and the model takes none.
@@ -41,9 +47,9 @@ def caller(setup: Setup, recorder: Recorder, values: Values, stop: Stop, at_once
     ceiling = Ceiling(limit, recorder, stop, setup.clock, setup.emit, _daily(setup))
     entries = Entries(info, prices, recorder, setup.clock, setup.emit, stop, ceiling, _counter(setup))
     cool_down = CoolDown(setup.clock, stop, setup.emit)
-    slots = threading.BoundedSemaphore(at_once)
+    pace = Pace(setup.clock, stop, most=at_once(setup.options), adaptive=setup.options.get("concurrency") == AUTO)
     watch = CacheWatch(setup.emit)
-    return Caller(model, entries, values, cool_down, slots, setup.policy, watch, _desk(setup, entries))
+    return Caller(model, entries, values, cool_down, pace, setup.policy, watch, _desk(setup, entries))
 
 
 def _counter(setup: Setup) -> Callable[[Request], int] | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.errors import CredentialMissing, ModelRejected
 from pipeline.llm.base import ModelInfo, Reply, Request
 from pipeline.llm.batches import AnthropicBatches
-from pipeline.llm.faults import broken_off, from_connection, from_status, no_credential, redact
+from pipeline.llm.faults import broken_off, from_connection, from_status, limits, no_credential, redact
 from pipeline.llm.sending import parameters
 from pipeline.llm.streaming import Deadline, Heard
 
@@ -104,6 +104,7 @@ class AnthropicModel:
                 with self._client.messages.create(stream=True, timeout=timeout, **sent) as stream:
                     heard.answered = True
                     heard.request_id = stream.response.headers.get("request-id")
+                    heard.limits = limits(stream.response.headers)
                     deadline.watch(stream.response)
                     for event in stream:
                         heard.take(event)

@@ -73,6 +73,15 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     return min(max((until - start).total_seconds(), 0.0), LONGEST_WAIT)
 
 
+def limits(headers: Mapping[str, str]) -> dict[str, float]:
+    """What headers say of the request limit: {"requests": a minute, "remaining": now}; {} where nothing."""
+    found = {
+        "requests": _number(headers.get("anthropic-ratelimit-requests-limit")),
+        "remaining": _number(headers.get("anthropic-ratelimit-requests-remaining")),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
 def _number(text: str | None) -> float | None:
     try:
         value = float(text or "")
@@ -106,6 +115,7 @@ def from_status(error: Any, *, reply: Reply | None, secrets: Iterable[str | None
         "code": error.error_code,
         "request_id": error.request_id,
         "stops_run": False,
+        "limits": limits(error.response.headers),
         "billed": _billed(reply) if in_stream else "no",
         "reply": reply,
     }

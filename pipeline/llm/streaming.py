@@ -17,6 +17,8 @@ class Heard:
         #: The provider has begun to answer.
         self.answered = False
         self.request_id: str | None = None
+        #: What the headers say of rate limits.
+        self.limits: Mapping[str, float] = {}
         self._model = ""
         self._text: list[str] = []
         self._usage: dict[str, Any] = {}
@@ -65,6 +67,7 @@ class Heard:
             model=self._model,
             request_id=self.request_id,
             extra=self._extra,
+            limits=self.limits,
         )
 
 
