@@ -175,6 +175,13 @@ def test_a_simulation_asks_no_model() -> None:
     assert act.model.calls == 0
 
 
+def test_a_simulation_says_the_words_that_the_edges_ask_for() -> None:
+    act = Act('a [prompt=A]\nb [prompt=B]\nstart -> a\na -> b [condition="outcome=more"]\n'
+              'a -> exit [condition="outcome=enough"]\na -> exit [condition="outcome=fail"]\nb -> a')  # fmt: skip
+    assert act.go(simulate=True, model=False).status == "completed"
+    assert act.order == ["start", "a", "b", "a#2", "exit"]
+
+
 def test_without_a_model_the_run_stands_still_and_no_edge_takes_it_for_a_failure() -> None:
     act = Act('a [prompt="p"]\nb [prompt="q"]\nstart -> a -> exit\na -> b [condition="outcome=fail"]\nb -> exit')
     result = act.go(model=False)

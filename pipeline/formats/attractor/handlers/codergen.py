@@ -15,7 +15,7 @@ from pipeline.formats.attractor.handlers.expansion import Names, expand
 from pipeline.formats.attractor.handlers.fidelity import mode_of, thread_of
 from pipeline.formats.attractor.handlers.registry import Visit
 from pipeline.formats.attractor.handlers.results import allowed, outcome_of, replied
-from pipeline.formats.attractor.outcome import NodeOutcome, failure, from_json
+from pipeline.formats.attractor.outcome import FAIL, RETRY, SUCCESS, NodeOutcome, failure, from_json
 
 #: Name of the service that answers prompts in the place of the model.
 BACKEND = "backend"
@@ -37,7 +37,8 @@ def codergen(visit: Visit) -> NodeOutcome:
     ctx, node = visit.ctx, visit.node
     prompt = expand(node.prompt, Names(visit).get)
     if ctx.options.get(asking.SIMULATE):
-        return replied(f"[Simulated] {node.id}: no model was asked.", prompt=prompt, fidelity=mode_of(visit))
+        said = NodeOutcome(_simulated(visit))
+        return replied(f"[Simulated] {node.id}: no model was asked.", said, prompt=prompt, fidelity=mode_of(visit))
     backend = ctx.services.get(BACKEND)
     if backend is not None:
         return _by_backend(visit, backend, prompt)
@@ -46,6 +47,12 @@ def codergen(visit: Visit) -> NodeOutcome:
         return answered
     made = judged(visit, answered.reply.text, asking.outputs_of(prompt, answered))
     return replace(made, context_updates={**made.context_updates, **asking.changes_of(visit, answered)})
+
+
+def _simulated(visit: Visit) -> str:
+    """Success; where the edges ask for other words, one of these, each visit the next, so that loops end."""
+    words = [word for word in verdicts.words_of(visit) if word not in (FAIL, RETRY)]
+    return words[(visit.ctx.visit - 1) % len(words)] if words and SUCCESS not in words else SUCCESS
 
 
 def judged(visit: Visit, text: str, outputs: Mapping[str, Any]) -> NodeOutcome:
