@@ -134,9 +134,14 @@ class Changes:
         return self._later(path, given.carriers) if given.kind == OUTPUTS else self._follows(path, given.carriers)
 
     def _later(self, path: str, carriers: Sequence[str]) -> bool:
-        """Whether a visit ended after one of the carriers, or has not ended."""
-        order = self._order
-        return order.get(path, len(order)) > min(order[carrier] for carrier in carriers)
+        """Whether a visit ended after a carrier, or has not ended, and did not begin after its node's next visit."""
+        order, begun = self._order, self._state.steps[path].started_seq if path in self._state.steps else 0
+        for carrier in carriers:
+            step = self._state.steps[carrier]
+            newer = (other for other in self._ended if other.node == step.node and other.visit > step.visit)
+            if order.get(path, len(order)) > order[carrier] and not any(begun > other.ended_seq for other in newer):
+                return True
+        return False
 
     def _param(self, key: str, value: Any) -> Given:
         return Given(f"{PARAMS}.{key}", PARAMS, key, value, _of(self._state.params, key))

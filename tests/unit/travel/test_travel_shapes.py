@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import pytest
 
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
@@ -17,9 +20,12 @@ from pipeline.llm.base import Message, ModelInfo, Reply, Request
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load, records
 from pipeline.testing import FakeClock
-from pipeline.travel.fork import fork_run
+from pipeline.travel.fork import fork, fork_run
+from pipeline.travel.given import Changes, Given, Wish
 from pipeline.travel.points import points_in, state_in
 from pipeline.travel.replay import replay
+from pipeline.travel.silent import Turns
+from pipeline.travel.values import Reader
 
 Bodies = Mapping[str, Any]
 
@@ -184,6 +190,40 @@ def test_a_fork_of_a_loop_goes_on_counting_visits_and_attempts(store: MemoryStor
     assert replay(store, child, what).differences == ()
 
 
+def test_visits_of_a_shared_node_get_the_numbers_they_had_whoever_was_faster(store: MemoryStore) -> None:
+    other_was_there = threading.Event()
+
+    def slow(ctx: StepContext) -> dict[str, Any]:
+        other_was_there.wait()
+        return {}
+
+    def shared(ctx: StepContext) -> dict[str, Any]:
+        other_was_there.set()
+        return {"from": ctx.arrivals[0].node, "said": ask(ctx, f"visit {ctx.visit}")}
+
+    nodes = [Node("fan"), Node("slow"), Node("quick"), Node("shared")]
+    edges = [Edge("fan", "slow"), Edge("fan", "quick"), Edge("slow", "shared"), Edge("quick", "shared")]
+    bodies = {"fan": lambda ctx: {}, "slow": slow, "quick": lambda ctx: {}, "shared": shared}
+    what = definition(nodes, edges, bodies)
+    run = go(what, store, Echo()).run_id
+    assert [step.outputs["from"] for step in load(store, run).steps.values() if step.node == "shared"] == [
+        "quick", "slow",
+    ]  # fmt: skip
+    for _ in range(5):
+        assert replay(store, run, what).differences == ()
+
+
+def test_a_visit_that_nothing_leads_to_any_more_ends_the_waiting(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Turns, "PATIENCE", 0.01)
+    turns = Turns(["lost#1", "a#1", "b#1"])
+    turns.wait("a#1")
+    turns.ended("a#1")
+    turns.wait("b#1")
+    turns.ended("b#1")
+
+
 def test_a_restart_replays_equal(store: MemoryStore) -> None:
     def begin(ctx: StepContext) -> Outcome:
         again = ctx.visit > 1
@@ -267,6 +307,64 @@ def test_a_replay_names_the_first_thing_that_comes_out_otherwise(store: MemorySt
     first = replay(store, run, asks_else).differences[0]
     assert (first.path, first.key) == ("gate", "call echo.messages[0].text")
     assert (first.recorded, first.now) == ("Ship it?", "Sink it?")
+
+
+def test_a_replay_looks_at_every_item_even_where_the_step_only_counts_them(store: MemoryStore) -> None:
+    def counting(extra: int) -> Definition:
+        def count(ctx: StepContext) -> dict[str, Any]:
+            return {"n": len(ctx.map("item", [1, 2], lambda c, i: {"made": [i + extra * (i > 1)]}, key=str))}
+
+        return definition([Node("count")], [], {"count": count})
+
+    run = go(counting(0), store, Echo()).run_id
+    (found,) = replay(store, run, counting(5)).differences
+    assert (found.path, found.key, found.recorded, found.now) == ("count", "item item/2.made[0]", 2, 7)
+
+
+def test_in_a_loop_only_what_read_the_newest_result_is_made_again(store: MemoryStore) -> None:
+    ran: list[str] = []
+
+    def draft(ctx: StepContext) -> dict[str, Any]:
+        return {"text": "the same"}
+
+    def judge(ctx: StepContext) -> Outcome:
+        ran.append(f"judge {ctx.visit}")
+        return Outcome({"saw": ctx.outputs["draft"]["text"]}, "good" if ctx.visit > 2 else "poor")
+
+    nodes = [Node("draft"), Node("judge"), Node("end")]
+    edges = [Edge("draft", "judge"), Edge("judge", "draft", "poor"), Edge("judge", "end", "good")]
+    what = definition(nodes, edges, {"draft": draft, "judge": judge, "end": lambda ctx: {}})
+    run = go(what, store, Echo()).run_id
+    ran.clear()
+    made = fork(store, run, changes={"outputs.draft.text": "another"}, clock=FakeClock())
+    assert [void.paths for void in made.void] == [["judge#3"]]
+    go(what, store, Echo(), resume=made.run_id)
+    assert ran == ["judge 3"]
+    earlier = fork(store, run, changes={"outputs.draft#2.text": "another"}, clock=FakeClock())
+    assert [void.paths for void in earlier.void] == [["judge#2"]]
+
+
+def test_a_context_key_counts_only_for_those_it_was_handed_on_to(store: MemoryStore) -> None:
+    """Two branches set the same key to the same value; the one that goes on is changed."""
+
+    def reads(ctx: StepContext) -> dict[str, Any]:
+        return {"k": ctx.context["k"]}
+
+    nodes = [Node(name) for name in ("fan", "a", "b", "a2", "b2", "b3")]
+    edges = [Edge("fan", "a"), Edge("fan", "b"), Edge("a", "a2"), Edge("b", "b2"), Edge("b2", "b3")]
+    sets = lambda ctx: Outcome({}, context={"k": "v"})  # noqa: E731
+    bodies = {"fan": lambda ctx: {}, "a": sets, "b": sets, "a2": reads, "b2": reads, "b3": lambda ctx: {}}
+    what = definition(nodes, edges, bodies)
+    run = go(what, store, Echo()).run_id
+    found = list(records(store, run))
+    ends = {mark.path: mark.seq for mark in points_in(run, found).boundaries}
+    state = state_in(run, found, ends["b2#1"])
+    given = Changes(state, Reader(store, run), what.graph).given(Wish("context", "k", "w"))
+    assert given is not None
+    readers = {path for path in ("a2#1", "b2#1") if path in state.steps and state.steps[path].ended_seq}
+    assert set(Changes(state, Reader(store, run), what.graph).dependents(given).paths) == readers
+    only_b = Given("context.k", "context", "k", "w", given.before, ["b#1"])
+    assert Changes(state, Reader(store, run), what.graph).dependents(only_b).paths == ["b2#1"]
 
 
 def test_a_replay_tells_of_other_edges_contexts_errors_and_missing_code(store: MemoryStore) -> None:
