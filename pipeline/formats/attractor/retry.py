@@ -14,7 +14,7 @@ LONGEST = 60.0
 #: Kinds of failure that the same attempt would meet again.
 FINAL = frozenset({
     "deterministic", "auth", "authentication", "permission", "validation", "config", "configuration", "billing",
-    "quota", "canceled", "cancelled", "not_found", "structural", "refused",
+    "quota", "canceled", "cancelled", "not_found", "structural", "refused", "refusal", "truncated", "declined",
 })  # fmt: skip
 #: Classes of error → kind of failure, where the error itself says none.
 _BY_ERROR: Mapping[str, str] = {
