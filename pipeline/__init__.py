@@ -34,6 +34,27 @@ _PUBLIC = {
     "LayerCheckpoints": "pipeline.formats.casys.checkpoints",
     "TaskResult": "pipeline.formats.casys.tools",
     "WorkflowState": "pipeline.formats.casys.state",
+    "parse_dot": "pipeline.formats.attractor.library",
+    "compile_graph": "pipeline.formats.attractor.library",
+    "run_compiled_graph": "pipeline.formats.attractor.library",
+    "run_dot": "pipeline.formats.attractor.library",
+    "GraphResult": "pipeline.formats.attractor.library",
+    "standard_registry": "pipeline.formats.attractor.library",
+    "Checkpoint": "pipeline.formats.attractor.documents",
+    "save_checkpoint": "pipeline.formats.attractor.documents",
+    "load_checkpoint": "pipeline.formats.attractor.documents",
+    "NodeOutcome": "pipeline.formats.attractor.outcome",
+    "Registry": "pipeline.formats.attractor.handlers.registry",
+    "Handler": "pipeline.formats.attractor.handlers.registry",
+    "Visit": "pipeline.formats.attractor.handlers.registry",
+    "AutoApprove": "pipeline.formats.attractor.handlers.interviewers",
+    "Callback": "pipeline.formats.attractor.handlers.interviewers",
+    "Console": "pipeline.formats.attractor.handlers.interviewers",
+    "Queue": "pipeline.formats.attractor.handlers.interviewers",
+    "Recording": "pipeline.formats.attractor.handlers.interviewers",
+    "Question": "pipeline.engine.people",
+    "Answer": "pipeline.engine.people",
+    "RunFolder": "pipeline.store.run_folder",
     "PipelineState": "pipeline.records.documents",
     "StepState": "pipeline.records.documents",
 }
@@ -41,6 +62,8 @@ __all__ = [*_PUBLIC, "__version__"]
 
 if TYPE_CHECKING:
     from pipeline.engine.events import Event as Event
+    from pipeline.engine.people import Answer as Answer
+    from pipeline.engine.people import Question as Question
     from pipeline.engine.pipeline import Pipeline as Pipeline
     from pipeline.engine.result import RunResult as RunResult
     from pipeline.engine.step import Outcome as Outcome
@@ -48,6 +71,24 @@ if TYPE_CHECKING:
     from pipeline.engine.step import step as step
     from pipeline.engine.tasks import TaskFailure as TaskFailure
     from pipeline.errors import *  # noqa: F403
+    from pipeline.formats.attractor.documents import Checkpoint as Checkpoint
+    from pipeline.formats.attractor.documents import load_checkpoint as load_checkpoint
+    from pipeline.formats.attractor.documents import save_checkpoint as save_checkpoint
+    from pipeline.formats.attractor.handlers.interviewers import AutoApprove as AutoApprove
+    from pipeline.formats.attractor.handlers.interviewers import Callback as Callback
+    from pipeline.formats.attractor.handlers.interviewers import Console as Console
+    from pipeline.formats.attractor.handlers.interviewers import Queue as Queue
+    from pipeline.formats.attractor.handlers.interviewers import Recording as Recording
+    from pipeline.formats.attractor.handlers.registry import Handler as Handler
+    from pipeline.formats.attractor.handlers.registry import Registry as Registry
+    from pipeline.formats.attractor.handlers.registry import Visit as Visit
+    from pipeline.formats.attractor.library import GraphResult as GraphResult
+    from pipeline.formats.attractor.library import compile_graph as compile_graph
+    from pipeline.formats.attractor.library import parse_dot as parse_dot
+    from pipeline.formats.attractor.library import run_compiled_graph as run_compiled_graph
+    from pipeline.formats.attractor.library import run_dot as run_dot
+    from pipeline.formats.attractor.library import standard_registry as standard_registry
+    from pipeline.formats.attractor.outcome import NodeOutcome as NodeOutcome
     from pipeline.formats.casys.checkpoints import LayerCheckpoints as LayerCheckpoints
     from pipeline.formats.casys.dag import Dag as Dag
     from pipeline.formats.casys.executor import ControlledExecutor as ControlledExecutor
@@ -60,6 +101,7 @@ if TYPE_CHECKING:
     from pipeline.records.documents import PipelineState as PipelineState
     from pipeline.records.documents import StepState as StepState
     from pipeline.store.manager import CheckpointManager as CheckpointManager
+    from pipeline.store.run_folder import RunFolder as RunFolder
     from pipeline.store.url import open_store as open_store
     from pipeline.travel.fork import fork_run as fork_run
 

@@ -12,6 +12,7 @@ from typing import Any
 from pipeline.clock import Clock, SystemClock
 from pipeline.cost.prices import PriceBook
 from pipeline.dot.model import DotGraph
+from pipeline.dot.parse import parse
 from pipeline.engine import preflight
 from pipeline.engine.events import Emitter, Listener
 from pipeline.engine.result import RunResult
@@ -61,6 +62,20 @@ class GraphResult:
     exit_code: int = 0
 
 
+def parse_dot(text: str, name: str = "<text>") -> DotGraph:
+    """The graph that a DOT text says; `name` stands in its errors.
+
+    Raises:
+        GraphError: It says none; names line and column.
+    """
+    return parse(text, name)
+
+
+def standard_registry() -> Registry:
+    """The handlers that every graph has, to add one's own to."""
+    return built_in.registry()
+
+
 def compile_graph(
     ast: DotGraph,
     entry_node_id: str | None = None,
@@ -80,7 +95,7 @@ def compile_graph(
     """
     texts = child_texts(ast, children or from_folder(Path.cwd()))
     source = Source(ast.source, ast.name or "<text>", texts)
-    handlers = registry or built_in.registry()
+    handlers = registry or standard_registry()
     source.checked(handlers.types())
     return CompiledGraph.of(source, handlers, entry_node_id or "")
 
@@ -141,7 +156,7 @@ def run_dot(
     Raises:
         RunNotFound, RunLocked, CheckpointCorrupt, SettingsConflict: The run cannot be gone on with.
     """
-    source, handlers = Source.read(path), registry or built_in.registry()
+    source, handlers = Source.read(path), registry or standard_registry()
     source.checked(handlers.types())
     graph = CompiledGraph.of(source, handlers)
     if resume is None:
