@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents import codes, table
 from tests.said import Cli
 
 #: Each body leaves a line in a file beside it, so that what ran can be counted.
@@ -347,3 +348,19 @@ def test_the_program_itself_forks_a_run_that_another_process_made(own: str, root
     command = made.stdout.splitlines()[-1].removeprefix("Go on: ./pipeline.sh ").split()
     assert program(*command, "--quiet").returncode == 0
     assert program("replay", "latest", "--file", own).returncode == 0
+
+
+def test_docs_name_the_fields_of_the_commands_that_travel(cli: Cli, own: str) -> None:
+    run = run_of(cli, own)
+    commands = {
+        "diff": ["diff", f"{run}@plan", run],
+        "fork": ["fork", run],
+        "why": ["why", run, "write"],
+        "replay": ["replay", run, "--file", own],
+        "show": ["show", run],
+    }
+    documented = {codes(row[0])[0].split()[0]: codes(row[2]) for row in table("time-travel.md", "Command")}
+    assert documented.keys() == commands.keys()
+    for name, arguments in commands.items():
+        (data,) = cli(*arguments, "--json").json()
+        assert ["v", *documented[name]] == list(data), name
