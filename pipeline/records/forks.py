@@ -140,8 +140,17 @@ def take_inherited(state: RunState, seq: int, document: Mapping[str, Any]) -> No
     state.jumps += 1
 
 
+#: Types of a step's fields that were looked at already: rows are of a few forms.
+_sound: set[tuple[type, ...]] = set()
+
+
 def _step(row: Mapping[str, Any], seq: int) -> StepRun:
-    values = {name: _typed(row, name) for name in _STEP}
+    values = {name: row[name] for name in _STEP}
+    form = tuple(map(type, values.values()))
+    if form not in _sound:
+        for name in _STEP:
+            _typed(row, name)
+        _sound.add(form)
     node, visit = split(values["path"])
     return StepRun(
         node=node, visit=visit, consumed=[list(_pair(token)) for token in row["consumed"]], started_seq=seq,
