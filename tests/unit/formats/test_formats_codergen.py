@@ -66,6 +66,9 @@ def test_known_names_are_filled_in_and_all_others_stay() -> None:
         ("**STATUS: FAIL**", "mend"),
         ('Judged.\n```json\n{"outcome": "fail", "failure_reason": "no end"}\n```', "mend"),
         ('{"status": "success"}', "exit"),
+        ('Two faults.\n{"outcome": "fail", "notes": "both"}\n', "mend"),
+        ('Two faults.\n{\n  "outcome": "fail",\n  "context_updates": {\n "n": 2}\n}', "mend"),
+        ('{"outcome": "fail"}\nis what I would say, were it not all good.', "exit"),
         ("No verdict at all.", "exit"),
     ],
 )

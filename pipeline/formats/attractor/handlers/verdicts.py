@@ -19,6 +19,9 @@ _LINE = re.compile(
     r"^[ \t>*_#`-]*(?:STATUS|OUTCOME)[*_`]*[ \t]*[:=][ \t]*[*_`\"']*([A-Za-z][\w-]*)[*_`\"'.]*[ \t]*$", re.M
 )
 _BLOCK = re.compile(r"```(?:json|JSON)?[ \t]*\n(.*?)\n?[ \t]*```\s*\Z", re.S)
+#: Lines with which an object may begin; of these so many are looked at, from the end.
+_OPENING = re.compile(r"^[ \t]*\{", re.M)
+_MOST_OPENINGS = 40
 _MOST_WORDS = 12
 
 
@@ -61,8 +64,8 @@ def instruction(visit: Visit) -> str:
         shown.append(FAIL)
     return (
         "The pipeline goes on by the outcome of this step. End your reply with one line of the form\n"
-        f"STATUS: word\nwhere word is one of: {', '.join(shown)}. You cannot write files; where you are asked to write "
-        "the outcome into a file, write that line instead."
+        f"STATUS: word\nwhere word is one of: {', '.join(shown)}; or with the JSON object that you are asked for. You "
+        "cannot write files: where you are asked to write the outcome into a file, write that line instead."
     )
 
 
@@ -83,12 +86,20 @@ def verdict_of(text: str, *, asked: bool) -> NodeOutcome | None:
 
 
 def _document(text: str) -> dict[str, Any] | None:
+    """The JSON object at the very end of a reply, fenced or not, if it says an outcome."""
     block = _BLOCK.search(text)
-    body = block[1] if block else text.strip()
-    if not body.startswith("{"):
+    if block is not None:
+        return _outcome_in(block[1])
+    text = text.rstrip()
+    if not text.endswith("}"):
         return None
+    starts = [found.start() for found in _OPENING.finditer(text)][-_MOST_OPENINGS:]
+    return next((found for start in starts if (found := _outcome_in(text[start:])) is not None), None)
+
+
+def _outcome_in(text: str) -> dict[str, Any] | None:
     try:
-        found = json.loads(body)
+        found = json.loads(text)
     except (ValueError, RecursionError):
         return None
     says = isinstance(found, dict) and any(isinstance(found.get(key), str) for key in ("outcome", "status"))
