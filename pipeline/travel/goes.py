@@ -22,7 +22,7 @@ from pipeline.records.kinds import (
     TaskFailed,
     TaskStarted,
 )
-from pipeline.records.run import RunState
+from pipeline.records.run import RunState, StepRun, TaskRun
 from pipeline.records.statuses import COMPLETED
 
 #: Why a go began. Void work is made again for the reason that its record gives (changed, from, missing, …).
@@ -66,7 +66,8 @@ class Go:
 class _Void:
     reason: str
     note: str
-    reads: Mapping[str, str]
+    #: The visit or item as it stood.
+    former: StepRun | TaskRun
     followed: Sequence[str] = ()
 
 
@@ -108,28 +109,28 @@ class Goes:
         elif isinstance(record.fact, RunResumed):
             self._left, self._leaving = self._leaving, ""
 
-    def _standing(self, record: Record) -> dict[str, Mapping[str, str]]:
-        """Reads of what a record that voids may void."""
+    def _standing(self, record: Record) -> Mapping[str, StepRun | TaskRun]:
+        """What a record that voids may void."""
         if not isinstance(record.fact, Invalidated):
             return {}
         state, task = self.state, self._task
         if task is None:
-            return {path: state.steps[path].reads for path in self._paths if path in state.steps}
+            return {path: state.steps[path] for path in self._paths if path in state.steps}
         found = ((path, state.tasks.get(path, {}).get(task)) for path in self._paths)
-        return {path: run.reads for path, run in found if run is not None}
+        return {path: run for path, run in found if run is not None}
 
-    def _note_void(self, record: Record, before: Mapping[str, Mapping[str, str]]) -> None:
+    def _note_void(self, record: Record, before: Mapping[str, StepRun | TaskRun]) -> None:
         fact = record.fact
         if not isinstance(fact, Invalidated):
             return
-        for path, reads in before.items():
+        for path, former in before.items():
             there = self.state.steps if self._task is None else self.state.tasks.get(path, {})
             if (path if self._task is None else self._task) in there:
                 continue
             if self._task is not None and path in self.state.open_paths:
                 self._forget_standing(path)
             direct = self._task is not None or path in fact.paths
-            self._void[path] = _Void(fact.reason, fact.note, reads, () if direct else tuple(fact.paths))
+            self._void[path] = _Void(fact.reason, fact.note, former, () if direct else tuple(fact.paths))
 
     def _forget_standing(self, path: str) -> None:
         """The step that runs has looked at the item, and it does not stand."""
@@ -178,7 +179,7 @@ class Goes:
             go.kind = STANDS
         tasks = self.state.tasks.get(fact.path, {}).values()
         go.kept = sum(task.status == COMPLETED and task.seq < go.seq for task in tasks)
-        self._compare(go, fact.reads)
+        self._compare(go, step)
 
     # Items
 
@@ -200,7 +201,7 @@ class Goes:
             go = self._item_go(record, fact.path, fact.attempt)
             go.ended, go.ended_seq = ("completed" if isinstance(fact, TaskCompleted) else "failed"), record.seq
             go.error = fact.error if isinstance(fact, TaskFailed) else None
-            self._compare(go, fact.reads if isinstance(fact, TaskCompleted) else {})
+            self._compare(go, self.state.tasks[fact.path][fact.task])
 
     def _inherit_item(self, record: Record) -> None:
         for path in self._paths:
@@ -241,13 +242,14 @@ class Goes:
             return RESUMED, self._left, ()
         return RETRIED, str((last.error or {}).get("message", "")), ()
 
-    def _compare(self, go: Go, reads: Mapping[str, str]) -> None:
+    def _compare(self, go: Go, now: StepRun | TaskRun) -> None:
+        """Note what differs of what it was made from, once it has come out again."""
         void = self._void.pop(go.path, None)
-        if void is None:
+        if void is None or now.status != COMPLETED:
             return
-        names = dict.fromkeys((*void.reads, *reads))
-        pairs = {name: (void.reads.get(name), reads.get(name)) for name in names}
-        go.changed = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]} if reads else {}
+        before, after = ({**each.reads, "version": str(each.version)} for each in (void.former, now))
+        pairs = {name: (before.get(name), after.get(name)) for name in dict.fromkeys((*before, *after))}
+        go.changed = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
     def _last(self, path: str) -> Go:
         return next((go for go in reversed(self.found) if go.path == path), self.found[-1])

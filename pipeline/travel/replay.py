@@ -22,7 +22,7 @@ from pipeline.engine.routing import Route, Settled, by_label
 from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.engine.tasks import UNSAFE, error_facts
-from pipeline.errors import GraphError, Pause
+from pipeline.errors import Pause
 from pipeline.graph.model import Graph
 from pipeline.graph.routing import FAILURES
 from pipeline.llm.base import Request
@@ -96,13 +96,11 @@ def replay(
 
     Raises:
         RunNotFound: No such run or point.
-        GraphError: The run has no stored graph.
         CheckpointCorrupt: A recorded value is damaged.
     """
     recording = Recording.of(store, run_id, to)
-    graph = pinned_graph(store, recording.final)
-    if graph is None:
-        raise GraphError(f"Run {run_id} has no stored graph to be replayed.", run=run_id)
+    # A run taken over from another system's document holds none.
+    graph = pinned_graph(store, recording.final) or definition.graph
     return _Replay(recording, graph, definition, services or {}).run()
 
 

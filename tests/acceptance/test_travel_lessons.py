@@ -165,3 +165,5 @@ def test_an_imported_course_is_shown_and_forked_as_it_came(cli: Cli, root: Path,
     (made,) = cli("fork", run, "--json").json()
     assert made["inherited"] == ["seed", "sow"]
     assert cost(cli, made["run"]) == 0
+    assert cli("lessons", "--resume", run, "--lessons", "2", "--quiet").code == 0
+    assert cli("replay", run).code == 0

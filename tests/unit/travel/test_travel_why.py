@@ -75,13 +75,13 @@ def test_a_change_names_what_was_read_before_and_now_and_who_only_followed() -> 
     tape.complete("b#1")
     tape.resume()
     tape.put(kinds.Invalidated("changed", ["a#1"], note="by hand"))
-    tape.start("a#1", attempt=2)
+    tape.start("a#1", attempt=2, version=3)
     tape.complete("a#1", ["a->b"], attempt=2, reads={"settings.model": "2", "params.x": "p", "pin.y": "3"})
     tape.start("b#1", [["a->b", "a#1"]], attempt=2)
     tape.complete("b#1", attempt=2, reason="unchanged")
     again = _of(tape).goes[1]
     assert (again.kind, again.cause, again.followed) == ("changed", "by hand", ())
-    assert again.changed == {"settings.model": ("1", "2"), "pin.y": (None, "3")}
+    assert again.changed == {"settings.model": ("1", "2"), "pin.y": (None, "3"), "version": ("1", "3")}
     stood = _of(tape, "b#1").goes[1]
     assert (stood.kind, stood.followed) == ("stands", ("a#1",))
 
