@@ -32,7 +32,7 @@ def _wasted(state: RunState) -> int:
     return sum(spend.calls for key, spend in state.spend.items() if key.outcome == "wasted")
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(shape=shapes(), at=st.floats(0, 1), broken=st.booleans())
 def test_a_fork_at_any_record_ends_as_its_parent_and_pays_only_for_the_rest(
     shape: Shape, at: float, broken: bool
@@ -58,7 +58,7 @@ def _asked_in_all(bench: Bench, run: str) -> int:
     return state.total.calls - _wasted(state)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(shape=shapes(), deaths=st.lists(st.integers(1, 40), max_size=2), broken=st.booleans(), at=st.floats(0, 1))
 def test_every_run_replays_equal_up_to_any_record(shape: Shape, deaths: list[int], broken: bool, at: float) -> None:
     bench = Bench(shape, broken=broken)
@@ -139,7 +139,7 @@ def _touched(shape: Reading, first: set[tuple[str, str]]) -> set[str]:
     return touched
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(shape=readings(), key=st.sampled_from(["p", "q"]))
 def test_a_changed_parameter_makes_exactly_its_dependents_again(shape: Reading, key: str) -> None:
     ran: list[str] = []
@@ -155,7 +155,7 @@ def test_a_changed_parameter_makes_exactly_its_dependents_again(shape: Reading, 
     assert replay(store, child, pipeline.definition).differences == ()
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(shape=readings(), data=st.data())
 def test_a_changed_result_makes_exactly_its_readers_again(shape: Reading, data: st.DataObject) -> None:
     ran: list[str] = []
