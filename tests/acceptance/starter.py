@@ -18,12 +18,17 @@ sys.path[0] = str(Path(__file__).resolve().parents[2])
 import anthropic  # noqa: E402
 import genai_prices.data  # noqa: E402
 
+import pipeline.app.run_dot  # noqa: E402
+import pipeline.formats.attractor.library  # noqa: E402
 import pipeline.lessons.pipeline  # noqa: E402
 import pipeline.llm.anthropic  # noqa: E402
 import pipeline.publish.folder  # noqa: E402
 from pipeline.cli.main import main  # noqa: E402
 
-_WARM = (anthropic, genai_prices.data, pipeline.lessons.pipeline, pipeline.llm.anthropic, pipeline.publish.folder)
+_WARM = (
+    anthropic, genai_prices.data, pipeline.app.run_dot, pipeline.formats.attractor.library, pipeline.lessons.pipeline,
+    pipeline.llm.anthropic, pipeline.publish.folder,
+)  # fmt: skip
 
 
 def child(order: dict[str, Any]) -> None:

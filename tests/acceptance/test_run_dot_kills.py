@@ -1,0 +1,179 @@
+"""A paid graph killed in the middle: real processes, a server that keeps its own bill; nothing is paid for twice.
+
+DOT_KILL_TRIALS (default 12) trials, each with its own server and folder.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.clock import SystemClock
+from pipeline.records.fold import spent
+from pipeline.records.run import RunState
+from pipeline.store.reading import load
+from pipeline.store.run_folder import RunFolder
+from tests.acceptance.dots import FAN, put, read
+from tests.acceptance.killing import CLOCK, Starter, kill_at
+from tests.servers.bill import blocks
+from tests.servers.billing import BillingServer
+
+TRIALS = int(os.environ.get("DOT_KILL_TRIALS", "12"))
+LATENCY = 0.05
+
+
+def reply(body: Mapping[str, Any], fault: str) -> str:
+    """The prompt, said back."""
+    return "I say: " + "".join(block["text"] for block in blocks(body["messages"][-1]["content"]))[:80]
+
+
+@pytest.fixture(scope="module")
+def starter() -> Iterator[Starter]:
+    made = Starter()
+    # The first start waits for all imports.
+    made.start(["--help"], {}, Path(os.devnull))
+    made.wait()
+    yield made
+    made.close()
+
+
+class Fan:
+    """One paid fan-out in a folder of its own."""
+
+    def __init__(self, home: Path, starter: Starter, server: BillingServer) -> None:
+        self.path = put(home, FAN)
+        self.folder = home / ".attractor_run"
+        self.log = home / "log.txt"
+        self._starter = starter
+        self._server = server
+
+    def begin(self, *more: str) -> int:
+        """Start the program; its pid."""
+        env = {"ANTHROPIC_API_KEY": "sk-ant-of-nobody", "ANTHROPIC_BASE_URL": self._server.url}
+        return self._starter.start(["run", self.path, *more, "--quiet"], env, self.log)
+
+    def go(self) -> int:
+        """Resume, or start where there is nothing yet; the pid."""
+        place = "--resume" if (self.folder / "journal.jsonl").exists() else "--run-dir"
+        return self.begin(place, str(self.folder))
+
+    def wait(self) -> int:
+        return self._starter.wait()
+
+    def state(self) -> RunState:
+        store = RunFolder(self.folder, SystemClock())
+        return load(store, store.run_id)
+
+    def document(self) -> Any:
+        return read(self.folder / "checkpoint.json")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(starter: Starter, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, float, int]:
+    """The context of a run without kills, how long it takes, and how many requests it makes."""
+    with BillingServer(responder=reply, latency=LATENCY) as server:
+        fan = Fan(tmp_path_factory.mktemp("undisturbed"), starter, server)
+        begun = CLOCK.monotonic()
+        fan.go()
+        assert fan.wait() == 0, fan.log.read_text()
+        return fan.document()["context"], CLOCK.monotonic() - begun, server.bill.requests
+
+
+def test_undisturbed_fan_out_asks_each_node_once(undisturbed: tuple[Any, float, int]) -> None:
+    context, _, requests = undisturbed
+    assert requests == 5
+    assert [row["id"] for row in context["parallel.results"]] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("seed", range(TRIALS))
+def test_killed_fan_out_goes_on_and_pays_nothing_twice(
+    starter: Starter, undisturbed: tuple[Any, float, int], tmp_path: Path, seed: int
+) -> None:
+    draw = random.Random(seed)
+    context, duration, requests = undisturbed
+    possible, code = 0, 1
+    with BillingServer(responder=reply, latency=LATENCY) as server:
+        fan = Fan(tmp_path, starter, server)
+        for _ in range(1 + draw.randrange(2)):
+            kill_at(fan.go(), draw.uniform(0.1, duration), signal.SIGKILL)
+            code = fan.wait()
+            if (fan.folder / "journal.jsonl").exists():
+                possible += len(fan.state().open_calls)
+            if code == 0:
+                break
+        if code != 0:
+            fan.go()
+            assert fan.wait() == 0, fan.log.read_text()
+        document, bill = fan.document(), server.bill
+    assert document["status"] == "completed"
+    assert document["context"] == context
+    assert int(bill.to_json()["repeated"]) <= possible
+    assert bill.requests <= requests + possible
+    total = spent(fan.state())
+    assert total.usd + total.low <= bill.usd <= total.usd + total.high
+    assert sorted(document["completed_nodes"]) == sorted(
+        ["start", "split", "a", "a2", "b", "c", "join", "sum", "exit"]
+    )  # fmt: skip
+    numbers = sorted(path.name for path in (fan.folder / "checkpoints").iterdir())
+    assert [name.partition("_")[0] for name in numbers] == [f"{n:03d}" for n in range(1, 10)]
+    assert read(fan.folder / "final.json")["status"] == "completed"
+
+
+def test_half_finished_fan_out_asks_only_what_is_missing(starter: Starter, tmp_path: Path) -> None:
+    """Killed while `b` and `c` are answered and `a2` is not."""
+    hold = threading.Event()
+
+    def slow(body: Mapping[str, Any], fault: str) -> str:
+        said = reply(body, fault)
+        if "More of A" in said:
+            hold.wait(20)
+        return said
+
+    with BillingServer(responder=slow) as server:
+        fan = Fan(tmp_path, starter, server)
+        pid = fan.go()
+        while server.bill.requests < 4 or len(fan.document().get("completed_nodes") or ()) < 5:
+            CLOCK.wait(threading.Event(), 0.02)
+        os.kill(pid, signal.SIGKILL)
+        assert fan.wait() == -signal.SIGKILL
+        half = fan.document()
+        assert sorted(half["completed_nodes"]) == ["a", "b", "c", "split", "start"]
+        assert (fan.folder / "b" / "response.md").read_text().startswith("I say: View B")
+        assert not (fan.folder / "final.json").exists()
+        hold.set()
+        fan.go()
+        assert fan.wait() == 0, fan.log.read_text()
+        asked = ["".join(block["text"] for block in blocks(body["messages"][-1]["content"])) for _, body in server.seen]
+    assert sorted(asked) == sorted(
+        ["View A of five views", "View B of five views", "View C of five views", "More of A", "More of A", "Sum up"]
+    )
+    document = fan.document()
+    assert document["total_cost_usd"] > 0
+    assert document["node_outcomes"]["b"]["cost_usd"] > 0
+    assert document["possibly_spent_usd"] > 0
+
+
+def test_ceiling_holds_over_a_resume(starter: Starter, tmp_path: Path) -> None:
+    def long(body: Mapping[str, Any], fault: str) -> str:
+        return "many words " * 2200
+
+    with BillingServer(responder=long) as server:
+        fan = Fan(tmp_path, starter, server)
+        fan.begin("--run-dir", str(fan.folder), "--max-cost-usd", "0.3", "--concurrency", "1")
+        assert fan.wait() == 5, fan.log.read_text()
+        before = server.bill.requests
+        assert 1 <= before < 5
+        fan.begin("--resume", str(fan.folder))
+        assert fan.wait() == 5, fan.log.read_text()
+        assert server.bill.requests == before
+        fan.begin("--resume", str(fan.folder), "--max-cost-usd", "5")
+        assert fan.wait() == 0, fan.log.read_text()
+        assert server.bill.requests == 5
+        assert float(spent(fan.state()).usd) == pytest.approx(float(server.bill.usd))
