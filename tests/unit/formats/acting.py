@@ -51,7 +51,14 @@ class Act:
         #: What people were told.
         self.notes: list[str] = []
 
-    def go(self, *, services: Mapping[str, Any] | None = None, model: bool = True, **options: Any) -> RunResult:
+    def go(
+        self,
+        *,
+        services: Mapping[str, Any] | None = None,
+        model: bool = True,
+        imported: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> RunResult:
         """Start the run, or go on with it in a new process."""
         emit = Emitter(self.clock, [lambda event: self.notes.append(str(event.data.get("text", "")))])
         setup = Setup(
@@ -63,7 +70,7 @@ class Act:
         identity = {"model": "scripted", "author": "model"} if model else {}
         if self.run_id:
             return engine.resume(self.run_id)
-        result = engine.start(self.params, identity=identity, pins={})
+        result = engine.start(self.params, identity=identity, pins={}, imported=imported)
         self.run_id = result.run_id
         return result
 

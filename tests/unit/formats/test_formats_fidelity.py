@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.formats.attractor.documents import Checkpoint
+from pipeline.formats.attractor.entry import entry_document
 from pipeline.formats.attractor.handlers.fidelity import SIZES
 from pipeline.llm.base import Request
 from tests.unit.formats.acting import Act, said, system, turns
@@ -203,6 +205,15 @@ def test_a_call_that_never_ended_is_asked_anew_at_compact() -> None:
     act.go()
     assert act.visit("c").outputs["fidelity"] == "compact"
     assert act.model.calls == 4
+
+
+def test_the_first_node_after_another_systems_checkpoint_is_asked_at_compact() -> None:
+    act = chain("default_fidelity=full")
+    checkpoint = Checkpoint({"title": "Tides"}, "a", ("start", "a"))
+    document = entry_document(checkpoint, act.definition.graph, act.definition.router)
+    assert act.go(imported=document).status == "completed"
+    assert [act.visit(name).outputs["fidelity"] for name in "bc"] == ["compact", "full"]
+    assert "- title: Tides" in system(act.model.requests[0])
 
 
 def test_loops_tell_of_every_visit_once() -> None:

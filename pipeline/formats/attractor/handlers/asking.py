@@ -7,8 +7,8 @@ that was paid for before the run stopped is used as it was asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.dot import kinds
@@ -25,6 +25,10 @@ SIMULATE, RESUME_FIDELITY = "simulate", "resume_fidelity"
 _OURS = ("", "anthropic", "claude")
 _DOTTED = re.compile(r"(?<=\d)\.(?=\d)")
 _MAX_TOKENS = 16_000
+#: Said to a model that is told less than its graph wants; so a request says by itself in which mode it was asked.
+_RESUMED = "This run was resumed; the conversation before this step is told as: {}."
+#: Modes in which an attempt that a resume interrupted may have asked already.
+_MODES = (FULL, COMPACT, *(mode for mode in FIDELITIES if mode.startswith("summary:")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +97,16 @@ def check_providers(graph: DotGraph, options: Mapping[str, Any], services: Mappi
 def _chosen(visit: Visit, configured: str, prompt: str, rules: str) -> tuple[Told, Request]:
     """What the visit asks: what this attempt asked before and was answered, else by its mode now."""
     now = _mode_now(visit, configured)
-    first: tuple[Told, Request] | None = None
-    for mode in dict.fromkeys((now, *_other_modes(visit, configured))):
+    resumed = configured == FULL and visit.ctx.resumed_at
+    ways: dict[str, tuple[Told, Request]] = {}
+    for mode in dict.fromkeys((*_MODES, now) if resumed else (now,)):
         found = told(visit, mode)
-        made = found, request_of(visit, prompt, found, rules)
-        if visit.ctx.answered(made[1]):
-            return made
-        first = first or made
-    assert first is not None
-    return first
-
-
-def _other_modes(visit: Visit, configured: str) -> Iterator[str]:
-    """Modes in which an attempt that a resume interrupted may have asked already."""
-    if configured == FULL and visit.ctx.resumed_at:
-        yield from (FULL, COMPACT, *(mode for mode in FIDELITIES if mode.startswith("summary:")))
+        if mode != configured:
+            found = replace(found, preamble=f"{_RESUMED.format(mode)}\n{found.preamble}".rstrip())
+        ways[mode] = found, request_of(visit, prompt, found, rules)
+        if resumed and visit.ctx.answered(ways[mode][1]):
+            return ways[mode]
+    return ways[now]
 
 
 def _mode_now(visit: Visit, configured: str) -> str:

@@ -20,6 +20,8 @@ from pipeline.formats.attractor.handlers.expansion import Names, expand
 from pipeline.formats.attractor.handlers.registry import Visit
 from pipeline.formats.attractor.outcome import FAIL, PARTIAL, RETRY, SUCCESS, NodeOutcome, failure, normalise
 
+#: Context key that holds what the branches came to.
+RESULTS = "parallel.results"
 WAIT_ALL, FIRST_SUCCESS, QUORUM, K_OF_N = "wait_all", "first_success", "quorum", "k_of_n"
 POLICIES = (WAIT_ALL, FIRST_SUCCESS, QUORUM, K_OF_N)
 #: Worse outcomes have higher ranks; words of one's own count as success.
@@ -72,7 +74,7 @@ def fan_in(visit: Visit) -> NodeOutcome:
     Raises:
         Pause: They are to be ranked by the model, and it cannot be asked.
     """
-    branches = _in_order(visit, [_branch(arrival) for arrival in visit.ctx.arrivals])
+    branches = branches_of(visit)
     if not branches:
         return failure("No branch has come here.", "deterministic")
     ranked = sorted(branches, key=lambda branch: (_RANKS.get(branch.outcome, 0), -branch.score, branch.id))
@@ -85,7 +87,7 @@ def fan_in(visit: Visit) -> NodeOutcome:
         best = chosen or best
     results = [branch.to_json() for branch in branches]
     told = {
-        "parallel.results": results,
+        RESULTS: results,
         "parallel.fan_in.best_id": best.id,
         "parallel.fan_in.best_outcome": best.outcome,
         "parallel.success_count": sum(branch.succeeded for branch in branches),
@@ -96,6 +98,11 @@ def fan_in(visit: Visit) -> NodeOutcome:
         made.status, notes=made.notes, failure_reason=made.failure_reason, context_updates=told,
         outputs={**outputs, "results": results, "best": best.id, "policy": policy_of(visit)},
     )  # fmt: skip
+
+
+def branches_of(visit: Visit) -> list[Branch]:
+    """What the branches that have come here came to, in order of declaration."""
+    return _in_order(visit, [_branch(arrival) for arrival in visit.ctx.arrivals])
 
 
 def joined(visit: Visit, branches: Sequence[Branch]) -> NodeOutcome:
