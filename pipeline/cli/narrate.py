@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
@@ -44,7 +45,17 @@ def item_name(path: str, task: str | None) -> str:
 
 
 def _fields(fact: Fact) -> dict[str, Any]:
-    return {item.name: getattr(fact, item.name) for item in fields(fact)}
+    return {item.name: _plain(getattr(fact, item.name)) for item in fields(fact)}
+
+
+def _plain(value: Any) -> Any:
+    """A field's value; JSON text as what it says."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value.decode("ascii", "replace")
 
 
 def _outputs(value: Any) -> str:
@@ -100,6 +111,12 @@ def _invalidated(fact: kinds.Invalidated) -> str:
     return f"{fact.reason}: {', '.join([*map(bare, fact.paths), *(item_name(*task) for task in fact.tasks)])}"
 
 
+def _document_kept(fact: kinds.DocumentKept) -> str:
+    found = _plain(fact.content)
+    told = ("type", "id", "layer_index") if isinstance(found, Mapping) else ()
+    return f"{fact.source}: {pairs({name: found[name] for name in told if name in found})}"
+
+
 def _run_ended(fact: kinds.RunEnded) -> str:
     why = f": {_message(fact.error)}" if fact.error else ""
     return (fact.detail or fact.status).replace("_", " ") + why
@@ -124,5 +141,6 @@ _TELLERS: Mapping[type[Fact], Callable[[Any], str]] = {
     kinds.ChargeSettled: lambda fact: f"call {fact.call} cost {money(fact.usd)}",
     kinds.Gap: lambda fact: f"records {fact.first} to {fact.last} are missing: {fact.reason}",
     kinds.RunEnded: _run_ended,
+    kinds.DocumentKept: _document_kept,
     kinds.Snapshot: lambda fact: f"{fact.source}: {fact.document.get('status', '')}",
 }  # fmt: skip

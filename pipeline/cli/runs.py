@@ -149,6 +149,9 @@ def hints(rows: list[Row], store: str | None) -> list[str]:
 
 def resume_command(row: Row, store: str | None) -> str:
     """The command that continues a run of the store that was named, or of the default one."""
+    if row.pipeline == "layers":
+        # Layered DAGs are run from Python.
+        return f'ControlledExecutor(tools=…, store=…).resume_from_checkpoint("{row.run_id}")'
     verb = "lessons" if row.pipeline in ("", "lessons") else "run FILE.py:NAME"
     if row.command.startswith("./pipeline.sh run "):
         verb = row.command.removeprefix("./pipeline.sh ").partition(" --resume ")[0]
