@@ -157,12 +157,15 @@ class Frontier:
         for place in list(self._branches):
             if self._on_its_way(place):
                 continue
-            node, _ = place
-            tokens = sorted(
-                self._branches.pop(place),
-                key=lambda token: (self._order[token.edge], int(token.source.rpartition("#")[2]), token.source),
-            )
+            node, fan = place
+            tokens = sorted(self._branches.pop(place), key=lambda token: self._place(token, fan))
             self._fire(self.graph.nodes[node], tokens)
+
+    def _place(self, token: Token, fan: str) -> tuple[int, int, int]:
+        """Where a token stands among those that are gathered: its branch, its edge, its visit; not its time."""
+        begun = self._tracks.branch(fan, token.source) or token.edge
+        visit = int(token.source.rpartition("#")[2])
+        return self._order.get(begun, -1), self._order[token.edge], visit
 
     def _on_its_way(self, place: tuple[str, str]) -> bool:
         """Whether anything but what has arrived there still belongs to the visit of the fan-out."""

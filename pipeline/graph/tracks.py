@@ -75,6 +75,22 @@ class Tracks:
         found = [fan for fan in self._from(source) if self._node(fan) in gathered] if gathered else []
         return found[-1] if found else ""
 
+    def branch(self, fan: str, source: str) -> str:
+        """The edge by which the track began that led from the visit of a fan-out to the visit `source`.
+
+        "": `source` is that visit.
+        """
+        todo, seen = [source], {source}
+        for at in todo:
+            run = self._steps.get(at)
+            for edge, before in run.consumed if run is not None and at != fan else ():
+                if before == fan:
+                    return edge
+                if before not in seen:
+                    seen.add(before)
+                    todo.append(before)
+        return ""
+
     def gathers_visit(self, node: str, fan: str) -> bool:
         """Whether a node gathers the branches of a fan-out's visit."""
         return self._node(fan) in self.gathers.get(node, ())

@@ -46,7 +46,7 @@ class Regions:
         self._gathers: dict[str, str] = {}
         fans = [name for name in graph.nodes if types[name] == kinds.PARALLEL and graph.outgoing(name)]
         #: Fan-outs by node.
-        self.fans: Mapping[str, FanOut] = {name: self._fan_out(name) for name in fans}
+        self.fans: Mapping[str, FanOut] = self._apart({name: self._fan_out(name) for name in fans})
         #: Node → the fan-outs it lies in, innermost first.
         self.around: Mapping[str, tuple[str, ...]] = {name: self._around(name) for name in graph.nodes}
 
@@ -89,6 +89,28 @@ class Regions:
             if (name in back or name not in outside) and self._types[name] != kinds.EXIT
         }
         return FanOut(fan, branches, gather, bool(gather) and self._types[gather] == kinds.FAN_IN, members)
+
+    def _apart(self, fans: dict[str, FanOut]) -> dict[str, FanOut]:
+        """Give an inner fan-out that found the fan-in of an outer one the node where its branches meet before."""
+        inner = [
+            fan.fan
+            for fan in fans.values()
+            if any(fan.gather == other.gather and fan.fan in other.members for other in fans.values())
+        ]
+        for name in inner:
+            if nearer := self._before(name, fans[name].gather):
+                self._gathers[name] = nearer
+                fans[name] = self._fan_out(name)
+        return fans
+
+    def _before(self, fan: str, gather: str) -> str:
+        """Where the branches meet before a node; "": nowhere."""
+        branches = self._branches(fan)
+        _, full = self._masks(branches, without={fan, gather})
+        common = sorted(full, key=lambda name: (full[name], self._order[name]))
+        if len(branches) < 2:
+            return ""
+        return next((name for name in common if name not in branches and self._types[name] != kinds.EXIT), "")
 
     def _gather(self, fan: str) -> str:
         if fan not in self._gathers:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from pipeline.dot import kinds
 from pipeline.dot.model import DotNode
-from pipeline.engine.lineage import Arrival
 from pipeline.engine.step import Outcome, StepContext, StepSpec
-from pipeline.formats.attractor.joining import RESULTS, judged, results, well
+from pipeline.formats.attractor.handlers.fan import RESULTS, branches_of, joined
+from pipeline.formats.attractor.handlers.registry import Visit
 from pipeline.formats.attractor.kept import graph_context
-from pipeline.formats.attractor.outcome import FAIL, SUCCESS, NodeOutcome, failure, to_engine
+from pipeline.formats.attractor.outcome import FAIL, SUCCESS, failure, to_engine
 from pipeline.formats.attractor.plan import Plan
 
 _AUTO = "auto-status: handler completed without writing status"
@@ -31,19 +31,17 @@ class _Around:
 
     def run(self, ctx: StepContext) -> Any:
         more = {**{name: ctx.params[name] for name in ctx.params}, **self.base} if self.base else {}
-        if self.plan.is_implicit(self.node.id) and (arrivals := _branches(ctx)):
-            verdict = self._judged(arrivals)
-            more[RESULTS] = results(arrivals)
-            if verdict == FAIL:
-                return _with(to_engine(_nothing_good(arrivals)), more)
+        if self.plan.is_implicit(self.node.id) and any(arrival.branch for arrival in ctx.arrivals):
+            visit = Visit(ctx, self.node, self.plan.dot)
+            branches = branches_of(visit)
+            more[RESULTS] = [branch.to_json() for branch in branches]
+            together = joined(visit, branches)
+            # Too few of them came to something: the node is not worked, and a diamond is told what they came to.
+            if together.status == FAIL:
+                return _with(to_engine(replace(together, failure_class="deterministic")), more)
             if self.plan.types[self.node.id] == kinds.CONDITIONAL:
-                return _with(to_engine(NodeOutcome(verdict)), more)
+                return _with(to_engine(together), more)
         return _with(self._verdict(self.spec.run(ctx)), more)
-
-    def _judged(self, arrivals: Sequence[Arrival]) -> str:
-        fans = [self.plan.regions.fans[name] for name in self.plan.regions.scope(self.node.id)]
-        fan = next((fan for fan in fans if arrivals[0].branch in fan.branches), fans[0])
-        return judged(self.plan.dot.nodes[fan.fan], len(fan.branches), arrivals)
 
     def _verdict(self, made: Any) -> Any:
         """An outcome that was left open: a goal gate fails then, anything else has succeeded."""
@@ -61,16 +59,6 @@ def around(plan: Plan, node: DotNode, spec: StepSpec, *, first: bool) -> StepSpe
     base = graph_context(plan.dot) if first else {}
     needed = base or plan.is_implicit(node.id) or node.flag("goal_gate") or node.flag("auto_status")
     return replace(spec, run=partial(_Around.run, _Around(plan, node, spec, base))) if needed else spec
-
-
-def _branches(ctx: StepContext) -> list[Arrival]:
-    return [arrival for arrival in ctx.arrivals if arrival.branch]
-
-
-def _nothing_good(arrivals: Sequence[Arrival]) -> NodeOutcome:
-    said = [f"{arrival.branch}: {(arrival.error or {}).get('message') or arrival.outcome}" for arrival in arrivals
-            if not well(arrival)]  # fmt: skip
-    return failure(f"Too few of its branches succeeded: {'; '.join(said[:5])}", "deterministic")
 
 
 def _with(made: Any, more: Mapping[str, Any]) -> Any:

@@ -14,9 +14,10 @@ from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.step import StepContext
 from pipeline.formats.attractor.compile import compile_graph
 from pipeline.formats.attractor.handlers.conditional import conditional
-from pipeline.formats.attractor.handlers.registry import Handler, Registry
-from pipeline.formats.attractor.joining import RESULTS, results
-from pipeline.formats.attractor.outcome import FAIL, NodeOutcome
+from pipeline.formats.attractor.handlers.fan import fan_in
+from pipeline.formats.attractor.handlers.registry import Handler, Registry, Visit
+from pipeline.formats.attractor.handlers.results import outcome_of
+from pipeline.formats.attractor.outcome import NodeOutcome
 from pipeline.records.run import RunState
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load
@@ -40,11 +41,10 @@ class Play:
         self.run_id = ""
 
     def handlers(self) -> Registry:
-        made = Registry([Handler(kinds.CONDITIONAL, conditional)])
+        made = Registry([Handler(kinds.CONDITIONAL, conditional), Handler(kinds.FAN_IN, self._gather)])
         for kind in kinds.KINDS:
-            if kind.type != kinds.CONDITIONAL:
+            if kind.type not in (kinds.CONDITIONAL, kinds.FAN_IN):
                 made.register(kind.type, self._act, effect="pure")
-        made.register(kinds.FAN_IN, self._gather, effect="pure")
         return made
 
     def _act(self, ctx: StepContext) -> Any:
@@ -56,13 +56,11 @@ class Play:
             said = said[min(self.count(ctx.node.id), len(said)) - 1]
         return NodeOutcome(said) if isinstance(said, str) else said
 
-    def _gather(self, ctx: StepContext) -> Any:
-        if ctx.node.id in self.script:
-            return self._act(ctx)
-        self.called.append((ctx.path, ctx.attempt))
-        found = results(ctx.arrivals)
-        failed = all(result["status"] == FAIL for result in found)
-        return NodeOutcome(FAIL if failed else "success", context_updates={RESULTS: found}, failure_reason="all failed")
+    def _gather(self, visit: Visit) -> NodeOutcome:
+        if visit.node.id in self.script:
+            return outcome_of(self._act(visit.ctx))
+        self.called.append((visit.ctx.path, visit.ctx.attempt))
+        return fan_in(visit)
 
     def count(self, node: str) -> int:
         """How often a node's handler was called."""
