@@ -78,7 +78,7 @@ def check_entry(dot: DotGraph, node: str) -> str:
     """
     if node in dot.nodes:
         return node
-    near = get_close_matches(node, dot.nodes, 3, 0.3) or list(dot.nodes)[:10]
+    near = get_close_matches(node, dot.nodes, 3, 0.5) or list(dot.nodes)[:10]
     raise GraphError(f"The graph has no node {node!r}.", hint=f"Nearest: {', '.join(near)}.", node=node)
 
 

@@ -104,7 +104,7 @@ def fan_out(draw: st.DrawFn, made: Drawing, last: str, depth: int, *, drawn: boo
     fan = made.node(draw, f"shape=component, join_policy={policy}, max_parallel={draw(st.integers(1, 3))}", plain=True)
     made.edge(last, fan)
     ends = []
-    for _ in range(draw(st.integers(1, 3))):
+    for _ in range(draw(st.integers(2, 3))):
         at = made.node(draw, plain=True)
         made.edge(fan, at)
         for _ in range(draw(st.integers(0, 2))):
