@@ -14,7 +14,7 @@ from pipeline.engine.events import Event
 from pipeline.engine.people import Answer, Question
 
 if TYPE_CHECKING:
-    from pipeline.app.run_dot import DotOptions
+    from pipeline.app.dot_answers import DotOptions
 
 #: Parameters of `dot_options`.
 NAMES = (
@@ -60,7 +60,7 @@ def _valued(name: str, metavar: str, help: str, *variables: str, **more: Any) ->
 
 def dot_options_of(ctx: click.Context, resume: str | None) -> DotOptions:
     """What a command line says of a DOT pipeline."""
-    from pipeline.app.run_dot import DotOptions
+    from pipeline.app.dot_answers import DotOptions
 
     return DotOptions(resume=resume, **{name: ctx.params[name] for name in NAMES})
 

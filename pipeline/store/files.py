@@ -86,6 +86,7 @@ class FileStore:
                 last_seq=last_seq,
                 reserve=self._reserve if reserve else 0,
                 repairs=repairs,
+                named=self._named(run),
             )
         except OSError as error:
             lock.release()
@@ -155,6 +156,7 @@ class FileStore:
                     blobs=self._blobs(run),
                     last_seq=first.count(b"\n"),
                     reserve=self._reserve,
+                    named=self._named(run),
                 )
             except OSError:
                 lock.release()
@@ -176,6 +178,10 @@ class FileStore:
     def _home(self, run_id: str) -> Path:
         """The folder of a run of that id, whether it is there or not."""
         return self.root / run_id
+
+    def _named(self, run: str) -> str:
+        """How people name a run in commands."""
+        return run
 
     def _folder(self, run: str) -> Path:
         """Where a run lies.

@@ -39,8 +39,11 @@ class FileJournal:
         last_seq: int,
         reserve: int,
         repairs: Sequence[Repair] = (),
+        named: str = "",
     ) -> None:
         self.run_id = run
+        #: How people name the run.
+        self._named = named or run
         self.last_seq = last_seq
         self.repairs: Sequence[Sequence[Any]] = repairs
         self._folder = folder
@@ -202,5 +205,5 @@ class FileJournal:
         path = self._emergency.path
         hint = "Free space on the disk, then resume the run."
         if path:
-            hint = f"Then append what was kept: recover {self.run_id} {path}"
+            hint = f"Then append what was kept: recover {self._named} {path}"
         return WriteFailed(what, hint=hint, fatal=fatal, emergency=path, run=self.run_id)

@@ -120,6 +120,9 @@ class RunFolder(FileStore):
                 f"{self.root} is a folder of runs, so it cannot be the folder of one.", hint="Name another folder."
             )
 
+    def _named(self, run: str) -> str:
+        return str(self.root)
+
     def _home(self, run_id: str) -> Path:
         if run_id != self.run_id:
             raise RunNotFound(f"There is no run {run_id} in {self.root}.", run=run_id)

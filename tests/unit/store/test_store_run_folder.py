@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from pipeline.store.files import FileStore
 from pipeline.store.reading import load, resolve
 from pipeline.store.run_folder import RunFolder, has_run
 from pipeline.store.url import open_store
-from tests.faulty_disk import LazyDisk
+from tests.faulty_disk import FaultyDisk, LazyDisk
 from tests.journals import AT, StillClock, ended, line, small_run, started
 from tests.stores import write
 
@@ -178,3 +179,13 @@ def test_imported_document_keeps_its_run_id(store: RunFolder, folder: Path) -> N
     journal = store.open(head.run_id)
     assert journal.last_seq == 2
     assert [line_seq(one) for one in store.read(head.run_id)] == [1, 2]
+
+
+def test_refused_records_are_brought_back_by_the_folders_name(tmp_path: Path) -> None:
+    store = RunFolder(tmp_path / "run", StillClock(), disk=(disk := FaultyDisk()))
+    _, journal = store.create(started(), [], at=AT)
+    disk.sync_errors = [errno.EIO]
+    with pytest.raises(WriteFailed) as caught:
+        journal.append(2, [line(2, StepStarted("a#1"))])
+    assert f"recover {tmp_path / 'run'} " in caught.value.hint
+    Path(caught.value.data["emergency"]).unlink()

@@ -1,0 +1,164 @@
+"""Who answers a DOT graph's prompts and questions in one start: a model, a simulation, an agent's command, a person."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.app.start import Start, has_credential, set_up
+from pipeline.errors import ConfigError, CredentialMissing, SettingsConflict
+from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
+
+if TYPE_CHECKING:
+    from pipeline.engine.people import Interviewer
+    from pipeline.engine.setup import Setup
+    from pipeline.formats.attractor.launch import CompiledGraph
+    from pipeline.records.run import RunState
+
+#: The author of a run that asks no model.
+_SIMULATION = "simulation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DotOptions:
+    """What only DOT pipelines are started with."""
+
+    #: The run's own folder; None: it lies in the store.
+    run_dir: Path | None = None
+    #: A run of the store, or a folder with a run or another system's checkpoint.
+    resume: str | None = None
+    simulate: bool = False
+    auto_approve: bool = False
+    allow_tools: bool = False
+    #: Run the node that ended last again.
+    rerun_current: bool = False
+    #: How much the first node after a resume is told; None: compact.
+    resume_fidelity: str | None = None
+    #: A command that answers prompts in the place of the model.
+    agent_cmd: str | None = None
+    #: Where commands and agents leave their outcome.json.
+    stage_dir: Path | None = None
+    #: Where execution.log.json is written at the end; None: nowhere.
+    execution_log: Path | None = None
+
+
+class Answers:
+    """Who answers, as this start's options and the run say."""
+
+    def __init__(self, options: LessonsOptions, dot: DotOptions, interviewer: Interviewer | None) -> None:
+        self._options = options
+        self._dot = dot
+        self._interviewer = interviewer
+
+    @property
+    def simulates(self) -> bool:
+        """Whether no model is to be asked."""
+        return self._dot.simulate or self._options.model == OFFLINE
+
+    def stays_simulated(self, state: RunState) -> bool:
+        """Whether a run that is gone on with asks no model.
+
+        Raises:
+            SettingsConflict: It asks one, and now it is not to.
+        """
+        simulated = state.identity.get("author") == _SIMULATION
+        if self.simulates and not simulated:
+            raise SettingsConflict(
+                f"Run {state.run_id} is answered by {state.identity.get('model') or 'no model'}; it is not simulated.",
+                hint="Leave --simulate out, or start a new run.",
+            )
+        return simulated
+
+    def changes(self, state: RunState) -> dict[str, Any]:
+        """Another model than the pinned one, given now.
+
+        Raises:
+            SettingsConflict: It is given without --accept-changes, or for a simulated run.
+        """
+        asked, pinned = self._options.model, state.identity.get("model")
+        if asked in (None, OFFLINE, pinned) or "model" not in self._options.given:
+            return {}
+        if state.identity.get("author") == _SIMULATION:
+            raise SettingsConflict(
+                f"Run {state.run_id} is simulated; no model answers in it.", hint="Start a new run without --simulate."
+            )
+        if pinned is not None and not self._options.accept_changes:
+            raise SettingsConflict(
+                f"Run {state.run_id} was made with --model {pinned}, and now {asked} is given.",
+                hint="Leave the option out to go on as it was, or --accept-changes to make again what it touches.",
+            )
+        return {"model": asked}
+
+    def model(self, graph: CompiledGraph, pinned: str | None, *, simulate: bool) -> str:
+        """The model to set up; "": none is needed.
+
+        Raises:
+            CredentialMissing: The graph asks a model, and no credential is set.
+        """
+        from pipeline.formats.attractor.launch import asking_nodes
+
+        nodes = [] if simulate or self._dot.agent_cmd else asking_nodes(graph)
+        if not nodes:
+            return ""
+        if not has_credential():
+            shown = ", ".join(nodes[:5]) + (", …" if len(nodes) > 5 else "")
+            raise CredentialMissing(
+                f"This graph asks a model ({shown}), and no credential is set.",
+                hint="Set ANTHROPIC_API_KEY (in the environment or in .env beside pipeline.sh); "
+                "--simulate runs it without any model.",
+            )
+        return pinned or self._options.model or DEFAULT_MODEL
+
+    def identity(self, setup: Setup) -> dict[str, Any]:
+        """What decides the work of a new run."""
+        if setup.options["simulate"]:
+            return {"author": _SIMULATION}
+        return {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
+
+    def set_up(self, start: Start, model: str, recorded: Mapping[str, Any], *, simulate: bool) -> Setup:
+        """What a go at the graph works with.
+
+        Raises:
+            CredentialMissing, ModelError, BudgetExceeded, ConfigError: Before any step.
+        """
+        from pipeline.dot.attributes import FIDELITIES
+
+        dot = self._dot
+        if dot.resume_fidelity is not None and dot.resume_fidelity not in FIDELITIES:
+            raise ConfigError(f"--resume-fidelity is {dot.resume_fidelity!r}; it can be {', '.join(FIDELITIES)}.")
+        setup = set_up(start, model, recorded)
+        workdir = str(recorded.get("workdir") or os.getcwd())
+        setup.options = {
+            **setup.options, "simulate": simulate, "allow_tools": dot.allow_tools, "auto_approve": dot.auto_approve,
+            "resume_fidelity": dot.resume_fidelity, "workdir": workdir,
+            "stage_dir": None if dot.stage_dir is None else str(dot.stage_dir.absolute()),
+        }  # fmt: skip
+        setup.services = {name: value for name, value in self._services(Path(workdir), simulate).items() if value}
+        if setup.info is not None:
+            ceiling = setup.options["max_cost_usd"]
+            limit = "none" if ceiling is None else f"${ceiling}"
+            start.emit("note", text=f"Model: {setup.info.id} · Ceiling: {limit} (--max-cost-usd)")
+        return setup
+
+    def _services(self, workdir: Path, simulate: bool) -> dict[str, Any]:
+        from pipeline.formats.attractor.handlers.interviewers import AutoApprove
+
+        dot = self._dot
+        return {
+            "workdir": str(workdir),
+            "interviewer": AutoApprove() if dot.auto_approve else self._interviewer,
+            "backend": self._agent(dot.agent_cmd, workdir) if dot.agent_cmd and not simulate else None,
+        }
+
+    def _agent(self, command: str, workdir: Path) -> Any:
+        from pipeline.formats.attractor.agent import STAGE_DIR, AgentCommand
+
+        if not self._dot.allow_tools:
+            raise ConfigError(
+                f"--agent-cmd runs a command, which nobody has allowed:\n  {command}",
+                hint="Read it; --allow-tools lets this process run it.",
+            )
+        return AgentCommand(command, (self._dot.stage_dir or workdir / STAGE_DIR).absolute(), workdir)
