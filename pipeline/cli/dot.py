@@ -23,6 +23,7 @@ from pipeline.dot.model import DotEdge, DotGraph, DotNode
 from pipeline.dot.parse import parse as parse_text
 from pipeline.dot.rules import check, tool_commands
 from pipeline.errors import CheckpointCorrupt, ConfigError, GraphError
+from pipeline.formats.attractor.children import from_folder, inline_children
 from pipeline.records.run import RunState, Spend
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.store.base import Store
@@ -58,8 +59,9 @@ def validate(file: Path, as_json: bool) -> int:
             raise
         say_json(_unread(file, error))
         return error.exit_code
-    found = check(graph)
-    commands = tool_commands(graph)
+    whole, faults = _whole(file, graph)
+    found = [*faults, *check(graph)]
+    commands = tool_commands(whole)
     errors = sum(finding.severity == ERROR for finding in found)
     if as_json:
         say_json(_checked(file, graph, found, commands))
@@ -67,6 +69,14 @@ def validate(file: Path, as_json: bool) -> int:
         for line in _findings(found) + _commands(commands) + [_verdict(file, graph, found)]:
             say(line)
     return GraphError.exit_code if errors else 0
+
+
+def _whole(file: Path, graph: DotGraph) -> tuple[DotGraph, list[Diagnostic]]:
+    """The graph with its child pipelines worked in: what they would run counts too; and why it cannot be had."""
+    try:
+        return inline_children(graph, from_folder(file.absolute().parent)), []
+    except (GraphError, ConfigError) as error:
+        return graph, [Diagnostic("child_pipeline", ERROR, error.message, fix=error.hint)]
 
 
 def _checked(

@@ -55,7 +55,7 @@ NODE_NAMES = _DRAWN | frozenset({
     "retry_policy", "retry_backoff", "retry_jitter", "continue_on_fail", "outputs", "inputs", "must_write",
     "max_tokens", "temperature", "duration", "is_codergen", "max_agent_turns", "agent_tool", "agent_mode", "loop_id",
     "loop_max", "loop_until_file_contains", "context_keys", "question", "question_type",
-    "human.timeout", "human.input", "human.multiple", "human.required",
+    "verdict", "quorum", "effect", "repeatable", "human.timeout", "human.input", "human.multiple", "human.required",
     "stack.child_dot_source", "parse_json", "system_prompt", "context_fidelity",
 })  # fmt: skip
 EDGE_NAMES = _DRAWN | frozenset({

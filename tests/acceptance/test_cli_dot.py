@@ -117,6 +117,25 @@ def test_validate_of_text_that_is_no_graph_names_line_and_column(cli: Cli, tmp_p
     assert cli("validate", file, "--json").code == 2
 
 
+CHILD = """digraph Child {
+    start [shape=Mdiamond]; exit [shape=Msquare]; run [shape=parallelogram, tool_command="make child"]
+    start -> run -> exit
+}
+"""
+
+
+def test_validate_reads_child_pipelines_and_lists_their_commands(cli: Cli, tmp_path: Path) -> None:
+    parent = tmp_path / "parent.dot"
+    parent.write_text(FLOW.replace("[prompt=", '[shape=house, stack.child_dotfile="child.dot", prompt='))
+    missing = cli("validate", str(parent))
+    assert missing.code == 2
+    assert "child_pipeline" in missing.out
+    (tmp_path / "child.dot").write_text(CHILD)
+    found = cli("validate", str(parent))
+    assert (found.code, found.err) == (0, "")
+    assert "write.run:\n    make child" in found.out
+
+
 @pytest.mark.parametrize("command", ["validate", "parse", "draw"])
 def test_files_that_cannot_be_read_are_named(cli: Cli, tmp_path: Path, command: str) -> None:
     said = cli(command, str(tmp_path / "no.dot"))

@@ -128,7 +128,7 @@ def request_of(visit: Visit, prompt: str, found: Told, rules: str) -> Request:
     return Request(
         model_of(visit),
         [*found.turns, Message("user", prompt)],
-        [Segment(part) for part in (found.preamble, rules) if part],
+        [Segment(part) for part in (node.text("system_prompt").strip(), found.preamble, rules) if part],
         max_tokens=node.number("max_tokens") or visit.graph.number("max_tokens") or _MAX_TOKENS,
         effort=str(effort) if effort else None,
         label=node.id,

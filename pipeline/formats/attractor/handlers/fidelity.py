@@ -51,7 +51,7 @@ def mode_of(visit: Visit) -> str:
     """The configured mode: of the edge taken, else of the node, else of the graph, else compact."""
     node, graph = visit.node, visit.graph
     said = [edge.text("fidelity") for edge in _edges(visit)]
-    said += [node.text("fidelity"), *(graph.text(name) for name in _GRAPH_MODE)]
+    said += [node.text("fidelity"), node.text("context_fidelity"), *(graph.text(name) for name in _GRAPH_MODE)]
     return next((word.strip() for word in said if word.strip() in FIDELITIES), COMPACT)
 
 

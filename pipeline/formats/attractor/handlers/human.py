@@ -66,11 +66,10 @@ def ask_person(visit: Visit) -> NodeOutcome:
             shown["misunderstood"] = misunderstood
         answer = visit.ctx.ask_person(
             question_of(visit), [choice.label for choice in choices], shown,
-            seconds=visit.node.seconds("timeout"), otherwise=default,
+            seconds=time_of(visit), otherwise=default,
         )  # fmt: skip
         if answer.by == TIMEOUT and not answer.choice:
-            return NodeOutcome(RETRY, failure_reason=f"Nobody answered within {visit.node.seconds('timeout'):g} s.",
-                               failure_class="timeout")  # fmt: skip
+            return NodeOutcome(RETRY, failure_reason=answer.note, failure_class="timeout")
         if not choices:
             return _said(visit, answer)
         if (chosen := meant(answer.choice, choices)) is not None:
@@ -85,9 +84,15 @@ def question_of(visit: Visit) -> str:
     return expand(node.first("question", "prompt", "llm_prompt") or node.label, Names(visit).get).strip()
 
 
+def time_of(visit: Visit) -> float | None:
+    """Seconds after which the default counts; None: it never does."""
+    seconds = visit.node.seconds("timeout")
+    return visit.node.seconds("human.timeout") if seconds is None else seconds
+
+
 def type_of(visit: Visit) -> str:
     """The type of the question: as the node says, else multiple choice among its edges."""
-    said = visit.node.first("question_type", "human.question_type", "mode", "human.mode").lower()
+    said = visit.node.first("question_type", "mode", "human.input").lower()
     return _TYPES.get(said.replace("-", "_").replace(" ", "_"), MULTIPLE_CHOICE)
 
 
