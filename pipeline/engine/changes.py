@@ -95,8 +95,10 @@ def _waits_otherwise(run: StepRun, graph: Graph, change: GraphChange) -> bool:
     return lost or any(edge.id in change.added for edge in graph.incoming(run.node))
 
 
-#: Attributes of a node that say how it is drawn, not what it does.
-_DRAWN = frozenset({"label", "shape", "color", "fillcolor", "style", "fontcolor", "fontname", "fontsize", "tooltip"})
+#: Attributes of a node that say how it is drawn or how fast it goes, not what it does.
+_DRAWN = frozenset(
+    {"max_parallel", "label", "shape", "color", "fillcolor", "style", "fontcolor", "fontname", "fontsize", "tooltip"}
+)
 
 
 def _does(node: Node) -> Mapping[str, Any]:

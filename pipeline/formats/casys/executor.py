@@ -136,8 +136,8 @@ class ControlledExecutor:
         kept = settings(ready.config)
         in_force = settings(kept, config or {})
         graph = ready.graph
-        if self.dag is not None:
-            graph = plan.graph_of(dag, plan.gates_of(ready.graph), plan.parallel_of(ready.graph))
+        if self.dag is not None or plan.parallel_of(graph) != in_force["maxParallel"]:
+            graph = plan.graph_of(dag, plan.gates_of(graph), in_force["maxParallel"])
             validate(graph)
         go = Go(self._lent, dag, graph, in_force, saved=ready.saved, checkpoint=ready.checkpoint)
         self._tell_settings(go, ready, kept, config or {})

@@ -60,7 +60,7 @@ def ready(store: Store, clock: Clock, wanted: str, gates: Sequence[str]) -> Read
     newest = finding.checkpoints_in(found.marks)
     base = mark if mark is not None else newest[0] if newest else None
     if base is not None and "state" in base.document:
-        return _from_state(store, clock, base, gates)
+        return _from_state(store, clock, base, gates, is_newest=base.seq == newest[0].seq)
     if base is not None:
         reading.check(store, base)
     graph, config = _pinned(store, run_id, found.pins)
@@ -74,11 +74,11 @@ def ready(store: Store, clock: Clock, wanted: str, gates: Sequence[str]) -> Read
     return Ready(run_id, graph, config, saved, None if base is None else base.id, again)
 
 
-def _from_state(store: Store, clock: Clock, mark: Mark, gates: Sequence[str]) -> Ready:
+def _from_state(store: Store, clock: Clock, mark: Mark, gates: Sequence[str], *, is_newest: bool) -> Ready:
     """Make a state that was saved by hand the position of its run, unless the run has gone on from it already."""
     checkpoint = reading.read(store, mark)
     moved = given.take_position(store, clock, checkpoint, graph_of(checkpoint.dag, gates))
-    again = {} if moved is None else _since(moved, checkpoint.state.results(), checkpoint.dag)
+    again = {} if moved is None or is_newest else _since(moved, checkpoint.state.results(), checkpoint.dag)
     graph, config = _pinned(store, mark.run_id, finding.survey(store, mark.run_id).pins)
     return Ready(mark.run_id, graph, config or checkpoint.config, checkpoint.layers_done, mark.id, again)
 
