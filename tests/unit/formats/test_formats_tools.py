@@ -32,7 +32,7 @@ def test_a_commands_output_stands_in_the_context() -> None:
     assert act.state.status == "completed"
     assert act.context("tool.output") == act.context("tool_stdout") == "one\ntwo"
     assert (act.context("tool.last_line"), act.context("tool.exit_code")) == ("two", 0)
-    assert act.visit("t").outputs["stderr"] == "aside\n"
+    assert act.visit("t").outputs["stderr"] == act.context("tool.stderr") == "aside"
 
 
 @pytest.mark.parametrize("attributes", ['type=exec, command="echo x"', 'shape=parallelogram, script="echo x"'])
@@ -92,6 +92,17 @@ def test_values_of_the_run_reach_a_command_as_variables_and_are_never_run(tmp_pa
     act.go(allow_tools=True, services={"workdir": tmp_path})
     assert act.context("tool.output") == "ship; it|$(touch trap); touch trap # `touch trap`||1"
     assert not list(tmp_path.iterdir())
+
+
+def test_names_with_dots_reach_a_command_as_variables_too() -> None:
+    act = Act(
+        "t [shape=parallelogram, tool_command=\"echo '$(date)'; echo b\"]\n"
+        "u [shape=parallelogram, "
+        'tool_command="echo \\"$tool.output ${tool.exit_code} $t.output.txt $tool.none $goal.md\\""]\n'
+        "graph [goal=it]\nstart -> t -> u -> exit"
+    )
+    act.go(allow_tools=True)
+    assert act.context("tool.output") == "$(date)\nb 0 $(date)\nb.txt .none it.md"
 
 
 def test_a_context_key_does_not_replace_what_the_shell_lives_by(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,7 +127,10 @@ def _values(visit: Visit, size: int) -> Iterator[str]:
     for key in sorted(context):
         if key.startswith(_UNTOLD):
             continue
-        line = f"- {key}: {_cut(text_of(context[key]), _VALUE)}"
+        value = _cut(text_of(context[key]), _VALUE)
+        if not value:
+            continue
+        line = f"- {key}: {value}"
         size -= len(line) + 1
         if size < 0:
             return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -20,7 +21,7 @@ from pipeline.dot.rules import tool_commands
 from pipeline.engine.step import StepContext
 from pipeline.errors import ConfigError, Pause
 from pipeline.formats.attractor.handlers import shell
-from pipeline.formats.attractor.handlers.expansion import Names, named
+from pipeline.formats.attractor.handlers.expansion import Names, expand, named
 from pipeline.formats.attractor.handlers.registry import Visit
 from pipeline.formats.attractor.handlers.results import allowed
 from pipeline.formats.attractor.outcome import FAIL, RETRY, NodeOutcome, failure, from_json
@@ -39,6 +40,8 @@ _MOST_REASON = 2000
 #: A value that a command is given is not longer than this (bytes); the system takes no more.
 _MOST_VALUE = 100_000
 _MOST_DOCUMENT = 1024 * 1024
+#: What a variable's name does not hold.
+_NO_NAME = re.compile(r"\W")
 _DOCUMENTS = ("outcome.json", "status.json")
 _TIMED_OUT = "transient_infra"
 
@@ -58,9 +61,10 @@ def tool(visit: Visit) -> NodeOutcome:
         raise Pause("stopped_as_asked", _refusal([(node.id, command)]))
     with node_folder(ctx) as folder:
         try:
-            variables = {**_variables(visit, command), **places(ctx, folder)}
+            prepared, values = with_variables(visit, command)
+            variables = {**values, **places(ctx, folder)}
             done = shell.run(
-                command, cwd=workdir(ctx), environment=shell.environment(variables), seconds=node.seconds("timeout")
+                prepared, cwd=workdir(ctx), environment=shell.environment(variables), seconds=node.seconds("timeout")
             )
         except (OSError, ValueError) as error:
             return failure(f"The command could not be run: {error}", "deterministic")
@@ -94,8 +98,12 @@ def _outcome(visit: Visit, done: shell.Done, said: NodeOutcome | None) -> NodeOu
     if cut:
         ctx.save(f"{node.id}.stdout", done.stdout)
     last = next((line.strip() for line in reversed(done.stdout.splitlines()) if line.strip()), "")
-    told = {"tool.output": shown, "tool_stdout": shown, "tool.last_line": last, "tool.exit_code": done.exit_code}
-    outputs = {"output": shown, "stderr": done.stderr[-_MOST_REASON:], "exit_code": done.exit_code}
+    errors = done.stderr[-_MOST_REASON:].rstrip("\r\n")
+    told = {
+        "tool.output": shown, "tool_stdout": shown, "tool.last_line": last, "tool.stderr": errors,
+        "tool.exit_code": done.exit_code,
+    }  # fmt: skip
+    outputs = {"output": shown, "stderr": errors, "exit_code": done.exit_code}
     if done.cut:
         outputs["cut"] = shell.MOST_OUTPUT
     made = said or NodeOutcome()
@@ -174,18 +182,26 @@ def read_outcome(folder: Path) -> NodeOutcome | None:
     return None
 
 
-def _variables(visit: Visit, command: str) -> dict[str, str]:
-    """The run's values that a command asks for by name, where the name is nobody else's.
+def with_variables(visit: Visit, command: str) -> tuple[str, dict[str, str]]:
+    """A command, and the run's values that it asks for by names that stand for nothing else there.
+
+    `$tool.output`, which no variable can be called, becomes `${tool_output}`.
 
     Raises:
-        ValueError: One is too long for a command.
+        ValueError: A value is too long for a command.
     """
-    names, found = Names(visit), {}
-    for name in named(command):
-        value = names.get(name) if shell.may_be_given(name) else None
+    names, found = Names(visit), dict[str, str]()
+
+    def give(name: str) -> str | None:
+        variable = _NO_NAME.sub("_", name)
+        value = names.get(name) if shell.may_be_given(variable) else None
         if value is None:
-            continue
+            return None
         if len(value.encode("utf-8", "surrogatepass")) > _MOST_VALUE:
             raise ValueError(f"${name} is longer than {_MOST_VALUE} bytes; a command cannot take it")
-        found[name] = value.replace("\x00", "")
-    return found
+        found[variable] = value.replace("\x00", "")
+        return variable if variable != name else None
+
+    for name in named(command):
+        give(name)
+    return expand(command, lambda name: f"${{{variable}}}" if (variable := give(name)) else None), found
