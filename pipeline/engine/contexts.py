@@ -1,7 +1,8 @@
 """The context a node sees: frozen at its activation, travelling with its tokens, merged where branches join.
 
 Two things in the graph change that: a node that gathers a fan-out (attributes["scope"]) sees what held before
-its branches, and an edge that restarts (attributes["restart"]) lets only the keys `graph.…` through.
+its branches, and an edge that restarts (attributes["restart"]) lets only the keys `graph.…` through, and those that
+its attributes["keep"] names.
 """
 
 from __future__ import annotations
@@ -28,7 +29,12 @@ class Contexts:
         self._state = state
         self._reducers = reducers
         self._order = {edge.id: index for index, edge in enumerate(graph.edges)}
-        self._restarts = {edge.id for edge in graph.edges if edge.attributes.get("restart")}
+        #: Edges that restart, and the keys that those let through beside `graph.…`.
+        self._restarts = {
+            edge.id: frozenset(edge.attributes.get("keep") or ())
+            for edge in graph.edges
+            if edge.attributes.get("restart")
+        }
         self._tracks = Tracks(graph, state.steps)
         self._after: dict[str, tuple[str, _View]] = {}
 
@@ -136,9 +142,10 @@ class Contexts:
     def _through(self, edge: str, source: str) -> _View:
         """What an edge lets through of what holds after its source."""
         view = self._view(source)
-        if edge not in self._restarts:
+        kept = self._restarts.get(edge)
+        if kept is None:
             return view
-        return {key: entry for key, entry in view.items() if key.startswith(_KEPT)}
+        return {key: entry for key, entry in view.items() if key.startswith(_KEPT) or key in kept}
 
     def _join(self, merged: dict[str, tuple[Any, str]], key: str, value: Any, writer: str) -> None:
         known = merged.get(key)

@@ -52,7 +52,7 @@ class Edge:
     when: str | None = None
     #: "a->b"; parallel ones "a->b#2", "a->b#3".
     id: str = ""
-    #: What else a router needs; JSON. restart: the target sees only the context keys `graph.…`.
+    #: What else a router needs; JSON. restart: the target sees only the context keys `graph.…`, and those in keep.
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:

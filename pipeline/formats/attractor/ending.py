@@ -34,8 +34,8 @@ class Ending:
     kind: str
     preferred_label: str
     suggested_next_ids: tuple[str, ...]
-    #: The context as it is now, without what is always set.
-    values: Mapping[str, Any]
+    #: Where conditions look, in order: what is known beside the context, what the visit set, what it saw.
+    tables: tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]
 
     @property
     def failed(self) -> bool:
@@ -48,8 +48,10 @@ class Ending:
 
     def lookup(self, key: str) -> str:
         """What a condition finds under a key; "" where there is nothing."""
-        own = self.own()
-        return value_text(own[key] if key in own else self.values.get(key))
+        for table in (self.own(), *self.tables):
+            if key in table:
+                return value_text(table[key])
+        return ""
 
     def own(self) -> dict[str, str]:
         """Keys that say how it ended."""
@@ -85,7 +87,7 @@ def ending_of(settled: Settled, known: Mapping[str, Any]) -> Ending:
         outcome, error if outcome == FAIL else None, kind,
         str(hints.get("preferred_label") or changes.get("preferred_label") or ""),
         tuple(str(item) for item in suggested) if isinstance(suggested, (list, tuple)) else (),
-        {**settled.seen, **changes, **known},
+        (known, changes, settled.seen),
     )  # fmt: skip
 
 
@@ -100,7 +102,7 @@ def value_text(value: Any) -> str:
 
 def signature(node: str, ending: Ending) -> str:
     """What tells failures apart: the same node, kind and words, whatever numbers and ids stand in them."""
-    written = [value_text(ending.values.get(key))[-_TAIL:] for key in _WRITTEN]
+    written = [value_text(ending.tables[1].get(key))[-_TAIL:] for key in _WRITTEN]
     text = " ".join([ending.kind, ending.reason, *written]).lower()
     text = " ".join(_DIGITS.sub("#", _HEX.sub("#", text)).split())
     return f"{node}:{digest(text.encode('utf-8', 'surrogatepass'))[:16]}"

@@ -87,13 +87,17 @@ class Plan:
 
 
 def _drawn(dot: DotGraph) -> Iterator[Edge]:
+    kept = [name.strip() for name in dot.text("loop_restart_persist_keys").split(",") if name.strip()]
     for edge in dot.edges:
         attributes: dict[str, Any] = {name: plain(value) for name, value in edge.attributes.items()}
         attributes.pop("restart", None)
         if not dot.nodes[edge.source].text(CHILD_OF) and not dot.nodes[edge.target].text(CHILD_OF):
             attributes.pop(VIRTUAL, None)
+        attributes.pop("keep", None)
         if edge.flag("loop_restart"):
             attributes["restart"] = True
+            if kept:
+                attributes["keep"] = kept
         yield Edge(edge.source, edge.target, None, edge.id, attributes)
 
 

@@ -75,7 +75,7 @@ def test_outcome_that_nobody_asks_for_takes_the_edge_for_failures() -> None:
         ("ready", {"ready": True}),
         ("context.list CONTAINS ab", {"list": ["xab"]}),
         ("context.missing=", {}),
-        ("last_stage=start && current_node=start", {}),
+        ("context.last_stage=w && current_node=w", {}),
     ],
 )
 def test_conditions_see_the_context_as_text(condition: str, context: dict[str, object]) -> None:

@@ -74,6 +74,17 @@ def test_restart_keeps_what_is_known_of_the_graph_only() -> None:
     assert seen[0]["last_stage"] == "start"
 
 
+def test_restart_keeps_the_keys_that_the_graph_names() -> None:
+    seen: list[dict[str, Any]] = []
+
+    def plan(ctx: StepContext) -> NodeOutcome:
+        seen.append(dict(ctx.seen))
+        return NodeOutcome(context_updates={"mine": 1, "yours": 2})
+
+    played('loop_restart_persist_keys="mine, other"' + "\n" + RESTART, {"plan": plan, "work": ["again", "success"]})
+    assert (seen[1].get("mine"), seen[1].get("yours")) == (1, None)
+
+
 def test_restarts_are_counted_over_all_resumes_and_limited() -> None:
     play = Play("max_restarts=2\n" + RESTART, {"work": "again"})
     result = play.go()
