@@ -23,6 +23,7 @@ from pipeline import (
 from pipeline.errors import ConfigError, GraphError, RunExists, RunNotFound, SettingsConflict
 from pipeline.llm.scripted import ScriptedModel
 from tests.acceptance.dots import GATE, SHIP, put, read
+from tests.documents import DOCS, fenced
 
 
 def test_graph_runs_from_start_to_exit() -> None:
@@ -148,6 +149,14 @@ def test_store_of_ones_own_keeps_the_run(tmp_path: Path) -> None:
     done = run_dot(path, resume=waits.run_id, store=store, auto_approve=True)
     assert done.status == "completed"
     assert [head.run_id for head in store.heads()] == [done.run_id]
+
+
+def test_example_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "course.dot").write_text((DOCS / "examples" / "course.dot").read_text())
+    (code,) = [block for block in fenced("graphs.md", "python") if "run_dot(" in block]
+    exec(compile(code, "graphs.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("completed success")
 
 
 def test_run_folder_is_a_store(tmp_path: Path) -> None:
