@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.clock import iso
-from pipeline.engine import changes
+from pipeline.engine import changes, memory
 from pipeline.engine.loop import Loop, failed_runs
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.result import RunResult
@@ -194,6 +194,7 @@ class Engine:
             if setup.boundary is not None:
                 setup.boundary.begun(recorder)
             try:
+                memory.apply_left(running)
                 loop.run()
             finally:
                 if running.caller is not None and running.caller.entries.ceiling.daily is not None:

@@ -54,6 +54,9 @@ class Scope:
     answered: Any = None
     #: What stopped this body, once something did.
     paused: Pause | None = None
+    #: Equal queries to the user's memory so far, and what was written to it.
+    queries: dict[str, int] = field(default_factory=dict)
+    writes: list[dict[str, Any]] = field(default_factory=list)
 
     def leave_if_paused(self) -> None:
         """A body that swallowed its pause has no end: what it made without an answer is nothing to keep.

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from pipeline.engine import memory
 from pipeline.engine.contexts import Contexts, Reducer
 from pipeline.engine.entries import Scope
 from pipeline.engine.lineage import Lineage
@@ -69,6 +70,9 @@ class Loop:
         self._ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
         #: Visits that run, with the fan-out they lie in ("" : none), and how many a fan-out lets run at once.
         self._active: dict[str, str] = {}
+        #: Whether the loop's own thread runs the only visit there is, and the one that is recorded as begun already.
+        self._inline = False
+        self._begun: Activation | None = None
         self._fans = {name: str(fan) for name, node in graph.nodes.items() if (fan := node.attributes.get("fan"))}
         self._most = {name: most for name, node in graph.nodes.items() if (most := node.attributes.get("max_parallel"))}
         self._order = {node: index for index, node in enumerate(graph.nodes, 1)}
@@ -83,7 +87,7 @@ class Loop:
         """
         while True:
             ready = self._ready()
-            inline = len(ready) == 1 and not self._active
+            self._inline = inline = len(ready) == 1 and not self._active
             for activation in ready:
                 self._active[activation.path] = self._fans.get(activation.node, "")
             if self._running.desk is not None:
@@ -105,6 +109,8 @@ class Loop:
         if self._first is not None or self._running.stop.asked:
             self._note_stop()
             return []
+        if self._begun is not None:
+            return [self._begun]
         with self._recorder.reading():
             found = self._frontier.ready(idle=not self._active)
         if self._most:
@@ -169,11 +175,11 @@ class Loop:
         seen = {key: running.sources.values.get(value) for key, value in recorded.items()} if recorded else recorded
         if former is not None and self._stands(former, activation, spec, attempt, seen):
             return None
-        # What acts outside must be known to have begun, also after a power cut.
-        self._recorder.append(
-            StepStarted(path, consumed=activation.consumed, attempt=attempt, version=spec.version),
-            sync=spec.effect in UNSAFE,
-        )
+        if self._begun is activation:
+            self._begun = None
+        else:
+            # What acts outside must be known to have begun, also after a power cut.
+            self._recorder.append(_started(activation, attempt, spec), sync=spec.effect in UNSAFE)
         if running.emit.heard:
             running.emit("step_started", path=path, again=activation.again, **self._place(activation.node))
         begun = running.clock.monotonic()
@@ -224,8 +230,7 @@ class Loop:
         if not unchanged(former, activation.consumed, spec.version, self._running.sources, seen):
             return False
         edges = [edge.id for edge in choose(self._graph, activation.node, former.outcome)]
-        started = StepStarted(path, consumed=activation.consumed, attempt=attempt, version=spec.version)
-        recorder.append(started, sync=False)
+        recorder.append(_started(activation, attempt, spec), sync=False)
         recorder.append(StepCompleted(
             path, former.outputs, self._running.clock.new_id(), edges, former.outcome, former.context,
             former.artifacts, former.reads, attempt, reason=UNCHANGED,
@@ -280,10 +285,15 @@ class Loop:
         known = {"outputs": made.encoded} if outputs is made.outputs and outputs else {}
         checkpoint = self._running.clock.new_id()
         if not failed:
+            follow = self._follow(activation, route)
+            begun = None if follow is None else _started(follow, follow.attempt, self._steps[follow.node])
             recorder.append(StepCompleted(
                 path, outputs, checkpoint, route.edges, label, changes, context.saved, scope.reads, scope.attempt,
-                seconds, route.reason,
-            ), known)  # fmt: skip
+                seconds, route.reason, scope.writes or (),
+            ), known, follow=begun)  # fmt: skip
+            if scope.writes:
+                memory.apply(self._running, path, scope.writes)
+            self._begun = follow
             self._tell_completed(activation, made, seconds)
             return None
         error = route.error or made.error or {"type": "StepFailed", "message": f"Its outcome was {label}."}
@@ -295,6 +305,17 @@ class Loop:
             "step_failed", path=path, error=dict(error), again=route.retry_seconds, **self._place(activation.node)
         )
         return route.retry_seconds
+
+    def _follow(self, activation: Activation, route: Route) -> Activation | None:
+        """The visit whose start is recorded in one write with the end of this one: the next one of a chain."""
+        running = self._running
+        if not self._inline or running.boundary is not None or running.stop.asked:
+            return None
+        if running.options.get("until") == activation.node:
+            return None
+        with self._recorder.reading() as state:
+            found = self._frontier.follows(activation.path, route.edges)
+            return found if found is not None and found.node in self._steps and found.path not in state.former else None
 
     def _tell_completed(self, activation: Activation, made: Made, seconds: float) -> None:
         if self._running.emit.heard:
@@ -320,6 +341,10 @@ class Loop:
         from_here = self._graph.outgoing(node)
         if from_here:
             self._running.stop.request("stopped_as_asked", _asked(node))
+
+
+def _started(activation: Activation, attempt: int, spec: StepSpec) -> StepStarted:
+    return StepStarted(activation.path, activation.consumed, attempt, spec.version)
 
 
 def _asked(node: str) -> PipelineError:

@@ -10,6 +10,7 @@ from typing import Any
 from pipeline.engine import people, tasks
 from pipeline.engine.entries import Scope
 from pipeline.engine.lineage import Arrival, Lineage
+from pipeline.engine.memory import StepMemory
 from pipeline.engine.people import Answer
 from pipeline.engine.running import Running
 from pipeline.engine.sources import Outputs, Tracked
@@ -259,6 +260,15 @@ class StepContext:
         """
         with self._leaving():
             return people.ask(self._running, self._scope, text, choices, shown or {}, seconds, otherwise)
+
+    @property
+    def memory(self) -> StepMemory:
+        """The user's memory (services["memory"]): what is read is recorded, what is written is applied once.
+
+        Raises:
+            ConfigError: The run was given none.
+        """
+        return StepMemory(self._running, self._scope)
 
     def task(
         self,

@@ -22,6 +22,8 @@ from pipeline.records.kinds import (
     DecisionAsked,
     Gap,
     Invalidated,
+    MemoryApplied,
+    MemoryRead,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -69,6 +71,8 @@ class Builder:
             CallEnded: self._call_ended,
             ChargeSettled: self._charge_settled,
             BatchIntended: self._batch_intended,
+            MemoryRead: self._memory_read,
+            MemoryApplied: self._memory_applied,
             BatchSubmitted: self._batch_submitted,
             Invalidated: self._invalidated,
             DecisionAsked: self._decision_asked,
@@ -95,6 +99,7 @@ class Builder:
             setattr(state, name, getattr(state, name).copy())
         state.tasks = {path: dict(tasks) for path, tasks in state.tasks.items()}
         state.memo = {slot: {ask: list(tries) for ask, tries in asks.items()} for slot, asks in state.memo.items()}
+        state.recalled = {slot: dict(asks) for slot, asks in state.recalled.items()}
         state.spend = {key: spend.copy() for key, spend in state.spend.items()}
         return state
 
@@ -165,6 +170,17 @@ class Builder:
             positions.complete_step(self.state, record.seq, record.at, fact)
             if self.state.memo:
                 self.state.memo.pop((fact.path, None, fact.attempt), None)
+            if self.state.recalled:
+                self.state.recalled.pop((fact.path, None, fact.attempt), None)
+            if fact.writes:
+                self.state.unapplied[fact.path] = fact.writes
+
+    def _memory_read(self, record: Record, fact: MemoryRead) -> None:
+        slot = (fact.path, fact.task, fact.attempt)
+        self.state.recalled.setdefault(slot, {})[fact.query, fact.n] = fact.traces
+
+    def _memory_applied(self, record: Record, fact: MemoryApplied) -> None:
+        self.state.unapplied.pop(fact.path, None)
 
     def _step_failed(self, record: Record, fact: StepFailed) -> None:
         if self._fits(record, fact):
@@ -209,6 +225,7 @@ class Builder:
         current = state.attempts.get((path, task), 1)
         state.attempts[path, task] = max(current, attempt + 1)
         state.memo.pop((path, task, attempt), None)
+        state.recalled.pop((path, task, attempt), None)
         self._spending.waste((path, task, attempt))
         if attempt > current:
             # The end of an earlier attempt was lost in a gap; it is closed all the same.
@@ -243,6 +260,8 @@ class Builder:
             state.remarks.pop((path, task), None)
         if state.memo:
             state.memo.pop((path, task, fact.attempt), None)
+        if state.recalled:
+            state.recalled.pop((path, task, fact.attempt), None)
 
     def _task_failed(self, record: Record, fact: TaskFailed) -> None:
         state = self.state
@@ -292,7 +311,7 @@ class Builder:
 _COPIED = (
     "identity", "execution", "pins", "waiting", "steps", "visits", "context", "attempts", "open_calls",
     "checkpoints", "gaps", "open_paths", "failed_paths", "returning", "active", "total",
-    "unknown_tasks", "questions", "decisions", "batches", "remarks", "former",
+    "unknown_tasks", "questions", "decisions", "batches", "remarks", "unapplied", "former",
 )  # fmt: skip
 
 

@@ -206,6 +206,31 @@ class StepCompleted(Fact):
     seconds: float = 0.0
     #: Why these edges: condition, weight, retry_target, …; "" where the outcome's label says it.
     reason: str = ""
+    #: What it wrote to the user's memory, applied after this record: {"type", "content", "scope", "key"} each.
+    writes: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRead(Fact):
+    """What the user's memory answered; the same body run again is answered with this."""
+
+    kind: ClassVar[str] = "memory_read"
+    path: str
+    query: str
+    #: {"id", "content", "strength"} each.
+    traces: Sequence[Mapping[str, Any]]
+    task: str | None = None
+    attempt: int = 1
+    #: Which of equal queries of the attempt: 1, 2, …
+    n: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryApplied(Fact):
+    """The writes of a completed step have reached the user's memory."""
+
+    kind: ClassVar[str] = "memory_applied"
+    path: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -309,6 +309,12 @@ class RunState:
     inherited: int = 0
     #: Remarks on tasks that are to be made again: (path, task).
     remarks: dict[tuple[str, str], Remark] = field(default_factory=dict)
+    #: Answers of the user's memory: (path, task, attempt) → (query, n) → traces; dropped when the work has ended.
+    recalled: dict[tuple[str, str | None, int], dict[tuple[str, int], Sequence[Mapping[str, Any]]]] = field(
+        default_factory=dict
+    )
+    #: Writes of completed steps that have not reached the user's memory yet, oldest first.
+    unapplied: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     #: Batches by nonce, oldest first.
     batches: dict[str, BatchRun] = field(default_factory=dict)
     #: Unanswered questions by path, and answers by (path, hash of the question).

@@ -15,6 +15,7 @@ from pipeline.store.base import Store
 from pipeline.store.reading import records
 from pipeline.travel.keeping import Keeper
 from pipeline.travel.points import points_in, resolve_point, state_in
+from pipeline.travel.recall import Recalled
 from pipeline.travel.values import Reader
 
 
@@ -42,6 +43,8 @@ class Recording:
     tries: list[CallRun] = field(default_factory=list)
     #: Calls by visit and task, in order.
     asked: dict[tuple[str, str | None], list[Asked]] = field(default_factory=dict)
+    #: What the user's memory had answered.
+    recalled: Recalled = field(default_factory=lambda: Recalled(()))
 
     @classmethod
     def of(cls, store: Store, run_id: str, to: str | int = "end") -> Recording:
@@ -56,6 +59,7 @@ class Recording:
         start = min(known.start, seq)
         upto = [record for record in found if record.seq <= seq]
         recording = cls(store, seq, state_in(run_id, found, start), state_in(run_id, upto, seq))
+        recording.recalled = Recalled(upto)
         recording._note_visits(start)
         recording._walk(upto)
         return recording

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline import open_store
 from tests.documents import DOCS, ROOT, codes, fenced, table
 from tests.said import Cli
 from tests.servers.billing import BillingServer
@@ -37,6 +39,22 @@ def test_docs_example_counts_words_without_a_key(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "total 4" in done.stdout
+
+
+def test_docs_example_remembers_what_a_step_wrote_once(tmp_path: Path) -> None:
+    spec = importlib.util.spec_from_file_location("memory_file", EXAMPLES / "memory_file.py")
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    memory = example.FileMemory(tmp_path / "memory.jsonl")
+    store = open_store(f"files:{tmp_path / 'store'}")
+    results = [
+        example.PIPELINE.run({"town": "Oban"}, store=store, services={"memory": memory}).outputs["visit"]
+        for _ in range(2)
+    ]
+    assert [result["visits_before"] for result in results] == [0, 1]
+    assert [row["content"] for row in memory.rows()] == ["Oban, visit 1", "Oban, visit 2"]
 
 
 def test_docs_example_pays_once_for_each_postcard(cli: Cli, server: BillingServer) -> None:
