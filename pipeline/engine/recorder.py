@@ -124,26 +124,27 @@ class Recorder:
         *,
         sync: bool = True,
         then: Told | None = None,
+        follow: Fact | None = None,
     ) -> int:
         """Record a fact and return its seq.
 
         With `sync` it is durable on return. Without, it is written on return and synced by
         whoever syncs next; `then` is called once it is durable. `encoded`: see encode_fact.
+        `follow` is a fact that it leads to: the next record, in the same write.
 
         Raises:
             Pause: The disk refused it; nothing more may start.
         """
         body = encode_fact(fact, encoded)
+        after = None if follow is None else encode_fact(follow)
         with self._lock:
-            at = self._clock.stamp()
             if self._broken is not None:
-                self._save(fact, at, body)
+                self._save(fact, self._clock.stamp(), body)
                 raise Pause("store", self._broken)
-            seq = self._next
-            self._next = seq + 1
-            record = Record(seq, at, self.owner or seq, fact)
-            entry = (record, encode_line(seq, at, record.owner, body), then)
-            self._queue.append(entry)
+            entry = self._enter(fact, body, then)
+            seq = entry[0].seq
+            if follow is not None and after is not None:
+                self._enter(follow, after, None)
             if sync or (then is not None and self._clock.monotonic() - self._synced_at > LAZY_SECONDS):
                 self._urgent = True
             while self._done < seq and self._broken is None:
@@ -155,9 +156,18 @@ class Recorder:
                 assert self._broken is not None
                 if entry in self._queue:
                     self._queue.remove(entry)
-                    self._save(fact, at, body)
+                    self._save(fact, entry[0].at, body)
                 raise Pause("store", self._broken)
         return seq
+
+    def _enter(self, fact: Fact, body: bytes, then: Told | None) -> _Entry:
+        """Give a fact its place in the journal."""
+        seq, at = self._next, self._clock.stamp()
+        self._next = seq + 1
+        owner = self.owner or seq
+        entry = (Record(seq, at, owner, fact), encode_line(seq, at, owner, body), then)
+        self._queue.append(entry)
+        return entry
 
     def _wait(self) -> None:
         """Until whoever writes now is done."""

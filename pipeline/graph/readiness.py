@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from pipeline.graph.liveness import components, reachable
@@ -87,6 +87,19 @@ class Frontier:
             self._release(idle)
         return list(self._offered.values())
 
+    def follows(self, path: str, edges: Sequence[str]) -> Activation | None:
+        """The one visit that the visit `path` leads to by these edges, where that is plain before it is recorded."""
+        state = self._state
+        if self._offered:
+            self._drop_started()
+        goal = self._goals.get(edges[0]) if len(edges) == 1 else None
+        if goal is None or self._offered or self._gathered or self._branches or state.returning:
+            return None
+        node, expected = goal
+        if node.join == ALL and (expected > 1 or node.id in self._tracks.gathers):
+            return None
+        return self._visit(node.id, ((edges[0], path),))
+
     def _drop_started(self) -> None:
         for path, activation in list(self._offered.items()):
             step = self._state.steps.get(path)
@@ -128,13 +141,18 @@ class Frontier:
         self._fire(node, tokens)
 
     def _fire(self, node: Node, tokens: list[Token]) -> None:
-        state, name = self._state, node.id
-        consumed = tuple([(token.edge, token.source) for token in tokens])
-        most = max(state.visits.get(name, 0), self._visits.get(name, 0))
-        visit = (self._former_visit(consumed) if state.returning else 0) or most + 1
-        self._visits[name] = max(visit, most)
-        path = f"{name}#{visit}"
-        self._offered[path] = Activation(path, name, visit, consumed, next_attempt(state, path))
+        activation = self._visit(node.id, tuple([(token.edge, token.source) for token in tokens]))
+        self._visits[node.id] = max(activation.visit, self._visits.get(node.id, 0))
+        self._offered[activation.path] = activation
+
+    def _visit(self, node: str, consumed: tuple[tuple[str, str], ...]) -> Activation:
+        """The visit of a node that consumes these tokens."""
+        state = self._state
+        visit = self._former_visit(consumed) if state.returning else 0
+        if not visit:
+            visit = max(state.visits.get(node, 0), self._visits.get(node, 0)) + 1
+        path = f"{node}#{visit}"
+        return Activation(path, node, visit, consumed, next_attempt(state, path))
 
     def _former_visit(self, consumed: tuple[tuple[str, str], ...]) -> int:
         """The visit that consumed one of these tokens before it was made void; 0: none did."""

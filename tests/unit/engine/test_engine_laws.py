@@ -51,12 +51,12 @@ class MortalStore(MemoryStore):
 
         def mortal(first_seq: int, lines: Sequence[bytes], sync: bool = True) -> None:
             if self.lives is not None:
-                self.lives -= len(lines)
-                if self.lives < 0:
-                    if self.after:
-                        append(first_seq, lines, sync)
-                        self.after = False
+                if self.lives < len(lines):
+                    # Of a write that was cut short, whole lines may stand.
+                    append(first_seq, lines if self.after else lines[: self.lives], sync)
+                    self.after, self.lives = False, 0
                     raise Killed
+                self.lives -= len(lines)
             append(first_seq, lines, sync)
 
         journal.append = mortal  # type: ignore[method-assign]
