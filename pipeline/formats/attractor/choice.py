@@ -60,20 +60,30 @@ def choose_for_failure(plan: Plan, node: str, ending: Ending, closed: Closed) ->
     return Choice(best, "condition" if best.condition else "failure")
 
 
-def accepts(plan: Plan, edge: DotEdge, ending: Ending, seen: frozenset[str] = frozenset()) -> bool:
+def accepts(plan: Plan, edge: DotEdge, ending: Ending) -> bool:
     """Whether an edge takes a failure: its condition holds, or it leads to a diamond that has an edge for it."""
-    if edge.flag("loop_restart") and not is_transient(ending.kind):
-        return False
-    if edge.condition:
-        return holds(plan, edge, ending)
-    node = plan.dot.nodes[edge.source]
-    if node.flag("continue_on_fail"):
+    todo, seen = [edge], set[str]()
+    while todo:
+        at = todo.pop()
+        if at.flag("loop_restart") and not is_transient(ending.kind):
+            continue
+        if at.condition:
+            if holds(plan, at, ending):
+                return True
+            continue
+        if _takes_failures(plan, at):
+            return True
+        if at.target not in seen and plan.types.get(at.target) == kinds.CONDITIONAL:
+            seen.add(at.target)
+            todo.extend(plan.outgoing(at.target))
+    return False
+
+
+def _takes_failures(plan: Plan, edge: DotEdge) -> bool:
+    """Whether a plain edge does all the same."""
+    if plan.dot.nodes[edge.source].flag("continue_on_fail"):
         return True
-    if plan.types[node.id] == kinds.CONDITIONAL and _decides(plan.outgoing(node.id), edge):
-        return True
-    if edge.target in seen or plan.types.get(edge.target) != kinds.CONDITIONAL:
-        return False
-    return any(accepts(plan, onward, ending, seen | {edge.target}) for onward in plan.outgoing(edge.target))
+    return plan.types[edge.source] == kinds.CONDITIONAL and _decides(plan.outgoing(edge.source), edge)
 
 
 def _decides(edges: Sequence[DotEdge], edge: DotEdge) -> bool:
@@ -81,14 +91,18 @@ def _decides(edges: Sequence[DotEdge], edge: DotEdge) -> bool:
     return any(other.condition for other in edges) or normal_label(edge.label) in _FAILING_LABELS
 
 
-def asks_for_retry(plan: Plan, node: str, seen: frozenset[str] = frozenset()) -> bool:
+def asks_for_retry(plan: Plan, node: str) -> bool:
     """Whether an edge names the outcome retry: then it is a word like any other, and no attempt is repeated."""
-    for edge in plan.outgoing(node):
-        if edge.condition and _names_retry(plan, edge):
-            return True
-        diamond = edge.target not in seen and plan.types.get(edge.target) == kinds.CONDITIONAL
-        if diamond and not edge.condition and asks_for_retry(plan, edge.target, seen | {edge.target}):
-            return True
+    todo, seen = [node], {node}
+    while todo:
+        for edge in plan.outgoing(todo.pop()):
+            if edge.condition and _names_retry(plan, edge):
+                return True
+            # A diamond's edges count for what leads to it.
+            diamond = not edge.condition and plan.types.get(edge.target) == kinds.CONDITIONAL
+            if diamond and edge.target not in seen:
+                seen.add(edge.target)
+                todo.append(edge.target)
     return False
 
 

@@ -122,17 +122,19 @@ class Regions:
         branches = self._branches(fan)
         _, full = self._masks(branches, without={fan})
         common = sorted(full, key=lambda name: (full[name], self._order[name]))
-        later = [name for name in common if self._types[name] == kinds.PARALLEL]
+        between: list[str] = []
         for name in common:
-            if self._types[name] == kinds.FAN_IN and not self._belongs(name, fan, [q for q in later if q != name]):
+            if self._types[name] == kinds.PARALLEL:
+                between.append(name)
+            elif self._types[name] == kinds.FAN_IN and not self._belongs(name, fan, between):
                 return name
         if len(branches) < 2:
             return ""
         return next((name for name in common if name not in branches), "")
 
-    def _belongs(self, gather: str, fan: str, later: Iterable[str]) -> bool:
+    def _belongs(self, gather: str, fan: str, between: Iterable[str]) -> bool:
         """Whether a fan-in is that of a fan-out which all branches come to before it."""
-        for other in later:
+        for other in between:
             before = gather not in self._reach(self._branches(fan), without={fan, other})
             if before and self._gather(other) == gather:
                 return True
