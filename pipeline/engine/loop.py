@@ -285,7 +285,8 @@ class Loop:
         known = {"outputs": made.encoded} if outputs is made.outputs and outputs else {}
         checkpoint = self._running.clock.new_id()
         if not failed:
-            follow = self._follow(activation, route)
+            # Nothing may begin before a memory has what this step wrote.
+            follow = None if scope.writes else self._follow(activation, route)
             begun = None if follow is None else _started(follow, follow.attempt, self._steps[follow.node])
             recorder.append(StepCompleted(
                 path, outputs, checkpoint, route.edges, label, changes, context.saved, scope.reads, scope.attempt,

@@ -138,13 +138,14 @@ class Recorder:
         body = encode_fact(fact, encoded)
         after = None if follow is None else encode_fact(follow)
         with self._lock:
+            at = self._clock.stamp()
             if self._broken is not None:
-                self._save(fact, self._clock.stamp(), body)
+                self._save(fact, at, body)
                 raise Pause("store", self._broken)
-            entry = self._enter(fact, body, then)
+            entry = self._enter(fact, at, body, then)
             seq = entry[0].seq
             if follow is not None and after is not None:
-                self._enter(follow, after, None)
+                self._enter(follow, at, after, None)
             if sync or (then is not None and self._clock.monotonic() - self._synced_at > LAZY_SECONDS):
                 self._urgent = True
             while self._done < seq and self._broken is None:
@@ -156,13 +157,13 @@ class Recorder:
                 assert self._broken is not None
                 if entry in self._queue:
                     self._queue.remove(entry)
-                    self._save(fact, entry[0].at, body)
+                    self._save(fact, at, body)
                 raise Pause("store", self._broken)
         return seq
 
-    def _enter(self, fact: Fact, body: bytes, then: Told | None) -> _Entry:
+    def _enter(self, fact: Fact, at: str, body: bytes, then: Told | None) -> _Entry:
         """Give a fact its place in the journal."""
-        seq, at = self._next, self._clock.stamp()
+        seq = self._next
         self._next = seq + 1
         owner = self.owner or seq
         entry = (Record(seq, at, owner, fact), encode_line(seq, at, owner, body), then)
