@@ -21,8 +21,9 @@ from pipeline.app.start import (
     open_store,
     resume_command,
     store_note,
+    wishes,
 )
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, WaitingForHuman
 from pipeline.settings import LessonsOptions
 from pipeline.store.base import Store
 
@@ -130,9 +131,11 @@ class _Go:
         pinned = identity.get("model") or state.identity.get("model")
         model = self._answers.model(graph, str(pinned) if pinned else None, simulate=simulate)
         setup = self._setup(start, model, state.execution, simulate=simulate)
-        from_step = self._options.from_step or (current_node(state) if self._dot.rerun_current else "")
+        wanted = wishes(self._options)
+        if self._dot.rerun_current and not wanted["from_step"]:
+            wanted["from_step"] = current_node(state)
         result = Launch(graph, setup, _folder(store)).resume(
-            state, accept=self._options.accept_changes, from_step=from_step, identity=identity or None
+            state, accept=self._options.accept_changes, identity=identity or None, **wanted
         )
         return self._finished(start, setup, graph, result)
 
@@ -218,17 +221,24 @@ class _Go:
         state = load(start.store, result.run_id)
         if not result.worked:
             start.emit("run_already_completed", run=result.run_id, reason="nothing is left to do")
-        nodes = [step.node for step in passed_visits(ended_visits(state))]
-        start.emit("note", text=f"Completed nodes: {', '.join(nodes) or 'none'}")
-        for gate in open_gates(state):
-            start.emit("note", text=f"{gate.gate} asks: {gate.text} Answer with: {self._answer(start.store, gate)}")
         if self._dot.execution_log is not None:
             start.emit("note", text=_write_log(self._dot.execution_log, graph, state))
-        made = finish(start, setup, result, "run")
-        if not made.resume_command:
+        nodes = tuple(step.node for step in passed_visits(ended_visits(state)))
+        made = replace(finish(start, setup, result, "run"), completed_nodes=nodes)
+        if made.resume_command:
+            more = made.resume_command.removeprefix(resume_command(self._options, result.run_id, "run"))
+            made = replace(made, resume_command=setup.command(result.run_id) + more)
+        return self._asked(start, made, open_gates(state)) if made.detail == "waiting_for_human" else made
+
+    def _asked(self, start: Start, made: RunResult, gates: list[Gate]) -> RunResult:
+        """The end of a run that waits for people: each question with the command that answers it."""
+        for gate in gates[1:]:
+            start.emit("note", text=f"{gate.gate} waits, too: {gate.text} {self._answer(start.store, gate)}")
+        if not gates:
             return made
-        more = made.resume_command.removeprefix(resume_command(self._options, result.run_id, "run"))
-        return replace(made, resume_command=setup.command(result.run_id) + more)
+        first = gates[0]
+        hint = f"Answer with: {self._answer(start.store, first)}"
+        return replace(made, error=WaitingForHuman(f"{first.gate} waits for an answer: {first.text}", hint=hint))
 
     def _answer(self, store: Store, gate: Gate) -> str:
         """The command that answers a question."""

@@ -52,6 +52,8 @@ class RunResult:
     #: What was expected of this start before it began, and what it did cost (exact, USD); None: no estimate was made.
     expected_usd: Decimal | None = None
     spent_now_usd: Decimal | None = None
+    #: Of a DOT graph: its nodes in order of their ends.
+    completed_nodes: tuple[str, ...] = ()
 
 
 def open_store(url: str, *, concurrency: int = 4) -> Store:
@@ -199,6 +201,15 @@ def set_up(start: Start, model_name: str, recorded: Mapping[str, Any], verb: str
         setup.account = open_account(options.store_url)
     setup.services = {"publisher": FolderPublisher(Path(how["out"]))}
     return setup
+
+
+def wishes(options: LessonsOptions) -> dict[str, Any]:
+    """What a person wants of a resume beside going on, as Engine.resume takes it."""
+    return {
+        "from_step": options.from_step or "",
+        "refresh": [options.refresh] if options.refresh else [],
+        "retry_unknown": options.retry_unknown,
+    }
 
 
 def unmodelled(start: Start, recorded: Mapping[str, Any], verb: str = "lessons") -> Setup:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Ask = Callable[[str], bool]
 #: Ends of an unfinished run that were asked for.
 _AS_ASKED = "stopped_as_asked"
+#: Nodes that are named at the end of a graph's run.
+_MOST_NODES = 40
 
 
 def watched(options: LessonsOptions, start: Callable[[Listener, Ask | None], RunResult]) -> int:
@@ -75,6 +77,9 @@ def success_lines(result: RunResult) -> list[str]:
         lines.append(f"Published: {result.published}")
     if result.detail == _AS_ASKED:
         lines.append("Stopped as asked; all that was made is kept.")
+    if nodes := result.completed_nodes:
+        more = f", … ({len(nodes)} in all)" if len(nodes) > _MOST_NODES else ""
+        lines.append(f"Completed nodes: {', '.join(nodes[:_MOST_NODES])}{more}")
     spent = money_between(result.spent.low, result.spent.high)
     lines.append(f"Time: {duration(result.seconds)} · Tokens: {result.tokens:,} · Cost: {spent}")
     if result.expected_usd and result.spent_now_usd is not None:
@@ -113,6 +118,7 @@ def result_json(result: RunResult) -> dict[str, Any]:
         "cost_usd_at_most": result.spent.high,
         "expected_usd": result.expected_usd,
         "resume_command": result.resume_command or None,
+        "completed_nodes": list(result.completed_nodes) or None,
         "exit_code": result_code(result),
     }
 

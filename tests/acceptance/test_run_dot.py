@@ -206,7 +206,8 @@ def test_gate_waits_is_answered_and_the_run_goes_on(cli: Cli, tmp_path: Path, fo
     said = cli("run", path, "--simulate", *(["--run-dir", str(folder)] if own else []))
     assert said.code == 8
     run = str(folder) if own else cli("list", "--json").json()[0]["run_id"]
-    assert f"./pipeline.sh answer {run} review CHOICE" in said.out
+    assert f"./pipeline.sh answer {run} review CHOICE" in said.err
+    assert "([A] Approve, [R] Revise)" in said.err
     assert f"--resume {run}" in said.err
     assert not (folder / "final.json").exists()
     (gate,) = cli("gates", run, "--json").json()

@@ -163,6 +163,16 @@ def test_agent_command_needs_the_permission(cli: Cli, tmp_path: Path) -> None:
     assert cli("list", "--json").out == ""
 
 
+def test_variables_of_run_dot_count(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ATTRACTOR_AGENT_CMD", "cat")
+    monkeypatch.setenv("ATTRACTOR_EXECUTION_LOG", "true")
+    assert cli("run_dot", put(tmp_path, SHIP)).code == 2
+    said = cli("run_dot", put(tmp_path, SHIP), "--allow-tools")
+    assert said.code == 0, said.err
+    assert read(tmp_path / "execution.log.json")["final_status"] == "success"
+
+
 def test_agent_command_answers_prompts(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     said = cli("run_dot", put(tmp_path, SHIP), "--agent-cmd", "tr a-z A-Z", "--allow-tools", "--run-dir", "r",

@@ -45,12 +45,12 @@ class Facts:
 def shaped(facts: Facts, document: dict[str, Any], state: RunState) -> dict[str, Any]:
     """The document with the Attractor names added."""
     ended, spent = ended_visits(state), _spent_by_visit(state)
-    visits = [visit_of(step, spent) for step in ended]
+    newest = {step.node: step for step in ended}
     return {
         **document,
         **_names(facts, state, ended),
-        "node_outcomes": {visit["node"]: visit for visit in visits},
-        "visits": visits,
+        "node_outcomes": {node: visit_of(step, spent) for node, step in newest.items()},
+        "earlier_visits": [visit_of(step, spent) for step in ended if newest[step.node] is not step],
         "node_visits": {name: count for name, count in state.visits.items() if "/" not in name},
     }
 

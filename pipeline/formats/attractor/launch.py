@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -123,6 +123,8 @@ class Launch:
         *,
         accept: bool = False,
         from_step: str = "",
+        refresh: Collection[str] = (),
+        retry_unknown: bool = False,
         identity: Mapping[str, Any] | None = None,
     ) -> RunResult:
         """Go on with a run, in the graph it holds or in a changed one.
@@ -131,6 +133,7 @@ class Launch:
             state: The run as it stands.
             identity: Settings that replace the pinned ones (model).
             accept: What a changed graph voids is made again.
+            from_step, refresh, retry_unknown: See Engine.resume.
 
         Raises:
             SettingsConflict: Finished work would be void and that is not accepted; names it and what it had cost.
@@ -144,6 +147,7 @@ class Launch:
             with self._shown(state.run_id):
                 return Engine(self._graph.definition, self._setup).resume(
                     state.run_id, identity=identity, pins=changed or None, missing=missing or None, from_step=from_step,
+                    refresh=refresh, retry_unknown=retry_unknown,
                     accept=partial(self._accepted, state) if accept else None,
                 )  # fmt: skip
         except SettingsConflict as conflict:

@@ -13,7 +13,9 @@ from pipeline.settings import option_fields
 
 #: Options that permit one act, in any command.
 ONE_ACT = {
-    "--resume", "--resubmit", "--from", "--force", "--yes", "--accept-changes", "--skip-failed", "--retry-failed", "--overwrite",
+    "--resume", "--resubmit", "--from", "--force", "--yes", "--accept-changes", "--skip-failed", "--retry-failed",
+    "--overwrite", "--refresh", "--retry-unknown", "--resume-from", "--auto-approve", "--allow-tools",
+    "--rerun-current",
 }  # fmt: skip
 #: One store, one form of output: the same variable everywhere.
 SHARED = {"--store": "PIPELINE_STORE", "--json": "PIPELINE_JSON", "--catalogue": "PIPELINE_CATALOGUE"}
@@ -41,7 +43,7 @@ def test_tree_every_option_that_sets_a_value_has_its_variable() -> None:
     for command, option, param in options():
         tail = option.removeprefix("--").replace("-", "_").upper()
         expected = None if option in ONE_ACT else SHARED.get(option, f"PIPELINE_{tail}")
-        whole = ("lessons", "run") if param.name not in option_fields() else ("lessons", "run", "redo")
+        whole = ("lessons", "run", "run_dot") + (("redo",) if param.name in option_fields() else ())
         if command not in whole and option not in ONE_ACT and option not in SHARED:
             expected = f"PIPELINE_{command.upper()}_{tail}"
         if param.envvar != expected:
