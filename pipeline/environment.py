@@ -32,6 +32,8 @@ VARIABLES: Mapping[str, str | None] = {
     "resubmit": None,
     "resume": None,
     "from_step": None,
+    "refresh": None,
+    "retry_unknown": None,
     "force": None,
     "yes": None,
     "accept_changes": None,

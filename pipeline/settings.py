@@ -19,6 +19,8 @@ UNTIL = ("seed", "sow", "lessons")
 MAX_LESSONS = 120
 #: `--concurrency auto`, and how many calls it may come to.
 AUTO, AT_ONCE = "auto", 64
+#: Effect classes that a resume can be asked to make again; what acts outside is never repeated for freshness.
+REFRESHED = ("read", "pure")
 #: How worst cases are bounded.
 BUDGETS = ("worst", "estimate")
 DEFAULT_CEILING_USD = Decimal(50)
@@ -80,6 +82,10 @@ class LessonsOptions:
     resume: str | None = None
     #: With resume: the step to begin from again.
     from_step: str | None = None
+    #: With resume: effect class whose completed steps are made again (read, pure).
+    refresh: str | None = None
+    #: With resume: repeat what may have acted outside before it was cut off.
+    retry_unknown: bool = False
     force: bool = False
     yes: bool = False
     accept_changes: bool = False
@@ -91,6 +97,10 @@ class LessonsOptions:
     given: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
+        self._check_values()
+        self._check_together()
+
+    def _check_values(self) -> None:
         _within("lessons", self.lessons, 1, MAX_LESSONS)
         if self.concurrency != AUTO:
             _within("concurrency", int(self.concurrency), 1, 1000)
@@ -99,19 +109,26 @@ class LessonsOptions:
             raise ConfigError(f"--batch-poll is {self.batch_poll}; it is seconds, above 0 and at most 3600.")
         if self.sample is not None:
             _within("sample", self.sample, 1, MAX_LESSONS)
-        _one_of("effort", self.effort, EFFORTS)
-        _one_of("until", self.until, UNTIL)
-        _one_of("budget", self.budget, BUDGETS)
-        if self.max_cost_usd is not None and not _is_amount(self.max_cost_usd):
-            raise ConfigError(f"--max-cost-usd is {self.max_cost_usd}; it is an amount of dollars, or none.")
-        if self.daily_budget_usd is not None and not _is_amount(self.daily_budget_usd):
-            raise ConfigError(f"--daily-budget-usd is {self.daily_budget_usd}; it is an amount of dollars, or none.")
+        allowed = {"effort": EFFORTS, "until": UNTIL, "budget": BUDGETS, "refresh": REFRESHED}
+        for field, values in allowed.items():
+            _one_of(field, getattr(self, field), values)
+        for field in ("max_cost_usd", "daily_budget_usd"):
+            usd = getattr(self, field)
+            if usd is not None and not _is_amount(usd):
+                raise ConfigError(f"{option_name(field)} is {usd}; it is an amount of dollars, or none.")
+
+    def _check_together(self) -> None:
         if self.retry_failed and self.skip_failed:
             raise ConfigError("--retry-failed makes failed lessons again and --skip-failed does without; give one.")
         if self.force and self.resume:
             raise ConfigError("--force starts a new run and --resume continues one; give one of them.")
-        if self.from_step and not self.resume:
+        if self.resume:
+            return
+        if self.from_step:
             raise ConfigError("--from makes a step of a run again: name the run with --resume RUN.")
+        for field in ("refresh", "retry_unknown", "retry_failed"):
+            if getattr(self, field):
+                raise ConfigError(f"{option_name(field)} says how a run is gone on with: give --resume RUN too.")
 
     @property
     def at_once(self) -> int:

@@ -7,6 +7,7 @@ from pipeline.app.course import redo as redo
 from pipeline.app.course import resume as resume
 from pipeline.app.gates import answer as answer
 from pipeline.app.gates import gates as gates
+from pipeline.app.mark_done import mark_done as mark_done
 from pipeline.app.plan import Plan as Plan
 from pipeline.app.plan import plan as plan
 from pipeline.app.run_dot import run_dot as run_dot

@@ -20,6 +20,7 @@ from pipeline.app.start import (
     model_name,
     set_up,
     unmodelled,
+    wishes,
 )
 from pipeline.errors import ConfigError, PipelineError, RunExists, SettingsConflict
 from pipeline.lessons.again import conflicts
@@ -139,7 +140,7 @@ def _resume(
     if options.retry_failed:
         redo = [(_LESSONS, task) for task, end in state.tasks.get(_LESSONS, {}).items() if end.status == FAILED]
         done = "no lesson has failed"
-    if state.status == COMPLETED and not (identity or void or again or redo):
+    if state.status == COMPLETED and not (identity or void or again or redo or options.refresh):
         start.emit("run_already_completed", run=run, reason=done)
         setup = unmodelled(start, state.execution)
         return finish(start, setup, _engine(setup).resume(run))
@@ -155,7 +156,14 @@ def _resume(
         # A changed setting may void anything: then the whole course is what it may cost.
         _announce(start, setup, now, *_pinned(start.store, state, pins), None if identity else state, again, redo)
     result = _engine(setup).resume(
-        run, identity=identity, pins=pins, accept=_accepting(start), missing=void, from_step=again, redo=redo, note=note
+        run,
+        identity=identity,
+        pins=pins,
+        accept=_accepting(start),
+        missing=void,
+        redo=redo,
+        note=note,
+        **{**wishes(options), "from_step": again},
     )
     return finish(start, setup, result)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pipeline.app.start import Confirm, RunResult, Start, check_readable, finish, has_credential, set_up
+from pipeline.app.start import Confirm, RunResult, Start, check_readable, finish, has_credential, set_up, wishes
 from pipeline.errors import ConfigError
 from pipeline.settings import DEFAULT_MODEL, LessonsOptions
 
@@ -48,6 +48,6 @@ def run_file(
     setup.options = {**setup.options, "target": target}
     engine = Engine(pipeline.definition, setup)
     if run:
-        return finish(start, setup, engine.resume(run, from_step=options.from_step or ""), verb)
+        return finish(start, setup, engine.resume(run, **wishes(options)), verb)
     identity = {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
     return finish(start, setup, engine.start(params, identity=identity, pins={}), verb)

@@ -43,6 +43,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "handlers": ("pipeline.cli.dot", "handlers", "List the kinds of nodes a DOT pipeline may have."),
     "draw": ("pipeline.cli.dot", "draw", "Draw a DOT pipeline, or a run with statuses and costs."),
     "subjects": ("pipeline.cli.subjects", "subjects", "List the courses of the catalogue; check or start a new one."),
+    "mark-done": ("pipeline.cli.mark_done", "mark_done", "Record that a step that was cut off had done its work."),
     "redo": ("pipeline.cli.lessons", "redo", "Make one lesson again, with a note, and publish anew."),
     "batches": ("pipeline.cli.batches", "batches", "List the batches that runs have handed in."),
     "cancel": ("pipeline.cli.batches", "cancel", "Call a run's batches back from the provider."),

@@ -13,7 +13,7 @@ from pipeline.errors import ConfigError
 from pipeline.settings import LessonsOptions, option_fields, parse_usd
 
 ONE_ACT = {
-    "force", "resubmit", "resume", "from_step", "yes", "accept_changes", "skip_failed", "retry_failed", "overwrite",
+    "force", "resubmit", "resume", "from_step", "yes", "accept_changes", "skip_failed", "retry_failed", "overwrite", "refresh", "retry_unknown",
 }  # fmt: skip
 
 
