@@ -159,7 +159,7 @@ class _Decision:
         return replace(ending, error={**(ending.error or {}), "signature": signature(self._node.id, ending)})
 
     def _hopeless(self, ending: Ending) -> Route | None:
-        """The end of a run whose node fails again and again in the same way; a gate's verdicts have their own limit."""
+        """The end of what fails again and again in the same way; a gate's verdicts have their own limit."""
         if self._node.id in self._plan.gates or is_transient(ending.kind):
             return None
         sign = str((ending.error or {})["signature"])
@@ -171,7 +171,7 @@ class _Decision:
             "message": f"It has failed {times} times in the same way, so it is not tried again: {ending.reason}",
             "hint": "Mend the cause, then resume; loop_restart_signature_limit says how often is too often.",
         }  # fmt: skip
-        return self._end(ending, error)
+        return self._to_fan_in(replace(ending, error=error))
 
     def _back(self, ending: Ending) -> Route | None:
         """The jump to the first retry target that may be taken."""
@@ -179,7 +179,9 @@ class _Decision:
         if node in self._plan.gates:
             limit = gate_limit(self._plan.dot, node)
             if gate_jumps(graph, self._state, node) >= limit:
-                return self._end(ending, self._unsatisfied(node, ending.reason, limit)) if self._ways(node) else None
+                if not self._ways(node):
+                    return None
+                return self._to_fan_in(replace(ending, error=self._unsatisfied(node, ending.reason, limit)))
         for edge in self._ways(node):
             if not self._limits.node_closed(self._state, edge.partition("->")[2].partition("#")[0]):
                 return self._go([edge], ending, "retry_target")

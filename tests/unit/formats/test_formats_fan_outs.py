@@ -106,6 +106,13 @@ def test_retry_target_inside_the_branch_is_taken_and_one_outside_is_not() -> Non
     assert (result.status, play.count("start"), play.reason("a#1")) == ("completed", 1, "branch")
 
 
+def test_equal_failures_of_a_branch_are_the_joins_to_judge_and_its_loops_end() -> None:
+    text = FAN.replace("a -> J", "a -> J\na [retry_target=a]")
+    play, result = played(text, {"a": failure("red")})
+    assert (result.status, play.count("a"), play.reason("a#3")) == ("completed", 3, "branch")
+    assert "3 times in the same way" in play.state.context[RESULTS][0]["failure_reason"]
+
+
 def test_limit_reached_in_a_branch_is_its_failure() -> None:
     text = FAN.replace("a -> J", 'a -> J\na -> a [condition="outcome=again"]\na [max_visits=3]')
     play, result = played(text, {"a": "again"})
