@@ -193,7 +193,7 @@ def calls(bench: Bench) -> tuple[int, int]:
     return sum(isinstance(fact, CallStarted) for fact in facts), sum(isinstance(fact, CallEnded) for fact in facts)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(drawing=drawings(), first=st.integers(1, 150), second=st.integers(1, 150), after=st.booleans())
 def test_dot_run_killed_twice_and_resumed_equals_the_undisturbed_one(
     drawing: Drawing, first: int, second: int, after: bool
@@ -216,7 +216,7 @@ def test_dot_run_killed_twice_and_resumed_equals_the_undisturbed_one(
     assert started - ended <= 4, "two in flight at each death"
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(drawing=drawings())
 def test_dot_run_always_ends_and_every_visit_is_accounted_for(drawing: Drawing) -> None:
     bench = Bench(drawing)
