@@ -13,7 +13,7 @@ from typing import Any
 from pipeline.cost.price_file import PriceFile
 from pipeline.cost.rates import US_FACTOR, Case, NoPrice, PublishedRates, Rates
 from pipeline.cost.usage import WEB_SEARCH, Billed, UsageUnreadable, billed
-from pipeline.records.charge import EXACT, INPUT_KINDS, INTERVAL, TOKEN_KINDS, UNPRICED, Charge
+from pipeline.records.charge import BATCH, EXACT, INPUT_KINDS, INTERVAL, TOKEN_KINDS, UNPRICED, Charge
 
 #: Tokens a request may hold beyond the bytes of its text: framing, roles, the schema's instructions.
 FRAMING_TOKENS = 2_000
@@ -56,8 +56,9 @@ class PriceBook:
         except UsageUnreadable as error:
             return Charge(UNPRICED, note=str(error), source=self.version)
         try:
-            rates = self._rates(Case(plain_name(model), at, seen.prompt, seen.tier == "batch", seen.fast))
-            return _priced(seen, rates, model)
+            case = Case(plain_name(model), at, seen.prompt, seen.tier == BATCH, seen.fast)
+            charge = _priced(seen, self._rates(case), model)
+            return replace(charge, full=self._outside(seen, case, model)) if case.batch else charge
         except NoPrice as error:
             return Charge(UNPRICED, tokens=seen.tokens, tier=seen.tier, note=str(error), source=self.version)
 
@@ -99,6 +100,13 @@ class PriceBook:
         if not inputs or "output" not in rates.prices:
             return None
         return _million(max(inputs) * tokens + rates.prices["output"] * max_tokens) * US_FACTOR
+
+    def _outside(self, seen: Billed, case: Case, model: str) -> Decimal | None:
+        """What a batch's reply would have cost outside of one; None where that has no price."""
+        try:
+            return _priced(seen, self._rates(replace(case, batch=False)), model).low
+        except NoPrice:
+            return None
 
     def _rates(self, case: Case) -> Rates:
         if self._file is not None and self._file.has(case.model):

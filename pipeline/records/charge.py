@@ -10,9 +10,15 @@ from typing import Any
 #: The token kinds that are billed, disjoint. `input` is uncached input only.
 TOKEN_KINDS = ("input", "cache_write_5m", "cache_write_1h", "cache_read", "output")
 INPUT_KINDS = TOKEN_KINDS[:-1]
+_CACHE_KINDS = ("cache_write_5m", "cache_write_1h", "cache_read")
+_WEB_SEARCH = "web_search"
 
 EXACT, INTERVAL, UNPRICED = "exact", "interval", "unpriced"
 _STATES = (EXACT, INTERVAL, UNPRICED)
+#: The tier of what went out in a batch.
+BATCH = "batch"
+
+_ZERO = Decimal(0)
 
 _MOST = Decimal(10) ** 12
 
@@ -60,6 +66,24 @@ class Charge:
     #: standard, batch, priority.
     tier: str = "standard"
     note: str = ""
+    #: What the same would have cost outside a batch; None: it was in none, or that is not known.
+    full: Decimal | None = None
+
+    @property
+    def saved_by_cache(self) -> Decimal:
+        """What the cached tokens would have cost more as plain input, in USD; below 0 where writing cost more."""
+        plain = self.prices.get("input")
+        if plain is None or self.state != EXACT:
+            return _ZERO
+        cached = [kind for kind in _CACHE_KINDS if kind in self.prices and kind in self.tokens]
+        return sum(((plain - self.prices[kind]) * self.tokens[kind] for kind in cached), _ZERO).scaleb(-6)
+
+    @property
+    def saved_by_batch(self) -> Decimal:
+        """What it would have cost more outside a batch, in USD; charges of old that do not say it: as much again."""
+        if self.tier != BATCH or self.state != EXACT:
+            return _ZERO
+        return self.low - self.parts.get(_WEB_SEARCH, _ZERO) if self.full is None else self.full - self.low
 
     def to_json(self) -> dict[str, Any]:
         """As recorded; decimals as text, empty fields left out."""
@@ -76,6 +100,8 @@ class Charge:
                 out[name] = getattr(self, name)
         if self.tier != "standard":
             out["tier"] = self.tier
+        if self.full is not None:
+            out["full"] = str(self.full)
         return out
 
     @classmethod
@@ -96,6 +122,7 @@ class Charge:
                 source=str(data.get("source", "")),
                 tier=str(data.get("tier", "standard")),
                 note=str(data.get("note", "")),
+                full=bound(data.get("full")),
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             return cls(UNPRICED, high=None, note="the recorded charge cannot be read")

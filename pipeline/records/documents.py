@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any
@@ -16,9 +16,11 @@ from pipeline.records.run import RunState, Spend, StepRun, bare, full
 from pipeline.records.statuses import COMPLETED, PENDING, SKIPPED
 
 #: Grows after the point with new keys, before it with a changed meaning.
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 #: A document above this many bytes is worth a warning.
 LARGE_BYTES = 500_000
+#: The amounts of a row of sums.
+_MONEY = ("usd", "low", "high", "saved_cache", "saved_batch")
 
 
 @dataclass
@@ -150,8 +152,12 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
     return document
 
 
-def spend_rows(state: RunState) -> list[dict[str, Any]]:
-    """The sums of charges for reports over many runs; what is 0 is left out. Money: USD, 9 decimals."""
+def spend_rows(state: RunState, money: Callable[[Decimal], Any] = float) -> list[dict[str, Any]]:
+    """The sums of charges for reports over many runs; what is 0 is left out.
+
+    Args:
+        money: How dollars stand in a row: numbers, exact up to 15 digits, or text.
+    """
     rows = []
     for key, spend in state.spend.items():
         row: dict[str, Any] = {
@@ -162,13 +168,17 @@ def spend_rows(state: RunState) -> list[dict[str, Any]]:
             "outcome": key.outcome,
             "calls": spend.calls,
         }
-        numbers = {"usd": spend.usd, "low": spend.low, "high": spend.high}
-        row.update({name: round(float(value), 9) for name, value in numbers.items() if value})
+        if key.cause:
+            row["cause"] = key.cause
+        row.update({name: money(value) for name in _MONEY if (value := getattr(spend, name))})
         row.update({name: getattr(spend, name) for name in ("unpriced", "unbounded") if getattr(spend, name)})
         if spend.tokens:
             row["tokens"] = dict(spend.tokens)
         if spend.usd_by_kind:
-            row["usd_by_kind"] = {kind: round(float(value), 9) for kind, value in spend.usd_by_kind.items()}
+            row["usd_by_kind"] = {kind: money(value) for kind, value in spend.usd_by_kind.items()}
+        # Most kinds are billed by every call of a sum.
+        if fewer := {kind: calls for kind, calls in spend.kind_calls.items() if calls != spend.calls}:
+            row["kind_calls"] = fewer
         rows.append(row)
     return rows
 

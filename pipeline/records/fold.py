@@ -37,7 +37,7 @@ from pipeline.records.kinds import (
     UnknownFact,
 )
 from pipeline.records.run import WHOLE, Answered, BatchRun, OpenQuestion, Remark, RunState, Spend, TaskRun, Token
-from pipeline.records.spending import Spending
+from pipeline.records.spending import REJECTED, VOID, Spending
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 
 #: A task value whose JSON text is at most this long (bytes) stays in memory; longer ones are read back.
@@ -186,7 +186,7 @@ class Builder:
         if self._fits(record, fact):
             positions.fail_step(self.state, record.seq, record.at, fact)
             if fact.cause == "content":
-                self._close_attempt(fact.path, None, fact.attempt)
+                self._close_attempt(fact.path, None, fact.attempt, REJECTED)
 
     def _invalidated(self, record: Record, fact: Invalidated) -> None:
         if not self._placed(record):
@@ -194,7 +194,7 @@ class Builder:
         state = self.state
         tasks = [(path, task) for path, task in fact.tasks]
         for step in positions.void_steps(state, fact):
-            self._close_attempt(step.path, None, step.attempt)
+            self._close_attempt(step.path, None, step.attempt, VOID)
             # What read all that led to its step cannot stand where some of that is made again.
             known = state.tasks.get(step.path, {})
             tasks += [(step.path, task) for task, run in known.items() if not WHOLE.isdisjoint(run.reads)]
@@ -205,7 +205,7 @@ class Builder:
                 state.remarks[path, task] = Remark(
                     fact.note, run.value if run and ended else None, run.seq if run and ended else 0
                 )
-            self._close_attempt(path, task, run.attempt if run else state.attempts.get((path, task), 1))
+            self._close_attempt(path, task, run.attempt if run else state.attempts.get((path, task), 1), VOID)
 
     def _decision_asked(self, record: Record, fact: DecisionAsked) -> None:
         if self._placed(record) and fact.path in self.state.open_paths:
@@ -219,14 +219,18 @@ class Builder:
         if asked is not None and asked.question == fact.question:
             del state.questions[fact.path]
 
-    def _close_attempt(self, path: str, task: str | None, attempt: int) -> None:
+    def cause(self, path: str, task: str | None, attempt: int) -> str:
+        """Why what a closed attempt had used is wasted (spending.CAUSES)."""
+        return self._spending.cause((path, task, attempt))
+
+    def _close_attempt(self, path: str, task: str | None, attempt: int, cause: str) -> None:
         """The next attempt starts with an empty memo; what this one used is wasted."""
         state = self.state
         current = state.attempts.get((path, task), 1)
         state.attempts[path, task] = max(current, attempt + 1)
         state.memo.pop((path, task, attempt), None)
         state.recalled.pop((path, task, attempt), None)
-        self._spending.waste((path, task, attempt))
+        self._spending.waste((path, task, attempt), cause)
         if attempt > current:
             # The end of an earlier attempt was lost in a gap; it is closed all the same.
             self._spending.waste_before((path, task, attempt))
@@ -267,7 +271,7 @@ class Builder:
         state = self.state
         state.unknown_tasks.discard((fact.path, fact.task))
         if fact.cause == "content":
-            self._close_attempt(fact.path, fact.task, fact.attempt)
+            self._close_attempt(fact.path, fact.task, fact.attempt, REJECTED)
         state.tasks.setdefault(fact.path, {})[fact.task] = TaskRun(
             fact.item, "", _NOTHING, record.seq, None, fact.attempt, status=FAILED, error=fact.error, cause=fact.cause
         )

@@ -137,6 +137,11 @@ class Spend:
     #: Calls whose charge has no price, or no upper bound.
     unpriced: int = 0
     unbounded: int = 0
+    #: Calls that billed a token kind.
+    kind_calls: dict[str, int] = field(default_factory=dict)
+    #: What the same tokens would have cost more without a cache (below 0: less), and outside a batch.
+    saved_cache: Decimal = _ZERO
+    saved_batch: Decimal = _ZERO
 
     def add(self, other: Spend) -> None:
         self.calls += other.calls
@@ -149,6 +154,12 @@ class Spend:
             self.tokens[kind] = self.tokens.get(kind, 0) + count
         for kind, usd in other.usd_by_kind.items() if other.usd_by_kind else ():
             self.usd_by_kind[kind] = self.usd_by_kind.get(kind, _ZERO) + usd
+        for kind, calls in other.kind_calls.items() if other.kind_calls else ():
+            self.kind_calls[kind] = self.kind_calls.get(kind, 0) + calls
+        if other.saved_cache:
+            self.saved_cache += other.saved_cache
+        if other.saved_batch:
+            self.saved_batch += other.saved_batch
 
     def subtract(self, other: Spend) -> None:
         """Take back what `add(other)` added; kinds that come to nothing leave the tables."""
@@ -164,6 +175,11 @@ class Spend:
         if other.usd_by_kind:
             money = {kind: usd - other.usd_by_kind.get(kind, _ZERO) for kind, usd in self.usd_by_kind.items()}
             self.usd_by_kind = {kind: usd for kind, usd in money.items() if usd}
+        if other.kind_calls:
+            fewer = {kind: calls - other.kind_calls.get(kind, 0) for kind, calls in self.kind_calls.items()}
+            self.kind_calls = {kind: calls for kind, calls in fewer.items() if calls}
+        self.saved_cache -= other.saved_cache
+        self.saved_batch -= other.saved_batch
 
     def copy(self) -> Spend:
         out = Spend()
@@ -184,6 +200,8 @@ class SpendKey:
     #: used: replies of work that stands or may stand; wasted: failed, refused, truncated, rejected,
     #: void; open: no end recorded.
     outcome: str
+    #: Why it was wasted (spending.CAUSES); "" where it was not.
+    cause: str = ""
 
 
 class BatchRun(NamedTuple):

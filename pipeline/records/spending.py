@@ -9,7 +9,12 @@ from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
 from pipeline.records.run import CallRun, RunState, Spend, SpendKey, bare
 
 USED, WASTED, OPEN = "used", "wasted", "open"
+#: Why a call was for nothing: an error, a refusal, an answer cut off, content that was rejected, work made void
+#: later, or an answer that was never recorded.
+FAILED, REFUSED, TRUNCATED, REJECTED, VOID, LOST = "failed", "refused", "truncated", "rejected", "void", "lost"
+CAUSES = (FAILED, REFUSED, TRUNCATED, REJECTED, VOID, LOST)
 _REFUSAL = "refusal"
+_CUT_OFF = frozenset({"max_tokens", "model_context_window_exceeded"})
 _ZERO = Decimal(0)
 
 #: (path, task, attempt).
@@ -25,10 +30,12 @@ class Spending:
         self._paid: dict[Slot, dict[int, tuple[SpendKey, Spend]]] = {}
         #: Ended calls whose charge can still be settled.
         self._unsettled: dict[int, tuple[Slot, SpendKey, Spend]] = {}
+        #: Why the attempts that were closed were for nothing.
+        self._closed: dict[Slot, str] = {}
         #: Calls settled while they were open: a late end adds nothing.
         self._settled: set[int] = set()
         #: One key object per kind of sum; making and hashing them is what costs.
-        self._keys: dict[tuple[str, str, str, str, str], SpendKey] = {}
+        self._keys: dict[tuple[str, ...], SpendKey] = {}
 
     def start(self, seq: int, at: str, fact: CallStarted) -> CallRun:
         """Count an open call at its worst case; returns the try."""
@@ -53,15 +60,15 @@ class Spending:
         read = Charge.from_json(fact.charge)
         charge = counted(read)
         if call is None:
-            self._put(SpendKey("", "", "", at[:10], WASTED), charge)
+            self._put(SpendKey("", "", "", at[:10], WASTED, LOST), charge)
             return None
         self._fly(call, -1)
         self._take(self._key(call, OPEN), _open(call))
         slot = (call.path, call.task, call.attempt)
-        good = self._good(call, fact)
-        key = self._key(call, USED if good else WASTED)
+        cause = waste_of(fact) or self._late(slot)
+        key = self._key(call, WASTED if cause else USED, cause)
         self._put(key, charge)
-        if good:
+        if not cause:
             self._paid.setdefault(slot, {})[call.seq] = (key, charge)
         if read.state != EXACT:
             self._unsettled[call.seq] = (slot, key, charge)
@@ -71,11 +78,13 @@ class Spending:
         )  # fmt: skip
         return call, ended
 
-    def _good(self, call: CallRun, fact: CallEnded) -> bool:
-        """Whether the reply is of use to an attempt that is not closed."""
-        if not fact.usable or fact.error is not None or fact.stop_reason == _REFUSAL:
-            return False
-        return self._state.attempts.get((call.path, call.task), 1) <= call.attempt
+    def _late(self, slot: Slot) -> str:
+        """Why a good reply is of no use: its attempt was closed before; "" if it was not."""
+        return self.cause(slot) if self._state.attempts.get(slot[:2], 1) > slot[2] else ""
+
+    def cause(self, slot: Slot) -> str:
+        """Why what a closed attempt had used is wasted."""
+        return self._closed.get(slot, LOST)
 
     def settle(self, fact: ChargeSettled) -> None:
         """Put a known amount in the place of an interval, an unpriced charge or an open call."""
@@ -84,27 +93,28 @@ class Spending:
         if call is not None:
             self._fly(call, -1)
             self._take(self._key(call, OPEN), _open(call))
-            self._put(self._key(call, WASTED), Spend(calls=1, usd=usd))
+            self._put(self._key(call, WASTED, LOST), Spend(calls=1, usd=usd))
             self._settled.add(fact.call)
             return
         found = self._unsettled.pop(fact.call, None)
         if found is None:
             return
         slot, key, before = found
-        after = Spend(calls=1, tokens=dict(before.tokens), usd=usd)
+        after = Spend(calls=1, tokens=dict(before.tokens), usd=usd, kind_calls=dict(before.kind_calls))
         paid = self._paid.get(slot, {})
         if fact.call in paid:
             paid[fact.call] = (key, after)
         else:
-            key = self._wasted(key)
+            key = self._wasted(key, slot)
         self._take(key, before)
         self._put(key, after)
 
-    def waste(self, slot: Slot) -> None:
-        """The attempt was for nothing: what it used turns wasted."""
+    def waste(self, slot: Slot, cause: str = LOST) -> None:
+        """The attempt was for nothing: what it used turns wasted. The first cause stays."""
+        self._closed.setdefault(slot, cause)
         for key, used in self._paid.pop(slot, {}).values():
             self._take(key, used)
-            self._put(self._wasted(key), used)
+            self._put(self._wasted(key, slot), used)
 
     def waste_before(self, slot: Slot) -> None:
         """Earlier attempts of the same work were for nothing too."""
@@ -136,26 +146,41 @@ class Spending:
         if not bucket.calls:
             del self._state.spend[key]
 
-    def _key(self, call: CallRun, outcome: str) -> SpendKey:
-        parts = (call.path, call.model, call.label, call.at[:10], outcome)
+    def _key(self, call: CallRun, outcome: str, cause: str = "") -> SpendKey:
+        parts = (call.path, call.model, call.label, call.at[:10], outcome, cause)
         key = self._keys.get(parts)
         if key is None:
             key = self._keys[parts] = SpendKey(bare(call.path), *parts[1:])
         return key
 
-    def _wasted(self, key: SpendKey) -> SpendKey:
-        return SpendKey(key.step, key.model, key.label, key.day, WASTED)
+    def _wasted(self, key: SpendKey, slot: Slot) -> SpendKey:
+        if key.outcome == WASTED:
+            return key
+        return SpendKey(key.step, key.model, key.label, key.day, WASTED, self.cause(slot))
+
+
+def waste_of(fact: CallEnded) -> str:
+    """Why an end is of no use to anybody (CAUSES); "" where it may be."""
+    if fact.error is not None:
+        return FAILED
+    if fact.stop_reason == _REFUSAL:
+        return REFUSED
+    if fact.usable:
+        return ""
+    return TRUNCATED if fact.stop_reason in _CUT_OFF else FAILED
 
 
 def counted(charge: Charge) -> Spend:
     """One call's charge as a sum. Never zero by silence: no price is counted as such."""
     tokens = dict(charge.tokens)
+    kinds = {kind: 1 for kind, count in tokens.items() if count}
     if charge.state == EXACT:
-        return Spend(1, tokens, dict(charge.parts), charge.low)
+        return Spend(1, tokens, dict(charge.parts), charge.low, kind_calls=kinds, saved_cache=charge.saved_by_cache,
+                     saved_batch=charge.saved_by_batch)  # fmt: skip
     if charge.state == INTERVAL:
         low, high = charge.low, charge.high
-        return Spend(1, tokens, {}, _ZERO, low, low if high is None else high, 0, int(high is None))
-    return Spend(1, tokens, {}, unpriced=1)
+        return Spend(1, tokens, {}, _ZERO, low, low if high is None else high, 0, int(high is None), kinds)
+    return Spend(1, tokens, {}, unpriced=1, kind_calls=kinds)
 
 
 def _open(call: CallRun) -> Spend:

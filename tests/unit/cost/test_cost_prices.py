@@ -182,6 +182,14 @@ def test_batch_is_half_price_where_the_data_has_no_batch_price(model: str, at: d
     assert "half" in half.note
 
 
+def test_batch_charge_says_what_the_same_would_have_cost_outside() -> None:
+    counts = usage(server_tool_use={"web_search_requests": 3})
+    charge = BOOK.charge(counts, model=SONNET, at=AT, tier="batch")
+    assert charge.full == BOOK.charge(counts, model=SONNET, at=AT).low
+    assert charge.saved_by_batch == charge.low - usd("0.03")
+    assert Charge.from_json(charge.to_json()) == charge
+
+
 def test_batch_does_not_halve_web_searches() -> None:
     charge = BOOK.charge(usage(server_tool_use={"web_search_requests": 3}), model=SONNET, at=AT, tier="batch")
     assert charge.parts["web_search"] == usd("0.03")

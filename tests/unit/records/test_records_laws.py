@@ -181,6 +181,7 @@ def charged(records: list[Record]) -> Spend:
                 calls=1, tokens=row["tokens"], usd=Decimal(row.get("usd") or "0"), low=Decimal(row.get("low", "0")),
                 high=Decimal(row.get("high", "0")), unpriced=row.get("unpriced", 0), unbounded=row.get("unbounded", 0),
                 usd_by_kind={key: Decimal(value) for key, value in row.get("parts", {}).items()},
+                kind_calls={key: 1 for key, count in row["tokens"].items() if count},
             )
         )  # fmt: skip
     return total

@@ -203,7 +203,7 @@ def test_reply_whose_start_was_lost_still_counts_its_money(tape: Tape) -> None:
     tape.put(kinds.Gap(3, 3, reason="crc"))
     tape.reply(99, "0.25")
     assert spent(tape.state).usd == Decimal("0.25")
-    assert list(tape.state.spend) == [SpendKey("", "", "", "2026-01-09", "wasted")]
+    assert list(tape.state.spend) == [SpendKey("", "", "", "2026-01-09", "wasted", "lost")]
 
 
 def interval(tape: Tape, low: str, high: str | None) -> int:
