@@ -45,7 +45,7 @@ def test_tree_every_option_that_sets_a_value_has_its_variable() -> None:
         expected = None if option in ONE_ACT else SHARED.get(option, f"PIPELINE_{tail}")
         whole = ("lessons", "run", "run_dot") + (("redo",) if param.name in option_fields() else ())
         if command not in whole and option not in ONE_ACT and option not in SHARED:
-            expected = f"PIPELINE_{command.upper()}_{tail}"
+            expected = f"PIPELINE_{command.upper().replace('-', '_')}_{tail}"
         if param.envvar != expected:
             wrong.append(f"{command} {option}: {param.envvar}, not {expected}")
     assert wrong == []

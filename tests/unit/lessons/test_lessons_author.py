@@ -50,6 +50,8 @@ class FakeContext:
         self.settings = {"model": "some-model", "author": "model", "effort": None, "lessons": 1, **settings}
         self.asked: list[Request] = []
         self._answers = list(answers)
+        #: What a person said when the lesson was to be made again, and the lesson as it was.
+        self.remark: tuple[str, Any] | None = None
 
     def prompt(self, name: str) -> str:
         return PROMPTS[name]
@@ -102,6 +104,19 @@ def judge(scores: Mapping[str, int] | None = None, *, verdict: str = "release", 
 
 def spoil(**fields: Any) -> dict[str, Any]:
     return {**copy.deepcopy(LESSON), **fields}
+
+
+def test_lesson_made_again_is_asked_for_with_the_note_and_the_lesson_as_it_was() -> None:
+    ctx = FakeContext([LESSON, judge()])
+    ctx.remark = ("Use football.", {"lesson": LESSON, "order": 1})
+    write(ctx)
+    first = ctx.asked[0]
+    assert first.data["previous"] == LESSON
+    assert first.data["faults"] == ["A teacher asks: Use football."]
+    assert "- A teacher asks: Use football." in first.messages[0].text
+    plain = FakeContext([LESSON, judge()])
+    write(plain)
+    assert plain.asked[0].hash() != first.hash()
 
 
 def test_lesson_that_passes_is_asked_for_once_and_judged_once() -> None:
