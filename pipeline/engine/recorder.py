@@ -30,8 +30,8 @@ LAZY_SECONDS = 0.02
 #: The head is rewritten once this many times its last cost has passed.
 HEAD_FACTOR = 20
 _HEAD_MIN_SECONDS = 0.2
-#: Where a head is wanted at each checkpoint: one that costs more than this waits this many times its cost.
-_CHEAP_SECONDS = 0.005
+#: Where a head is wanted at each checkpoint: one of more visits than this waits this many times its cost.
+_LARGE_STEPS = 200
 _CHECKPOINT_FACTOR = 4
 _WARN_BYTES = 500_000
 
@@ -263,7 +263,8 @@ class Recorder:
         cost = ended - begun
         self._head_due = ended + max(HEAD_FACTOR * cost, _HEAD_MIN_SECONDS)
         if self._view is not None and self._view.each_checkpoint:
-            self._checkpoint_due = ended + (_CHECKPOINT_FACTOR * cost if cost > _CHEAP_SECONDS else 0)
+            many = len(self._builder.state.steps) > _LARGE_STEPS
+            self._checkpoint_due = ended + (_CHECKPOINT_FACTOR * cost if many else 0)
         # A large document needs a large journal (or an import).
         big = self.journal_bytes > _WARN_BYTES or bool(self.state.imported)
         if big and not self._warned and (large := large_keys(document)):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from pipeline.clock import SystemClock
 
 SHIP = """digraph Ship {
   graph [goal="ship it"]
@@ -72,3 +76,12 @@ def put(folder: Path, text: str, name: str = "foo.dot") -> str:
 def read(path: Path) -> Any:
     """A JSON file."""
     return json.loads(path.read_text())
+
+
+def wait_for(holds: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until something holds; fail after `seconds`."""
+    clock = SystemClock()
+    until = clock.monotonic() + seconds
+    while not holds():
+        assert clock.monotonic() < until, "it did not come to this"
+        clock.wait(threading.Event(), 0.02)

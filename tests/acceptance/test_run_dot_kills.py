@@ -20,7 +20,7 @@ from pipeline.records.fold import spent
 from pipeline.records.run import RunState
 from pipeline.store.reading import load
 from pipeline.store.run_folder import RunFolder
-from tests.acceptance.dots import FAN, put, read
+from tests.acceptance.dots import FAN, put, read, wait_for
 from tests.acceptance.killing import CLOCK, Starter, kill_at
 from tests.servers.bill import blocks
 from tests.servers.billing import BillingServer
@@ -139,8 +139,7 @@ def test_half_finished_fan_out_asks_only_what_is_missing(starter: Starter, tmp_p
     with BillingServer(responder=slow) as server:
         fan = Fan(tmp_path, starter, server)
         pid = fan.go()
-        while server.bill.requests < 4 or len(fan.document().get("completed_nodes") or ()) < 5:
-            CLOCK.wait(threading.Event(), 0.02)
+        wait_for(lambda: server.bill.requests == 4 and len(fan.document().get("completed_nodes") or ()) == 5)
         os.kill(pid, signal.SIGKILL)
         assert fan.wait() == -signal.SIGKILL
         half = fan.document()
