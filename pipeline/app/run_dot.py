@@ -26,6 +26,8 @@ from pipeline.app.start import (
 from pipeline.errors import ConfigError, WaitingForHuman
 from pipeline.settings import LessonsOptions
 from pipeline.store.base import Store
+from pipeline.store.head import HEAD
+from pipeline.store.names import JOURNAL
 
 if TYPE_CHECKING:
     from pipeline.engine.events import Listener
@@ -91,7 +93,8 @@ class _Go:
         """A new run, or an old one gone on with."""
         if self._dot.resume is None:
             return self._new(params, None)
-        store, run, checkpoint = self._found(self._dot.resume)
+        self._dot = replace(self._dot, resume=its_folder(self._dot.resume))
+        store, run, checkpoint = self._found(str(self._dot.resume))
         if checkpoint is not None:
             return self._new(params, checkpoint)
         if params:
@@ -209,8 +212,9 @@ class _Go:
         return lambda run: f"./pipeline.sh {verb} --resume {quote(str(self._named_folder()))}"
 
     def _named_folder(self) -> Path:
-        """The run's folder as it was named."""
-        return self._dot.run_dir or Path(str(self._dot.resume))
+        """The run's folder as it was named: a run that is gone on with stays in its own."""
+        own = self._dot.run_dir is None or (self._dot.resume is not None and has_run(self._dot.resume))
+        return Path(str(self._dot.resume)) if own else Path(str(self._dot.run_dir))
 
     # The end
 
@@ -254,8 +258,19 @@ def is_place(text: str) -> bool:
     path = Path(os.path.expanduser(text))
     if os.sep in text or text.startswith((".", "~")):
         return True
-    documents = ("journal.jsonl", "checkpoint.json", "execution.log.json")
+    documents = (JOURNAL, HEAD, "execution.log.json")
     return any((path / name).exists() for name in documents) or (path.suffix == ".json" and path.is_file())
+
+
+def its_folder(text: str) -> str:
+    """What a resume names; for the checkpoint.json of a run of ours its folder, which alone says how it stands."""
+    path = Path(os.path.expanduser(text))
+    return str(path.parent) if path.name == HEAD and has_run(path.parent) else text
+
+
+def has_run(folder: Path | str) -> bool:
+    """Whether a run of ours lies in a folder."""
+    return Path(os.path.expanduser(folder), JOURNAL).exists()
 
 
 def _folder(store: Store) -> Path | None:

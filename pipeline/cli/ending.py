@@ -98,7 +98,7 @@ def failure_lines(result: RunResult) -> list[str]:
     what = error_message(result.error) or (result.detail or result.status).replace("_", " ")
     # The last line resumes as before; where that is not enough, the advice stands with what happened.
     if (advice := hint_of(result.error)) and not advice.startswith("./pipeline.sh"):
-        what = f"{what.rstrip('.')}. {advice}"
+        what = f"{what.rstrip('.')}{'' if what.endswith(('?', '!')) else '.'} {advice}"
     saved = f"run {result.run_id}; spent {money_between(result.spent.low, result.spent.high)}"
     return three_lines(what, saved, result.resume_command)
 

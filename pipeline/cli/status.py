@@ -146,7 +146,7 @@ def status_lines(row: Row, state: RunState, steps: list[dict[str, Any]], store: 
     lines += [f"Damage:  records {gap.get('first')} to {gap.get('last')} are missing ({gap.get('reason', '')})"
               for gap in state.gaps]  # fmt: skip
     if state.error:
-        label = "Note:  " if row.detail == "stopped_as_asked" else "Error: "
+        label = "Note:  " if row.detail in ("stopped_as_asked", "waiting_for_human") else "Error: "
         lines.append(f"{label}  {one_line(state.error.get('message', ''), _ERROR_WIDTH)}")
     if row.resumable:
         lines.append(f"Go on:   {resume_command(row, store)}")

@@ -98,6 +98,15 @@ def test_run_in_its_folder_is_looked_at_by_the_folders_name(cli: Cli, ship: str,
     assert f"RUN {run}" in cli("status", str(folder)).out
 
 
+def test_checkpoint_file_of_a_run_means_the_run(cli: Cli, ship: str, folder: Path, tmp_path: Path) -> None:
+    cli("run", ship, "--simulate", "--run-dir", str(folder))
+    for more in ((), ("--run-dir", str(tmp_path / "other"))):
+        said = cli("run", ship, "--resume", str(folder / "checkpoint.json"), *more)
+        assert said.code == 0
+        assert "already completed" in said.out
+    assert not (tmp_path / "other").exists()
+
+
 # --- what is refused before anything is made ------------------------------------------------------
 
 

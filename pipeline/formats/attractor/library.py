@@ -32,6 +32,7 @@ from pipeline.llm.base import Model
 from pipeline.records.run import RunState, Spend
 from pipeline.records.values import decode_value
 from pipeline.store.base import Store
+from pipeline.store.head import HEAD
 from pipeline.store.memory import MemoryStore
 from pipeline.store.names import JOURNAL
 from pipeline.store.reading import load, resolve
@@ -180,6 +181,9 @@ def find_run(where: Path | str, store: Store | None) -> tuple[Store, str, Checkp
         RunNotFound: Neither is there.
     """
     folder = Path(os.path.expanduser(where))
+    if folder.name == HEAD and (folder.parent / JOURNAL).exists():
+        # Of a run of ours the journal alone says how it stands.
+        folder = folder.parent
     if (folder / JOURNAL).exists():
         place = RunFolder(folder, SystemClock())
         return place, place.run_id, None
