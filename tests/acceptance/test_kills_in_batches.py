@@ -1,6 +1,6 @@
 """Kill tests in batch mode: whatever is killed, no batch is handed in twice, and the ledger is the bill.
 
-BATCH_KILL_TRIALS (default 8) trials. In every second one the answer to the creation of a batch is lost, so that
+BATCH_KILL_TRIALS (default 5) trials. In every second one the answer to the creation of a batch is lost, so that
 only the intent of it is recorded when the process dies or goes on.
 """
 
@@ -19,7 +19,7 @@ from pipeline.records.fold import spent
 from pipeline.store.reading import load, resolve
 from tests.acceptance.killing import CLOCK, Course, Starter, course, kill_at
 
-TRIALS = int(os.environ.get("BATCH_KILL_TRIALS", "8"))
+TRIALS = int(os.environ.get("BATCH_KILL_TRIALS", "5"))
 OPTIONS = ("--batch", "--batch-poll", "0.05")
 
 
