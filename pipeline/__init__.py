@@ -28,6 +28,8 @@ _PUBLIC = {
     "open_store": "pipeline.store.url",
     "open_account": "pipeline.store.url",
     "CheckpointManager": "pipeline.store.manager",
+    "CheckpointStore": "pipeline.app.graph_checkpoints",
+    "GraphCheckpoint": "pipeline.formats.agentos.documents",
     "fork_run": "pipeline.travel.fork",
     "ControlledExecutor": "pipeline.formats.casys.executor",
     "Dag": "pipeline.formats.casys.dag",
@@ -61,6 +63,7 @@ _PUBLIC = {
 __all__ = [*_PUBLIC, "__version__"]
 
 if TYPE_CHECKING:
+    from pipeline.app.graph_checkpoints import CheckpointStore as CheckpointStore
     from pipeline.engine.events import Event as Event
     from pipeline.engine.people import Answer as Answer
     from pipeline.engine.people import Question as Question
@@ -71,6 +74,7 @@ if TYPE_CHECKING:
     from pipeline.engine.step import step as step
     from pipeline.engine.tasks import TaskFailure as TaskFailure
     from pipeline.errors import *  # noqa: F403
+    from pipeline.formats.agentos.documents import GraphCheckpoint as GraphCheckpoint
     from pipeline.formats.attractor.documents import Checkpoint as Checkpoint
     from pipeline.formats.attractor.documents import load_checkpoint as load_checkpoint
     from pipeline.formats.attractor.documents import save_checkpoint as save_checkpoint

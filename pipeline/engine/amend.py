@@ -23,10 +23,11 @@ def amend(
     clock: Clock,
     decide: Callable[[RunState], Sequence[Fact]],
     view: HeadView | None = None,
+    blobs: Sequence[bytes] = (),
 ) -> RunState:
     """Append what `decide` makes of the run as it stands; durable on return. The state after it.
 
-    What `decide` raises passes through, and nothing is recorded then.
+    What `decide` raises passes through, and nothing is recorded then. `blobs` are stored before the facts.
 
     Raises:
         RunNotFound, RunLocked, CheckpointCorrupt, SchemaTooNew: As Store.open.
@@ -50,6 +51,8 @@ def amend(
         )
         try:
             record_repairs(journal, recorder)
+            for data in blobs:
+                recorder.put_blob(data)
             for fact in facts:
                 seq = recorder.append(fact)
                 if isinstance(fact, RunResumed):

@@ -132,6 +132,8 @@ def take_inherited(state: RunState, seq: int, document: Mapping[str, Any]) -> No
         call = _call(row, seq)
         asks = state.memo.setdefault((call.path, call.task, call.attempt), {})
         asks.setdefault((call.key, call.n), []).append(call)
+    # Writes to the user's memory that a document of another system had staged.
+    state.unapplied = {str(path): [dict(row) for row in rows] for path, rows in (found.get("unapplied") or {}).items()}
     state.decisions = {}
     for row in found["decisions"]:
         answer = Answered(*(_typed(row, name) for name in Answered._fields))

@@ -1,0 +1,191 @@
+"""A run of ours at a boundary as the document of a graph run: worked out from its records each time it is asked for."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pipeline.clock import parse_iso
+from pipeline.formats.agentos.boundaries import Boundary, pinned_graph
+from pipeline.formats.agentos.documents import GraphCheckpoint
+from pipeline.graph.model import Graph
+from pipeline.graph.readiness import skipped
+from pipeline.records.codec import Record
+from pipeline.records.documents import token_total, usd
+from pipeline.records.fold import Builder
+from pipeline.records.kinds import MemoryRead, StepCompleted
+from pipeline.records.positions import split
+from pipeline.records.run import RunState, StepRun
+from pipeline.records.statuses import COMPLETED
+from pipeline.store.base import Store
+
+HUMAN, READ = "human", "read"
+
+
+def views(store: Store, wanted: Sequence[Boundary], found: Iterable[Record]) -> Iterator[GraphCheckpoint]:
+    """A run as it stood at some of its boundaries, which are given oldest first; read once for all of them.
+
+    Args:
+        found: The records of the run, from the first.
+
+    Raises:
+        CheckpointCorrupt: A recorded value is missing or damaged.
+    """
+    left = deque(wanted)
+    if not left:
+        return
+    builder = Builder(left[0].place.run_id)
+    memory = _Memory()
+    for record in found:
+        while left and record.seq > left[0].upto:
+            yield _View(store, builder.state, memory).document(left.popleft())
+        if not left:
+            return
+        builder.apply(record)
+        memory.apply(record)
+    while left:
+        yield _View(store, builder.state, memory).document(left.popleft())
+
+
+class _Memory:
+    """What a run read from the user's memory, and how much it wrote to it."""
+
+    def __init__(self) -> None:
+        #: {"traceId", "content", "strength"}: each once.
+        self.reads: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self.asked = 0
+        self.written = 0
+
+    def apply(self, record: Record) -> None:
+        """Take one record in."""
+        fact = record.fact
+        if isinstance(fact, StepCompleted):
+            self.written += len(fact.writes)
+        elif isinstance(fact, MemoryRead):
+            self.asked += 1
+            for row in fact.traces:
+                trace = {"traceId": row["id"], "content": row["content"], "strength": row["strength"]}
+                self.reads.setdefault(tuple(trace.values()), trace)
+
+
+class _View:
+    """One state being put down as a document."""
+
+    def __init__(self, store: Store, state: RunState, memory: _Memory) -> None:
+        self._store = store
+        self._state = state
+        self._memory = memory
+        self._graph = pinned_graph(store, state) or Graph({}, (), "")
+        #: Visits that ended and stand, in order of their ends; a failure that led on is one.
+        done = [step for step in state.steps.values() if step.status == COMPLETED or (step.ended_seq and step.edges)]
+        self._done = sorted(done, key=lambda step: step.ended_seq)
+
+    def document(self, boundary: Boundary) -> GraphCheckpoint:
+        """The document."""
+        state = self._state
+        made = GraphCheckpoint(
+            id=boundary.id,
+            graph_id=state.pipeline,
+            run_id=state.run_id,
+            node_id=boundary.node,
+            timestamp=_milliseconds(boundary.at),
+            state=self._partitions(),
+            node_results={step.node: self._result(step) for step in self._done if step.status == COMPLETED},
+            visited_nodes=[step.node for step in self._done],
+            skipped_nodes=skipped(self._graph, state),
+            pending_edges=[token.edge for token in state.tokens if token.edge],
+            memory_snapshot=self._snapshot(),
+        )
+        if state.parent is not None:
+            made.extra["parent"] = {"runId": state.parent.get("run"), "seq": state.parent.get("seq")}
+        return GraphCheckpoint.from_json(made.to_json())
+
+    def _partitions(self) -> dict[str, Any]:
+        artifacts: dict[str, Any] = {}
+        for step in self._done:
+            artifacts.update({name: self._blob(blob) for name, blob in step.artifacts.items()})
+        return {
+            "input": dict(self._state.params),
+            "scratch": {key: self._whole(value) for key, value in self._state.context.items()},
+            "artifacts": artifacts,
+            "diagnostics": self._diagnostics(),
+        }
+
+    def _diagnostics(self) -> dict[str, Any]:
+        state, tokens = self._state, self._tokens()
+        reported = int(state.reported.get("total_tokens") or 0), float(state.reported.get("cost_usd") or 0)
+        timings: dict[str, Any] = {}
+        for step in self._done:
+            timings[step.node] = {
+                "startMs": _milliseconds(step.started_at),
+                "endMs": _milliseconds(step.completed_at or step.started_at),
+                "tokensUsed": tokens.get(step.node, 0),
+            }
+        return {
+            "totalTokensUsed": token_total(state.total) + reported[0],
+            "totalCostUSD": usd(state.total.usd) + reported[1],
+            "possiblyMoreUSD": usd(state.total.high),
+            "totalDurationMs": sum(_duration(step) for step in state.steps.values()),
+            "nodeTimings": timings,
+            "discoveryResults": {},
+            "guardrailResults": {},
+            "checkpointsSaved": len(state.checkpoints),
+            "memoryReads": self._memory.asked,
+            "memoryWrites": self._memory.written,
+        }
+
+    def _tokens(self) -> Mapping[str, int]:
+        """Tokens of all visits and attempts, by node."""
+        sums: dict[str, int] = {}
+        for key, spend in self._state.spend.items():
+            node = split(key.step if "#" in key.step.rpartition("/")[2] else f"{key.step}#1")[0]
+            sums[node] = sums.get(node, 0) + token_total(spend)
+        return sums
+
+    def _result(self, step: StepRun) -> dict[str, Any]:
+        return {
+            "effectClass": self._effect(step),
+            "output": self._whole(step.outputs),
+            "durationMs": _duration(step),
+        }
+
+    def _effect(self, step: StepRun) -> str:
+        """The class that the node declares; human where it asked a person."""
+        if any(path == step.path for path, _ in self._state.decisions):
+            return HUMAN
+        node = self._graph.nodes.get(step.node)
+        return node.effect if node is not None else READ
+
+    def _snapshot(self) -> dict[str, Any] | None:
+        pending = [
+            {"type": row["type"], "content": row["content"], "scope": row["scope"]}
+            for writes in self._state.unapplied.values()
+            for row in writes
+        ]
+        if not pending and not self._memory.reads:
+            return None
+        return {"reads": list(self._memory.reads.values()), "pendingWrites": pending}
+
+    def _whole(self, value: Any) -> Any:
+        """The value itself, read back where it stands in a blob."""
+        if isinstance(value, Mapping) and set(value) == {"$blob", "bytes"}:
+            return self._blob(value["$blob"])
+        return dict(value) if isinstance(value, Mapping) else value
+
+    def _blob(self, blob: str) -> Any:
+        return json.loads(self._store.get_blob(self._state.run_id, blob))
+
+
+def _duration(step: StepRun) -> int:
+    """Milliseconds over all attempts of a visit."""
+    return round(step.seconds * 1000)
+
+
+def _milliseconds(at: str) -> int:
+    """Unix epoch milliseconds; 0 where an imported document says no time."""
+    try:
+        return round(parse_iso(at).timestamp() * 1000)
+    except ValueError:
+        return 0
