@@ -27,7 +27,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "list": ("pipeline.cli.runs", "list_runs", "List runs, newest first."),
     "status": ("pipeline.cli.status", "status", "Show one run: its steps, cost and how to go on."),
     "show": ("pipeline.cli.show", "show", "Show what a step or one of its items made."),
-    "cost": ("pipeline.cli.costs", "cost", "Show what was spent, by step, item, call, model or token kind."),
+    "cost": ("pipeline.cli.cost.command", "cost", "Show what was spent on what, wasted and saved."),
     "log": ("pipeline.cli.log", "log", "Print a run's records; --follow waits for more."),
     "history": ("pipeline.cli.history", "history", "List a run's checkpoints: where each led, and what it set."),
     "diff": ("pipeline.cli.diff", "diff", "Show what two runs, or two points of runs, differ in."),

@@ -8,20 +8,21 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.cost.usage import WEB_SEARCH
-from pipeline.records.charge import EXACT, TOKEN_KINDS, Charge, amount, bound
+from pipeline.records.charge import EXACT, TOKEN_KINDS, UNPRICED, Charge, amount, bound
 from pipeline.records.codec import Record
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
 from pipeline.records.run import bare
+from pipeline.records.spending import LOST, OPEN, USED, WASTED, waste_of
 
-#: State of a row whose call has no recorded end: between 0 and its worst case.
-OPEN = "open"
-USED, WASTED = "used", "wasted"
-_REFUSAL = "refusal"
+#: What is billed by number, in the order of the columns; and the columns of its unit prices.
+BILLED = (*TOKEN_KINDS, WEB_SEARCH)
+PRICE_COLUMNS = tuple(f"price_{kind}" for kind in BILLED)
 #: Columns of the CSV, in order; new ones are added at the end.
 COLUMNS = (
     "seq", "at", "step", "item", "attempt", "n", "k", "label", "model", *TOKEN_KINDS, WEB_SEARCH,
     "usd_low", "usd_high", "state", "outcome", "stop_reason", "error", "request_id", "tier", "source", "note",
+    "usd", "cause", "saved_cache_usd", "saved_batch_usd", *PRICE_COLUMNS,
 )  # fmt: skip
 
 
@@ -40,10 +41,12 @@ class Row:
     k: int
     label: str
     model: str
-    #: exact, interval, open or unpriced.
+    #: exact, interval, unpriced, or open: its call has no recorded end, so it cost between 0 and its worst case.
     state: str = OPEN
     #: used, wasted (failed, refused, cut off, or work that is void) or open.
     outcome: str = OPEN
+    #: Why it was wasted (records.spending.CAUSES); "" where it was not.
+    cause: str = ""
     #: USD; equal where exact. high None: no upper bound is known.
     low: Decimal = Decimal(0)
     high: Decimal | None = None
@@ -54,6 +57,9 @@ class Row:
     source: str = ""
     tier: str = "standard"
     note: str = ""
+    #: What the same tokens would have cost more without a cache (below 0: less), and outside a batch.
+    saved_cache: Decimal = Decimal(0)
+    saved_batch: Decimal = Decimal(0)
     stop_reason: str = ""
     #: Type of the error ("ModelUnavailable"); "" if none.
     error: str = ""
@@ -64,21 +70,37 @@ class Row:
         """STEP[/ITEM]."""
         return f"{self.step}/{self.item}" if self.item else self.step
 
+    @property
+    def day(self) -> str:
+        """UTC day of its call_started."""
+        return self.at[:10]
+
+    @property
+    def usd(self) -> Decimal | None:
+        """What it cost, where that is exactly known."""
+        return self.low if self.state == EXACT else None
+
     def to_json(self) -> dict[str, Any]:
         """For --json: money as numbers, prices as text."""
         return {
             **self._flat(),
             "usd_low": float(self.low),
             "usd_high": None if self.high is None else float(self.high),
+            "usd": None if self.usd is None else float(self.usd),
+            "saved_cache_usd": float(self.saved_cache),
+            "saved_batch_usd": float(self.saved_batch),
             "tokens": dict(self.tokens),
             "prices": {kind: str(price) for kind, price in self.prices.items()},
         }
 
     def to_csv(self) -> list[str]:
         """One cell per column of COLUMNS; money exact."""
-        flat = {**self._flat(), **self.tokens, "usd_low": f"{self.low:f}"}
-        flat["usd_high"] = "" if self.high is None else f"{self.high:f}"
-        return [str(flat.get(name, 0 if name in TOKEN_KINDS or name == WEB_SEARCH else "")) for name in COLUMNS]
+        flat = {**dict.fromkeys(BILLED, 0), **self._flat(), **self.tokens}
+        money = {"usd_low": self.low, "usd_high": self.high, "usd": self.usd, "saved_cache_usd": self.saved_cache,
+                 "saved_batch_usd": self.saved_batch}  # fmt: skip
+        money |= {f"price_{kind}": price for kind, price in self.prices.items()}
+        flat |= {name: "" if value is None else f"{value:f}" for name, value in money.items()}
+        return [str(flat.get(name, "")) for name in COLUMNS]
 
     def _flat(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in COLUMNS if name in self.__slots__}
@@ -105,7 +127,7 @@ def rows(records: Iterable[Record]) -> list[Row]:
     attempts = builder.state.attempts
     for seq, (path, task, attempt) in slots.items():
         if found[seq].outcome == USED and attempts.get((path, task), 1) > attempt:
-            found[seq] = replace(found[seq], outcome=WASTED)
+            found[seq] = replace(found[seq], outcome=WASTED, cause=builder.cause(path, task, attempt))
     return [found[seq] for seq in sorted(found)]
 
 
@@ -132,26 +154,29 @@ def _end(found: dict[int, Row], record: Record, fact: CallEnded) -> None:
     if row is None:
         # Its start was lost with a damaged piece of the journal; the money was spent all the same.
         lost = Row(fact.call, record.at, "", "", 1, 1, 1, "", "")
-        found[fact.call] = replace(_ended(lost, fact), outcome=WASTED)
+        found[fact.call] = replace(_ended(lost, fact), outcome=WASTED, cause=LOST)
     elif row.outcome == OPEN:
         found[fact.call] = _ended(row, fact)
 
 
 def _ended(row: Row, fact: CallEnded) -> Row:
     charge = Charge.from_json(fact.charge)
-    good = fact.usable and fact.error is None and fact.stop_reason != _REFUSAL
+    cause = waste_of(fact)
     return replace(
         row,
         state=charge.state,
-        outcome=USED if good else WASTED,
+        outcome=WASTED if cause else USED,
+        cause=cause,
         low=charge.low,
-        high=charge.low if charge.state == EXACT else None if charge.state == "unpriced" else charge.high,
+        high=charge.low if charge.state == EXACT else None if charge.state == UNPRICED else charge.high,
         tokens=charge.tokens,
         parts=charge.parts,
         prices=charge.prices,
         source=charge.source,
         tier=charge.tier,
         note=charge.note,
+        saved_cache=charge.saved_by_cache,
+        saved_batch=charge.saved_by_batch,
         stop_reason=fact.stop_reason or "",
         error=str((fact.error or {}).get("type", "")),
         request_id=fact.request_id or "",
@@ -163,6 +188,7 @@ def _settled(row: Row, fact: ChargeSettled) -> Row:
     if row.state == EXACT:
         return row
     usd = amount(fact.usd)
-    outcome = WASTED if row.outcome == OPEN else row.outcome
+    if row.outcome == OPEN:
+        row = replace(row, outcome=WASTED, cause=LOST)
     note = f"settled by {fact.by}" if fact.by else "settled"
-    return replace(row, state=EXACT, outcome=outcome, low=usd, high=usd, parts={}, note=note)
+    return replace(row, state=EXACT, low=usd, high=usd, parts={}, note=note)

@@ -1,19 +1,21 @@
-"""Rows of the ledger → tables of what was spent on what. Sums of unrounded decimals; whoever shows them rounds."""
+"""Postings → tables of what was spent on what. Sums of unrounded decimals; whoever shows them rounds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from pipeline.cost.ledger import OPEN, WASTED, Row
-from pipeline.cost.usage import WEB_SEARCH
-from pipeline.records.charge import EXACT, INPUT_KINDS, TOKEN_KINDS, UNPRICED
-from pipeline.records.run import in_order
+from pipeline.cost.ledger import BILLED, Row
+from pipeline.cost.posting import Posting
+from pipeline.records.charge import INPUT_KINDS
+from pipeline.records.run import Spend, in_order
+from pipeline.records.spending import OPEN, WASTED
 
 #: Amounts of charges that are known as a whole only (settled by hand, or still open).
 UNSPLIT = "unsplit"
+UNKNOWN = "(unknown)"
 _ZERO = Decimal(0)
 
 
@@ -22,17 +24,18 @@ class Line:
     """One line of a table."""
 
     key: str
-    calls: int = 0
-    tokens: dict[str, int] = field(default_factory=dict)
-    #: Exactly known spend in USD, and how much of it was for nothing.
-    usd: Decimal = _ZERO
-    wasted: Decimal = _ZERO
-    #: Charges known between two bounds only (open calls among them): their sums.
-    low: Decimal = _ZERO
-    high: Decimal = _ZERO
-    #: Calls without a price, and calls without an upper bound (in `low`, not in `high`).
-    unpriced: int = 0
-    unbounded: int = 0
+    spend: Spend = field(default_factory=Spend)
+    #: What of it was for nothing, by cause.
+    waste: dict[str, Spend] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> int:
+        return self.spend.calls
+
+    @property
+    def tokens(self) -> Mapping[str, int]:
+        """Billed units by kind."""
+        return self.spend.tokens
 
     @property
     def input_tokens(self) -> int:
@@ -42,6 +45,45 @@ class Line:
     @property
     def output_tokens(self) -> int:
         return self.tokens.get("output", 0)
+
+    @property
+    def usd(self) -> Decimal:
+        """Exactly known spend."""
+        return self.spend.usd
+
+    @property
+    def low(self) -> Decimal:
+        """Charges known between two bounds only: the sum of their lower ends."""
+        return self.spend.low
+
+    @property
+    def high(self) -> Decimal:
+        """The sum of their upper ends, of those that have one."""
+        return self.spend.high
+
+    @property
+    def unpriced(self) -> int:
+        """Calls without a price."""
+        return self.spend.unpriced
+
+    @property
+    def unbounded(self) -> int:
+        """Calls without an upper bound (in `low`, not in `high`)."""
+        return self.spend.unbounded
+
+    @property
+    def wasted(self) -> Decimal:
+        """What was for nothing, at least."""
+        return sum(map(at_least, self.waste.values()), _ZERO)
+
+    def add(self, posting: Posting) -> None:
+        self.take(posting, posting.spend)
+
+    def take(self, posting: Posting, part: Spend) -> None:
+        """Add a part of a posting."""
+        self.spend.add(part)
+        if posting.outcome == WASTED:
+            self.waste.setdefault(posting.cause, Spend()).add(part)
 
     def to_json(self) -> dict[str, Any]:
         """For --json: money as numbers."""
@@ -56,105 +98,123 @@ class Line:
             "open_low_usd": float(self.low),
             "open_high_usd": None if self.unbounded else float(self.high),
             "unpriced_calls": self.unpriced,
+            "waste": {cause or UNKNOWN: float(at_least(spend)) for cause, spend in self.waste.items()},
+            "saved_cache_usd": float(self.spend.saved_cache),
+            "saved_batch_usd": float(self.spend.saved_batch),
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A table with its total; `open_rows` are the rows whose cost is not exactly known."""
+    """A table with its total; `open` are the postings that are not exactly known."""
 
     by: str
     lines: Sequence[Line]
     total: Line
-    open_rows: Sequence[Row] = ()
+    open: Sequence[Posting] = ()
 
 
-def report(rows: Iterable[Row], by: str = "step") -> Report:
-    """Group rows by "step", "item", "call", "model" or "token_kind".
+def report(postings: Iterable[Posting], by: str = "step", *, many: bool = False) -> Report:
+    """Group postings by one of GROUPS.
 
-    Lines stand in the order of their first call, items of one map by their number; token kinds in their own order.
+    Lines stand in the order of their first posting; items of one map by their number, days by their date, token
+    kinds in their own order.
+
+    Args:
+        many: They are of several runs, so that a single call is named with its run.
 
     Raises:
         ValueError: `by` is none of these.
     """
-    rows = list(rows)
-    total = Line("total")
-    for row in rows:
-        _add(total, row)
-    if by == "token_kind":
-        lines = _by_kind(rows)
-    elif by in _KEYS:
-        lines = _grouped(rows, _KEYS[by])
-        if by == "item":
-            lines = in_order(lines, lambda line: line.key)
-    else:
-        raise ValueError(f"costs are shown by {', '.join((*_KEYS, 'token_kind'))}, not by {by!r}")
-    return Report(by, lines, total, [row for row in rows if row.state != EXACT])
-
-
-_KEYS: dict[str, Callable[[Row], str]] = {
-    "step": lambda row: row.step or "(unknown)",
-    "item": lambda row: row.place or "(unknown)",
-    "call": lambda row: f"#{row.seq} {row.place or '(unknown)'} {row.label}".rstrip(),
-    "model": lambda row: row.model or "(unknown)",
-}
-#: What a report can be grouped by.
-GROUPS = (*_KEYS, "token_kind")
-
-
-def _grouped(rows: Sequence[Row], key: Callable[[Row], str]) -> list[Line]:
+    if by not in GROUPS:
+        raise ValueError(f"costs are shown by {', '.join(GROUPS)}, not by {by!r}")
     lines: dict[str, Line] = {}
-    for row in rows:
-        name = key(row)
-        _add(lines.setdefault(name, Line(name)), row)
-    return list(lines.values())
+    total, unknown = Line("total"), []
+    key = _numbered if many and by == "call" else _KEYS.get(by)
+    for posting in postings:
+        total.add(posting)
+        if not posting.exact:
+            unknown.append(posting)
+        if key is None:
+            _by_kind(lines, posting)
+        else:
+            name = key(posting)
+            line = lines.get(name)
+            if line is None:
+                line = lines[name] = Line(name)
+            line.add(posting)
+    return Report(by, _ordered(lines, by), total, unknown)
 
 
-def _add(line: Line, row: Row) -> None:
-    line.calls += 1
-    for kind, count in row.tokens.items():
-        line.tokens[kind] = line.tokens.get(kind, 0) + count
-    _add_money(line, row, row.low)
+def _item(posting: Posting) -> str:
+    if posting.row is None:
+        return f"{posting.step or UNKNOWN} (items not kept)"
+    return posting.row.place or UNKNOWN
 
 
-def _add_money(line: Line, row: Row, low: Decimal) -> None:
-    if row.state == EXACT:
-        line.usd += low
-    elif row.state == UNPRICED:
-        line.unpriced += 1
-    else:
-        line.low += low
-        line.high += low if row.high is None else row.high
-        line.unbounded += row.high is None
-    if row.outcome == WASTED:
-        line.wasted += low
+def _call(posting: Posting) -> str:
+    row = posting.row
+    if row is None:
+        return f"{posting.origin.run} (calls not kept)"
+    return f"#{row.seq} {row.place or UNKNOWN} {row.label}".rstrip()
 
 
-def _by_kind(rows: Sequence[Row]) -> list[Line]:
-    """Each charge split over its token kinds; what has no split stands in a line of its own."""
-    lines = {kind: Line(kind) for kind in (*TOKEN_KINDS, WEB_SEARCH, UNSPLIT)}
-    for row in rows:
-        for kind, count in row.tokens.items():
-            line = lines.setdefault(kind, Line(kind))
-            line.calls += 1
-            line.tokens[kind] = line.tokens.get(kind, 0) + count
-        if row.state != EXACT:
-            lines[UNSPLIT].calls += 1
-            _add_money(lines[UNSPLIT], row, row.low)
-            continue
-        for kind, usd in row.parts.items():
-            _add_money(lines.setdefault(kind, Line(kind)), row, usd)
-        rest = row.low - sum(row.parts.values(), _ZERO)
-        if rest:
-            lines[UNSPLIT].calls += 1
-            _add_money(lines[UNSPLIT], row, rest)
-    return [line for line in lines.values() if line.calls]
+def _numbered(posting: Posting) -> str:
+    return f"{posting.origin.run} {_call(posting)}" if posting.row is not None else _call(posting)
+
+
+_KEYS: dict[str, Callable[[Posting], str]] = {
+    "step": lambda posting: posting.step or UNKNOWN,
+    "item": _item,
+    "call": _call,
+    "call_kind": lambda posting: posting.label or UNKNOWN,
+    "model": lambda posting: posting.model or UNKNOWN,
+    "day": lambda posting: posting.day or UNKNOWN,
+    "subject": lambda posting: posting.origin.subject or UNKNOWN,
+    "level": lambda posting: posting.origin.level or UNKNOWN,
+    "run": lambda posting: posting.origin.run or UNKNOWN,
+    "status": lambda posting: posting.origin.status or UNKNOWN,
+}
+TOKEN_KIND = "token_kind"
+#: What a report can be grouped by, and which groups need the tries themselves: sums do not tell them apart.
+GROUPS = ("step", "item", "call", "call_kind", "model", TOKEN_KIND, "day", "subject", "level", "run", "status")
+OF_TRIES = frozenset({"item", "call"})
+
+
+def _ordered(lines: Mapping[str, Line], by: str) -> list[Line]:
+    if by == TOKEN_KIND:
+        kinds = [kind for kind in lines if kind not in BILLED and kind != UNSPLIT]
+        return [lines[kind] for kind in (*BILLED, *kinds, UNSPLIT) if kind in lines]
+    if by == "item":
+        return in_order(lines.values(), lambda line: line.key)
+    return sorted(lines.values(), key=lambda line: line.key) if by == "day" else list(lines.values())
+
+
+def _by_kind(lines: dict[str, Line], posting: Posting) -> None:
+    """Split a posting over its token kinds; what has no split stands in a line of its own, without calls."""
+    whole = posting.spend
+    rest = whole.copy()
+    rest.calls, rest.tokens, rest.usd_by_kind, rest.kind_calls = 0, {}, {}, {}
+    rest.saved_cache = rest.saved_batch = _ZERO
+    for kind in {**whole.kind_calls, **whole.usd_by_kind}:
+        usd = whole.usd_by_kind.get(kind, _ZERO)
+        rest.usd -= usd
+        part = Spend(calls=whole.kind_calls.get(kind, 0), tokens={kind: whole.tokens.get(kind, 0)}, usd=usd)
+        if part.calls or usd:
+            lines.setdefault(kind, Line(kind)).take(posting, part)
+    if rest.usd or rest.low or rest.high or rest.unpriced or rest.unbounded:
+        lines.setdefault(UNSPLIT, Line(UNSPLIT)).take(posting, rest)
+
+
+def at_least(spend: Spend) -> Decimal:
+    """The lower end of an amount."""
+    return spend.usd + spend.low
 
 
 def possibly_spent(total: Line) -> tuple[Decimal, Decimal | None]:
-    """Both ends of what a run has cost: (at least, at most); None: no upper bound is known."""
-    at_least = total.usd + total.low
-    return at_least, None if total.unbounded or total.unpriced else total.usd + total.high
+    """Both ends of what was spent: (at least, at most); None: no upper bound is known."""
+    unknown = total.unbounded or total.unpriced
+    return at_least(total.spend), None if unknown else total.usd + total.high
 
 
 def open_calls(rows: Iterable[Row]) -> list[Row]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline.clock import parse_iso
 from pipeline.errors import RunLocked, RunNotFound
+from pipeline.records.documents import spend_rows
 from pipeline.records.fold import spent
 from pipeline.records.run import RunState, Spend
 from pipeline.records.statuses import COMPLETED
@@ -66,18 +67,21 @@ def cleanup(
 
 
 def run_sums(state: RunState) -> dict[str, Any]:
-    """What the account keeps of a run: its course and its spend, whole and by UTC day; money as decimal text."""
+    """What the account keeps of a run: its course and its spend, in sums and by UTC day; money as decimal text."""
     by_day: dict[str, Spend] = {}
     for key, spend in state.spend.items():
         by_day.setdefault(key.day, Spend()).add(spend)
     return {
         "pipeline": state.pipeline,
         "claim": list(state.claim) if state.claim else None,
+        "subject": state.params.get("subject"),
+        "level": state.params.get("level"),
         "started_at": state.started_at,
         "updated_at": state.updated_at,
         **_sums(spent(state)),
         "imported_usd": str(Decimal(str(state.reported.get("cost_usd") or 0))),
         "days": {day: _sums(spend) for day, spend in sorted(by_day.items())},
+        "spend": spend_rows(state, str),
     }
 
 

@@ -50,7 +50,9 @@ def test_cost_csv_has_the_documented_columns(root: Path, cli: Cli) -> None:
     head = cli("cost", failed_run(root), "--csv").out.splitlines()[0]
     assert head == (
         "key,calls,input,cache_write_5m,cache_write_1h,cache_read,output,"
-        "cost_usd,wasted_usd,open_low_usd,open_high_usd,unpriced_calls"
+        "cost_usd,wasted_usd,open_low_usd,open_high_usd,unpriced_calls,"
+        "wasted_failed_usd,wasted_refused_usd,wasted_truncated_usd,wasted_rejected_usd,wasted_void_usd,wasted_lost_usd,"
+        "saved_cache_usd,saved_batch_usd,web_search"
     )
 
 

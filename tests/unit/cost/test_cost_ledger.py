@@ -2,65 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal as D
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from pipeline.cost.ledger import COLUMNS, OPEN, USED, WASTED, rows
-from pipeline.cost.report import GROUPS, UNSPLIT, open_calls, possibly_spent, report
+from pipeline.cost.ledger import COLUMNS, Row, rows
+from pipeline.cost.posting import of_ledger
+from pipeline.cost.report import GROUPS, UNSPLIT, Report, open_calls, possibly_spent, report
 from pipeline.records.charge import EXACT, INTERVAL, UNPRICED, Charge
-from pipeline.records.codec import Record
-from pipeline.records.fold import fold
-from pipeline.records.kinds import (
-    CallEnded,
-    CallStarted,
-    ChargeSettled,
-    Fact,
-    Invalidated,
-    RunStarted,
-    StepFailed,
-    StepStarted,
-    TaskFailed,
-)
+from pipeline.records.kinds import ChargeSettled, Invalidated, TaskFailed
 from pipeline.records.run import in_order
-
-AT = "2026-01-09T14:30:22.000Z"
-
-
-class Log:
-    """Writes records."""
-
-    def __init__(self) -> None:
-        self.records: list[Record] = []
-        self.add(RunStarted("lessons", {}, {}, {}))
-
-    def add(self, fact: Fact) -> int:
-        self.records.append(Record(len(self.records) + 1, AT, 1, fact))
-        return len(self.records)
-
-    def start(self, path: str = "lessons#1", task: str | None = "lessons/7", **more: Any) -> int:
-        return self.add(CallStarted(path, "key", "claude-sonnet-5-5", "blob", task=task, worst="1.5", **more))
-
-    def end(self, call: int, charge: Charge, **more: Any) -> int:
-        return self.add(CallEnded(call, None, charge.to_json(), **{"stop_reason": "end_turn", **more}))
-
-    def call(self, charge: Charge, path: str = "lessons#1", task: str | None = "lessons/7", **more: Any) -> int:
-        seq = self.start(path, task, label="lesson")
-        self.end(seq, charge, **more)
-        return seq
+from pipeline.records.spending import OPEN, USED, WASTED
+from tests.unit.cost.logs import Log, batched, cached, exact, interval
 
 
-def exact(usd: str = "0.03", output: int = 100) -> Charge:
-    part = D(usd) / 3
-    parts = {"input": part, "output": D(usd) - part}
-    return Charge(EXACT, D(usd), D(usd), {"input": 50, "output": output}, parts, {"input": D(2)}, "genai-prices 1")
-
-
-def interval(low: str = "0.01", high: str | None = "0.5") -> Charge:
-    return Charge(INTERVAL, D(low), None if high is None else D(high), {"input": 10, "output": 1}, {"input": D(low)})
+def summed(found: Iterable[Row], by: str = "step") -> Report:
+    return report(of_ledger(found), by)
 
 
 def test_finished_call_is_one_row_with_its_place_tokens_and_price() -> None:
@@ -121,6 +80,31 @@ def test_calls_of_an_attempt_that_was_closed_are_wasted_after_all() -> None:
     assert [row.outcome for row in rows(log.records)] == [WASTED, USED]
 
 
+@pytest.mark.parametrize(
+    ("end", "cause"),
+    [
+        ({"stop_reason": "refusal"}, "refused"),
+        ({"stop_reason": "max_tokens", "usable": False}, "truncated"),
+        ({"error": {"type": "ModelRejected"}, "usable": False}, "failed"),
+    ],
+)
+def test_wasted_row_says_why(end: dict[str, Any], cause: str) -> None:
+    log = Log()
+    log.call(exact(), **end)
+    log.call(exact(), task="lessons/8")
+    log.add(Invalidated("redo", tasks=[["lessons#1", "lessons/8"]]))
+    assert [row.cause for row in rows(log.records)] == [cause, "void"]
+
+
+def test_row_says_what_its_cache_and_its_batch_saved() -> None:
+    log = Log()
+    log.call(cached())
+    log.call(batched())
+    alone, together = rows(log.records)
+    assert (alone.saved_cache, alone.saved_batch) == (D("0.0185"), D(0))
+    assert (together.saved_cache, together.saved_batch) == (D("0.0185"), D("0.0042"))
+
+
 def test_calls_of_an_attempt_that_goes_on_stay_used() -> None:
     log = Log()
     log.call(exact())
@@ -165,12 +149,17 @@ def test_row_as_csv_has_every_column_and_exact_money() -> None:
     log = Log()
     log.call(exact("0.0000002"))
     cells = dict(zip(COLUMNS, rows(log.records)[0].to_csv(), strict=True))
-    assert (cells["usd_low"], cells["output"], cells["cache_read"], cells["step"]) == (
-        "0.0000002",
-        "100",
-        "0",
-        "lessons",
-    )
+    assert [cells[name] for name in ("usd_low", "output", "cache_read", "step")] == ["0.0000002", "100", "0", "lessons"]
+    assert [cells[name] for name in ("usd", "price_input", "price_cache_read", "cause")] == ["0.0000002", "2", "", ""]
+
+
+def test_row_that_is_not_exactly_known_has_no_amount_but_its_bounds() -> None:
+    log = Log()
+    log.start()
+    cells = dict(zip(COLUMNS, rows(log.records)[0].to_csv(), strict=True))
+    assert [cells[name] for name in ("usd", "usd_low", "usd_high")] == ["", "0", "1.5"]
+    log.call(interval(high=None))
+    assert rows(log.records)[1].to_json()["usd"] is None
 
 
 def test_row_as_json_has_money_as_numbers() -> None:
@@ -192,31 +181,31 @@ def mixed() -> Log:
 
 
 def test_report_by_step_tells_used_wasted_open_and_unpriced_apart() -> None:
-    result = report(rows(mixed().records), "step")
+    result = summed(rows(mixed().records), "step")
     sow, lessons = result.lines
     assert (sow.key, sow.calls, sow.usd, sow.wasted) == ("sow", 1, D("0.10"), D(0))
     assert (lessons.calls, lessons.usd, lessons.wasted) == (5, D("0.051"), D("0.03"))
     assert (lessons.low, lessons.high, lessons.unpriced) == (D("0.01"), D("2.0"), 1)
-    assert [row.state for row in result.open_rows] == [INTERVAL, UNPRICED, OPEN]
+    assert [posting.row.state for posting in result.open if posting.row] == [INTERVAL, UNPRICED, OPEN]
 
 
 @pytest.mark.parametrize("by", GROUPS)
 def test_lines_of_every_report_add_up_to_its_total(by: str) -> None:
-    result = report(rows(mixed().records), by)
-    for name in ("usd", "wasted", "low", "high", "unpriced"):
+    result = summed(rows(mixed().records), by)
+    for name in ("usd", "wasted", "low", "high", "unpriced", "unbounded", "input_tokens"):
         assert sum(getattr(line, name) for line in result.lines) == getattr(result.total, name), name
 
 
 def test_reports_by_item_call_and_model_name_their_lines() -> None:
     found = rows(mixed().records)
-    assert [line.key for line in report(found, "item").lines] == ["sow", "lessons/7", "lessons/8"]
-    assert [line.key for line in report(found, "model").lines] == ["claude-sonnet-5-5"]
-    assert report(found, "call").lines[0].key == "#2 sow lesson"
-    assert len(report(found, "call").lines) == 6
+    assert [line.key for line in summed(found, "item").lines] == ["sow", "lessons/7", "lessons/8"]
+    assert [line.key for line in summed(found, "model").lines] == ["claude-sonnet-5-5"]
+    assert summed(found, "call").lines[0].key == "#2 sow lesson"
+    assert len(summed(found, "call").lines) == 6
 
 
 def test_report_by_token_kind_splits_exact_charges_and_keeps_the_rest_apart() -> None:
-    lines = {line.key: line for line in report(rows(mixed().records), "token_kind").lines}
+    lines = {line.key: line for line in summed(rows(mixed().records), "token_kind").lines}
     assert list(lines) == ["input", "output", UNSPLIT]
     assert lines["input"].tokens == {"input": 50 * 3 + 10 + 3}
     assert lines["input"].usd + lines["output"].usd == D("0.151")
@@ -227,7 +216,7 @@ def test_settled_amount_stands_unsplit_by_token_kind() -> None:
     log = Log()
     seq = log.start()
     log.add(ChargeSettled(seq, "0.25"))
-    (line,) = report(rows(log.records), "token_kind").lines
+    (line,) = summed(rows(log.records), "token_kind").lines
     assert (line.key, line.usd) == (UNSPLIT, D("0.25"))
 
 
@@ -246,62 +235,23 @@ def test_both_ends_of_what_was_spent() -> None:
     log = Log()
     log.call(exact("0.10"))
     log.start()
-    assert possibly_spent(report(rows(log.records)).total) == (D("0.10"), D("1.60"))
+    assert possibly_spent(summed(rows(log.records)).total) == (D("0.10"), D("1.60"))
     log.call(interval(high=None))
-    assert possibly_spent(report(rows(log.records)).total) == (D("0.11"), None)
-    assert report(rows(log.records)).lines[0].to_json()["open_high_usd"] is None
+    assert possibly_spent(summed(rows(log.records)).total) == (D("0.11"), None)
+    assert summed(rows(log.records)).lines[0].to_json()["open_high_usd"] is None
 
 
 def test_line_as_json_has_the_names_of_the_metrics() -> None:
-    document = report(rows(mixed().records)).total.to_json()
+    document = summed(rows(mixed().records)).total.to_json()
     assert (document["input_tokens"], document["output_tokens"]) == (163, 305)
     assert (document["cost_usd"], document["wasted_usd"], document["unpriced_calls"]) == (0.151, 0.03, 1)
-
-
-CHARGES = st.sampled_from([exact(), exact("0.007"), interval(), interval(high=None), Charge(UNPRICED, high=None)])
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.data())
-def test_ledger_and_fold_never_disagree_about_money(data: Any) -> None:
-    log = Log()
-    log.add(StepStarted("lessons#1"))
-    calls: list[int] = []
-    unended: list[int] = []
-    for _ in range(data.draw(st.integers(0, 12))):
-        action = data.draw(st.sampled_from(["start", "start", "end", "end", "settle", "fail", "void", "step", "lost"]))
-        task = data.draw(st.sampled_from(["lessons/7", "lessons/8", None]))
-        attempt = data.draw(st.integers(1, 2))
-        if action == "start":
-            calls.append(log.start(task=task, attempt=attempt))
-            unended.append(calls[-1])
-        elif action == "lost":
-            log.end(10_000 + len(log.records), data.draw(CHARGES))
-        elif action == "end" and unended:
-            reason = data.draw(st.sampled_from(["end_turn", "refusal"]))
-            call = unended.pop(data.draw(st.integers(0, len(unended) - 1)))
-            log.end(call, data.draw(CHARGES), stop_reason=reason)
-        elif action == "settle" and calls:
-            log.add(ChargeSettled(data.draw(st.sampled_from(calls)), "0.2"))
-        elif action == "fail" and task is not None:
-            log.add(TaskFailed("lessons#1", task, {"type": "TaskRejected"}, attempt=attempt))
-        elif action == "void" and task is not None:
-            log.add(Invalidated("redo", tasks=[["lessons#1", task]]))
-        elif action == "step":
-            log.add(StepFailed("lessons#1", {"type": "StepFailed"}, "c" * 32, attempt=attempt))
-    spend = fold("run", log.records).spend
-    result = report(rows(log.records), "step").total
-    for name in ("calls", "usd", "low", "high", "unpriced"):
-        assert getattr(result, name) == sum(getattr(part, name) for part in spend.values()), name
-    wasted = sum((part.usd + part.low for key, part in spend.items() if key.outcome == WASTED), D(0))
-    assert result.wasted == wasted
 
 
 def test_report_items_of_a_map_stand_by_their_numbers() -> None:
     log = mixed()
     for task in ("lessons/10", "lessons/9"):
         log.call(exact("0.01"), task=task)
-    found = [line.key for line in report(rows(log.records), "item").lines]
+    found = [line.key for line in summed(rows(log.records), "item").lines]
     assert found == ["sow", "lessons/7", "lessons/8", "lessons/9", "lessons/10"]
     names = ["sow/outline", "sow/entry/10", "sow/entry/9", "lessons/b", "lessons/10", "lessons/2", "lessons/a1"]
     assert in_order(names, str) == [

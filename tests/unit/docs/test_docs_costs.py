@@ -7,13 +7,16 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from pipeline.cli.costs import Books, json_lines
-from pipeline.cost.ledger import COLUMNS, OPEN
+from pipeline.cli.cost.books import Books
+from pipeline.cli.cost.machine import SUM_COLUMNS, json_lines
+from pipeline.cost.ledger import COLUMNS, PRICE_COLUMNS
 from pipeline.cost.ledger import Row as LedgerRow
+from pipeline.cost.posting import Origin, of_ledger, of_sums
 from pipeline.cost.prices import FRAMING_TOKENS, PriceBook
 from pipeline.cost.report import GROUPS, report
 from pipeline.engine.retry import RetryPolicy
 from pipeline.records.charge import EXACT, INTERVAL, TOKEN_KINDS, UNPRICED
+from pipeline.records.spending import CAUSES, OPEN
 from pipeline.settings import ASK_ABOVE_USD, DEFAULT_CEILING_USD
 from tests.documents import codes, fenced, table, text_of
 
@@ -30,6 +33,15 @@ def test_docs_name_the_columns_of_the_ledger() -> None:
     assert named[: len(COLUMNS) + 1] == ["run_id", *COLUMNS]
 
 
+def test_docs_name_the_columns_of_the_sums() -> None:
+    named = codes(text_of(GUIDE).partition("has stable columns; new ones are added at the end. Sums: ")[2])
+    assert named[: len(SUM_COLUMNS)] == list(SUM_COLUMNS)
+
+
+def test_docs_name_every_cause_of_waste() -> None:
+    assert [codes(row[0])[0] for row in table(GUIDE, "Cause", "Means")] == list(CAUSES)
+
+
 def test_docs_name_every_grouping() -> None:
     assert f"`--by {'|'.join(GROUPS)}`" in text_of(GUIDE)
 
@@ -37,17 +49,20 @@ def test_docs_name_every_grouping() -> None:
 def test_docs_name_the_objects_of_cost_json() -> None:
     documented = {codes(row[0])[0]: codes(row[2]) for row in table(GUIDE, "Type", "One for each")}
     row = LedgerRow(1, "", "lessons", "7", 1, 1, 1, "lesson", "m")
-    books = Books([("r", row)], {"i": Decimal(1)}, {"gone": {"usd": "1"}}, {"bad": "why"})
-    objects = {
-        line["type"]: [name for name in line if name != "type"] for line in json_lines(books, report([row], "step"))
-    }
-    calls = {
-        line["type"]: [name for name in line if name != "type"] for line in json_lines(books, report([row], "call"))
-    }
-    for kind in ("line", "imported", "removed", "unread"):
+    summed = of_sums([{"calls": 1, "outcome": OPEN}], Origin("s"))
+    postings = [*of_ledger([row], Origin("r")), *summed]
+    books = Books(postings, {"i": Decimal(1)}, {"gone": Decimal(1)}, {"bad": "why"})
+    objects, calls = (
+        {
+            line["type"]: [name for name in line if name != "type"]
+            for line in json_lines(books, report(books.postings, by))
+        }
+        for by in ("step", "call")
+    )
+    for kind in ("line", "open_run", "imported", "removed", "unread"):
         assert documented[kind] == objects[kind]
     assert set(documented) == set(objects) | set(calls)
-    own = [name for name in COLUMNS if name not in TOKEN_KINDS and name != "web_search"]
+    own = [name for name in COLUMNS if name not in (*TOKEN_KINDS, "web_search", *PRICE_COLUMNS)]
     assert set(calls["call"]) == {"run_id", *own, "tokens", "prices"}
     assert objects["open"] == calls["call"]
     assert set(objects["total"]) == {*objects["line"], "at_least_usd", "at_most_usd"} - {"by"}

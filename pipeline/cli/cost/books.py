@@ -1,0 +1,135 @@
+"""The books of one run or of a whole store: from heads where their sums tell enough, else from the ledgers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from pipeline.cli.options import open_account, open_list, open_store
+from pipeline.cli.reading import state_of
+from pipeline.cli.summary import row_of
+from pipeline.cost.ledger import rows
+from pipeline.cost.posting import Origin, Posting, of_ledger, of_removed, of_sums, within
+from pipeline.errors import StoreError
+from pipeline.records.documents import SCHEMA_VERSION, spend_rows
+from pipeline.store.base import Head, Store
+from pipeline.store.reading import kept_spend, load, records
+
+#: What reading the sums of a head or of the account may raise where they make no sense.
+SENSELESS = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError)
+
+
+@dataclass(slots=True)
+class Books:
+    """What was read."""
+
+    postings: list[Posting] = field(default_factory=list)
+    #: Totals of imported checkpoints by run, in no posting: they are not itemised.
+    imported: dict[str, Decimal] = field(default_factory=dict)
+    #: What removed runs had cost at least; their postings are among the others.
+    removed: dict[str, Decimal] = field(default_factory=dict)
+    #: Runs that nobody can read, and why.
+    unread: dict[str, str] = field(default_factory=dict)
+    #: They are of a whole store.
+    many: bool = False
+
+    @property
+    def tries(self) -> Iterator[Posting]:
+        """The postings that are single tries."""
+        return (posting for posting in self.postings if posting.row is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """UTC days, both in it; "": no end."""
+
+    since: str = ""
+    until: str = ""
+
+    def of(self, postings: Iterable[Posting]) -> list[Posting]:
+        return list(within(postings, self.since, self.until))
+
+
+WHOLE = Range()
+
+
+def read(store: Store, head: Head, days: Range = WHOLE) -> Books:
+    """The books of one run, try by try; a run that cannot be resumed has them all the same."""
+    ledger = of_ledger(rows(records(store, head.run_id)), origin_of(head))
+    books = Books(days.of(ledger))
+    _note_imported(books, head, _imported(store, head))
+    return books
+
+
+def read_all(url: str | None, days: Range = WHOLE, *, tries: bool = False) -> Books:
+    """The books of every run of a store, and what the account keeps of removed ones.
+
+    Args:
+        tries: Call by call, from the journals; else from the heads alone, as fresh as `list` sees them.
+    """
+    books, store = Books(many=True), open_store(url)
+    for head in open_list(url).heads():
+        try:
+            if tries:
+                found = read(store, head, days)
+                books.postings += found.postings
+                books.imported |= found.imported
+            else:
+                books.postings += days.of(_of_head(store, head))
+                _note_imported(books, head, _imported(store, head))
+        except StoreError as error:
+            books.unread[head.run_id] = error.message
+        except SENSELESS as error:
+            books.unread[head.run_id] = f"Its sums make no sense ({type(error).__name__}: {error})."
+    for run, sums in kept_spend(store, open_account(url)).items():
+        _take_removed(books, run, sums, days)
+    return books
+
+
+def origin_of(head: Head) -> Origin:
+    """A run in the words of `list`."""
+    row = row_of(head)
+    return Origin(row.run_id, row.subject, row.level, row.shown_status)
+
+
+def _of_head(store: Store, head: Head) -> Iterator[Posting]:
+    document = head.document
+    summed = document.get("spend") or ()
+    if head.corrupt or (summed and _older(document.get("schema_version"))):
+        # No head, or one of a version whose sums told less.
+        summed = spend_rows(load(store, head.run_id), str)
+    return of_sums(summed, origin_of(head))
+
+
+def _older(version: Any) -> bool:
+    try:
+        return tuple(map(int, str(version).split("."))) < tuple(map(int, SCHEMA_VERSION.split(".")))
+    except ValueError:
+        return True
+
+
+def _imported(store: Store, head: Head) -> Any:
+    if head.corrupt or head.document.get("imported"):
+        return state_of(store, head).reported.get("cost_usd")
+    return head.document.get("imported_cost")
+
+
+def _note_imported(books: Books, head: Head, usd: Any) -> None:
+    if amount := Decimal(str(usd or 0)):
+        books.imported[head.run_id] = amount
+
+
+def _take_removed(books: Books, run: str, sums: Mapping[str, Any], days: Range) -> None:
+    try:
+        found = days.of(of_removed(run, sums))
+        imported = Decimal(str(sums.get("imported_usd") or 0))
+    except SENSELESS as error:
+        books.unread[run] = f"What the account keeps of it makes no sense ({type(error).__name__}: {error})."
+        return
+    books.postings += found
+    if found:
+        books.removed[run] = sum((posting.spend.usd + posting.spend.low for posting in found), Decimal(0))
+    if imported:
+        books.imported[run] = imported

@@ -1,0 +1,73 @@
+"""The command `cost`: its options, and which of its forms they ask for."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import click
+
+from pipeline.cli.cost.books import Books, Range, read, read_all
+from pipeline.cli.cost.machine import json_lines, write_csv
+from pipeline.cli.cost.table import lines_of
+from pipeline.cli.options import RunName, in_its_folder, json_option, open_store, own, store_option
+from pipeline.cli.reading import head_of
+from pipeline.cli.text import say, say_json
+from pipeline.cost.report import GROUPS, OF_TRIES, report
+from pipeline.store.reading import resolve
+
+
+class Day(click.ParamType[str]):
+    """A UTC day."""
+
+    name = "date"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            return date.fromisoformat(str(value)).isoformat()
+        except ValueError:
+            self.fail(f"{value!r} is no day such as 2026-01-31.", param, ctx)
+
+
+@click.command("cost")
+@click.argument("run", type=RunName(), required=False, metavar="[RUN]")
+@click.option("--by", type=click.Choice(GROUPS), default="step", show_default=True, envvar=own("cost", "by"),
+              show_envvar=True, help="What to sum by.")  # fmt: skip
+@click.option("--since", type=Day(), envvar=own("cost", "since"), show_envvar=True, metavar="DATE",
+              help="Only calls that left on this UTC day or later.")  # fmt: skip
+@click.option("--until", type=Day(), envvar=own("cost", "until"), show_envvar=True, metavar="DATE",
+              help="Only calls that left on this UTC day or earlier.")  # fmt: skip
+@click.option("--csv", "as_csv", is_flag=True, envvar=own("cost", "csv"), show_envvar=True,
+              help="CSV with stable columns; of single calls with --by call.")  # fmt: skip
+@json_option
+@store_option
+@in_its_folder
+def cost(
+    run: str | None, by: str, since: str | None, until: str | None, as_csv: bool, as_json: bool, store: str | None
+) -> None:
+    """Show what was spent on what; of all runs without RUN, removed ones too.
+
+    Failed and wasted spend is in the total and stands apart beside it; calls whose cost is only known
+    between two bounds are listed.
+    """
+    if as_csv and as_json:
+        raise click.UsageError("--csv and --json cannot both be written.")
+    if since and until and since > until:
+        raise click.UsageError(f"--since {since} is after --until {until}.")
+    books = _books(run, store, Range(since or "", until or ""), tries=by in OF_TRIES)
+    made = report(books.postings, by, many=books.many)
+    if as_csv:
+        write_csv(books, made)
+    elif as_json:
+        for line in json_lines(books, made):
+            say_json(line)
+    else:
+        for text in lines_of(books, made):
+            say(text)
+
+
+def _books(run: str | None, store: str | None, days: Range, *, tries: bool) -> Books:
+    if run is None:
+        return read_all(store, days, tries=tries)
+    place = open_store(store)
+    return read(place, head_of(place, resolve(place, run)), days)

@@ -1,0 +1,83 @@
+"""Costs for programs: objects of --json and the CSV. Columns and keys are only ever added."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+from pipeline.cli.cost.books import Books
+from pipeline.cli.cost.table import open_runs
+from pipeline.cli.text import count, money, warn
+from pipeline.cost.ledger import COLUMNS
+from pipeline.cost.report import Line, Report, at_least, possibly_spent
+from pipeline.cost.usage import WEB_SEARCH
+from pipeline.records.charge import TOKEN_KINDS
+from pipeline.records.run import Spend
+from pipeline.records.spending import CAUSES
+
+#: Columns of `--csv` for sums; of `--by call`, run_id and the ledger's columns. New ones are added at the end.
+SUM_COLUMNS = (
+    "key", "calls", *TOKEN_KINDS, "cost_usd", "wasted_usd", "open_low_usd", "open_high_usd", "unpriced_calls",
+    *(f"wasted_{cause}_usd" for cause in CAUSES), "saved_cache_usd", "saved_batch_usd", WEB_SEARCH,
+)  # fmt: skip
+#: What a spreadsheet takes for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def json_lines(books: Books, made: Report) -> Iterator[dict[str, Any]]:
+    """Lines, then the open intervals, then what is beside the ledger, then the total."""
+    tries = [(posting.origin.run, posting.row) for posting in books.postings if posting.row is not None]
+    if made.by == "call":
+        yield from ({"type": "call", "run_id": run, **row.to_json()} for run, row in tries)
+    else:
+        yield from ({"type": "line", "by": made.by, **line.to_json()} for line in made.lines)
+        yield from ({"type": "open", "run_id": run, **row.to_json()} for run, row in tries if row.state != "exact")
+    for run, spend in open_runs(made.open).items():
+        yield {"type": "open_run", "run_id": run, "open_low_usd": spend.low,
+               "open_high_usd": None if spend.unbounded else spend.high, "unpriced_calls": spend.unpriced}  # fmt: skip
+    yield from ({"type": "imported", "run_id": run, "cost_usd": usd} for run, usd in books.imported.items())
+    if books.removed:
+        cost = sum(books.removed.values(), Decimal(0))
+        yield {"type": "removed", "runs": len(books.removed), "cost_usd": cost}
+    yield from ({"type": "unread", "run_id": run, "error": why} for run, why in books.unread.items())
+    low, high = possibly_spent(made.total)
+    yield {"type": "total", **made.total.to_json(), "at_least_usd": low, "at_most_usd": high}
+
+
+def write_csv(books: Books, made: Report) -> None:
+    """Sums, or with `--by call` the ledger itself."""
+    if made.by == "call":
+        rows = ((posting.origin.run, posting.row) for posting in books.postings if posting.row is not None)
+        write_rows(["run_id", *COLUMNS], ([run, *row.to_csv()] for run, row in rows))
+        if books.removed:
+            usd = money(sum(books.removed.values(), Decimal(0)))
+            warn(f"Single calls of removed runs are not kept: {usd} in {count(len(books.removed), 'run')} is not here.")
+        return
+    write_rows(SUM_COLUMNS, map(_sum_cells, (*made.lines, made.total)))
+
+
+def write_rows(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A CSV on stdout; no text in it is a formula to a spreadsheet."""
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    out.writerow(head)
+    out.writerows([_plain(str(cell)) for cell in row] for row in rows)
+
+
+def _plain(cell: str) -> str:
+    return "'" + cell if cell.startswith(_FORMULA) and not _is_number(cell) else cell
+
+
+def _is_number(cell: str) -> bool:
+    return cell.lstrip("+-").replace(".", "", 1).isdigit()
+
+
+def _sum_cells(line: Line) -> list[object]:
+    tokens = [line.tokens.get(kind, 0) for kind in TOKEN_KINDS]
+    causes = [f"{at_least(line.waste.get(cause, Spend())):f}" for cause in CAUSES]
+    high = "" if line.unbounded else f"{line.high:f}"
+    saved = [f"{line.spend.saved_cache:f}", f"{line.spend.saved_batch:f}"]
+    return [line.key, line.calls, *tokens, f"{line.usd:f}", f"{line.wasted:f}", f"{line.low:f}", high, line.unpriced,
+            *causes, *saved, line.tokens.get(WEB_SEARCH, 0)]  # fmt: skip

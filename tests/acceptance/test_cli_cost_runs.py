@@ -1,0 +1,223 @@
+"""`cost` over many runs: from their heads, by day, subject or status, with removed runs and forks counted once."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.records.charge import BATCH, Charge
+from pipeline.records.kinds import ChargeSettled, Invalidated, TaskFailed
+from pipeline.store import rereading
+from pipeline.store.files import FileStore
+from pipeline.store.head import head_bytes
+from tests.runs import BEGIN, Script
+from tests.said import Cli
+from tests.sample_runs import LESSON, corrupt_run, dead_run, failed_run, original_run
+from tests.unit.cost.logs import batched, cached, exact
+
+HEADS_TELL = ("step", "call_kind", "model", "token_kind", "day", "subject", "level", "run", "status")
+
+
+def course(root: Path, day: int, *charges: Charge, **params: str) -> str:
+    """A completed course that began so many days after the others, with a call for each charge."""
+    script = Script(root, at=BEGIN + timedelta(days=day), **(params or {"subject": "physics", "level": "higher"}))
+    script.begin("seed").complete("seed", {}).begin("sow").complete("sow", {}).begin("lessons")
+    for number, charge in enumerate(charges, 1):
+        script.call("lessons", f"lessons/{number}", charge).task("lessons", f"lessons/{number}", {})
+    script.complete("lessons", {}).begin("publish").complete("publish", {})
+    return script.end("completed")
+
+
+@pytest.fixture
+def store(root: Path) -> Path:
+    """Runs of two subjects on three days: completed, failed, killed, imported, corrupt."""
+    course(root, 1, exact("0.10"), exact("0.021"))
+    course(root, 2, batched(), cached())
+    failed_run(root), dead_run(root, 3), original_run(root), corrupt_run(root)
+    return root
+
+
+def objects(cli: Cli, kind: str, *arguments: str) -> list[dict[str, Any]]:
+    return [line for line in cli("cost", *arguments, "--json").json() if line["type"] == kind]
+
+
+def keys(cli: Cli, by: str, *arguments: str) -> dict[str, float]:
+    return {line["key"]: line["cost_usd"] for line in objects(cli, "line", "--by", by, *arguments)}
+
+
+def test_cost_of_many_runs_reads_heads_only(store: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Iterator[bytes]:
+        raise AssertionError("a journal was read")
+
+    monkeypatch.setattr(FileStore, "read", refuse)
+    monkeypatch.setattr(rereading, "fresh_document", refuse)
+    # These two have no journal, so what they cost is read from elsewhere.
+    for run in ("20260108_161230", "20260107_161230"):
+        (store / run / "checkpoint.json").unlink()
+        (store / run).rmdir()
+    for by in HEADS_TELL:
+        assert objects(cli, "total", "--by", by)[0]["at_least_usd"] == pytest.approx(0.2794, abs=1e-9)
+
+
+@pytest.mark.parametrize("by", HEADS_TELL)
+def test_cost_from_heads_equals_cost_from_the_ledgers(store: Path, cli: Cli, by: str) -> None:
+    (from_heads,) = objects(cli, "total", "--by", by)
+    (from_ledgers,) = objects(cli, "total", "--by", "call")
+    assert from_heads == from_ledgers
+    of_each = [objects(cli, "total", run)[0] for run in keys(cli, "run")]
+    assert sum(total["at_least_usd"] for total in of_each) == pytest.approx(from_heads["at_least_usd"], abs=1e-12)
+
+
+def test_cost_of_a_run_whose_head_is_behind_is_read_from_its_journal(store: Path, cli: Cli, root: Path) -> None:
+    before = objects(cli, "total")[0]["cost_usd"]
+    script = Script(root, at=BEGIN + timedelta(days=5))
+    script.begin("seed").head()
+    script.call("seed", None, exact("0.50"))
+    assert objects(cli, "total")[0]["cost_usd"] == pytest.approx(before + 0.5, abs=1e-9)
+
+
+def test_cost_of_a_head_of_an_older_version_is_read_from_its_journal(root: Path, cli: Cli) -> None:
+    run = course(root, 1, cached())
+    path = root / run / "checkpoint.json"
+    document = json.loads(path.read_bytes())
+    for row in document["spend"]:
+        row.pop("saved_cache")
+    path.write_bytes(head_bytes({**document, "schema_version": "1.0"}))
+    assert objects(cli, "total")[0]["saved_cache_usd"] == 0.0185
+
+
+def test_cost_by_subject_level_status_kind_and_day(store: Path, cli: Cli) -> None:
+    assert keys(cli, "subject") == pytest.approx({"physics": 0.1294, "mathematics": 0.15}, abs=1e-4)
+    assert keys(cli, "level") == pytest.approx({"higher": 0.1294, "national_5": 0.15}, abs=1e-4)
+    assert keys(cli, "status") == pytest.approx({"completed": 0.1294, "failed": 0.15}, abs=1e-4)
+    assert keys(cli, "call_kind") == pytest.approx({"lesson": 0.2794}, abs=1e-4)
+    assert list(keys(cli, "day")) == ["2026-01-09", "2026-01-10", "2026-01-11"]
+
+
+def test_cost_of_days_takes_both_ends_in(store: Path, cli: Cli) -> None:
+    assert list(keys(cli, "day", "--since", "2026-01-10")) == ["2026-01-10", "2026-01-11"]
+    assert list(keys(cli, "day", "--until", "2026-01-10")) == ["2026-01-09", "2026-01-10"]
+    assert keys(cli, "day", "--since", "2026-01-10", "--until", "2026-01-10") == {"2026-01-10": 0.121}
+    assert cli("cost", "--since", "2027-01-01").out.startswith("No paid calls are recorded.")
+
+
+def test_cost_of_days_holds_for_one_run_and_its_calls_too(root: Path, cli: Cli) -> None:
+    run = failed_run(root)
+    assert len(objects(cli, "call", run, "--by", "call", "--since", "2026-01-09")) == 4
+    assert objects(cli, "call", run, "--by", "call", "--until", "2026-01-08") == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--since", "yesterday"], ["--until", "2026-13-01"], ["--since", "2026-01-02", "--until", "2026-01-01"]],
+)
+def test_cost_says_what_is_wrong_with_a_day(root: Path, cli: Cli, arguments: list[str]) -> None:
+    said = cli("cost", *arguments)
+    assert (said.code, said.out) == (2, "")
+    assert arguments[1] in said.err
+
+
+def test_cost_tells_waste_by_its_causes_and_what_was_saved(root: Path, cli: Cli) -> None:
+    script = Script(root).begin("seed").complete("seed", {}).begin("sow").complete("sow", {}).begin("lessons")
+    script.call("lessons", "lessons/1", exact("0.05")).call("lessons", "lessons/2", exact("0.04"))
+    script.call("lessons", "lessons/3", exact("0.03"), error="overloaded").call("lessons", "lessons/4", batched())
+    script.add(TaskFailed("lessons#1", "lessons/1", {"type": "TaskRejected", "message": "no"}))
+    script.add(Invalidated("redo", tasks=[["lessons#1", "lessons/2"]]))
+    run = script.end("failed")
+    for arguments in (["cost", run], ["cost"]):
+        text = cli(*arguments).out
+        assert "of it failed or wasted $0.12" in text
+        assert (
+            "Wasted: $0.03 failed (1 call), $0.05 rejected by a check (1 call), $0.04 made void by a change (1 call)"
+            in text
+        )
+        assert "Saved:  $0.02 by caching, $0.0042 by batches" in text
+
+
+def test_cost_says_where_caching_cost_more_than_it_saved(root: Path, cli: Cli) -> None:
+    charge = Charge.from_json({**cached().to_json(), "tokens": {"input": 1, "cache_write_5m": 100_000, "output": 1}})
+    course(root, 1, charge)
+    assert "Saved:  nothing by caching, which cost $0.05 more" in cli("cost").out
+
+
+def test_cost_of_many_runs_names_those_that_are_not_exactly_known(store: Path, cli: Cli) -> None:
+    said = cli("cost")
+    assert "run 20260109_143022: $0.00 to at most $0.10; `cost 20260109_143022` lists the calls" in said.out
+    (line,) = objects(cli, "open_run")
+    assert (line["run_id"], line["open_high_usd"]) == ("20260109_143022", 0.1)
+    assert "#14 lessons/2 lesson" in cli("cost", "--by", "item").out
+
+
+def test_cost_footnotes_lines_that_do_not_add_up(root: Path, cli: Cli) -> None:
+    script = Script(root).begin("seed").call("seed", None, exact("0.014")).complete("seed", {})
+    run = script.begin("sow").call("sow", None, exact("0.014")).complete("sow", {}).end("failed")
+    note = "Cost: the lines, each rounded, add up to $0.02; the total is rounded once."
+    assert note in cli("cost", run).out
+    assert note not in cli("cost", run, "--by", "model").out
+
+
+def test_cost_of_removed_runs_stays_in_every_sum(root: Path, cli: Cli) -> None:
+    old = course(root, 1, exact("0.20"), cached())
+    course(root, 2, exact("0.05"))
+    before = {by: keys(cli, by) for by in ("step", "model", "day", "subject", "level", "call_kind", "token_kind")}
+    total = objects(cli, "total")
+    assert cli("cleanup", "--max-age-days", "1", "--yes").out.startswith(old)
+    assert {by: keys(cli, by) for by in before} == before
+    assert objects(cli, "total") == total
+    assert keys(cli, "status") == pytest.approx({"completed": 0.05, "removed": 0.2042}, abs=1e-9)
+    assert keys(cli, "day", "--until", "2026-01-10") == pytest.approx({"2026-01-10": 0.2042}, abs=1e-9)
+    assert "Removed runs: $0.20 in 1 run, in the sums above" in cli("cost").out
+    said = cli("cost", "--by", "call", "--csv")
+    assert len(said.out.splitlines()) == 2
+    assert "Single calls of removed runs are not kept: $0.20 in 1 run is not here." in said.err
+
+
+def test_cost_counts_what_a_fork_inherited_once(root: Path, cli: Cli) -> None:
+    parent = course(root, 1, exact("0.10"), exact("0.02"))
+    alone = objects(cli, "total")[0]
+    said = cli("fork", parent, "--at", "lessons")
+    assert said.code == 0, said.err
+    (child,) = [path.name for path in root.iterdir() if path.is_dir() and path.name != parent]
+    assert objects(cli, "total", child)[0]["cost_usd"] == 0
+    assert objects(cli, "total") == [alone]
+    assert objects(cli, "total", "--by", "call")[0]["calls"] == alone["calls"] == 2
+    # What is made void in the child is not paid for there, so it is no waste of the child's either.
+    again = cli("fork", parent, "--set", "settings.model=claude-opus-5-5")
+    assert again.code == 0, again.err
+    assert objects(cli, "total")[0]["cost_usd"] == alone["cost_usd"]
+    assert objects(cli, "total")[0]["waste"] == {}
+
+
+def test_cost_by_call_is_one_row_a_call_with_prices_and_amount(store: Path, cli: Cli) -> None:
+    rows = list(csv.DictReader(io.StringIO(cli("cost", "--by", "call", "--csv").out)))
+    assert len(rows) == 8
+    (batch,) = [row for row in rows if row["tier"] == BATCH]
+    assert {name: batch[name] for name in ("usd", "price_input", "price_cache_read", "state", "item")} == {
+        "usd": "0.0042", "price_input": "2", "price_cache_read": "0.1", "state": "exact", "item": "1",
+    }  # fmt: skip
+    (unknown,) = [row for row in rows if row["state"] == "open"]
+    assert (unknown["usd"], unknown["usd_low"], unknown["usd_high"]) == ("", "0", "0.10")
+    assert {row["cause"] for row in rows} == {"", "failed"}
+
+
+def test_cost_csv_holds_no_formula(root: Path, cli: Cli) -> None:
+    course(root, 1, LESSON, subject="=1+1", level="-2")
+    subject = next(csv.DictReader(io.StringIO(cli("cost", "--by", "subject", "--csv").out)))
+    level = next(csv.DictReader(io.StringIO(cli("cost", "--by", "level", "--csv").out)))
+    assert (subject["key"], level["key"]) == ("'=1+1", "-2")
+
+
+def test_cost_of_a_settled_call_is_exact(root: Path, cli: Cli) -> None:
+    script = Script(root).begin("seed").call("seed", None, None)
+    script.add(ChargeSettled(3, "0.07", "an accountant"))
+    run = script.end("failed")
+    for arguments in ([run], []):
+        (total,) = objects(cli, "total", *arguments)
+        assert (total["cost_usd"], total["at_most_usd"], total["waste"]) == (0.07, 0.07, {"lost": 0.07})
