@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from pipeline.clock import parse_iso
 from pipeline.errors import CheckpointCorrupt, ConfigError
@@ -195,5 +195,6 @@ def pinned_graph(store: Store, state: RunState) -> Graph | None:
 
 def _last_node(state: RunState, start: str) -> str:
     """The node that ended last; that where the run starts, where none has."""
-    ended: Sequence[Any] = [step for step in state.steps.values() if step.ended_seq]
-    return max(ended, key=lambda step: step.ended_seq).node if ended else start or state.pipeline
+    ended = [step for step in state.steps.values() if step.ended_seq]
+    # What came with a fork ended by one record, in the order in which it stands.
+    return sorted(ended, key=lambda step: step.ended_seq)[-1].node if ended else start or state.pipeline

@@ -10,7 +10,6 @@ from typing import Any
 from pipeline.clock import parse_iso
 from pipeline.formats.agentos.boundaries import Boundary, pinned_graph
 from pipeline.formats.agentos.documents import GraphCheckpoint
-from pipeline.graph.model import Graph
 from pipeline.graph.readiness import skipped
 from pipeline.records.codec import Record
 from pipeline.records.documents import token_total, usd
@@ -21,7 +20,7 @@ from pipeline.records.run import RunState, StepRun
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Store
 
-HUMAN, READ = "human", "read"
+HUMAN, EXTERNAL = "human", "external"
 
 
 def views(store: Store, wanted: Sequence[Boundary], found: Iterable[Record]) -> Iterator[GraphCheckpoint]:
@@ -77,7 +76,7 @@ class _View:
         self._store = store
         self._state = state
         self._memory = memory
-        self._graph = pinned_graph(store, state) or Graph({}, (), "")
+        self._graph = pinned_graph(store, state)
         #: Visits that ended and stand, in order of their ends; a failure that led on is one.
         done = [step for step in state.steps.values() if step.status == COMPLETED or (step.ended_seq and step.edges)]
         self._done = sorted(done, key=lambda step: step.ended_seq)
@@ -94,7 +93,7 @@ class _View:
             state=self._partitions(),
             node_results={step.node: self._result(step) for step in self._done if step.status == COMPLETED},
             visited_nodes=[step.node for step in self._done],
-            skipped_nodes=skipped(self._graph, state),
+            skipped_nodes=skipped(self._graph, state) if self._graph is not None else None,
             pending_edges=[token.edge for token in state.tokens if token.edge],
             memory_snapshot=self._snapshot(),
         )
@@ -155,8 +154,8 @@ class _View:
         """The class that the node declares; human where it asked a person."""
         if any(path == step.path for path, _ in self._state.decisions):
             return HUMAN
-        node = self._graph.nodes.get(step.node)
-        return node.effect if node is not None else READ
+        node = self._graph.nodes.get(step.node) if self._graph is not None else None
+        return node.effect if node is not None else EXTERNAL
 
     def _snapshot(self) -> dict[str, Any] | None:
         pending = [
