@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from pipeline.records import kinds
+from pipeline.records.finished import finished_task
 from pipeline.records.kinds import Fact, UnknownFact
 from pipeline.records.lines import TAIL, LineDamaged, check_line
 from pipeline.records.shapes import shapes
@@ -38,9 +39,8 @@ class Record(NamedTuple):
 class _Plan(NamedTuple):
     """How a body with these keys and types becomes a fact."""
 
-    #: Setters of the fields it names, and of those it leaves at their default.
-    named: tuple[tuple[Callable[[Fact, Any], None], str], ...]
-    left: tuple[tuple[Callable[[Fact, Any], None], Any], ...]
+    #: The fields it names; None: it names nothing else.
+    named: tuple[str, ...] | None
     #: What must hold of the values beyond their types.
     checks: tuple[tuple[Callable[[Any], bool], str], ...]
 
@@ -63,6 +63,10 @@ class _Shape:
         self._begin = f'{{"kind":"{cls.kind}"'
         self._cls = cls
         self._fields = shapes(cls)
+        #: The field that is kept as text, and what stands before it. Text cannot hold that mark: its quotes are
+        #: escaped there.
+        self.text = cls.text
+        self.mark = b',"%s":' % cls.text.encode()
         #: By keys and types of a body: a journal repeats a few of them thousands of times.
         self._plans: dict[tuple[Any, ...], _Plan] = {}
 
@@ -90,42 +94,32 @@ class _Shape:
             plan = self._plan(body)
             if len(self._plans) < _MOST_PLANS:
                 self._plans[form] = plan
-        named, left, checks = plan
+        named, checks = plan
         for fits, name in checks:
             if not fits(body[name]):
                 raise KeyError(name)
-        # A frozen dataclass's own constructor is slow; these set its slots directly.
-        fact = self._cls.__new__(self._cls)
-        for put, name in named:
-            put(fact, body[name])
-        for put, default in left:
-            put(fact, default)
-        return fact
+        return self._cls(**(body if named is None else {name: body[name] for name in named}))
 
     def _plan(self, body: Mapping[str, Any]) -> _Plan:
-        named, left, checks = [], [], []
+        checks = []
         for (name, shape), default in zip(self._fields.items(), self.defaults, strict=True):
-            put = self._cls.__dict__[name].__set__
             if name not in body:
                 if default is MISSING:
                     raise KeyError(name)
-                left.append((put, default))
                 continue
             if type(body[name]) not in shape.types:
                 raise KeyError(name)
-            named.append((put, name))
             if shape.fits is not None and body[name] is not None:
                 checks.append((shape.fits, name))
-        return _Plan(tuple(named), tuple(left), tuple(checks))
+        named = tuple(name for name in self._fields if name in body)
+        return _Plan(named if len(named) < len(body) else None, tuple(checks))
 
 
 _KINDS: dict[str, type[Fact]] = {
     cls.kind: cls for cls in vars(kinds).values() if isinstance(cls, type) and issubclass(cls, Fact) and cls.kind
 }
 _SHAPES = {cls: _Shape(cls) for cls in _KINDS.values()}
-#: Kinds with a field that is kept as text: the field, and what stands before it. Text cannot hold that mark: its
-#: quotes are escaped there.
-_TEXTS = {cls.kind.encode(): (cls.text, b',"%s":' % cls.text.encode()) for cls in _KINDS.values() if cls.text}
+_BY_NAME = {cls.kind.encode(): shape for cls, shape in _SHAPES.items()}
 
 
 def encode_fact(fact: Fact, encoded: Mapping[str, bytes] = _NOTHING) -> bytes:
@@ -169,23 +163,25 @@ def decode_line(line: bytes, *, whole: bool = False) -> Record:
     Raises:
         LineDamaged: Torn, flipped or not of this format.
     """
-    line, name, text = _cut(line if whole else check_line(line))
+    if not whole:
+        line = check_line(line)
+    found = finished_task(line)
+    return _parsed(line) if found is None else Record(*found)
+
+
+def _parsed(line: bytes) -> Record:
+    """The record of any whole line; its text field is cut off before the rest is parsed."""
+    begin = line.find(_KIND, 0, _ENVELOPE) + len(_KIND)
+    shape = _BY_NAME.get(line[begin : line.find(b'"', begin)])
+    at = line.find(shape.mark, begin) if shape is not None and shape.text else -1
     try:
-        data = decode_value(line)
+        data = decode_value(line if at < 0 else line[:at] + b"}")
         data.pop("crc", None)
-        if text:
-            data[name] = text
-        seq, at, owner = data.pop("seq"), data.pop("at"), data.pop("owner")
-        if not (type(seq) is type(owner) is int and type(at) is str and type(data.get("kind")) is str):
+        if shape is not None and at > 0 and (text := line[at + len(shape.mark) : -TAIL]):
+            data[shape.text] = text
+        seq, moment, owner = data.pop("seq"), data.pop("at"), data.pop("owner")
+        if not (type(seq) is type(owner) is int and type(moment) is str and type(data.get("kind")) is str):
             raise LineDamaged("no envelope around it")
-        return Record(seq, at, owner, decode_fact(data))
+        return Record(seq, moment, owner, decode_fact(data))
     except (ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError) as error:
         raise LineDamaged(str(error)) from None
-
-
-def _cut(line: bytes) -> tuple[bytes, str, bytes]:
-    """A whole line without its text field, and that field's name and text; as it is where it has none."""
-    begin = line.find(_KIND, 0, _ENVELOPE) + len(_KIND)
-    name, mark = _TEXTS.get(line[begin : line.find(b'"', begin)], ("", b""))
-    at = line.find(mark, begin) if name else -1
-    return (line[:at] + b"}", name, line[at + len(mark) : -TAIL]) if at > 0 else (line, "", b"")

@@ -56,6 +56,7 @@ class Builder:
         self._spending = Spending(self.state)
         #: Equal `reads` are one object: thousands of tasks read the same.
         self._reads: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
+        self._same: Mapping[str, str] = _NOTHING
         #: After a gap, until the next owner: what the lost lines said of the position is not known.
         self._adrift = False
         self._actions: dict[type, Callable[[Record, Any], None]] = {
@@ -243,8 +244,9 @@ class Builder:
 
     def _task_completed(self, record: Record, fact: TaskCompleted) -> None:
         state, path, task = self.state, fact.path, fact.task
-        text = fact.value
-        reads = self._reads.setdefault(tuple(fact.reads.items()), fact.reads) if fact.reads else _NOTHING
+        text, reads = fact.value, fact.reads or _NOTHING
+        if reads is not self._same:
+            self._same = reads = self._reads.setdefault(tuple(reads.items()), reads)
         tasks = state.tasks.get(path)
         if tasks is None:
             tasks = state.tasks[path] = {}

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import zlib
 
-_MARK = b',"crc":"'
 #: Bytes of a whole line from its CRC on, without the newline.
-TAIL = len(_MARK) + 8 + 2
+TAIL = len(b',"crc":"00000000"}')
 
 
 class LineDamaged(ValueError):
@@ -22,6 +21,11 @@ def encode_line(seq: int, at: str, owner: int, body: bytes) -> bytes:
     return head + b',"crc":"%08x"}\n' % zlib.crc32(head)
 
 
+def is_whole(line: bytes) -> bool:
+    """Whether a line without its newline ends with the CRC of what stands before that."""
+    return line[-TAIL:] == b',"crc":"%08x"}' % zlib.crc32(line[:-TAIL])
+
+
 def check_line(line: bytes) -> bytes:
     """The line without its newline, if it is whole.
 
@@ -29,10 +33,8 @@ def check_line(line: bytes) -> bytes:
         LineDamaged: It is torn or a bit flipped.
     """
     line = line[:-1] if line.endswith(b"\n") else line
-    if len(line) <= TAIL or not line.endswith(b'"}') or line[-TAIL:-10] != _MARK:
-        raise LineDamaged("no CRC at the end")
-    if b"%08x" % zlib.crc32(line[:-TAIL]) != line[-10:-2]:
-        raise LineDamaged("CRC does not match")
+    if len(line) <= TAIL or not is_whole(line):
+        raise LineDamaged("no CRC at the end, or of something else")
     return line
 
 

@@ -28,6 +28,8 @@ from pipeline.store.reserve import BASE, PER_CALL
 from pipeline.store.scan import lines, place
 
 _STORE_LOCK = ".lock"
+#: Inode, bytes and time of change of a file: the same file, unchanged.
+_Seen = tuple[int, int, int]
 
 
 class FileStore:
@@ -40,8 +42,8 @@ class FileStore:
         self._clock = clock
         self._disk = disk or Disk()
         self._listing = Listing(self.root, reread, clock)
-        #: Bytes of a journal that `open` has just checked, until they are read.
-        self._checked: dict[str, int] = {}
+        #: Journals that `open` has just checked, until they are read.
+        self._checked: dict[str, _Seen] = {}
         #: Bytes held back for what may be in flight when the disk is full.
         self._reserve = BASE + PER_CALL * concurrency
 
@@ -76,7 +78,7 @@ class FileStore:
         try:
             last_seq, repairs = ready_journal(self._disk, home, run, self._clock.now())
             # Owned, and just surveyed: the new owner reads it next, and need not check it once more.
-            self._checked[run] = (home / JOURNAL).stat().st_size
+            self._checked[run] = _seen((home / JOURNAL).stat())
             return FileJournal(
                 run,
                 home,
@@ -100,7 +102,7 @@ class FileStore:
         home = self._folder(run)
         if not os.path.lexists(home / JOURNAL):
             return iter(document_lines(home, run, self._clock.now())[after:])
-        return _read(home / JOURNAL, run, after, self._checked.pop(run, 0))
+        return _read(home / JOURNAL, run, after, self._checked.pop(run, None))
 
     def get_blob(self, run: str, blob: str) -> bytes:
         """See store.base.Store.get_blob."""
@@ -209,7 +211,11 @@ class FileStore:
         return WriteFailed(f"{what}: {error.strerror or error}.", hint="Check the folder and its disk.", fatal=False)
 
 
-def _read(path: Path, run: str, after: int, checked: int) -> Iterator[bytes]:
+def _seen(info: os.stat_result) -> _Seen:
+    return info.st_ino, info.st_size, info.st_mtime_ns
+
+
+def _read(path: Path, run: str, after: int, checked: _Seen | None) -> Iterator[bytes]:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
@@ -218,8 +224,10 @@ def _read(path: Path, run: str, after: int, checked: int) -> Iterator[bytes]:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
             raise StoreError(f"The journal of run {run} is no file.", run=run)
-        start = place(fd, info.st_size, after) if after else 0
-        yield from lines(fd, start, after, checked)
+        if after:
+            yield from lines(fd, place(fd, info.st_size, after), after)
+        else:
+            yield from lines(fd, checked=info.st_size if _seen(info) == checked else 0)
     finally:
         os.close(fd)
 

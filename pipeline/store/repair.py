@@ -12,7 +12,7 @@ from pipeline.records.codec import Record, decode_line, encode_fact
 from pipeline.records.kinds import Gap
 from pipeline.records.lines import encode_line
 from pipeline.store.disk import Disk, write_all, write_file
-from pipeline.store.scan import Piece, pieces
+from pipeline.store.scan import Piece, pieces, sound
 
 
 class Repair(NamedTuple):
@@ -68,8 +68,12 @@ class Survey:
 def survey(fd: int) -> Survey:
     """Read a whole journal file; verifies every line."""
     found = Survey(size=os.fstat(fd).st_size)
-    line = b""
-    for damage, (seq, offset, data) in _walk(pieces(fd)):
+    # Nearly every journal is sound to its end.
+    first, last = sound(fd)
+    found.last_seq, found.end, line = last
+    found.first = first or None
+    after = found.end + len(line) + 1 if line else 0
+    for damage, (seq, offset, data) in _walk(pieces(fd, after, last=found.last_seq), last):
         if not line:
             found.first = data if seq == 1 and offset == 0 else None
         if damage is not None:
@@ -84,9 +88,13 @@ def survey(fd: int) -> Survey:
     return found
 
 
-def _walk(stream: Iterator[Piece]) -> Iterator[tuple[Damage | None, Piece]]:
-    """Each whole line with the damage before it, if any: bad bytes, a lost newline, or records that are not there."""
-    last, end, line = 0, -1, b""
+def _walk(stream: Iterator[Piece], before: Piece = (0, -1, b"")) -> Iterator[tuple[Damage | None, Piece]]:
+    """Each whole line with the damage before it, if any: bad bytes, a lost newline, or records that are not there.
+
+    Args:
+        before: The whole line in front of the stream, if there is one.
+    """
+    last, end, line = before[0], before[1] + len(before[2]), before[2]
     bad: list[Piece] = []
     for piece in stream:
         seq, offset, data = piece

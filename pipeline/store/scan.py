@@ -6,11 +6,12 @@ import os
 import re
 from collections.abc import Iterator
 
-from pipeline.records.lines import LineDamaged, check_line, line_seq
+from pipeline.records.lines import LineDamaged, check_line, is_whole, line_seq
 
 _BLOCK = 1 << 20
 #: The first window of a bisection step; grows where lines are longer.
 _WINDOW = 1 << 13
+_NO_END = 1 << 62
 _END = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
 _START = b'{"seq":'
 
@@ -20,20 +21,18 @@ _START = b'{"seq":'
 Piece = tuple[int, int, bytes]
 
 
-def pieces(fd: int, offset: int = 0, after: int = 0, checked: int = 0) -> Iterator[Piece]:
+def pieces(fd: int, offset: int = 0, after: int = 0, last: int = 0) -> Iterator[Piece]:
     """The file from `offset` on: whole lines with growing seq > after, and every damaged stretch between them.
 
     A whole line whose seq does not grow stands where it cannot belong: it counts as damaged.
 
     Args:
-        checked: The lines that begin before this offset are known to be whole.
+        last: Seq of the whole line in front of `offset`.
     """
-    last = after
+    last = max(after, last)
     for start, raw in _raw_lines(fd, offset):
         try:
-            if start >= checked:
-                check_line(raw)
-            seq = line_seq(raw)
+            seq = line_seq(check_line(raw))
         except (LineDamaged, ValueError):
             found = _salvage(start, raw)
         else:
@@ -50,18 +49,51 @@ def pieces(fd: int, offset: int = 0, after: int = 0, checked: int = 0) -> Iterat
 
 
 def lines(fd: int, offset: int = 0, after: int = 0, checked: int = 0) -> Iterator[bytes]:
-    """The whole lines with seq > after, in order; `checked` as for `pieces`."""
-    for seq, _, data in pieces(fd, offset, after, checked):
+    """The whole lines with seq > after, in order.
+
+    Args:
+        checked: So far, from `offset` on, every line is known to be whole and wanted.
+    """
+    if offset < checked:
+        last = b""
+        for _, parts in _blocks(fd, offset, checked):
+            yield from filter(None, parts)
+            last = parts[-1] or last
+        offset, after = checked, line_seq(last) if last else 0
+    for seq, _, data in pieces(fd, offset, after):
         if seq:
             yield data
 
 
+def sound(fd: int) -> tuple[bytes, Piece]:
+    """How far a file is all that it should be, whole lines with seq 1, 2, 3, …: the first and the last of them.
+
+    Seq 0: none is.
+    """
+    first, last, place, line = b"", 0, 0, b""
+    for start, raw in _raw_lines(fd, 0):
+        if not (raw.startswith(b'{"seq":%d,' % (last + 1)) and is_whole(raw)) or start > last == 0:
+            break
+        last, place, line = last + 1, start, raw
+        first = first or raw
+    return first, (last, place, line)
+
+
 def _raw_lines(fd: int, offset: int) -> Iterator[tuple[int, bytes]]:
+    for at, parts in _blocks(fd, offset, _NO_END):
+        for part in parts:
+            if part:
+                yield at, part
+            at += len(part) + 1
+
+
+def _blocks(fd: int, offset: int, end: int) -> Iterator[tuple[int, list[bytes]]]:
+    """The file up to `end`, a few hundred lines at a time, and where they begin; empty lines among them."""
     rest: list[bytes] = []
     at = offset
     # Small at first: whoever seeks wants one line.
     size = _WINDOW
-    while block := os.pread(fd, size, offset):
+    while block := os.pread(fd, min(size, end - offset), offset):
         offset += len(block)
         size = min(size * 4, _BLOCK)
         parts = block.split(b"\n")
@@ -70,12 +102,10 @@ def _raw_lines(fd: int, offset: int) -> Iterator[tuple[int, bytes]]:
             continue
         parts[0] = b"".join([*rest, parts[0]])
         rest = [parts.pop()]
-        for part in parts:
-            if part:
-                yield at, part
-            at += len(part) + 1
+        yield at, parts
+        at = offset - len(rest[0])
     if last := b"".join(rest):
-        yield at, last
+        yield at, [last]
 
 
 def _salvage(start: int, raw: bytes) -> Iterator[Piece]:

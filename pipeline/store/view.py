@@ -26,9 +26,10 @@ def records_in(lines: Iterable[bytes], after: int = 0) -> Iterator[Record]:
         except LineDamaged:
             senseless = line_seq(line)
             continue
-        gap = missing_before(last, record) if last is not None or not after else None
-        if gap is not None:
-            yield Record(gap.first, record.at, last.owner if last else record.owner, gap)
+        if record.seq != (last.seq if last is not None else after) + 1:
+            gap = missing_before(last, record) if last is not None or not after else None
+            if gap is not None:
+                yield Record(gap.first, record.at, last.owner if last else record.owner, gap)
         yield record
         last = record
     if last is not None and senseless > last.seq:
@@ -46,7 +47,8 @@ def first_problem(line: bytes | None) -> PipelineError | None:
         return CheckpointCorrupt("Its first record does not start a run.")
     if not isinstance(record.fact.format, int) or record.fact.format > FORMAT:
         return SchemaTooNew(
-            f"It was written by a newer version of this program ({record.fact.product or 'unknown'}).",
+            f"It is written in format {record.fact.format}, by a newer version of this program "
+            f"({record.fact.product or 'unknown'}); this one reads format {FORMAT}.",
             hint="Upgrade, then try again.",
         )
     return None
