@@ -64,6 +64,8 @@ class Row:
     #: Type of the error ("ModelUnavailable"); "" if none.
     error: str = ""
     request_id: str = ""
+    #: A person said what it cost.
+    settled: bool = False
 
     @property
     def place(self) -> str:
@@ -160,13 +162,22 @@ def _end(found: dict[int, Row], record: Record, fact: CallEnded) -> None:
 
 
 def _ended(row: Row, fact: CallEnded) -> Row:
-    charge = Charge.from_json(fact.charge)
     cause = waste_of(fact)
+    return replace(
+        charged(row, Charge.from_json(fact.charge)),
+        outcome=WASTED if cause else USED,
+        cause=cause,
+        stop_reason=fact.stop_reason or "",
+        error=str((fact.error or {}).get("type", "")),
+        request_id=fact.request_id or "",
+    )
+
+
+def charged(row: Row, charge: Charge) -> Row:
+    """The row with that charge in the place of its own."""
     return replace(
         row,
         state=charge.state,
-        outcome=WASTED if cause else USED,
-        cause=cause,
         low=charge.low,
         high=charge.low if charge.state == EXACT else None if charge.state == UNPRICED else charge.high,
         tokens=charge.tokens,
@@ -177,9 +188,6 @@ def _ended(row: Row, fact: CallEnded) -> Row:
         note=charge.note,
         saved_cache=charge.saved_by_cache,
         saved_batch=charge.saved_by_batch,
-        stop_reason=fact.stop_reason or "",
-        error=str((fact.error or {}).get("type", "")),
-        request_id=fact.request_id or "",
     )
 
 
@@ -191,4 +199,4 @@ def _settled(row: Row, fact: ChargeSettled) -> Row:
     if row.outcome == OPEN:
         row = replace(row, outcome=WASTED, cause=LOST)
     note = f"settled by {fact.by}" if fact.by else "settled"
-    return replace(row, state=EXACT, low=usd, high=usd, parts={}, note=note)
+    return replace(row, state=EXACT, low=usd, high=usd, parts={}, note=note, settled=True)

@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
+from pipeline.cli.cost import reprice
 from pipeline.cli.cost.books import Books, Range, read, read_all
-from pipeline.cli.cost.machine import json_lines, write_csv
+from pipeline.cli.cost.form import Form
+from pipeline.cli.cost.machine import csv_rows, json_lines
 from pipeline.cli.cost.table import lines_of
 from pipeline.cli.options import RunName, in_its_folder, json_option, open_store, own, store_option
 from pipeline.cli.reading import head_of
-from pipeline.cli.text import say, say_json
 from pipeline.cost.report import GROUPS, OF_TRIES, report
 from pipeline.store.reading import resolve
 
@@ -39,31 +40,36 @@ class Day(click.ParamType[str]):
               help="Only calls that left on this UTC day or earlier.")  # fmt: skip
 @click.option("--csv", "as_csv", is_flag=True, envvar=own("cost", "csv"), show_envvar=True,
               help="CSV with stable columns; of single calls with --by call.")  # fmt: skip
+@click.option("--reprice", "prices", envvar=own("cost", "reprice"), show_envvar=True, metavar="FILE|published",
+              help="What the recorded tokens would cost at other prices.")  # fmt: skip
 @json_option
 @store_option
 @in_its_folder
 def cost(
-    run: str | None, by: str, since: str | None, until: str | None, as_csv: bool, as_json: bool, store: str | None
-) -> None:
+    run: str | None, by: str, since: str | None, until: str | None, as_csv: bool, prices: str | None, as_json: bool,
+    store: str | None,
+) -> None:  # fmt: skip
     """Show what was spent on what; of all runs without RUN, removed ones too.
 
     Failed and wasted spend is in the total and stands apart beside it; calls whose cost is only known
     between two bounds are listed.
     """
-    if as_csv and as_json:
-        raise click.UsageError("--csv and --json cannot both be written.")
+    form = Form(as_csv, as_json)
     if since and until and since > until:
         raise click.UsageError(f"--since {since} is after --until {until}.")
-    books = _books(run, store, Range(since or "", until or ""), tries=by in OF_TRIES)
+    days = Range(since or "", until or "")
+    if prices is not None:
+        _reprice(run, store, days, by, prices, form)
+        return
+    books = _books(run, store, days, tries=by in OF_TRIES)
     made = report(books.postings, by, many=books.many)
-    if as_csv:
-        write_csv(books, made)
-    elif as_json:
-        for line in json_lines(books, made):
-            say_json(line)
-    else:
-        for text in lines_of(books, made):
-            say(text)
+    form.write(lines_of(books, made), json_lines(books, made), csv_rows(books, made))
+
+
+def _reprice(run: str | None, store: str | None, days: Range, by: str, prices: str, form: Form) -> None:
+    book = reprice.prices_of(prices)
+    made = reprice.compare(_books(run, store, days, tries=True), open_store(store), book, by)
+    form.write(reprice.lines_of(made), reprice.json_lines(made), reprice.csv_rows(made))
 
 
 def _books(run: str | None, store: str | None, days: Range, *, tries: bool) -> Books:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -23,8 +21,6 @@ SUM_COLUMNS = (
     "key", "calls", *TOKEN_KINDS, "cost_usd", "wasted_usd", "open_low_usd", "open_high_usd", "unpriced_calls",
     *(f"wasted_{cause}_usd" for cause in CAUSES), "saved_cache_usd", "saved_batch_usd", WEB_SEARCH,
 )  # fmt: skip
-#: What a spreadsheet takes for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def json_lines(books: Books, made: Report) -> Iterator[dict[str, Any]]:
@@ -47,31 +43,17 @@ def json_lines(books: Books, made: Report) -> Iterator[dict[str, Any]]:
     yield {"type": "total", **made.total.to_json(), "at_least_usd": low, "at_most_usd": high}
 
 
-def write_csv(books: Books, made: Report) -> None:
-    """Sums, or with `--by call` the ledger itself."""
-    if made.by == "call":
-        rows = ((posting.origin.run, posting.row) for posting in books.postings if posting.row is not None)
-        write_rows(["run_id", *COLUMNS], ([run, *row.to_csv()] for run, row in rows))
-        if books.removed:
-            usd = money(sum(books.removed.values(), Decimal(0)))
-            warn(f"Single calls of removed runs are not kept: {usd} in {count(len(books.removed), 'run')} is not here.")
+def csv_rows(books: Books, made: Report) -> Iterator[Sequence[object]]:
+    """Sums, or with `--by call` the ledger itself; the head first."""
+    if made.by != "call":
+        yield SUM_COLUMNS
+        yield from map(_sum_cells, (*made.lines, made.total))
         return
-    write_rows(SUM_COLUMNS, map(_sum_cells, (*made.lines, made.total)))
-
-
-def write_rows(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A CSV on stdout; no text in it is a formula to a spreadsheet."""
-    out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(head)
-    out.writerows([_plain(str(cell)) for cell in row] for row in rows)
-
-
-def _plain(cell: str) -> str:
-    return "'" + cell if cell.startswith(_FORMULA) and not _is_number(cell) else cell
-
-
-def _is_number(cell: str) -> bool:
-    return cell.lstrip("+-").replace(".", "", 1).isdigit()
+    yield ["run_id", *COLUMNS]
+    yield from ([posting.origin.run, *posting.row.to_csv()] for posting in books.postings if posting.row is not None)
+    if books.removed:
+        usd = money(sum(books.removed.values(), Decimal(0)))
+        warn(f"Single calls of removed runs are not kept: {usd} in {count(len(books.removed), 'run')} is not here.")
 
 
 def _sum_cells(line: Line) -> list[object]:
