@@ -28,7 +28,9 @@ def records(store: Store, run_id: str) -> Iterator[Record]:
         fact = record.fact
         if isinstance(fact, RunStarted) and fact.format > FORMAT:
             raise SchemaTooNew(
-                f"Run {run_id} was written by a newer version of this program.", hint="Upgrade, then try again."
+                f"Run {run_id} is written in format {fact.format}, by a newer version of this program; this one reads "
+                f"format {FORMAT}.",
+                hint="Upgrade, then try again.",
             )
         yield record
 

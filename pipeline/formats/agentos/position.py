@@ -28,12 +28,11 @@ def params_of(checkpoint: GraphCheckpoint) -> dict[str, Any]:
 class Position:
     """Where a run begins that goes on from a document."""
 
-    def __init__(self, checkpoint: GraphCheckpoint, graph: Graph | None, clock: Clock) -> None:
+    def __init__(self, checkpoint: GraphCheckpoint, graph: Graph, clock: Clock) -> None:
         """Work it out.
 
         Args:
-            graph: The graph of the pipeline, where it is known: then its edges are followed; else visits stand one
-                after the other, and only the pending edges say where it goes on.
+            graph: The graph of the pipeline.
 
         Raises:
             GraphError: The document names nodes or edges that the graph lacks.
@@ -65,14 +64,12 @@ class Position:
 
     def _check(self) -> None:
         made, graph = self._checkpoint, self._graph
-        if graph is not None:
-            nodes = [name for name in self._newest if name not in graph.nodes]
-            lost = nodes + [name for name in made.pending_edges if graph.edge(name) is None]
-            if lost:
-                raise GraphError(
-                    f"Checkpoint {made.id} is of another graph: the pipeline {made.graph_id!r} has no "
-                    f"{', '.join(lost)}."
-                )
+        lost = [name for name in self._newest if name not in graph.nodes]
+        lost += [name for name in made.pending_edges if graph.edge(name) is None]
+        if lost:
+            raise GraphError(
+                f"Checkpoint {made.id} is of another graph: the pipeline {made.graph_id!r} has no {', '.join(lost)}."
+            )
         if made.state.get(SCRATCH) and not self._visits:
             raise ConfigError(
                 f"Checkpoint {made.id} has a scratch, but no visited node that could have set it.",
@@ -86,18 +83,17 @@ class Position:
         """
         made, graph = self._checkpoint, self._graph
         edges = list(made.pending_edges)
-        if graph is not None and (not edges or made.skipped_nodes is not None):
+        if not edges or made.skipped_nodes is not None:
             over = {*self._newest, *(made.skipped_nodes or ())}
             ways = [edge for node in self._newest for edge in choose(graph, node, _SUCCESS)]
             edges += [edge.id for edge in ways if edge.target not in over]
         return [(edge, self._source(edge)) for edge in dict.fromkeys(edges)]
 
     def _source(self, name: str) -> str:
-        edge = self._graph.edge(name) if self._graph is not None else None
-        node = edge.source if edge is not None else name.partition("->")[0]
-        if node not in self._newest:
+        edge = self._graph.edge(name)
+        if edge is None or edge.source not in self._newest:
             raise GraphError(f"Checkpoint {self._checkpoint.id}: the pending edge {name} comes from no visited node.")
-        return _path((node, self._newest[node]))
+        return _path((edge.source, self._newest[edge.source]))
 
     def _row(self, index: int) -> dict[str, Any]:
         made, (node, visit), now = self._checkpoint, self._visits[index], iso(self._clock.now())
@@ -109,7 +105,7 @@ class Position:
         artifacts = _named(made.state.get(ARTIFACTS), ARTIFACTS) if index == len(self._visits) - 1 else {}
         return {
             "path": path, "status": COMPLETED, "attempt": 1,
-            "version": self._graph.nodes[node].version if self._graph is not None else 1,
+            "version": self._graph.nodes[node].version,
             "started_at": now, "completed_at": now, "seconds": result.get("durationMs", 0) / 1000,
             "outputs": self._fit(_named(result.get("output"), "output")),
             "artifacts": {name: self._put(canonical(value, name)) for name, value in artifacts.items()},
@@ -122,9 +118,6 @@ class Position:
     def _links(self, index: int) -> tuple[list[list[str]], list[str]]:
         """The tokens that a visit consumed, and the edges it chose, as far as the order of the visits tells."""
         node, graph, visits = self._visits[index][0], self._graph, self._visits
-        if graph is None:
-            before = [[f"{visits[index - 1][0]}->{node}", _path(visits[index - 1])]] if index else []
-            return before, [f"{node}->{visits[index + 1][0]}"] if index + 1 < len(visits) else []
         earlier = {name: place for place, (name, _) in enumerate(visits[:index])}
         later = {name for name, _ in visits[index + 1 :]}
         came: list[Edge] = sorted(

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from pipeline.clock import Clock, SystemClock
+from pipeline.engine.pipeline import Pipeline
 from pipeline.errors import CheckpointCorrupt, RunNotFound
 from pipeline.formats.agentos import patches
-from pipeline.formats.agentos.adopting import adopt
+from pipeline.formats.agentos.adopting import adopt, graph_of
 from pipeline.formats.agentos.boundaries import EVERY_NODE, Boundary, boundaries, check_policy, check_wishes, shown
 from pipeline.formats.agentos.documents import GraphCheckpoint
 from pipeline.formats.agentos.ids import is_view_id, run_mark
@@ -208,15 +209,18 @@ class CheckpointStore:
             f"There is no checkpoint {checkpoint_id!r}.", hint="list() names those there are.", checkpoint=checkpoint_id
         )
 
-    def adopt(self, checkpoint_id: str) -> str:
+    def adopt(self, checkpoint_id: str, pipeline: Pipeline | None = None) -> str:
         """Make a run that stands where a checkpoint does, for Pipeline.resume to go on with; its id.
 
         What was visited is done, what is pending comes next, and writes to the memory that were staged and not
-        committed are applied first, once. The source stays as it is.
+        committed are applied first, once. The source stays as it is. Of a run of ours it is a fork.
+
+        Args:
+            pipeline: That of the checkpoint's graph; None: as its newest run in the store has it.
 
         Raises:
             RunNotFound: There is no such checkpoint.
-            GraphError: It names what the graph of its pipeline's newest run in the store lacks.
+            GraphError, SettingsConflict: It is of another graph; nothing was made.
             ConfigError, SecretRefused, CheckpointCorrupt, WriteFailed: It cannot be taken over.
         """
         with self._lock:
@@ -225,7 +229,8 @@ class CheckpointStore:
             name = boundary.id if boundary is not None else checkpoint_id
             source = self._shelf.get(name) if name in kept else None
             if source is not None:
-                return adopt(self._store, self._clock, source)
+                graph = graph_of(self._store, source.graph_id, pipeline)
+                return adopt(self._store, self._clock, source, graph)
         return self.fork(checkpoint_id)
 
     def _view(self, boundary: Boundary) -> GraphCheckpoint:

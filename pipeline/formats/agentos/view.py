@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipeline.clock import parse_iso
-from pipeline.formats.agentos.boundaries import Boundary, pinned_graph
+from pipeline.formats.agentos.boundaries import ERROR, INTERRUPT, Boundary, pinned_graph
 from pipeline.formats.agentos.documents import GraphCheckpoint
 from pipeline.graph.readiness import skipped
 from pipeline.records.codec import Record
@@ -94,12 +94,19 @@ class _View:
             node_results={step.node: self._result(step) for step in self._done if step.status == COMPLETED},
             visited_nodes=[step.node for step in self._done],
             skipped_nodes=skipped(self._graph, state) if self._graph is not None else None,
-            pending_edges=[token.edge for token in state.tokens if token.edge],
+            pending_edges=self._pending(boundary.kind),
             memory_snapshot=self._snapshot(),
         )
         if state.parent is not None:
             made.extra["parent"] = {"runId": state.parent.get("run"), "seq": state.parent.get("seq")}
         return GraphCheckpoint.from_json(made.to_json())
+
+    def _pending(self, kind: str) -> list[str]:
+        """Edges chosen whose targets have not begun; those that were cut off, or failed, begin again."""
+        state = self._state
+        again = {ERROR: list(state.failed_paths), INTERRUPT: [*state.failed_paths, *state.open_paths]}.get(kind, ())
+        edges = [edge for path in again for edge, _ in state.steps[path].consumed]
+        return list(dict.fromkeys(edge for edge in (*edges, *(token.edge for token in state.tokens)) if edge))
 
     def _partitions(self) -> dict[str, Any]:
         artifacts: dict[str, Any] = {}

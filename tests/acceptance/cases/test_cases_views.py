@@ -1,0 +1,278 @@
+"""Acceptance cases 21, 23, 25 and 27: what graph-run checkpoints show of our runs, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline import CheckpointStore, Outcome, ScriptedModel
+from pipeline.clock import SystemClock
+from pipeline.cost.ledger import rows
+from pipeline.errors import ConfigError, GraphError, Pause, PipelineError, RunNotFound, SchemaTooNew, SettingsConflict
+from pipeline.llm.base import Message, Reply, Request
+from pipeline.store.files import FileStore
+from pipeline.store.memory import MemoryStore
+from pipeline.store.reading import load, records
+from tests.acceptance.cases.graph_runs import Noted, document, loop
+from tests.documents import ROOT
+from tests.journals import ended, started
+from tests.stores import write
+
+BEFORE, AFTER = "before", "after"
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore(SystemClock())
+
+
+def boundaries(checkpoints: CheckpointStore, run: str, policy: str) -> list[tuple[str, str]]:
+    """(node, before or after it) of what is listed, oldest first."""
+    found = []
+    for row in reversed(checkpoints.list(run_id=run, policy=policy)):
+        made = checkpoints.get(row["id"])
+        assert made is not None
+        found.append((made.node_id, AFTER if made.node_id in made.visited_nodes else BEFORE))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("policy", "shown"),
+    [
+        ("none", []),
+        ("explicit", [("b", BEFORE), ("b", AFTER)]),
+        ("before", [("a", BEFORE), ("b", BEFORE), ("b", AFTER), ("c", BEFORE)]),
+        ("after", [("a", AFTER), ("b", BEFORE), ("b", AFTER), ("c", AFTER)]),
+        ("every_node", [("a", AFTER), ("b", BEFORE), ("b", AFTER), ("c", AFTER)]),
+        ("both", [("a", BEFORE), ("a", AFTER), ("b", BEFORE), ("b", AFTER), ("c", BEFORE), ("c", AFTER)]),
+        ("exit", [("c", AFTER)]),
+    ],
+)
+def test_case_21_a_policy_shows_exactly_its_boundaries(
+    store: MemoryStore, policy: str, shown: list[tuple[str, str]]
+) -> None:
+    run = Noted().chain().run(store=store).run_id
+    nodes = {"b": "both"} if shown and policy != "exit" else {}
+    assert boundaries(CheckpointStore(store, nodes=nodes), run, policy) == shown
+
+
+def test_case_21_a_node_may_ask_for_none(store: MemoryStore) -> None:
+    run = Noted().chain().run(store=store).run_id
+    checkpoints = CheckpointStore(store, nodes={"a": "none", "b": "before"})
+    assert boundaries(checkpoints, run, "every_node") == [("b", BEFORE), ("c", AFTER)]
+
+
+@pytest.mark.parametrize("policy", ["none", "explicit", "before", "after", "both", "exit"])
+def test_case_21_failures_and_interrupts_are_always_shown(store: MemoryStore, policy: str) -> None:
+    noted = Noted()
+    noted.bad = {"b"}
+    failed = noted.chain().run(store=store).run_id
+    checkpoints = CheckpointStore(store)
+    assert ("b", BEFORE) in boundaries(checkpoints, failed, policy)
+    latest = checkpoints.latest(failed, policy=policy)
+    assert latest is not None
+    assert (latest.visited_nodes, latest.node_id, list(latest.node_results)) == (["a"], "b", ["a"])
+
+    def pause(ctx: Any) -> None:
+        raise Pause("paused_budget", PipelineError("enough"))
+
+    noted.act, noted.bad = {"b": pause}, set()
+    paused = noted.chain().run(store=store).run_id
+    latest = checkpoints.latest(paused, policy=policy)
+    assert latest is not None
+    assert (latest.visited_nodes, latest.node_id) == (["a"], "b")
+
+
+def test_case_21_an_unknown_policy_is_refused(store: MemoryStore) -> None:
+    with pytest.raises(ConfigError, match="every_node"):
+        CheckpointStore(store).list(policy="sometimes")
+    with pytest.raises(ConfigError, match="both"):
+        CheckpointStore(store, nodes={"a": "often"})
+
+
+_STOPPED = """
+import sys
+from pipeline import Pipeline, open_store, step
+
+@step()
+def a(ctx):
+    return {}
+
+@step()
+def b(ctx):
+    print("ready", flush=True)
+    sys.stdin.readline()
+    return {}
+
+@step()
+def c(ctx):
+    return {}
+
+def listen(event):
+    if event.type == "stopping":
+        print("stopping", flush=True)
+
+store = open_store(f"files:{sys.argv[1]}")
+print(Pipeline("stopped", [a, b, c]).run(store=store, listener=listen).detail)
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_case_21_a_signal_leaves_a_checkpoint_whatever_the_policy(tmp_path: Path, name: str) -> None:
+    command = [sys.executable, "-c", _STOPPED, str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        os.kill(process.pid, getattr(signal, name))
+        # What is in flight is let finish.
+        assert process.stdout.readline() == "stopping\n"
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "interrupted\n"
+    checkpoints = CheckpointStore(FileStore(tmp_path, SystemClock()))
+    (row,) = checkpoints.list("stopped", policy="none")
+    made = checkpoints.get(row["id"])
+    assert made is not None
+    assert (made.visited_nodes, made.pending_edges, made.skipped_nodes) == (["a", "b"], ["b->c"], [])
+
+
+def usage(name: str) -> dict[str, int]:
+    return {"a": {"input_tokens": 9000, "output_tokens": 1000}, "b": {"input_tokens": 20, "output_tokens": 3}}[name]
+
+
+def test_case_23_sums_go_on_from_the_checkpoint(store: MemoryStore) -> None:
+    noted = Noted()
+
+    def reply(request: Request) -> Reply:
+        return Reply("x", "end_turn", usage=usage(request.messages[0].text[0]), model="scripted", request_id="r")
+
+    def ask(name: str) -> Callable[[Any], Any]:
+        return lambda ctx: {"text": ctx.ask(Request("scripted", [Message("user", name)])).text}
+
+    # b pays, then fails: what its failed attempt used counts, too.
+    def twice(ctx: Any) -> Any:
+        ask("b")(ctx)
+        if bad:
+            raise ValueError("no")
+        return {}
+
+    bad = [True]
+    model = ScriptedModel(reply, paid=True)
+    noted.act = {"a": ask("a"), "b": twice, "c": ask("b")}
+    pipeline = noted.chain()
+    run = pipeline.run(store=store, model=model).run_id
+    checkpoints = CheckpointStore(store)
+    first, failed = checkpoints.load(run, "a"), checkpoints.latest(run)
+    assert first is not None
+    assert failed is not None
+    assert first.state["diagnostics"]["totalTokensUsed"] == 10_000
+    assert failed.state["diagnostics"]["totalTokensUsed"] == 10_023
+    bad.clear()
+    result = pipeline.resume(run, store=store, model=model)
+    last = checkpoints.latest(run)
+    assert last is not None
+    total = last.state["diagnostics"]["totalTokensUsed"]
+    tokens: Counter[str] = Counter()
+    for row in rows(records(store, run)):
+        tokens.update(row.tokens)
+    assert total == sum(tokens.values()) == sum(result.spent.tokens.values()) == 10_000 + 3 * 23
+    assert last.state["diagnostics"]["nodeTimings"]["b"]["tokensUsed"] == 46
+    # What was there before the resume is as it was.
+    assert checkpoints.load(run, "a") == first
+
+
+def test_case_25_an_unknown_id_is_named(store: MemoryStore) -> None:
+    checkpoints = CheckpointStore(store)
+    assert checkpoints.get("nobody-knows") is None
+    for call in (checkpoints.fork, checkpoints.adopt):
+        with pytest.raises(RunNotFound, match="nobody-knows") as caught:
+            call("nobody-knows")
+        assert caught.value.data["checkpoint"] == "nobody-knows"
+    with pytest.raises(RunNotFound, match="20260101_000000"):
+        Noted().chain().resume("20260101_000000", store=store)
+
+
+def test_case_25_a_newer_format_is_refused_naming_the_versions(store: MemoryStore) -> None:
+    run = write(store, [started(format=2), ended(2)], head=False)
+    with pytest.raises(SchemaTooNew, match=r"format 2.*reads format 1"):
+        Noted().chain().resume(run, store=store)
+    with pytest.raises(SchemaTooNew, match="format 2"):
+        CheckpointStore(store).load(run)
+    # It hides nothing else.
+    Noted().chain().run(store=store)
+    assert len(CheckpointStore(store).list("letters")) == 3
+
+
+def test_case_25_a_checkpoint_of_another_graph_is_refused(store: MemoryStore) -> None:
+    noted, other = Noted(), Noted()
+    noted.bad = {"b"}
+    run = noted.chain().run(store=store).run_id
+    with pytest.raises(SettingsConflict, match="has changed"):
+        other.chain("xyz").resume(run, store=store)
+    checkpoints = CheckpointStore(store)
+    checkpoints.save(document("cp-1", graph="letters", node="z"))
+    with pytest.raises(GraphError, match="another graph: the pipeline 'letters' has no z"):
+        checkpoints.adopt("cp-1")
+    checkpoints.save(document("cp-2", graph="unheard", node="z"))
+    with pytest.raises(ConfigError, match="no run of 'unheard'"):
+        checkpoints.adopt("cp-2")
+    with pytest.raises(GraphError, match="has no z, z->b"):
+        checkpoints.adopt("cp-2", other.chain("xb", pipeline="unheard"))
+    with pytest.raises(SettingsConflict, match="'unheard'"):
+        checkpoints.adopt("cp-2", other.chain("xb"))
+    assert (other.ran, [head.run_id for head in store.heads() if head.document["pipeline"] == "unheard"]) == ([], [])
+
+
+def test_case_27_a_loop_keeps_its_visits_and_its_count(store: MemoryStore) -> None:
+    noted = Noted()
+    visits: list[int] = []
+    bad = [True]
+
+    def x(ctx: Any) -> Outcome:
+        visits.append(ctx.visit)
+        if ctx.visit == 4 and bad:
+            raise ValueError("not yet")
+        return Outcome({"visit": ctx.visit}, "more" if ctx.visit < 5 else "enough")
+
+    noted.act = {"x": x}
+    pipeline = loop(noted, 5)
+    run = pipeline.run(store=store).run_id
+    checkpoints = CheckpointStore(store)
+    made = checkpoints.latest(run)
+    assert made is not None
+    assert made.visited_nodes == ["x", "x", "x"]
+    assert made.node_results["x"]["output"] == {"visit": 3}
+    bad.clear()
+    assert pipeline.resume(run, store=store).status == "completed"
+    assert visits == [1, 2, 3, 4, 4, 5]
+    made = checkpoints.latest(run)
+    assert made is not None
+    assert made.visited_nodes == ["x"] * 5 + ["end"]
+    assert load(store, run).visits == {"x": 5, "end": 1}
+
+
+def test_case_27_a_saved_loop_is_gone_on_with_at_its_next_visit(store: MemoryStore) -> None:
+    noted = Noted()
+    noted.act = {"x": lambda ctx: Outcome({"visit": ctx.visit}, "more" if ctx.visit < 5 else "enough")}
+    pipeline = loop(noted, 5)
+    pipeline.run(store=store)
+    checkpoints = CheckpointStore(store)
+    saved = document("cp-1", graph="loop", node="x", visitedNodes=["x"] * 3, pendingEdges=["x->x"])
+    checkpoints.save(saved)
+    run = checkpoints.adopt("cp-1")
+    noted.ran.clear()
+    assert pipeline.resume(run, store=store).status == "completed"
+    assert noted.ran == ["x", "x", "end"]
+    made = checkpoints.latest(run)
+    assert made is not None
+    assert made.visited_nodes == ["x"] * 5 + ["end"]
+    assert made.state["scratch"] == {**saved["state"]["scratch"], "end": "END"}
