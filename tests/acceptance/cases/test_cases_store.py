@@ -19,9 +19,9 @@ from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load
 from pipeline.testing import FakeClock
-from tests.acceptance.cases.graph_runs import Noted, document, loop
 from tests.documents import ROOT
 from tests.faulty_disk import LazyDisk
+from tests.graph_runs import Noted, document, loop
 
 BACKENDS: dict[str, Callable[[Path, FakeClock], Store]] = {
     "memory": lambda folder, clock: MemoryStore(clock),

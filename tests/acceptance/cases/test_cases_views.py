@@ -21,8 +21,8 @@ from pipeline.llm.base import Message, Reply, Request
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load, records
-from tests.acceptance.cases.graph_runs import Noted, document, loop
 from tests.documents import ROOT
+from tests.graph_runs import Noted, document, loop
 from tests.journals import ended, started
 from tests.stores import write
 

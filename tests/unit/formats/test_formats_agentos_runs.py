@@ -1,0 +1,224 @@
+"""Views of our runs as graph-run checkpoints, and saved documents taken over as runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from pipeline import CheckpointStore, GraphCheckpoint, Outcome, Pipeline, step
+from pipeline.clock import SystemClock
+from pipeline.errors import CheckpointCorrupt, ConfigError, SecretRefused
+from pipeline.store.memory import MemoryStore
+from pipeline.store.reading import load
+from tests.graph_runs import Noted, document
+
+
+class Remembered:
+    """A memory that notes what it is told."""
+
+    def __init__(self, refuses: int = 0) -> None:
+        self.written: list[tuple[str, str]] = []
+        self.refuses = refuses
+
+    def read(self, query: str) -> Iterable[tuple[str, str, float]]:
+        return [("t1", f"about {query}", 0.5)]
+
+    def write(self, type: str, content: str, scope: str, key: str) -> None:
+        if self.refuses:
+            self.refuses -= 1
+            raise OSError("no room")
+        if (content, key) not in self.written:
+            self.written.append((content, key))
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore(SystemClock())
+
+
+@pytest.fixture
+def checkpoints(store: MemoryStore) -> CheckpointStore:
+    return CheckpointStore(store)
+
+
+def latest(checkpoints: CheckpointStore, run: str, node: str | None = None) -> GraphCheckpoint:
+    made = checkpoints.load(run, node)
+    assert made is not None
+    return made
+
+
+def branches(noted: Noted) -> Pipeline:
+    """a chooses b, never c; both lead to d."""
+    noted.act = {"a": lambda ctx: Outcome({}, "left")}
+    steps = [
+        noted.step(name, effect) for name, effect in zip("abcd", ("pure", "write", "read", "external"), strict=True)
+    ]
+    return Pipeline("fork", steps, edges=[("a", "b", "left"), ("a", "c", "right"), ("b", "d"), ("c", "d")])
+
+
+def test_view_names_what_routing_passed_by_and_what_is_pending(
+    store: MemoryStore, checkpoints: CheckpointStore
+) -> None:
+    run = branches(Noted()).run(store=store).run_id
+    first = latest(checkpoints, run, "a")
+    assert (first.visited_nodes, first.pending_edges, first.skipped_nodes) == (["a"], ["a->b"], ["c"])
+    last = latest(checkpoints, run)
+    assert (last.visited_nodes, last.pending_edges, last.skipped_nodes) == (["a", "b", "d"], [], ["c"])
+    assert {name: result["effectClass"] for name, result in last.node_results.items()} == {
+        "a": "pure", "b": "write", "d": "external",
+    }  # fmt: skip
+
+
+def test_view_reads_long_values_and_artifacts_back(store: MemoryStore, checkpoints: CheckpointStore) -> None:
+    big = "x" * 100_000
+
+    @step()
+    def a(ctx: Any) -> Outcome:
+        ctx.save("plan", {"n": [1]})
+        return Outcome({"big": big}, context={"big": big})
+
+    run = Pipeline("big", [a]).run(store=store).run_id
+    made = latest(checkpoints, run)
+    assert made.node_results["a"]["output"] == {"big": big}
+    assert (made.state["scratch"], made.state["artifacts"]) == ({"big": big}, {"plan": {"n": [1]}})
+    assert checkpoints.list("big")[0]["stateSize"] > 100_000
+
+
+def test_view_shows_a_failure_that_led_on_as_visited_without_a_result(
+    store: MemoryStore, checkpoints: CheckpointStore
+) -> None:
+    noted = Noted()
+    noted.bad = {"a"}
+    steps = [noted.step("a"), noted.step("b")]
+    run = Pipeline("led", steps, edges=[("a", "b", "fail")]).run(store=store).run_id
+    made = latest(checkpoints, run)
+    assert (made.visited_nodes, list(made.node_results)) == (["a", "b"], ["b"])
+
+
+def test_view_shows_what_the_memory_said_and_what_it_has_not_taken_yet(
+    store: MemoryStore, checkpoints: CheckpointStore
+) -> None:
+    @step()
+    def a(ctx: Any) -> dict[str, Any]:
+        ctx.memory.read("tides")
+        ctx.memory.read("tides")
+        ctx.memory.write("fact", "learned", "sea")
+        return {}
+
+    pipeline = Pipeline("memory", [a, step("b")(lambda ctx: {})])
+    memory = Remembered(refuses=1)
+    run = pipeline.run(store=store, services={"memory": memory}).run_id
+    made = latest(checkpoints, run)
+    reads = [{"traceId": "t1", "content": "about tides", "strength": 0.5}]
+    assert made.memory_snapshot == {
+        "reads": reads, "pendingWrites": [{"type": "fact", "content": "learned", "scope": "sea"}],
+    }  # fmt: skip
+    pipeline.resume(run, store=store, services={"memory": memory})
+    made = latest(checkpoints, run)
+    assert made.memory_snapshot == {"reads": reads, "pendingWrites": []}
+    assert [row["hasMemorySnapshot"] for row in checkpoints.list("memory")] == [True] * 3
+    assert (made.state["diagnostics"]["memoryReads"], made.state["diagnostics"]["memoryWrites"]) == (2, 1)
+
+
+def test_adopted_document_runs_exactly_what_it_says_is_pending(
+    store: MemoryStore, checkpoints: CheckpointStore
+) -> None:
+    noted = Noted()
+    noted.act = {"b": lambda ctx: {"saw": [ctx.context["step"], ctx.params["topic"], ctx.outputs["a"]["n"]]}}
+    pipeline = noted.chain()
+    checkpoints.save(document(graph="letters", skippedNodes=[]))
+    run = checkpoints.adopt("cp-1", pipeline)
+    assert load(store, run).parent == {"run": "their-run", "checkpoint": "cp-1"}
+    first = latest(checkpoints, run)
+    assert (first.visited_nodes, first.pending_edges) == (["a"], ["a->b"])
+    assert first.state["scratch"] == document()["state"]["scratch"]
+    assert noted.ran == []
+    result = pipeline.resume(run, store=store)
+    assert (result.status, noted.ran, result.outputs["b"]) == ("completed", ["b", "c"], {"saw": [1, "tides", 1.5]})
+    found = checkpoints.get("cp-1")
+    assert found is not None
+    assert found.to_json() == document(graph="letters", skippedNodes=[])
+
+
+def test_adopted_document_keeps_to_the_arm_that_was_chosen(store: MemoryStore, checkpoints: CheckpointStore) -> None:
+    noted = Noted()
+    pipeline = branches(noted)
+    checkpoints.save(document(graph="fork", visitedNodes=["a"], pendingEdges=["a->c"], skippedNodes=["b"]))
+    assert pipeline.resume(checkpoints.adopt("cp-1", pipeline), store=store).status == "completed"
+    assert noted.ran == ["c", "d"]
+
+
+def test_adopted_document_that_names_no_edges_goes_on_with_what_was_not_visited(
+    store: MemoryStore, checkpoints: CheckpointStore
+) -> None:
+    noted = Noted()
+    pipeline = noted.chain("abcd")
+    checkpoints.save(document(graph="letters", visitedNodes=["a", "b"], pendingEdges=[]))
+    assert pipeline.resume(checkpoints.adopt("cp-1", pipeline), store=store).status == "completed"
+    assert noted.ran == ["c", "d"]
+
+
+def test_adopted_document_of_a_whole_run_has_nothing_left(store: MemoryStore, checkpoints: CheckpointStore) -> None:
+    noted = Noted()
+    pipeline = noted.chain("ab")
+    checkpoints.save(document(graph="letters", visitedNodes=["a", "b"], pendingEdges=[]))
+    assert pipeline.resume(checkpoints.adopt("cp-1", pipeline), store=store).status == "completed"
+    assert noted.ran == []
+
+
+def test_writes_that_were_staged_in_a_document_are_applied_once(
+    store: MemoryStore, checkpoints: CheckpointStore
+) -> None:
+    staged = [{"type": "fact", "content": text, "scope": "sea"} for text in ("one", "two")]
+    noted, memory = Noted(), Remembered(refuses=1)
+    pipeline = noted.chain()
+    checkpoints.save(document(graph="letters", memorySnapshot={"reads": [], "pendingWrites": staged}))
+    runs = [checkpoints.adopt("cp-1", pipeline) for _ in range(2)]
+    first = pipeline.resume(runs[0], store=store, services={"memory": memory})
+    # They come before anything else.
+    assert (first.status, first.detail, noted.ran) == ("in_progress", "interrupted", [])
+    for run in (runs[0], runs[0], runs[1]):
+        assert pipeline.resume(run, store=store, services={"memory": memory}).status == "completed"
+    assert memory.written == [("one", "cp-1/1"), ("two", "cp-1/2")]
+    assert load(store, runs[0]).unapplied == {}
+
+
+@pytest.mark.parametrize(
+    ("more", "error"),
+    [
+        ({"visitedNodes": [], "pendingEdges": []}, ConfigError),
+        ({"state": {"input": {"api_key": "x"}}}, SecretRefused),
+    ],
+)
+def test_document_that_cannot_be_a_position_makes_no_run(
+    store: MemoryStore, checkpoints: CheckpointStore, more: dict[str, Any], error: type[Exception]
+) -> None:
+    checkpoints.save(document(graph="letters", **more))
+    with pytest.raises(error):
+        checkpoints.adopt("cp-1", Noted().chain())
+    assert not list(store.heads(lambda head: head["pipeline"] == "letters"))
+
+
+@pytest.mark.parametrize("patch", [{"memory": {}}, {"artifacts": {"x": 1}}, {"diagnostics": {"x": 1}}, {"input": 1}])
+def test_patch_that_cannot_be_given_to_a_run_of_ours_is_refused(
+    store: MemoryStore, checkpoints: CheckpointStore, patch: dict[str, Any]
+) -> None:
+    run = Noted().chain().run(store=store).run_id
+    with pytest.raises(ConfigError):
+        checkpoints.fork(latest(checkpoints, run).id, patch)
+    assert len(list(store.heads())) == 1
+
+
+def test_missing_value_is_named_and_hides_no_other_checkpoint(store: MemoryStore, checkpoints: CheckpointStore) -> None:
+    @step()
+    def b(ctx: Any) -> dict[str, Any]:
+        return {"big": "x" * 100_000}
+
+    run = Pipeline("torn", [step("a")(lambda ctx: {}), b]).run(store=store).run_id
+    state = load(store, run)
+    del store._runs[run].blobs[state.steps["b#1"].outputs["$blob"]]
+    with pytest.raises(CheckpointCorrupt):
+        checkpoints.latest(run)
+    assert latest(checkpoints, run, "a").visited_nodes == ["a"]
