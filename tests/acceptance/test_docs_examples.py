@@ -41,6 +41,20 @@ def test_docs_example_counts_words_without_a_key(tmp_path: Path) -> None:
     assert "total 4" in done.stdout
 
 
+def test_docs_example_of_graph_checkpoints_forks_and_takes_over(tmp_path: Path) -> None:
+    command = [sys.executable, str(EXAMPLES / "graph_checkpoints.py"), str(tmp_path)]
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "['review', 'draft', 'outline']",
+        "{'title': 'Tides, briefly'} ['outline->draft']",
+        "Tides, at length: 2 parts",
+        "Moons: 2 parts",
+    ]
+
+
 def test_docs_example_remembers_what_a_step_wrote_once(tmp_path: Path) -> None:
     spec = importlib.util.spec_from_file_location("memory_file", EXAMPLES / "memory_file.py")
     assert spec is not None
