@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from pipeline.cli.cut_off import CutOff, cut_off, cut_off_lines
 from pipeline.cli.options import json_option, open_store, run_argument, store_option
 from pipeline.cli.progress.lines import outputs_text
 from pipeline.cli.reading import head_of, state_of
@@ -22,7 +23,12 @@ from pipeline.store.base import Store
 from pipeline.store.reading import resolve
 from pipeline.store.view import pinned_nodes
 
-_MARKS = {COMPLETED: "✓ completed", "failed": "✗ failed", "in_progress": "⏳ in progress", PENDING: "· pending"}
+#: Shown of a step that acts outside the run and was cut off.
+UNKNOWN = "unknown"
+_MARKS = {
+    COMPLETED: "✓ completed", "failed": "✗ failed", "in_progress": "⏳ in progress", PENDING: "· pending",
+    UNKNOWN: "? end unknown",
+}  # fmt: skip
 _ERROR_WIDTH = 500
 #: Steps of an imported course, whose document does not name those to come.
 LESSONS_STEPS = ("seed", "sow", "lessons", "publish")
@@ -43,10 +49,12 @@ def status(run: str, as_json: bool, store: str | None) -> None:
                                 hint=f"./pipeline.sh log {name} prints what can still be read.")  # fmt: skip
     state = state_of(place, head)
     steps = step_rows(place, state)
+    # While somebody works on it, what has no end is being done.
+    unknown = [] if row.owned or row.status == COMPLETED else cut_off(place, state)
     if as_json:
-        say_json(status_json(row, state, steps, store))
+        say_json(status_json(row, state, steps, store, unknown))
         return
-    for line in status_lines(row, state, steps, store):
+    for line in status_lines(row, state, steps, store, unknown):
         say(line)
 
 
@@ -102,7 +110,9 @@ def nodes_of(store: Store, state: RunState) -> Sequence[str]:
     return [str(following)] if following else []
 
 
-def status_json(row: Row, state: RunState, steps: list[dict[str, Any]], store: str | None) -> dict[str, Any]:
+def status_json(
+    row: Row, state: RunState, steps: list[dict[str, Any]], store: str | None, unknown: Sequence[CutOff]
+) -> dict[str, Any]:
     """The object of `status --json`."""
     total = state.total
     return {
@@ -124,12 +134,15 @@ def status_json(row: Row, state: RunState, steps: list[dict[str, Any]], store: s
         "tokens": dict(total.tokens),
         "calls": total.calls,
         "error": state.error,
+        "unknown": [each.name for each in unknown],
         "gaps": [dict(gap) for gap in state.gaps],
         "resume_command": resume_command(row, store) if row.resumable else None,
     }
 
 
-def status_lines(row: Row, state: RunState, steps: list[dict[str, Any]], store: str | None) -> list[str]:
+def status_lines(
+    row: Row, state: RunState, steps: list[dict[str, Any]], store: str | None, unknown: Sequence[CutOff]
+) -> list[str]:
     """The same for people."""
     about = ", ".join(str(value) for value in state.params.values())
     lines = [heading(f"RUN {state.run_id}", f"{state.pipeline}: {about}" if about else state.pipeline)]
@@ -142,12 +155,15 @@ def status_lines(row: Row, state: RunState, steps: list[dict[str, Any]], store: 
         lines.append(f"Forked:  from run {state.parent.get('run')} at {state.parent.get('seq')}")
     if settings := ", ".join(f"{name} {value}" for name, value in state.identity.items() if name in _SHOWN and value):
         lines.append(f"Made by: {settings}")
-    lines += ["", steps_table(steps), "", *cost_lines(state.total, state.reported)]
+    waiting = {each.path for each in unknown}
+    shown = [{**step, "status": UNKNOWN} if step.get("path") in waiting else step for step in steps]
+    lines += ["", steps_table(shown), "", *cost_lines(state.total, state.reported)]
     lines += [f"Damage:  records {gap.get('first')} to {gap.get('last')} are missing ({gap.get('reason', '')})"
               for gap in state.gaps]  # fmt: skip
     if state.error:
         label = "Note:  " if row.detail in ("stopped_as_asked", "waiting_for_human") else "Error: "
         lines.append(f"{label}  {one_line(state.error.get('message', ''), _ERROR_WIDTH)}")
+    lines += cut_off_lines(state.run_id, unknown)
     if row.resumable:
         lines.append(f"Go on:   {resume_command(row, store)}")
     return lines

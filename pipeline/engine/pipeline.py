@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from pipeline.clock import Clock, SystemClock
@@ -95,15 +95,22 @@ class Pipeline:
         clock: Clock | None = None,
         account: Account | None = None,
         yes: bool = False,
+        refresh: Collection[str] = (),
+        retry_unknown: bool = False,
     ) -> RunResult:
         """Go on with a run: only what is not finished is made; recorded replies are free.
+
+        Args:
+            yes: Go on without asking.
+            refresh: Effect classes (read) whose completed steps are made again, with what read them.
+            retry_unknown: Repeat what may have acted outside before it was cut off.
 
         Raises:
             RunNotFound, RunLocked, CheckpointCorrupt, SettingsConflict, NeedsConfirmation: See Engine.resume.
         """
         setup = self._setup(store, model, options, listener, services, prices, clock, account)
         setup.yes = yes
-        return Engine(self.definition, setup).resume(run_id)
+        return Engine(self.definition, setup).resume(run_id, refresh=refresh, retry_unknown=retry_unknown)
 
     def _setup(
         self,

@@ -13,10 +13,10 @@ from pipeline.engine.recorder import Recorder
 from pipeline.engine.routing import Router, Settled, by_label
 from pipeline.engine.setup import Definition, Setup, host, recorded
 from pipeline.engine.sources import Sources
-from pipeline.engine.tasks import UNSAFE
+from pipeline.engine.tasks import UNSAFE, unknown_hint
 from pipeline.errors import NeedsConfirmation, SettingsConflict
 from pipeline.records.kinds import Gap, Invalidated, RunResumed, StepCompleted
-from pipeline.records.run import StepRun
+from pipeline.records.run import StepRun, bare
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.records.values import canonical, digest
 from pipeline.store.base import Journal
@@ -79,10 +79,15 @@ class TakeOver:
                 continue
             spec = self._definition.steps.get(run.node)
             if run.deaths >= _DEATHS:
-                self._ask(f"Step {run.path} has died {run.deaths} times without recording anything. Try it again?")
+                self._ask(
+                    f"Step {bare(run.path)} has died {run.deaths} times without recording anything. Try it again?",
+                    "Look at the log first; --yes tries again.",
+                )
             if spec is not None and spec.effect in UNSAFE and not (spec.repeatable or retry_unknown):
                 self._ask(
-                    f"Step {run.path} acts outside the run and was cut off; whether it acted is unknown. Repeat it?"
+                    f"Step {bare(run.path)} acts outside the run and was cut off; whether it acted is unknown. "
+                    "Repeat it?",
+                    unknown_hint(state.run_id, run.path),
                 )
 
     def other_graph(self) -> changes.GraphChange | None:
@@ -99,11 +104,11 @@ class TakeOver:
         change = changes.of_graph(json.loads(self._journal.get_blob(pinned)), graph)
         return change if change.said else None
 
-    def _ask(self, question: str) -> None:
+    def _ask(self, question: str, hint: str) -> None:
         setup = self._setup
         if setup.yes or (setup.confirm is not None and setup.confirm(question)):
             return
-        raise NeedsConfirmation(question, hint="Look at the log first; --yes goes on.")
+        raise NeedsConfirmation(question, hint=hint)
 
     def record(self, wish: Wish) -> None:
         """Record the new owner, what it changes, what was damaged, and what that voids.

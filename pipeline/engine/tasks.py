@@ -13,7 +13,7 @@ from pipeline.engine.running import Running
 from pipeline.errors import ConfigError, ModelError, NeedsConfirmation, Pause, PipelineError, StepFailed, Suspended
 from pipeline.records.kinds import Invalidated, TaskCompleted, TaskFailed, TaskStarted
 from pipeline.records.redaction import without_keys
-from pipeline.records.run import TaskRun
+from pipeline.records.run import TaskRun, bare
 from pipeline.records.statuses import FAILED
 from pipeline.records.values import canonical, digest, encode_value
 
@@ -305,7 +305,8 @@ class _Pool:
         with self._running.recorder.reading() as state:
             unknown = (scope.path, task) in state.unknown_tasks
         if unknown and not work.repeatable and not self._running.repeat_unknown:
-            raise Pause("failed", _unknown_end(f"Task {task!r}"))
+            run = self._running.recorder.state.run_id
+            raise Pause("failed", _unknown_end(run, scope.path, task))
         self._running.recorder.append(TaskStarted(scope.path, task, scope.attempt, work.effect))
 
     def _failed(self, scope: Scope, index: int, error: BaseException) -> None:
@@ -319,10 +320,18 @@ class _Pool:
         )
 
 
-def _unknown_end(what: str) -> NeedsConfirmation:
+def _unknown_end(run: str, path: str, task: str) -> NeedsConfirmation:
     return NeedsConfirmation(
-        f"{what} acts outside the run and was cut off; whether it acted is unknown.",
-        hint="Look, then resume with --yes to do it again.",
+        f"Task {task!r} of {bare(path)} acts outside the run and was cut off; whether it acted is unknown.",
+        hint=unknown_hint(run, path),
+    )
+
+
+def unknown_hint(run: str, path: str) -> str:
+    """How a person goes on where a step may have acted outside before it was cut off."""
+    return (
+        f"Look whether it acted. If it did: ./pipeline.sh mark-done {run} {bare(path)}; "
+        "if not: resume with --retry-unknown (or --yes)."
     )
 
 
