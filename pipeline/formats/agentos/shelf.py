@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from pipeline.clock import Clock, iso
 from pipeline.engine.amend import amend
 from pipeline.engine.setup import host
-from pipeline.errors import CheckpointCorrupt, RunExists, RunNotFound, SecretRefused
+from pipeline.errors import CheckpointCorrupt, RunNotFound, SecretRefused
 from pipeline.formats.agentos.documents import GraphCheckpoint
 from pipeline.formats.agentos.packing import Packer, unpacked_text
 from pipeline.formats.agentos.rows import Place, Row, order_at, row_of
@@ -22,9 +22,10 @@ from pipeline.records.codec import decode_line, encode_fact
 from pipeline.records.kinds import DocumentKept, RunEnded, RunStarted
 from pipeline.records.lines import encode_line, line_seq
 from pipeline.records.redaction import holds_key
-from pipeline.records.statuses import IN_PROGRESS
+from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import encode_value
 from pipeline.store.base import Claim, Store
+from pipeline.store.names import newest_first
 
 #: The pipeline of the runs that hold documents, and the source of those.
 PIPELINE, SOURCE = "graph_checkpoints", "agentos"
@@ -51,6 +52,8 @@ class _Holder:
     #: Whose checkpoints it holds.
     graph_run: str
     seq: int = 0
+    #: Order of the newest entry: none after it is older, whatever the clock of its process said.
+    order: int = 0
     entries: list[_Entry] = field(default_factory=list)
 
 
@@ -113,25 +116,27 @@ class Shelf:
     def _keep(self, graph_run: str, document: Mapping[str, Any], packer: Packer) -> None:
         self._order = max(self._order + 1, order_at(self._clock.now()))
         text = encode_value({**document, "order": self._order})
-        run_id = next((name for name, each in self._holders.items() if each.graph_run == graph_run), None)
-        run_id = run_id or self._make(graph_run)
+        held = [name for name, each in self._holders.items() if each.graph_run == graph_run]
+        run_id = newest_first(held)[-1] if held else self._make(graph_run)
         fact = DocumentKept(text, SOURCE)
         amend(self._store, run_id, self._clock, lambda state: [fact], blobs=list(packer.blobs.values()))
 
     def _make(self, graph_run: str) -> str:
         """A run to hold the checkpoints of a runId; it is nothing to be gone on with."""
-        claim = Claim(PIPELINE, graph_run, "", SOURCE)
-        started = RunStarted(PIPELINE, {"runId": graph_run}, {}, {}, claim=claim.to_json(), host=host())
+        claim = Claim(PIPELINE, graph_run, "", SOURCE).to_json()
+        started = RunStarted(PIPELINE, {"runId": graph_run}, {}, {}, claim=claim, host=host())
         now = self._clock.now()
-        facts = [started, RunEnded(IN_PROGRESS, "stopped_as_asked")]
+        # Complete: there is nothing to go on with; and the newest of its claim, so that no clean-up takes it.
+        facts = [started, RunEnded(COMPLETED)]
         lines = [encode_line(seq, iso(now), 1, encode_fact(fact)) for seq, fact in enumerate(facts, 1)]
-        try:
-            run_id, journal = self._store.create(b"".join(lines), (), at=now, claim=claim)
-        except RunExists as error:
-            # Another process was faster.
-            return str(error.data["run"])
+        run_id, journal = self._store.create(b"".join(lines), (), at=now)
         journal.close()
-        return run_id
+        made = [head.run_id for head in self._store.heads(lambda document: document.get("claim") == claim)]
+        if made[-1] == run_id:
+            return run_id
+        # Another process was faster: the oldest one holds them all.
+        self._store.delete(run_id)
+        return made[-1]
 
     def _read(self, run_id: str, document: Mapping[str, Any]) -> None:
         holder = self._holders.get(run_id)
@@ -148,9 +153,10 @@ class Shelf:
                     holder.seq + 1, seq - 1, run_id, holder.graph_run,
                 )  # fmt: skip
             holder.seq = seq
-            entry = _entry(run_id, line) if _KIND in line[:_ENVELOPE] else None
+            entry = _entry(run_id, line, holder.order) if _KIND in line[:_ENVELOPE] else None
             if entry is not None:
                 holder.entries.append(entry)
+                holder.order = entry.place.order
                 self._order = max(self._order, entry.place.order)
                 self._take(entry)
 
@@ -184,13 +190,13 @@ def _content(line: bytes) -> bytes | None:
     return fact.content if isinstance(fact, DocumentKept) and fact.source == SOURCE else None
 
 
-def _entry(run_id: str, line: bytes) -> _Entry | None:
+def _entry(run_id: str, line: bytes, least: int) -> _Entry | None:
     """What a record says; None where it is no document of ours."""
     content = _content(line)
     said = None if content is None else json.loads(content)
     if not isinstance(said, dict) or said.get("type") not in (CHECKPOINT, DELETED):
         return None
-    place = Place(int(said["order"]), run_id, line_seq(line))
+    place = Place(max(least, int(said["order"])), run_id, line_seq(line))
     return _Entry(str(said["id"]), place, Row.from_json(said, place) if said["type"] == CHECKPOINT else None)
 
 

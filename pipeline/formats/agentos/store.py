@@ -15,9 +15,9 @@ from pipeline.formats.agentos.adopting import adopt, graph_of
 from pipeline.formats.agentos.boundaries import EVERY_NODE, Boundary, boundaries, check_policy, check_wishes, shown
 from pipeline.formats.agentos.documents import GraphCheckpoint
 from pipeline.formats.agentos.ids import is_view_id, run_mark
-from pipeline.formats.agentos.rows import Place, Row, row_of
+from pipeline.formats.agentos.rows import Place, Row
 from pipeline.formats.agentos.shelf import PIPELINE, Shelf, exists
-from pipeline.formats.agentos.view import views
+from pipeline.formats.agentos.view import view_rows, views
 from pipeline.store.base import Head, Store
 from pipeline.store.reading import records
 
@@ -242,9 +242,9 @@ class CheckpointStore:
         for boundary in reversed(wanted):
             by_run.setdefault(boundary.place.run_id, []).append(boundary)
         return {
-            boundary.place: row_of(made.to_json(), boundary.place)
+            row.place: row
             for run_id, each in by_run.items()
-            for boundary, made in zip(each, views(self._store, each, records(self._store, run_id)), strict=True)
+            for row in view_rows(self._store, each, records(self._store, run_id))
         }
 
     def _own_runs(self, graph_id: str | None, run_id: str | None) -> Iterator[str]:

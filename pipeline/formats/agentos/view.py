@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,6 +11,8 @@ from typing import Any
 from pipeline.clock import parse_iso
 from pipeline.formats.agentos.boundaries import ERROR, INTERRUPT, Boundary, pinned_graph
 from pipeline.formats.agentos.documents import GraphCheckpoint
+from pipeline.formats.agentos.rows import Row, state_size
+from pipeline.graph.model import Graph
 from pipeline.graph.readiness import skipped
 from pipeline.records.codec import Record
 from pipeline.records.documents import token_total, usd
@@ -32,20 +35,61 @@ def views(store: Store, wanted: Sequence[Boundary], found: Iterable[Record]) -> 
     Raises:
         CheckpointCorrupt: A recorded value is missing or damaged.
     """
+    for boundary, view in _at(store, wanted, found):
+        yield view.document(boundary)
+
+
+def view_rows(store: Store, wanted: Sequence[Boundary], found: Iterable[Record]) -> Iterator[Row]:
+    """What a listing says of boundaries; as `views`."""
+    for boundary, view in _at(store, wanted, found):
+        yield view.row(boundary)
+
+
+def _at(store: Store, wanted: Sequence[Boundary], found: Iterable[Record]) -> Iterator[tuple[Boundary, _View]]:
+    """Each boundary with the run as it stands there; only until the next one is asked for."""
     left = deque(wanted)
     if not left:
         return
-    builder = Builder(left[0].place.run_id)
-    memory = _Memory()
+    builder, memory, values = Builder(left[0].place.run_id), _Memory(), _Values(store, left[0].place.run_id)
     for record in found:
         while left and record.seq > left[0].upto:
-            yield _View(store, builder.state, memory).document(left.popleft())
+            yield left[0], _View(values, builder.state, memory)
+            left.popleft()
         if not left:
             return
         builder.apply(record)
         memory.apply(record)
-    while left:
-        yield _View(store, builder.state, memory).document(left.popleft())
+    for boundary in left:
+        yield boundary, _View(values, builder.state, memory)
+
+
+class _Values:
+    """What a run's records refer to, read once."""
+
+    def __init__(self, store: Store, run_id: str) -> None:
+        self._store = store
+        self._run = run_id
+        self._blobs: dict[str, Any] = {}
+        self._graphs: dict[str, Graph | None] = {}
+
+    def whole(self, value: Any) -> Any:
+        """The value itself, read back where it stands in a blob."""
+        if isinstance(value, Mapping) and set(value) == {"$blob", "bytes"}:
+            return self.blob(value["$blob"])
+        return dict(value) if isinstance(value, Mapping) else value
+
+    def blob(self, name: str) -> Any:
+        """A JSON value by its hash."""
+        if name not in self._blobs:
+            self._blobs[name] = json.loads(self._store.get_blob(self._run, name))
+        return self._blobs[name]
+
+    def graph(self, state: RunState) -> Graph | None:
+        """The graph that the run is pinned to; None: it has none, or it cannot be read."""
+        pin = state.pins.get("graph", "")
+        if pin not in self._graphs:
+            self._graphs[pin] = pinned_graph(self._store, state)
+        return self._graphs[pin]
 
 
 class _Memory:
@@ -72,11 +116,11 @@ class _Memory:
 class _View:
     """One state being put down as a document."""
 
-    def __init__(self, store: Store, state: RunState, memory: _Memory) -> None:
-        self._store = store
+    def __init__(self, values: _Values, state: RunState, memory: _Memory) -> None:
+        self._values = values
         self._state = state
         self._memory = memory
-        self._graph = pinned_graph(store, state)
+        self._graph = values.graph(state)
         #: Visits that ended and stand, in order of their ends; a failure that led on is one.
         done = [step for step in state.steps.values() if step.status == COMPLETED or (step.ended_seq and step.edges)]
         self._done = sorted(done, key=lambda step: step.ended_seq)
@@ -101,6 +145,14 @@ class _View:
             made.extra["parent"] = {"runId": state.parent.get("run"), "seq": state.parent.get("seq")}
         return GraphCheckpoint.from_json(made.to_json())
 
+    def row(self, boundary: Boundary) -> Row:
+        """What a listing says of it."""
+        state = self._state
+        return Row(
+            boundary.id, state.run_id, state.pipeline, boundary.node, _milliseconds(boundary.at),
+            state_size(self._partitions()), bool(self._memory.reads or state.unapplied), boundary.place,
+        )  # fmt: skip
+
     def _pending(self, kind: str) -> list[str]:
         """Edges chosen whose targets have not begun; those that were cut off, or failed, begin again."""
         state = self._state
@@ -111,10 +163,10 @@ class _View:
     def _partitions(self) -> dict[str, Any]:
         artifacts: dict[str, Any] = {}
         for step in self._done:
-            artifacts.update({name: self._blob(blob) for name, blob in step.artifacts.items()})
+            artifacts.update({name: self._values.blob(blob) for name, blob in step.artifacts.items()})
         return {
             "input": dict(self._state.params),
-            "scratch": {key: self._whole(value) for key, value in self._state.context.items()},
+            "scratch": {key: self._values.whole(value) for key, value in self._state.context.items()},
             "artifacts": artifacts,
             "diagnostics": self._diagnostics(),
         }
@@ -153,7 +205,7 @@ class _View:
     def _result(self, step: StepRun) -> dict[str, Any]:
         return {
             "effectClass": self._effect(step),
-            "output": self._whole(step.outputs),
+            "output": self._values.whole(step.outputs),
             "durationMs": _duration(step),
         }
 
@@ -174,21 +226,13 @@ class _View:
             return None
         return {"reads": list(self._memory.reads.values()), "pendingWrites": pending}
 
-    def _whole(self, value: Any) -> Any:
-        """The value itself, read back where it stands in a blob."""
-        if isinstance(value, Mapping) and set(value) == {"$blob", "bytes"}:
-            return self._blob(value["$blob"])
-        return dict(value) if isinstance(value, Mapping) else value
-
-    def _blob(self, blob: str) -> Any:
-        return json.loads(self._store.get_blob(self._state.run_id, blob))
-
 
 def _duration(step: StepRun) -> int:
     """Milliseconds over all attempts of a visit."""
     return round(step.seconds * 1000)
 
 
+@functools.lru_cache(maxsize=4096)
 def _milliseconds(at: str) -> int:
     """Unix epoch milliseconds; 0 where an imported document says no time."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from pipeline.errors import CheckpointCorrupt, InvalidValue, RunLocked, SecretRe
 from pipeline.formats.agentos.packing import INLINE_BYTES, Packer, unpacked_text
 from pipeline.records.values import encode_value
 from pipeline.store.memory import MemoryStore
+from pipeline.store.retention import removable
 from tests.graph_runs import document
 
 _values = st.recursive(
@@ -127,3 +129,29 @@ def test_save_beside_another_process_that_saves_to_the_same_run_is_refused() -> 
     holder.close()
     checkpoints.save(document("cp-2"))
     assert [row["id"] for row in CheckpointStore(store).list()] == ["cp-2", "cp-3", "cp-1"]
+
+
+def test_documents_saved_first_by_two_processes_at_once_stand_in_one_run() -> None:
+    store = MemoryStore(SystemClock())
+    ours, theirs = CheckpointStore(store), CheckpointStore(store)
+    create = store.create
+
+    def late(*given: Any, **named: Any) -> Any:
+        store.create = create  # type: ignore[method-assign]
+        theirs.save(document("cp-2"))
+        return create(*given, **named)
+
+    store.create = late  # type: ignore[method-assign]
+    ours.save(document("cp-1"))
+    assert len(list(store.heads())) == 1
+    assert [row["id"] for row in ours.list()] == [row["id"] for row in theirs.list()] == ["cp-1", "cp-2"]
+
+
+def test_run_that_holds_documents_is_nothing_to_go_on_with_nor_to_clean_up() -> None:
+    store = MemoryStore(SystemClock())
+    checkpoints = CheckpointStore(store)
+    for number in range(3):
+        checkpoints.save(document(f"cp-{number}", run=f"run-{number}"))
+    assert {head.document["status"] for head in store.heads()} == {"completed"}
+    later = SystemClock().now() + timedelta(days=400)
+    assert removable(store.heads(), max_age_days=30, max_runs=1, now=later) == []
