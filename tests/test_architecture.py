@@ -54,6 +54,7 @@ OUTSIDE = {
     "click": ("pipeline.cli",),
     "tabulate": ("pipeline.cli",),
     "rich": ("pipeline.cli",),
+    "matplotlib": ("pipeline.cli.cost.png",),
 }
 
 #: These make what the rest knows as a protocol, so they may import late what only they choose.

@@ -221,3 +221,16 @@ def test_cost_of_a_settled_call_is_exact(root: Path, cli: Cli) -> None:
     for arguments in ([run], []):
         (total,) = objects(cli, "total", *arguments)
         assert (total["cost_usd"], total["at_most_usd"], total["waste"]) == (0.07, 0.07, {"lost": 0.07})
+
+
+def test_cost_is_drawn_into_a_file(store: Path, cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "costs.svg"
+    said = cli("cost", "--plot", str(file))
+    assert said.out.splitlines()[0] == f"Drawn:  {file}"
+    assert "Not counted: run 20260107_161230" in said.out
+    text = file.read_text()
+    assert "2026-01-11" in text
+    assert "lessons" in text
+    assert cli("cost", "--plot", str(file), "--json").json() == [{"v": 1, "type": "plot", "file": str(file)}]
+    said = cli("cost", "--plot", "costs.gif")
+    assert (said.code, "neither an .svg nor a .png" in said.err) == (2, True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import click
 
-from pipeline.cli.cost import reprice
+from pipeline.cli.cost import chart, reprice
 from pipeline.cli.cost.books import Books, Range, read, read_all
 from pipeline.cli.cost.form import Form
 from pipeline.cli.cost.machine import csv_rows, json_lines
@@ -42,12 +43,15 @@ class Day(click.ParamType[str]):
               help="CSV with stable columns; of single calls with --by call.")  # fmt: skip
 @click.option("--reprice", "prices", envvar=own("cost", "reprice"), show_envvar=True, metavar="FILE|published",
               help="What the recorded tokens would cost at other prices.")  # fmt: skip
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), envvar=own("cost", "plot"),
+              show_envvar=True, metavar="FILE.svg|FILE.png",
+              help="Draw spend by day and by step into a file.")  # fmt: skip
 @json_option
 @store_option
 @in_its_folder
 def cost(
-    run: str | None, by: str, since: str | None, until: str | None, as_csv: bool, prices: str | None, as_json: bool,
-    store: str | None,
+    run: str | None, by: str, since: str | None, until: str | None, as_csv: bool, prices: str | None, plot: Path | None,
+    as_json: bool, store: str | None,
 ) -> None:  # fmt: skip
     """Show what was spent on what; of all runs without RUN, removed ones too.
 
@@ -58,8 +62,16 @@ def cost(
     if since and until and since > until:
         raise click.UsageError(f"--since {since} is after --until {until}.")
     days = Range(since or "", until or "")
+    if prices is not None and plot is not None:
+        raise click.UsageError("--reprice and --plot are two answers; ask for one.")
     if prices is not None:
         _reprice(run, store, days, by, prices, form)
+        return
+    if plot is not None:
+        chart.check(plot)
+        books = _books(run, store, days, tries=False)
+        chart.draw(books, plot)
+        form.write(chart.lines_of(books, plot), chart.json_lines(plot), chart.csv_rows(plot))
         return
     books = _books(run, store, days, tries=by in OF_TRIES)
     made = report(books.postings, by, many=books.many)

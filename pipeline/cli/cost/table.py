@@ -38,7 +38,13 @@ def lines_of(books: Books, made: Report) -> Iterator[str]:
         yield table(head, [*cells, _cells(made.total)], right=head[1:])
         yield from _footnotes(made)
     yield ""
-    yield from _summary(made.total)
+    yield from summary(books, made.total)
+    yield from _open_lines(made.open, many=books.many)
+
+
+def summary(books: Books, total: Line) -> Iterator[str]:
+    """The total in words, and what is not in it."""
+    yield from _summary(total)
     for run, usd in books.imported.items():
         yield f"Imported: {money(usd)} as reported by run {run} before it was taken over, not itemised"
     if books.removed:
@@ -46,7 +52,6 @@ def lines_of(books: Books, made: Report) -> Iterator[str]:
         yield f"Removed runs: {money(sum(books.removed.values(), Decimal(0)))} in {runs}, in the sums above"
     for run, why in books.unread.items():
         yield f"Not counted: run {run}: {why}"
-    yield from _open_lines(made.open, many=books.many)
 
 
 def _title(by: str) -> str:
