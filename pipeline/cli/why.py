@@ -107,6 +107,7 @@ def _arrival(go: Go) -> str:
 def _void(go: Go) -> str:
     reasons = {
         "from": "Made again because it was asked for (--from)",
+        "refresh": "Made again because what it reads was to be read afresh (--refresh)",
         "changed": "Made again because what it was made from changed",
         "missing": "Made again because a result of it was missing",
         "jump": "Made again because the run jumped back",

@@ -14,6 +14,9 @@ from pipeline.records.kinds import Invalidated
 from pipeline.records.run import RunState, StepRun, bare
 from pipeline.records.statuses import COMPLETED
 
+#: Ends the reason of a visit whose effect class is refreshed.
+_REFRESHED = "work is refreshed"
+
 
 @dataclass(frozen=True, slots=True)
 class Stale:
@@ -35,9 +38,17 @@ class Stale:
         return [Invalidated(reason, paths=paths) for reason, paths in pairs if paths]
 
     def again(self, state: RunState) -> list[Invalidated]:
-        """The record that voids them because a person asked: their tasks are made anew too."""
-        tasks = [[path, task] for path in self.steps for task in state.tasks.get(path, ())]
-        return [Invalidated("from", paths=list(self.steps), tasks=tasks)] if self.steps else []
+        """The records that void them because a person asked: their tasks are made anew too.
+
+        What follows a step that was asked for is made again; what follows a refreshed one, only where it read it.
+        """
+        refreshed = [path for path, why in self.steps.items() if why.endswith(_REFRESHED)]
+        named = [path for path in self.steps if path not in refreshed]
+        return [
+            Invalidated(reason, paths, [[path, task] for path in paths for task in state.tasks.get(path, ())])
+            for reason, paths in (("from", named), ("refresh", refreshed))
+            if paths
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +134,7 @@ def asked(
         ConfigError: No such step was completed; names those that were.
     """
     found = {
-        run.path: f"{steps[run.node].effect} work is refreshed"
+        run.path: f"{steps[run.node].effect} {_REFRESHED}"
         for run in state.steps.values()
         if run.status == COMPLETED and run.node in steps and steps[run.node].effect in refresh
     }

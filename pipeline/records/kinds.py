@@ -297,7 +297,7 @@ class Invalidated(Fact):
     """Completed work that is void from here on. Nothing else un-completes work."""
 
     kind: ClassVar[str] = "invalidated"
-    #: redo, changed, from, retry, jump, missing.
+    #: redo, changed, from, refresh, retry, jump, missing.
     reason: str
     #: Paths of steps that are void.
     paths: Sequence[str] = ()

@@ -144,9 +144,13 @@ def void_steps(state: RunState, fact: Invalidated) -> list[StepRun]:
     return gone
 
 
+#: What followed from these stands again where all that it read turns out to be the same.
+_MAY_STAND = frozenset({"changed", "refresh"})
+
+
 def _remember(state: RunState, step: StepRun, fact: Invalidated) -> None:
     """Keep what followed from a change, for the case that it read nothing of it; forget what is to be made anew."""
-    if fact.reason == "changed" and step.path not in fact.paths and step.status == COMPLETED:
+    if fact.reason in _MAY_STAND and step.path not in fact.paths and step.status == COMPLETED:
         state.former[step.path] = step
     else:
         state.former.pop(step.path, None)

@@ -1,4 +1,4 @@
-"""What the acceptance cases share: layered runs over each kind of store."""
+"""What the acceptance cases share: layered runs over each kind of store, runs of steps that die."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from pipeline.clock import SystemClock
 from pipeline.store.base import Store
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
+from tests.acceptance.cases.acting import Acting
 from tests.layered import Layered
+from tests.said import Cli
 
 
 @pytest.fixture(params=["memory", "files"])
@@ -21,3 +23,11 @@ def layered(request: pytest.FixtureRequest, tmp_path: Path) -> Layered:
         "files": lambda: FileStore(tmp_path / "runs", SystemClock()),
     }
     return Layered(stores[request.param]())
+
+
+@pytest.fixture
+def acting(tmp_path: Path, root: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Acting:
+    home = tmp_path / "acts"
+    home.mkdir()
+    monkeypatch.setenv("DYING_HOME", str(home))
+    return Acting(home, root, cli)
