@@ -17,7 +17,7 @@ from pipeline.clock import SystemClock
 from pipeline.records.kinds import RunEnded
 from pipeline.store.files import FileStore
 from pipeline.store.reading import load, records
-from tests.acceptance.test_kills import Course, Starter
+from tests.acceptance.killing import Course, Starter
 from tests.servers.billing import BillingServer
 from tests.servers.lessons import answer, task_data
 
