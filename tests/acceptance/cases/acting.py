@@ -51,7 +51,7 @@ class Acting:
     def process(self, *arguments: str) -> subprocess.Popen[str]:
         """A process of its own: `run FILE.py:NAME …`, or the program itself."""
         return subprocess.Popen(
-            [sys.executable, *arguments], cwd=ROOT, env=dict(os.environ), text=True,
+            [sys.executable, *arguments], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
