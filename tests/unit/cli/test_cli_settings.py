@@ -13,7 +13,8 @@ from pipeline.errors import ConfigError
 from pipeline.settings import LessonsOptions, option_fields, parse_usd
 
 ONE_ACT = {
-    "force", "resubmit", "resume", "from_step", "yes", "accept_changes", "skip_failed", "retry_failed", "overwrite", "refresh", "retry_unknown",
+    "accept_changes", "force", "from_step", "overwrite", "refresh", "resubmit", "resume", "retry_failed",
+    "retry_unknown", "skip_failed", "yes",
 }  # fmt: skip
 
 
