@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pipeline import CheckpointStore, GraphCheckpoint, Outcome, Pipeline, step
 from pipeline.clock import SystemClock
-from pipeline.errors import CheckpointCorrupt, ConfigError, SecretRefused
+from pipeline.engine.routing import Route, Settled, by_label
+from pipeline.errors import CheckpointCorrupt, ConfigError, Pause, PipelineError, SecretRefused
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load
 from tests.graph_runs import Noted, document
@@ -69,6 +71,51 @@ def test_view_names_what_routing_passed_by_and_what_is_pending(
     assert {name: result["effectClass"] for name, result in last.node_results.items()} == {
         "a": "pure", "b": "write", "d": "external",
     }  # fmt: skip
+
+
+def test_view_of_what_was_cut_off_says_that_it_begins_again(store: MemoryStore, checkpoints: CheckpointStore) -> None:
+    noted = Noted()
+
+    def pause(ctx: Any) -> None:
+        raise Pause("paused_budget", PipelineError("enough"))
+
+    noted.act, noted.bad = {"b": pause}, {"x"}
+    run = noted.chain().run(store=store).run_id
+    assert latest(checkpoints, run).pending_edges == ["a->b"]
+    run = noted.chain("axc").run(store=store).run_id
+    assert latest(checkpoints, run).pending_edges == ["a->x"]
+    before = checkpoints.load(run, "x", policy="before")
+    assert before is not None
+    assert before.pending_edges == ["a->x"]
+    (row,) = [row for row in checkpoints.list(run_id=run, policy="before") if row["nodeId"] == "a"]
+    first = checkpoints.get(row["id"])
+    assert first is not None
+    assert (first.visited_nodes, first.pending_edges, first.state["scratch"]) == ([], [], {})
+
+
+def test_view_of_a_node_before_it_begins_has_its_edge_pending(store: MemoryStore, checkpoints: CheckpointStore) -> None:
+    run = Noted().chain().run(store=store).run_id
+    before = checkpoints.load(run, "b", policy="before")
+    assert before is not None
+    assert (before.visited_nodes, before.pending_edges) == (["a"], ["a->b"])
+
+
+def test_view_shows_no_failure_that_was_tried_again_by_itself(store: MemoryStore, checkpoints: CheckpointStore) -> None:
+    noted = Noted()
+
+    def third(ctx: Any) -> dict[str, Any]:
+        if ctx.attempt < 3:
+            raise ValueError("not yet")
+        return {}
+
+    def router(settled: Settled) -> Route:
+        return Route((), retry_seconds=0.0) if settled.failed else by_label(settled)
+
+    noted.act = {"b": third}
+    pipeline = noted.chain()
+    pipeline.definition = replace(pipeline.definition, router=router)
+    run = pipeline.run(store=store).run_id
+    assert [row["nodeId"] for row in checkpoints.list(run_id=run)] == ["c", "b", "a"]
 
 
 def test_view_reads_long_values_and_artifacts_back(store: MemoryStore, checkpoints: CheckpointStore) -> None:
@@ -158,6 +205,17 @@ def test_adopted_document_that_names_no_edges_goes_on_with_what_was_not_visited(
     checkpoints.save(document(graph="letters", visitedNodes=["a", "b"], pendingEdges=[]))
     assert pipeline.resume(checkpoints.adopt("cp-1", pipeline), store=store).status == "completed"
     assert noted.ran == ["c", "d"]
+
+
+def test_adopted_document_that_names_no_edges_takes_those_of_a_success(
+    store: MemoryStore, checkpoints: CheckpointStore
+) -> None:
+    noted = Noted()
+    steps = [noted.step(name) for name in "abc"]
+    pipeline = Pipeline("mended", steps, edges=[("a", "b"), ("a", "c", "fail")])
+    checkpoints.save(document(graph="mended", pendingEdges=[]))
+    assert pipeline.resume(checkpoints.adopt("cp-1", pipeline), store=store).status == "completed"
+    assert noted.ran == ["b"]
 
 
 def test_adopted_document_of_a_whole_run_has_nothing_left(store: MemoryStore, checkpoints: CheckpointStore) -> None:
