@@ -44,7 +44,7 @@ BESIDE = {"dot": {"graph"}}
 #: Which modules may import which outside package. The longest matching prefix counts.
 OUTSIDE = {
     "anthropic": ("pipeline.llm.anthropic", "pipeline.llm.batches"),
-    "httpx2": ("pipeline.llm.anthropic", "pipeline.llm.batches"),
+    "httpx2": ("pipeline.llm.anthropic", "pipeline.llm.batches", "pipeline.llm.admin"),
     "tenacity": ("pipeline.engine",),
     "genai_prices": ("pipeline.cost",),
     "pydantic": ("pipeline.lessons",),

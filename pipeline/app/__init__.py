@@ -10,6 +10,8 @@ from pipeline.app.gates import gates as gates
 from pipeline.app.mark_done import mark_done as mark_done
 from pipeline.app.plan import Plan as Plan
 from pipeline.app.plan import plan as plan
+from pipeline.app.reconcile import days_to_reconcile as days_to_reconcile
+from pipeline.app.reconcile import reconcile as reconcile
 from pipeline.app.run_dot import run_dot as run_dot
 from pipeline.app.run_file import run_file as run_file
 from pipeline.app.settle import settle as settle

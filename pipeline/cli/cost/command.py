@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import click
 
 from pipeline.cli.cost import chart, reprice
+from pipeline.cli.cost import reconcile as comparison
 from pipeline.cli.cost.books import Books, Range, read, read_all
 from pipeline.cli.cost.form import Form
 from pipeline.cli.cost.machine import csv_rows, json_lines
@@ -46,12 +47,14 @@ class Day(click.ParamType[str]):
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), envvar=own("cost", "plot"),
               show_envvar=True, metavar="FILE.svg|FILE.png",
               help="Draw spend by day and by step into a file.")  # fmt: skip
+@click.option("--reconcile", is_flag=True, envvar=own("cost", "reconcile"), show_envvar=True,
+              help="Compare with the provider's reports by day and model; needs ANTHROPIC_ADMIN_KEY.")  # fmt: skip
 @json_option
 @store_option
 @in_its_folder
 def cost(
     run: str | None, by: str, since: str | None, until: str | None, as_csv: bool, prices: str | None, plot: Path | None,
-    as_json: bool, store: str | None,
+    reconcile: bool, as_json: bool, store: str | None,
 ) -> None:  # fmt: skip
     """Show what was spent on what; of all runs without RUN, removed ones too.
 
@@ -62,8 +65,11 @@ def cost(
     if since and until and since > until:
         raise click.UsageError(f"--since {since} is after --until {until}.")
     days = Range(since or "", until or "")
-    if prices is not None and plot is not None:
-        raise click.UsageError("--reprice and --plot are two answers; ask for one.")
+    if (prices is not None) + (plot is not None) + reconcile > 1:
+        raise click.UsageError("--reprice, --plot and --reconcile are different answers; ask for one.")
+    if reconcile:
+        _reconcile(run, store, days, form)
+        return
     if prices is not None:
         _reprice(run, store, days, by, prices, form)
         return
@@ -82,6 +88,20 @@ def _reprice(run: str | None, store: str | None, days: Range, by: str, prices: s
     book = reprice.prices_of(prices)
     made = reprice.compare(_books(run, store, days, tries=True), open_store(store), book, by)
     form.write(reprice.lines_of(made), reprice.json_lines(made), reprice.csv_rows(made))
+
+
+def _reconcile(run: str | None, store: str | None, days: Range, form: Form) -> None:
+    from pipeline import app
+
+    if run is not None:
+        raise click.UsageError("--reconcile compares all runs of a store: the provider knows no runs. Leave RUN out.")
+    since, until = app.days_to_reconcile(days.since, days.until)
+    # A day more at either end: what was sent before midnight is billed after it.
+    wider = Range((since - timedelta(days=1)).isoformat(), (until + timedelta(days=1)).isoformat())
+    books = read_all(store, wider)
+    made = app.reconcile(books.postings, since, until)
+    lines = comparison.lines_of(made, books, since, until)
+    form.write(lines, comparison.json_lines(made, books), comparison.csv_rows(made))
 
 
 def _books(run: str | None, store: str | None, days: Range, *, tries: bool) -> Books:

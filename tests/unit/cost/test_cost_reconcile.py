@@ -1,0 +1,193 @@
+"""Our books against the provider's reports: what differs, and what explains it."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal as D
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.cost.posting import NOWHERE, Posting
+from pipeline.cost.reconcile import (
+    ELSEWHERE,
+    LOST,
+    MIDNIGHT,
+    NOT_YET,
+    OPEN,
+    OTHERS,
+    PRICE,
+    PRIORITY,
+    REASONS,
+    ROUNDING,
+    SEARCHES,
+    TOLERANCE,
+    UNEXPLAINED,
+    UNPRICED,
+    Compared,
+    Reconciliation,
+    Reported,
+    reconcile,
+    same_name,
+)
+from pipeline.records.run import Spend
+
+SONNET = "claude-sonnet-5-5"
+TODAY = date(2026, 1, 20)
+
+
+def ours(usd: str, tokens: int = 1000, day: int = 10, model: str = SONNET, **more: Any) -> Posting:
+    spend = Spend(calls=1, usd=D(usd), tokens={"input": tokens} if tokens else {}, **more)
+    return Posting(NOWHERE, "s", "l", model, f"2026-01-{day:02d}", "used", "", spend)
+
+
+def theirs(usd: str, tokens: int = 1000, day: int = 10, model: str = SONNET, **more: Any) -> list[Reported]:
+    """Money and tokens, as the two reports have them."""
+    when = f"2026-01-{day:02d}"
+    return [Reported(when, model, D(usd), **more), Reported(when, model, tokens={"input": tokens}, **more)]
+
+
+def compare(postings: list[Posting], reported: list[Reported], first: int = 10, last: int = 12) -> Reconciliation:
+    since, until = date(2026, 1, first), date(2026, 1, last)
+    return reconcile(postings, reported, since=since, until=until, today=TODAY)
+
+
+def only(made: Reconciliation) -> Compared:
+    (line,) = made.lines
+    return line
+
+
+def told(line: Compared) -> list[tuple[str, D]]:
+    return [(reason.kind, reason.usd) for reason in line.reasons]
+
+
+def test_equal_books_have_nothing_to_explain() -> None:
+    made = compare([ours("1.25"), ours("0.75")], theirs("2.00", 2000))
+    assert (only(made).difference, told(only(made))) == (D(0), [])
+    assert made.by_reason() == {}
+    assert (made.total.known, made.total.theirs) == (D(2), D(2))
+
+
+def test_parts_of_a_cent_are_rounding() -> None:
+    assert told(only(compare([ours("1.2345")], theirs("1.23")))) == [(ROUNDING, D("-0.0045"))]
+
+
+@pytest.mark.parametrize("name", ["anthropic/claude-sonnet-5-5", "claude-sonnet-5-5-20260901", "CLAUDE-sonnet-5-5"])
+def test_names_of_one_model_are_one_line(name: str) -> None:
+    assert same_name(name) == SONNET
+    assert told(only(compare([ours("1", model=name)], theirs("1")))) == []
+
+
+def test_calls_that_are_not_exactly_known_explain_as_much_as_they_may_have_cost() -> None:
+    lone = Posting(NOWHERE, "s", "l", SONNET, "2026-01-10", "open", "", Spend(calls=1, high=D("0.50")))
+    assert told(only(compare([ours("1"), lone], theirs("1.30", 1300)))) == [(OPEN, D("0.30"))]
+    more = only(compare([ours("1"), lone], theirs("2.00", 2000)))
+    assert told(more) == [(OPEN, D("0.50")), (OTHERS, D("0.50"))]
+    assert more.to_json()["recorded_at_most_usd"] == 1.5
+
+
+def test_lower_end_of_an_interval_is_known_to_be_spent() -> None:
+    cut = Posting(NOWHERE, "s", "l", SONNET, "2026-01-10", "wasted", "", Spend(calls=1, low=D("0.2"), high=D("0.9")))
+    assert told(only(compare([cut], theirs("0.4", 400)))) == [(OPEN, D("0.2"))]
+
+
+def test_calls_without_a_price_explain_what_is_left() -> None:
+    made = compare([ours("0", unpriced=2)], theirs("3"))
+    assert told(only(made)) == [(UNPRICED, D(3))]
+    assert "2 of our calls" in only(made).reasons[0].text
+    assert only(made).to_json()["recorded_at_most_usd"] is None
+
+
+def test_more_tokens_are_of_other_users() -> None:
+    line = only(compare([ours("1")], theirs("1.5", 1500)))
+    assert told(line) == [(OTHERS, D("0.5"))]
+    assert line.reasons[0].text.startswith("500 tokens that no run here asked for")
+    assert told(only(compare([], theirs("4", 4000, model="claude-opus-5-5")))) == [(OTHERS, D(4))]
+
+
+def test_same_tokens_at_another_price() -> None:
+    line = only(compare([ours("2")], theirs("1.7")))
+    assert told(line) == [(PRICE, D("-0.3"))]
+    assert "at 0.850 of the recorded price" in line.reasons[0].text
+    assert told(only(compare([ours("2")], theirs("2.2")))) == [(PRICE, D("0.2"))]
+
+
+def test_calls_around_midnight_are_billed_on_the_next_day() -> None:
+    made = compare([ours("2", 2000, 10), ours("1", 1000, 11)], [*theirs("1.5", 1500, 10), *theirs("1.5", 1500, 11)])
+    before, after = made.lines
+    assert (told(before), told(after)) == ([(MIDNIGHT, D("-0.5"))], [(MIDNIGHT, D("0.5"))])
+    assert after.reasons[0].text == "begun on 2026-01-10"
+    assert made.by_reason() == {MIDNIGHT: D(0)}
+
+
+def test_calls_before_the_range_explain_its_first_day() -> None:
+    line = only(compare([ours("2", 2000, 9), ours("1", 1000, 10)], theirs("3", 3000, 10)))
+    assert told(line) == [(MIDNIGHT, D(2))]
+    assert line.reasons[0].text == "begun on 2026-01-09, before the range"
+
+
+def test_calls_at_the_end_of_the_range_are_billed_after_it() -> None:
+    line = only(compare([ours("1", 1000, 12)], theirs("1", 1000, 13)))
+    assert told(line) == [(MIDNIGHT, D(-1))]
+
+
+def test_day_that_is_not_over_is_not_reported_yet() -> None:
+    assert told(only(compare([ours("1", day=20)], [], last=20))) == [(NOT_YET, D(-1))]
+    assert told(only(compare([ours("1", day=19)], [], last=20))) == [(ELSEWHERE, D(-1))]
+
+
+def test_priority_tier_has_no_cost_in_the_report() -> None:
+    usage = Reported("2026-01-10", SONNET, tokens={"input": 1000}, tier="priority")
+    assert told(only(compare([ours("1")], [usage]))) == [(PRIORITY, D(-1))]
+
+
+def test_tokens_that_the_account_does_not_know_are_of_another_key() -> None:
+    line = only(compare([ours("1", 1000)], theirs("0.25", 250)))
+    assert told(line) == [(ELSEWHERE, D("-0.75"))]
+    assert line.reasons[0].text.startswith("750 tokens")
+
+
+def test_searches_stand_in_a_line_of_their_own() -> None:
+    posting = ours("1.02", usd_by_kind={"web_search": D("0.02"), "input": D(1)})
+    made = compare([posting], [*theirs("1"), Reported("2026-01-10", "", D("0.02"), kind="web_search")])
+    assert [(line.model, line.difference) for line in made.lines] == [(SEARCHES, D(0)), (SONNET, D(0))]
+    assert made.total.known == D("1.02")
+
+
+def test_costs_of_no_model_are_named_by_their_kind() -> None:
+    (line,) = compare([], [Reported("2026-01-10", "", D(1), kind="code_execution")]).lines
+    assert (line.model, told(line)) == ("(code execution)", [(OTHERS, D(1))])
+
+
+def test_calls_of_a_lost_model_are_told_as_such() -> None:
+    (line,) = compare([ours("1", model="")], []).lines
+    assert (line.model, told(line)) == (LOST, [(UNEXPLAINED, D(-1))])
+
+
+def test_days_outside_the_range_are_not_shown() -> None:
+    made = compare([ours("1", day=9), ours("1", day=13)], [*theirs("5", day=9), *theirs("5", day=13)])
+    assert (made.lines, made.total.theirs) == ([], D(0))
+
+
+def test_models_that_cost_nothing_are_not_shown() -> None:
+    assert compare([ours("0", 0, model="offline")], []).lines == []
+
+
+AMOUNTS = st.integers(0, 300).map(lambda cents: D(cents) / 100)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.tuples(AMOUNTS, AMOUNTS, AMOUNTS, st.integers(0, 2)), min_size=5, max_size=5))
+def test_every_difference_is_explained_to_the_last_part_of_a_cent(days: list[tuple[D, D, D, int]]) -> None:
+    postings, reported = [], []
+    for number, (known, more, billed, unpriced) in enumerate(days):
+        postings.append(ours(str(known), int(known * 100), 9 + number, unpriced=unpriced, high=more))
+        reported += theirs(str(billed), int(billed * 100), 9 + number)
+    made = compare(postings, reported)
+    for line in made.lines:
+        assert abs(line.left) < TOLERANCE
+        assert {reason.kind for reason in line.reasons} <= set(REASONS)
+        assert sum((reason.usd for reason in line.reasons), D(0)) + line.left == line.theirs - line.known
+    assert made.total.difference == sum((line.difference for line in made.lines), D(0))
