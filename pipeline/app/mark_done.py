@@ -30,7 +30,8 @@ def mark_done(store: Store, run: str, step: str, outputs: Mapping[str, Any], tar
 
     name, clock = resolve(store, run), SystemClock()
     state = load(store, name)
-    definition = definition_of(store, state, target or str(state.execution.get("target") or "") or None)
+    known = None if "dot" in state.pins else state.execution.get("target")
+    definition = definition_of(store, state, target or (str(known) if known else None))
 
     def decide(state: RunState) -> Sequence[Fact]:
         return [declared_done(definition, state, step, outputs, clock)]

@@ -153,7 +153,7 @@ def model_of(name: str) -> Model:
 
 
 #: Execution settings that a run keeps until others are given; the rest hold for one start.
-_KEPT = ("max_cost_usd", "concurrency", "out", "prices", "batch", "batch_min")
+_KEPT = ("max_cost_usd", "concurrency", "out", "prices", "batch", "batch_min", "daily_budget_usd")
 
 
 def execution(options: LessonsOptions, recorded: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,9 +28,13 @@ class Usd(click.ParamType[Any]):
         if not isinstance(value, str):
             return value
         try:
-            return parse_usd(value) if value.strip().lower() != "none" else "none"
+            return parse_usd(value, _option_of(param)) if value.strip().lower() != "none" else "none"
         except ConfigError as error:
             self.fail(error.message, param, ctx)
+
+
+def _option_of(param: click.Parameter | None) -> str:
+    return param.opts[0] if param is not None else "--max-cost-usd"
 
 
 class AtOnce(click.ParamType[Any]):
@@ -76,7 +80,7 @@ def execution_options(command: F) -> F:
         setting("budget", type=click.Choice(settings.BUDGETS),
                 help="How a call's worst case is bounded: by its bytes, or by the provider's token count and 5 %."),
         setting("daily_budget_usd", type=Usd(), metavar="USD|none",
-                help="Limit of a UTC day over all runs of the store.  [default: none]"),
+                help="Limit of a UTC day over all runs of the store that are given one.  [default: none]"),
         setting("concurrency", type=AtOnce(), metavar="N|auto",
                 help="Paid calls in flight; 1: never two; auto: as many as the provider takes.  [default: 4]"),
         setting("batch", off="--no-batch", is_flag=True, default=False,

@@ -152,7 +152,8 @@ def resume_command(row: Row, store: str | None) -> str:
     if row.pipeline == "layers":
         # Layered DAGs are run from Python.
         return f'ControlledExecutor(tools=…, store=…).resume_from_checkpoint("{row.run_id}")'
-    verb = "lessons" if row.pipeline in ("", "lessons") else "run FILE.py:NAME"
+    unknown = f"run {shlex.quote(row.target)}" if row.target else "run FILE.py:NAME"
+    verb = "lessons" if row.pipeline in ("", "lessons") else unknown
     if row.command.startswith("./pipeline.sh run "):
         verb = row.command.removeprefix("./pipeline.sh ").partition(" --resume ")[0]
     if store and verb != "lessons" and os.path.lexists(os.path.join(store.removeprefix("files:"), JOURNAL)):

@@ -45,6 +45,8 @@ class Row:
     owned: bool
     #: The command to go on as the run's last owner gave it, "" if unknown.
     command: str = ""
+    #: What was run (FILE.dot, FILE.py:NAME), where that is recorded.
+    target: str = ""
 
     @property
     def shown_status(self) -> str:
@@ -87,6 +89,7 @@ def row_of(head: Head) -> Row:
         error=head.corrupt or _text(document, "error"),
         owned=head.owned,
         command=_text(document, "resume_command"),
+        target=_text(document, "target"),
     )
 
 

@@ -89,7 +89,8 @@ class Caller:
             reply = self._sent(ask)
         except ModelError as error:
             raise self._hopeless(error) from error
-        self.cache.note(ask.request, reply.usage)
+        if self.entries.info.paid:
+            self.cache.note(ask.request, reply.usage)
         if not (reply.complete or reply.refused or reply.truncated):
             raise ModelRejected(f"The model stopped for {reply.stop_reason!r}, which this program cannot continue.")
         return reply

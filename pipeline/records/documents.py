@@ -139,6 +139,7 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
         "imported_cost": usd(reported) if state.reported else None,
         "resume_command": state.command or None,
         "author": state.identity.get("author"),
+        "target": state.execution.get("target"),
         "claim": list(state.claim) if state.claim else None,
         "identity": dict(state.identity),
         "parent": dict(state.parent) if state.parent else None,

@@ -77,7 +77,9 @@ def _by_backend(visit: Visit, backend: Backend, prompt: str) -> NodeOutcome:
     def body(_: StepContext, given: str) -> dict[str, Any]:
         return _recorded(backend.run(node, given, context))
 
-    done = ctx.task("backend", body, prompt, effect=effect)
+    # A later attempt asks anew: what the one before it made did not do.
+    name = "backend" if ctx.attempt == 1 else f"backend {ctx.attempt}"
+    done = ctx.task(name, body, prompt, effect=effect)
     thread = thread_of(visit, ctx.nearest(1))
     outputs = {"prompt": prompt, "fidelity": mode_of(visit), "thread": thread, **done["outputs"]}
     if done["text"] is not None:
