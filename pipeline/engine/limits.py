@@ -186,8 +186,8 @@ class Ceiling:
         spent = self.daily.spent()
         next_call = "has no known price" if worst is None else f"may cost up to ${worst:.4f}"
         return BudgetExceeded(
-            f"The next call {next_call}; with ${spent:.4f} spent or reserved today by the runs of this store that have a day's limit, "
-            f"that could pass the day's limit of ${self.daily.limit:.2f}.",
+            f"The next call {next_call}; with ${spent:.4f} spent or reserved today by the runs of this "
+            f"store that have a day's limit, that could pass the day's limit of ${self.daily.limit:.2f}.",
             hint="Resume after midnight UTC, or with a higher --daily-budget-usd.",
             daily=str(self.daily.limit),
         )

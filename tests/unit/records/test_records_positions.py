@@ -335,7 +335,8 @@ def test_a_failure_that_a_route_accepted_leaves_what_it_set() -> None:
                               outputs={"text": "half"}, context={"why": "m"}))  # fmt: skip
     state = tape.state
     assert (state.steps["a#1"].outputs, state.context, state.error) == ({"text": "half"}, {"why": "m"}, None)
-    assert not state.failed_paths and ("a->b", "a#1") in state.waiting
+    assert not state.failed_paths
+    assert ("a->b", "a#1") in state.waiting
 
 
 def test_a_failure_that_is_tried_again_by_itself_is_no_error_of_the_run() -> None:
