@@ -9,11 +9,15 @@ from pathlib import Path
 
 from pipeline.cli.cost.books import Books
 from pipeline.cli.cost.machine import SUM_COLUMNS, json_lines
+from pipeline.cli.cost.reconcile import WORDS
+from pipeline.cli.cost.reprice import Pair
 from pipeline.cost.ledger import COLUMNS, PRICE_COLUMNS
 from pipeline.cost.ledger import Row as LedgerRow
 from pipeline.cost.posting import Origin, of_ledger, of_sums
 from pipeline.cost.prices import FRAMING_TOKENS, PriceBook
+from pipeline.cost.reconcile import REASONS, Compared
 from pipeline.cost.report import GROUPS, report
+from pipeline.engine.daily import _MOST_USD, _PART
 from pipeline.engine.retry import RetryPolicy
 from pipeline.records.charge import EXACT, INTERVAL, TOKEN_KINDS, UNPRICED
 from pipeline.records.spending import CAUSES, OPEN
@@ -40,6 +44,21 @@ def test_docs_name_the_columns_of_the_sums() -> None:
 
 def test_docs_name_every_cause_of_waste() -> None:
     assert [codes(row[0])[0] for row in table(GUIDE, "Cause", "Means")] == list(CAUSES)
+
+
+def test_docs_name_every_reason_of_a_difference() -> None:
+    assert [codes(row[0])[0] for row in table(GUIDE, "Reason", "Explains")] == list(REASONS) == list(WORDS)
+
+
+def test_docs_name_the_fields_of_repriced_and_reconciled_lines() -> None:
+    named = codes(text_of(GUIDE).partition("With `--reprice`: ")[2].partition("With `--plot`")[0])
+    fields_of = [*Pair("k", 1, Decimal(1), Decimal(2)).to_json(), *Compared("2026-01-09", "m").to_json()]
+    assert set(fields_of) <= set(named)
+
+
+def test_docs_say_the_slices_of_the_day() -> None:
+    assert (1 / _PART, _MOST_USD) == (Decimal(20), Decimal(1))
+    assert "a twentieth of the limit at a time and at most $1" in text_of(GUIDE)
 
 
 def test_docs_name_every_grouping() -> None:
