@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from pipeline.cost.ledger import BILLED, Row
+from pipeline.cost.ledger import BILLED
 from pipeline.cost.posting import Posting
 from pipeline.records.charge import INPUT_KINDS
 from pipeline.records.run import Spend, in_order
-from pipeline.records.spending import OPEN, WASTED
+from pipeline.records.spending import WASTED
 
 #: Amounts of charges that are known as a whole only (settled by hand, or still open).
 UNSPLIT = "unsplit"
@@ -215,8 +215,3 @@ def possibly_spent(total: Line) -> tuple[Decimal, Decimal | None]:
     """Both ends of what was spent: (at least, at most); None: no upper bound is known."""
     unknown = total.unbounded or total.unpriced
     return at_least(total.spend), None if unknown else total.usd + total.high
-
-
-def open_calls(rows: Iterable[Row]) -> list[Row]:
-    """The rows of calls whose end was never recorded."""
-    return [row for row in rows if row.outcome == OPEN]

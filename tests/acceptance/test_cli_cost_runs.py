@@ -83,6 +83,15 @@ def test_cost_of_a_run_whose_head_is_behind_is_read_from_its_journal(store: Path
     assert objects(cli, "total")[0]["cost_usd"] == pytest.approx(before + 0.5, abs=1e-9)
 
 
+def test_cost_of_a_run_whose_first_record_is_damaged_still_counts(store: Path, cli: Cli) -> None:
+    before = objects(cli, "total")[0]
+    path = store / "20260109_143022" / "journal.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"run_started", b"run_startes", 1))
+    after = objects(cli, "total")[0]
+    assert (after["cost_usd"], after["at_most_usd"]) == (before["cost_usd"], before["at_most_usd"])
+    assert "corrupt" in keys(cli, "status")
+
+
 def test_cost_of_a_head_of_an_older_version_is_read_from_its_journal(root: Path, cli: Cli) -> None:
     run = course(root, 1, cached())
     path = root / run / "checkpoint.json"

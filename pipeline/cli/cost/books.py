@@ -35,11 +35,6 @@ class Books:
     #: They are of a whole store.
     many: bool = False
 
-    @property
-    def tries(self) -> Iterator[Posting]:
-        """The postings that are single tries."""
-        return (posting for posting in self.postings if posting.row is not None)
-
 
 @dataclass(frozen=True, slots=True)
 class Range:

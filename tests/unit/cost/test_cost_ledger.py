@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.cost.ledger import COLUMNS, Row, rows
 from pipeline.cost.posting import of_ledger
-from pipeline.cost.report import GROUPS, UNSPLIT, Report, open_calls, possibly_spent, report
+from pipeline.cost.report import GROUPS, UNSPLIT, Report, possibly_spent, report
 from pipeline.records.charge import EXACT, INTERVAL, UNPRICED, Charge
 from pipeline.records.kinds import ChargeSettled, Invalidated, TaskFailed
 from pipeline.records.run import in_order
@@ -45,7 +45,7 @@ def test_call_without_an_end_is_open_between_nothing_and_its_worst_case() -> Non
     log.start()
     found = rows(log.records)
     assert (found[0].state, found[0].outcome, found[0].low, found[0].high) == (OPEN, OPEN, D(0), D("1.5"))
-    assert open_calls(found) == found
+    assert [posting.row for posting in summed(found).open] == found
 
 
 def test_every_try_has_its_own_row() -> None:
