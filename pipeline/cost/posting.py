@@ -64,7 +64,8 @@ def of_ledger(rows: Iterable[Row], origin: Origin = NOWHERE) -> Iterator[Posting
 
 def amount_of(row: Row) -> Spend:
     """A try's amount, as the fold counts it."""
-    spend = Spend(calls=1, tokens=dict(row.tokens), kind_calls={kind: 1 for kind, n in row.tokens.items() if n})
+    tokens = {kind: count for kind, count in row.tokens.items() if count}
+    spend = Spend(calls=1, tokens=tokens, kind_calls=dict.fromkeys(tokens, 1))
     if row.state == EXACT:
         spend.usd, spend.usd_by_kind = row.low, dict(row.parts)
         spend.saved_cache, spend.saved_batch = row.saved_cache, row.saved_batch
@@ -84,13 +85,13 @@ def of_sums(rows: Iterable[Mapping[str, Any]], origin: Origin) -> Iterator[Posti
         KeyError, TypeError, ValueError, ArithmeticError: A row makes no sense.
     """
     for row in rows:
-        calls, tokens = int(row["calls"]), {str(kind): int(n) for kind, n in (row.get("tokens") or {}).items()}
+        calls, tokens = int(row["calls"]), {str(kind): int(n) for kind, n in (row.get("tokens") or {}).items() if n}
         fewer = row.get("kind_calls") or {}
         spend = Spend(
             calls=calls,
             tokens=tokens,
             usd_by_kind={str(kind): _usd(usd) for kind, usd in (row.get("usd_by_kind") or {}).items()},
-            kind_calls={kind: int(fewer.get(kind, calls)) for kind, n in tokens.items() if n},
+            kind_calls={kind: int(fewer.get(kind, calls)) for kind in tokens},
             usd=_usd(row.get("usd") or 0),
             low=_usd(row.get("low") or 0),
             high=_usd(row.get("high") or 0),

@@ -80,7 +80,10 @@ class Spending:
 
     def _late(self, slot: Slot) -> str:
         """Why a good reply is of no use: its attempt was closed before; "" if it was not."""
-        return self.cause(slot) if self._state.attempts.get(slot[:2], 1) > slot[2] else ""
+        if self._state.attempts.get(slot[:2], 1) <= slot[2]:
+            return ""
+        # Said once: what closes the attempt again later does not change it.
+        return self._closed.setdefault(slot, LOST)
 
     def cause(self, slot: Slot) -> str:
         """Why what a closed attempt had used is wasted."""

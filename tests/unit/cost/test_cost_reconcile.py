@@ -122,6 +122,17 @@ def test_calls_around_midnight_are_billed_on_the_next_day() -> None:
     assert made.by_reason() == {MIDNIGHT: D(0)}
 
 
+def test_no_more_is_moved_over_midnight_than_the_day_before_lacks() -> None:
+    made = compare([ours("2", 2000, 10), ours("1", 1000, 11)], [*theirs("1.5", 1500, 10), *theirs("2.5", 2500, 11)])
+    before, after = made.lines
+    assert told(before) == [(MIDNIGHT, D("-0.5"))]
+    assert told(after) == [(MIDNIGHT, D("0.5")), (OTHERS, D("1.0"))]
+    made = compare([ours("3", 3000, 10), ours("1", 1000, 11)], [*theirs("1.5", 1500, 10), *theirs("1.5", 1500, 11)])
+    assert [told(line) for line in made.lines] == [
+        [(MIDNIGHT, D("-0.5")), (ELSEWHERE, D("-1.0"))], [(MIDNIGHT, D("0.5"))],
+    ]  # fmt: skip
+
+
 def test_calls_before_the_range_explain_its_first_day() -> None:
     line = only(compare([ours("2", 2000, 9), ours("1", 1000, 10)], theirs("3", 3000, 10)))
     assert told(line) == [(MIDNIGHT, D(2))]

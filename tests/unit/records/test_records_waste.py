@@ -71,6 +71,29 @@ def test_answer_that_comes_too_late_has_the_cause_of_its_attempt(tape: Tape) -> 
     assert causes(tape) == [("wasted", "rejected")]
 
 
+def test_answer_of_an_attempt_whose_end_was_lost_stays_lost(tape: Tape) -> None:
+    tape.failed(PATH, "k", cause="content", attempt=2)
+    tape.reply(tape.call(PATH, "k"))
+    tape.failed(PATH, "k", cause="content")
+    assert causes(tape) == [("wasted", "lost")]
+    assert tape.builder.cause(PATH, "k", 1) == "lost"
+
+
+def test_settling_a_failed_try_keeps_why_it_was_wasted(tape: Tape) -> None:
+    call = tape.call(PATH, "k")
+    tape.reply(call, charge={**charge(), "state": INTERVAL, "high": "1"}, error={"type": "X"}, usable=False)
+    tape.put(kinds.ChargeSettled(call, "0.4"))
+    assert causes(tape) == [("wasted", "failed")]
+
+
+def test_settling_a_try_of_rejected_work_keeps_why_it_was_wasted(tape: Tape) -> None:
+    call = tape.call(PATH, "k")
+    tape.reply(call, charge={**charge(), "state": INTERVAL, "high": "1"})
+    tape.failed(PATH, "k", cause="content")
+    tape.put(kinds.ChargeSettled(call, "0.4"))
+    assert causes(tape) == [("wasted", "rejected")]
+
+
 def test_settled_call_without_an_answer_is_lost(tape: Tape) -> None:
     tape.put(kinds.ChargeSettled(tape.call(PATH, "k"), "0.4"))
     tape.reply(99)
