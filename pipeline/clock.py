@@ -35,8 +35,8 @@ class SystemClock:
     def __init__(self) -> None:
         self._count = itertools.count(int.from_bytes(os.urandom(1), "big"))
         self._draw()
-        #: The last second stamped, and its text: most stamps share it.
-        self._second = (-1, "")
+        #: The last millisecond asked for: as it is stamped, and as ids of it begin. Most share it.
+        self._last = (-1, "", "")
         # A forked child must not go on with its parent's ids.
         os.register_at_fork(after_in_child=self._draw)
 
@@ -47,12 +47,7 @@ class SystemClock:
         return datetime.now(UTC)
 
     def stamp(self) -> str:
-        second, milliseconds = divmod(time.time_ns() // 1_000_000, 1000)
-        known, text = self._second
-        if known != second:
-            text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-            self._second = (second, text)
-        return f"{text}.{milliseconds:03d}Z"
+        return self._millisecond()[1]
 
     def monotonic(self) -> float:
         return time.monotonic()
@@ -62,7 +57,15 @@ class SystemClock:
 
     def new_id(self) -> str:
         # Time, a counter, and bits drawn once for this process: no system call for each id.
-        return f"{time.time_ns() // 1_000_000:012x}7{next(self._count) & 0xFFF:03x}{self._tail}"
+        return f"{self._millisecond()[2]}{next(self._count) & 0xFFF:03x}{self._tail}"
+
+    def _millisecond(self) -> tuple[int, str, str]:
+        now = time.time_ns() // 1_000_000
+        if now != self._last[0]:
+            second, rest = divmod(now, 1000)
+            text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+            self._last = (now, f"{text}.{rest:03d}Z", f"{now:012x}7")
+        return self._last
 
 
 def iso(moment: datetime) -> str:

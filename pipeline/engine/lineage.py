@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from pipeline.engine.contexts import Contexts
 from pipeline.engine.running import Running
 from pipeline.graph.model import Graph
+from pipeline.records.frozen import frozen
 from pipeline.records.statuses import FAILED
 
 
@@ -30,7 +31,8 @@ class Arrival:
     context: Mapping[str, Any]
 
 
-class Lineage(NamedTuple):
+@frozen
+class Lineage:
     """Where a visit stands in the graph and what it came from."""
 
     graph: Graph

@@ -5,8 +5,9 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Mapping
+from dataclasses import field
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 from pipeline.engine import memory
 from pipeline.engine.contexts import Contexts, Reducer
@@ -21,22 +22,27 @@ from pipeline.errors import GraphError, InvalidValue, ModelError, Pause, Pipelin
 from pipeline.graph.model import Graph
 from pipeline.graph.readiness import Activation, Frontier
 from pipeline.graph.routing import choose
+from pipeline.records.frozen import frozen
 from pipeline.records.kinds import StepCompleted, StepFailed, StepStarted
 from pipeline.records.run import RunState, StepRun, bare, next_attempt
 from pipeline.records.values import decode_value, encode_value
 
 #: A pause that holds up one visit only: the others run on.
 _WAITS = "waiting_for_human"
+#: Durations are recorded to a millionth of a second.
+_MICRO = 1_000_000
 
 
-class Ended(NamedTuple):
+@frozen
+class Ended:
     """How a step's thread ended: None, or what stopped it without a record."""
 
     path: str
     error: BaseException | None
 
 
-class Made(NamedTuple):
+@frozen
+class Made:
     """What a step returned, as JSON sees it."""
 
     outputs: dict[str, Any]
@@ -46,7 +52,7 @@ class Made(NamedTuple):
     changes: dict[str, Any]
     #: {"type", "message", …} where it failed; what the step said about the way on.
     error: Mapping[str, Any] | None = None
-    hints: Mapping[str, Any] = {}
+    hints: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Loop:
@@ -194,7 +200,7 @@ class Loop:
                 assert running.desk is not None
                 running.desk.settle()
         route = self._route(activation, attempt, seen, made)
-        seconds = round(running.clock.monotonic() - begun, 6)
+        seconds = int((running.clock.monotonic() - begun) * _MICRO) / _MICRO
         wait = self._record(activation, scope, context, made, route, cause, seconds)
         if running.boundary is not None:
             running.boundary.ended(path)
@@ -247,7 +253,7 @@ class Loop:
         result = spec.run(context)
         label, changes = "success", {}
         error: Mapping[str, Any] | None = None
-        hints: Mapping[str, Any] = {}
+        hints: Mapping[str, Any] = field(default_factory=dict)
         if isinstance(result, Outcome):
             if result.context:
                 changes = decode_value(encode_value(dict(result.context), f"{spec.name} context"))

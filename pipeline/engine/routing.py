@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import field
+from typing import Any
 
 from pipeline.graph.model import Graph, Node
 from pipeline.graph.routing import choose
+from pipeline.records.frozen import frozen
 from pipeline.records.run import RunState
 
 
-class Settled(NamedTuple):
+@frozen
+class Settled:
     """A visit whose work has ended and whose edges are to be chosen."""
 
     graph: Graph
@@ -33,7 +36,8 @@ class Settled(NamedTuple):
     state: RunState
 
 
-class Route(NamedTuple):
+@frozen
+class Route:
     """What a router decided. None leaves a thing as it is."""
 
     #: Edge ids; none: the visit leads nowhere.
@@ -42,7 +46,7 @@ class Route(NamedTuple):
     failed: bool | None = None
     error: Mapping[str, Any] | None = None
     #: Context keys that the decision itself sets.
-    context: Mapping[str, Any] = {}
+    context: Mapping[str, Any] = field(default_factory=dict)
     #: The attempt failed, and the same visit is tried again after so many seconds.
     retry_seconds: float | None = None
     #: Why these edges, for people: condition, weight, retry_target, …

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from pipeline.graph.liveness import components, reachable
 from pipeline.graph.model import ALL, Edge, Graph, Node
 from pipeline.graph.tracks import Tracks
+from pipeline.records.frozen import frozen
 from pipeline.records.run import RunState, StepRun, Token, next_attempt
 
 
-class Activation(NamedTuple):
+@frozen
+class Activation:
     """A visit that may start."""
 
     path: str

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pipeline.records import kinds
 from pipeline.records.finished import finished_task
+from pipeline.records.frozen import frozen
 from pipeline.records.kinds import Fact, UnknownFact
 from pipeline.records.lines import TAIL, LineDamaged, check_line
 from pipeline.records.shapes import shapes
@@ -24,7 +25,8 @@ _KIND, _ENVELOPE = b'"kind":"', 100
 _MOST_PLANS = 256
 
 
-class Record(NamedTuple):
+@frozen
+class Record:
     """A fact in its envelope."""
 
     #: Strictly increasing per journal; the only order.

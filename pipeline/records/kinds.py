@@ -7,26 +7,16 @@ Facts know no seq, time or owner: those belong to the journal's envelope (lines.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from dataclasses import field
+from typing import Any, ClassVar
+
+from pipeline.records.frozen import frozen
 
 #: The version of the record format; a newer major number is refused (SchemaTooNew).
 FORMAT = 1
 
-T = TypeVar("T")
 
-
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def fact(cls: type[T]) -> type[T]:
-    """A frozen dataclass, as the type checker sees to.
-
-    At run time nothing watches over it: a journal has 100,000 of them, and one that is watched takes four times as
-    long to make.
-    """
-    return dataclass(slots=True)(cls)
-
-
-@fact
+@frozen
 class Fact:
     """One fact; subclasses give `kind`."""
 
@@ -35,7 +25,7 @@ class Fact:
     text: ClassVar[str] = ""
 
 
-@fact
+@frozen
 class RunStarted(Fact):
     """A run began; always the first record."""
 
@@ -58,7 +48,7 @@ class RunStarted(Fact):
     format: int = FORMAT
 
 
-@fact
+@frozen
 class RunResumed(Fact):
     """A new owner took the run; its seq is the owner mark of what it appends. Reopens a finished run."""
 
@@ -72,7 +62,7 @@ class RunResumed(Fact):
     product: str = ""
 
 
-@fact
+@frozen
 class StepStarted(Fact):
     """A node's visit began. Written at once, synced with the next record."""
 
@@ -86,7 +76,7 @@ class StepStarted(Fact):
     version: int = 1
 
 
-@fact
+@frozen
 class TaskStarted(Fact):
     """A task declared write or external is about to act; synced before its body."""
 
@@ -97,7 +87,7 @@ class TaskStarted(Fact):
     effect: str = "write"
 
 
-@fact
+@frozen
 class CallStarted(Fact):
     """One try of a paid call is about to leave; synced first."""
 
@@ -121,7 +111,7 @@ class CallStarted(Fact):
     batch: str = ""
 
 
-@fact
+@frozen
 class CallEnded(Fact):
     """The reply as received, with its charge; or the error. Result and charge are one fact."""
 
@@ -141,7 +131,7 @@ class CallEnded(Fact):
     request_id: str | None = None
 
 
-@fact
+@frozen
 class BatchIntended(Fact):
     """A batch is about to be created; durable before create, and after the starts of its calls."""
 
@@ -153,7 +143,7 @@ class BatchIntended(Fact):
     count: int
 
 
-@fact
+@frozen
 class BatchSubmitted(Fact):
     """The provider accepted a batch."""
 
@@ -163,7 +153,7 @@ class BatchSubmitted(Fact):
     expires_at: str
 
 
-@fact
+@frozen
 class TaskCompleted(Fact):
     """A task's value is final; its calls' replies are no longer needed."""
 
@@ -182,7 +172,7 @@ class TaskCompleted(Fact):
     reads: Mapping[str, str] = field(default_factory=dict)
 
 
-@fact
+@frozen
 class TaskFailed(Fact):
     """A task attempt ended by its content or its provider."""
 
@@ -197,7 +187,7 @@ class TaskFailed(Fact):
     item: str = ""
 
 
-@fact
+@frozen
 class StepCompleted(Fact):
     """A checkpoint boundary: the step's outputs, what it changed, and the edges chosen."""
 
@@ -222,7 +212,7 @@ class StepCompleted(Fact):
     writes: Sequence[Mapping[str, Any]] = ()
 
 
-@fact
+@frozen
 class MemoryRead(Fact):
     """What the user's memory answered; the same body run again is answered with this."""
 
@@ -237,7 +227,7 @@ class MemoryRead(Fact):
     n: int = 1
 
 
-@fact
+@frozen
 class MemoryApplied(Fact):
     """The writes of a completed step have reached the user's memory."""
 
@@ -245,7 +235,7 @@ class MemoryApplied(Fact):
     path: str
 
 
-@fact
+@frozen
 class StepFailed(Fact):
     """A step attempt failed; also a checkpoint boundary. `edges`: where a route accepted the failure."""
 
@@ -268,7 +258,7 @@ class StepFailed(Fact):
     retry: bool = False
 
 
-@fact
+@frozen
 class DecisionAsked(Fact):
     """A question to a person or agent was put."""
 
@@ -280,7 +270,7 @@ class DecisionAsked(Fact):
     shown: Mapping[str, Any] = field(default_factory=dict)
 
 
-@fact
+@frozen
 class Decision(Fact):
     """The answer to exactly that question."""
 
@@ -292,7 +282,7 @@ class Decision(Fact):
     note: str = ""
 
 
-@fact
+@frozen
 class Invalidated(Fact):
     """Completed work that is void from here on. Nothing else un-completes work."""
 
@@ -307,7 +297,7 @@ class Invalidated(Fact):
     by: str = ""
 
 
-@fact
+@frozen
 class ChargeSettled(Fact):
     """An open interval is closed with the known amount (USD, decimal text)."""
 
@@ -317,7 +307,7 @@ class ChargeSettled(Fact):
     by: str = ""
 
 
-@fact
+@frozen
 class Gap(Fact):
     """What a repair had to leave out."""
 
@@ -330,7 +320,7 @@ class Gap(Fact):
     reason: str = ""
 
 
-@fact
+@frozen
 class RunEnded(Fact):
     """How this owner left the run; after the last call in flight has ended."""
 
@@ -343,7 +333,7 @@ class RunEnded(Fact):
     command: str = ""
 
 
-@fact
+@frozen
 class Snapshot(Fact):
     """A whole state document: imports, forks, CheckpointManager.save. Its totals are reported, not itemised."""
 
@@ -353,7 +343,7 @@ class Snapshot(Fact):
     source: str = "import"
 
 
-@fact
+@frozen
 class DocumentKept(Fact):
     """A document of another system, kept beside the run's own work; it moves nothing."""
 
@@ -365,7 +355,7 @@ class DocumentKept(Fact):
     source: str = ""
 
 
-@fact
+@frozen
 class UnknownFact(Fact):
     """A kind of a newer minor version; kept, never acted on."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeVar
 
+from pipeline.records.frozen import frozen
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS, PENDING
 
 _VISIT = re.compile(r"#[0-9]+$")
@@ -248,7 +249,8 @@ class Answered(NamedTuple):
     at: str
 
 
-class CheckpointMark(NamedTuple):
+@frozen
+class CheckpointMark:
     """A checkpoint boundary, for history."""
 
     seq: int

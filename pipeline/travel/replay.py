@@ -224,7 +224,7 @@ class _Replay:
             return recorded
         route = (self._definition.router or by_label)(settled)
         self._compare_route(visit, settled, route)
-        return recorded._replace(context=route.context)
+        return dataclasses.replace(recorded, context=route.context)
 
     # What is compared
 

@@ -105,35 +105,40 @@ class CountingDisk(Disk):
         self.seconds += time.perf_counter() - begun
 
 
+#: Every so many steps a body makes as many bare appends: the disk of the same moment, and no sync but its own
+#: disturbs a step.
+_EVERY = 20
+
+
 def steps() -> None:
-    """A no-op step, durable, against a bare append of 300 bytes made in the same moment."""
+    """A no-op step, durable, against bare appends of 300 bytes made in between."""
     for count in (100, 1000, 10_000):
         with folder() as home:
             bare: list[float] = []
             ends: list[float] = []
             starts: list[float] = []
-            fd = os.open(home / "bare", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
 
             def body(
                 number: int,
-                fd: int = fd,
+                home: Path = home,
                 bare: list[float] = bare,
                 ends: list[float] = ends,
                 starts: list[float] = starts,
             ) -> Any:
-                begun = time.perf_counter()
-                os.write(fd, b"x" * 300)
-                os.fdatasync(fd)
-                ended = time.perf_counter()
-                starts.append(begun)
-                bare.append(ended - begun)
-                ends.append(ended)
+                starts.append(time.perf_counter())
+                if number % _EVERY == 0:
+                    bare.extend(bare_appends(home, _EVERY))
+                ends.append(time.perf_counter())
                 return {"n": number}
 
             disk = CountingDisk()
             chain(count, [], body).run(store=FileStore(home / "s", CLOCK, disk=disk))
-            os.close(fd)
-            made = [begun - ended for ended, begun in zip(ends, starts[1:], strict=False)]
+            # Not the step after bare appends: it begins where they have left the processor.
+            made = [
+                begun - ended
+                for number, (ended, begun) in enumerate(zip(ends, starts[1:], strict=False))
+                if number % _EVERY
+            ]
             say(
                 f"no-op step / bare append, p50, {count} steps",
                 statistics.median(made) / statistics.median(bare),

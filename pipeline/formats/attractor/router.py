@@ -83,7 +83,7 @@ class _Decision:
 
     def _led(self, way: Route, ending: Ending) -> Route:
         made = self._go(way.edges, ending, way.reason)
-        return made._replace(context={**made.context, **way.context})
+        return replace(made, context={**made.context, **way.context})
 
     # Retries
 
