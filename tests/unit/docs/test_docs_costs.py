@@ -57,7 +57,7 @@ def test_docs_name_the_fields_of_repriced_and_reconciled_lines() -> None:
 
 
 def test_docs_say_the_slices_of_the_day() -> None:
-    assert (1 / _PART, _MOST_USD) == (Decimal(20), Decimal(1))
+    assert (Decimal(20), Decimal(1)) == (1 / _PART, _MOST_USD)
     assert "a twentieth of the limit at a time and at most $1" in text_of(GUIDE)
 
 
