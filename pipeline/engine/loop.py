@@ -14,7 +14,7 @@ from pipeline.engine.contexts import Contexts, Reducer
 from pipeline.engine.entries import Scope
 from pipeline.engine.lineage import Lineage
 from pipeline.engine.reuse import UNCHANGED, unchanged
-from pipeline.engine.routing import Route, Router, Settled, by_label
+from pipeline.engine.routing import Route, Router, Settled, by_label, way
 from pipeline.engine.running import Running
 from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.engine.tasks import UNSAFE, error_facts
@@ -269,6 +269,8 @@ class Loop:
 
     def _route(self, activation: Activation, attempt: int, seen: Mapping[str, Any], made: Made) -> Route:
         """Where the visit's end leads."""
+        if self._router is by_label:
+            return way(self._graph, activation.node, made.label, failed=made.error is not None)
         with self._recorder.reading() as state:
             return self._router(Settled(
                 self._graph, self._graph.nodes[activation.node], activation.path, activation.visit, attempt,
@@ -288,7 +290,7 @@ class Loop:
         changes = {**made.changes, **route.context} if route.context else made.changes
         changes = {key: recorder.fit(value, encode_value(value)) for key, value in changes.items()}
         outputs = recorder.fit(made.outputs, made.encoded)
-        known = {"outputs": made.encoded} if outputs is made.outputs and outputs else {}
+        known = made.encoded if outputs is made.outputs and outputs else None
         checkpoint = self._running.clock.new_id()
         if not failed:
             # Nothing may begin before a memory has what this step wrote.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipeline.clock import Clock
@@ -34,8 +34,6 @@ _HEAD_MIN_SECONDS = 0.2
 _LARGE_STEPS = 200
 _CHECKPOINT_FACTOR = 4
 _WARN_BYTES = 500_000
-
-_NOTHING: Mapping[str, bytes] = {}
 
 Told = Callable[[], None]
 #: A record, its line, and whom to tell once it is durable.
@@ -120,7 +118,7 @@ class Recorder:
     def append(
         self,
         fact: Fact,
-        encoded: Mapping[str, bytes] = _NOTHING,
+        outputs: bytes | None = None,
         *,
         sync: bool = True,
         then: Told | None = None,
@@ -129,13 +127,13 @@ class Recorder:
         """Record a fact and return its seq.
 
         With `sync` it is durable on return. Without, it is written on return and synced by
-        whoever syncs next; `then` is called once it is durable. `encoded`: see encode_fact.
+        whoever syncs next; `then` is called once it is durable. `outputs`: see encode_fact.
         `follow` is a fact that it leads to: the next record, in the same write.
 
         Raises:
             Pause: The disk refused it; nothing more may start.
         """
-        body = encode_fact(fact, encoded)
+        body = encode_fact(fact, outputs)
         after = None if follow is None else encode_fact(follow)
         with self._lock:
             at = self._clock.stamp()

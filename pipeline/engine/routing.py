@@ -61,5 +61,9 @@ _FAIL = "fail"
 
 def by_label(settled: Settled) -> Route:
     """The edges whose label is the outcome, else those without one; a failure takes only edges that name failure."""
-    label = _FAIL if settled.failed else settled.outcome
-    return Route([edge.id for edge in choose(settled.graph, settled.node.id, label)])
+    return way(settled.graph, settled.node.id, settled.outcome, failed=settled.failed)
+
+
+def way(graph: Graph, node: str, outcome: str, *, failed: bool) -> Route:
+    """What `by_label` goes by, and no more."""
+    return Route([edge.id for edge in choose(graph, node, _FAIL if failed else outcome)])

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from pipeline.records import kinds
-from pipeline.records.finished import finished_task
+from pipeline.records.frequent import WRITERS, finished_task
 from pipeline.records.frozen import frozen
 from pipeline.records.kinds import Fact, UnknownFact
 from pipeline.records.lines import TAIL, LineDamaged, check_line
 from pipeline.records.shapes import shapes
-from pipeline.records.values import compact_encoder, decode_value
+from pipeline.records.values import decode_value, encode_plain, quote
 
-_NOTHING: Mapping[str, bytes] = {}
-_encode = compact_encoder(json.JSONEncoder().default)
-_quote = json.encoder.encode_basestring_ascii
 #: The kind stands behind the envelope, within so many bytes.
 _KIND, _ENVELOPE = b'"kind":"', 100
 #: Writers have few forms of a kind; more than these come from no writer of ours.
@@ -72,17 +68,15 @@ class _Shape:
         #: By keys and types of a body: a journal repeats a few of them thousands of times.
         self._plans: dict[tuple[Any, ...], _Plan] = {}
 
-    def write(self, fact: Fact, encoded: Mapping[str, bytes]) -> bytes:
-        """The body: the kind first, then the fields that differ from their defaults, known texts last."""
+    def write(self, fact: Fact, last: str, text: bytes | None) -> bytes:
+        """The body: the kind first, then the fields that differ from their defaults, `last` as its text."""
         parts = [self._begin]
         for (name, default, before), value in zip(self._rows, self._values(fact), strict=False):
-            if value is not default and value != default and name not in encoded:
+            if value is not default and value != default and (name != last or text is None):
                 parts.append(before)
-                parts.append(_quote(value) if type(value) is str else _encode(value))
+                parts.append(quote(value) if type(value) is str else encode_plain(value))
         body = "".join(parts).encode("ascii")
-        for name, text in encoded.items():
-            body += b',"%s":%s' % (name.encode("ascii"), text)
-        return body + b"}"
+        return body + (b"}" if text is None else b',"%s":%s}' % (last.encode(), text))
 
     def make(self, body: Mapping[str, Any]) -> Fact:
         """The fact of a body; unknown keys are left out.
@@ -124,19 +118,24 @@ _SHAPES = {cls: _Shape(cls) for cls in _KINDS.values()}
 _BY_NAME = {cls.kind.encode(): shape for cls, shape in _SHAPES.items()}
 
 
-def encode_fact(fact: Fact, encoded: Mapping[str, bytes] = _NOTHING) -> bytes:
+def encode_fact(fact: Fact, outputs: bytes | None = None) -> bytes:
     """The fact's body: a JSON object in ASCII; fields at their default are left out.
 
     Values in it must already be JSON (see values.encode_value).
 
     Args:
-        encoded: JSON text of fields that is known already; it stands for their values.
+        outputs: JSON text of the fact's outputs, where it is known already; it stands for them.
     """
+    writer = WRITERS.get(type(fact))
+    return _written(fact, outputs) if writer is None else writer(fact, outputs)
+
+
+def _written(fact: Fact, outputs: bytes | None) -> bytes:
+    """The body of any fact."""
     if isinstance(fact, UnknownFact):
-        return _encode({"kind": fact.name, **fact.data}).encode("ascii")
-    if fact.text and (text := getattr(fact, fact.text)) is not None:
-        encoded = {**encoded, fact.text: text}
-    return _SHAPES[type(fact)].write(fact, encoded)
+        return encode_plain({"kind": fact.name, **fact.data}).encode("ascii")
+    last, text = (fact.text, getattr(fact, fact.text)) if fact.text else ("outputs", outputs)
+    return _SHAPES[type(fact)].write(fact, last, text)
 
 
 def understood(fact: Fact) -> bool:
