@@ -21,5 +21,5 @@ lock() {
 }
 
 lock devops/requirements/core.txt "$@"
-# The tests must run on exactly what users run on: the core pins bind the test lock.
-lock devops/requirements/test.txt --group test --constraint devops/requirements/core.txt "$@"
+# The tests must run on exactly what users run on: the core pins bind the test lock. Every extra is tested.
+lock devops/requirements/test.txt --group test --all-extras --constraint devops/requirements/core.txt "$@"
