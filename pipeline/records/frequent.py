@@ -46,8 +46,8 @@ def finished_task(line: bytes) -> tuple[int, str, int, TaskCompleted] | None:
     if not is_path(path) or len(rest) <= TAIL:
         return None
     fact = TaskCompleted(
-        path, task, rest[:-TAIL], item or "", value_hash or "", int(attempt or 1), int(version or 1),
-        _table(reads) if reads else _NOTHING,
+        path, task, rest[:-TAIL], item or "", value_hash or "", int(attempt) if attempt else 1,
+        int(version) if version else 1, _table(reads) if reads else _NOTHING,
     )  # fmt: skip
     return int(seq), at, int(owner), fact
 

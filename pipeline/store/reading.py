@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.errors import RunNotFound, SchemaTooNew
 from pipeline.records.codec import Record
 from pipeline.records.fold import fold
-from pipeline.records.kinds import FORMAT, RunStarted
+from pipeline.records.kinds import FORMAT, Fact, RunStarted
 from pipeline.records.run import RunState
 from pipeline.store.base import Account, Store
 from pipeline.store.view import records_in
@@ -24,15 +24,22 @@ def records(store: Store, run_id: str) -> Iterator[Record]:
         RunNotFound: No such run.
         SchemaTooNew: A newer version wrote it.
     """
-    for record in records_in(store.read(run_id)):
-        fact = record.fact
-        if isinstance(fact, RunStarted) and fact.format > FORMAT:
-            raise SchemaTooNew(
-                f"Run {run_id} is written in format {fact.format}, by a newer version of this program; this one reads "
-                f"format {FORMAT}.",
-                hint="Upgrade, then try again.",
-            )
+    stream = records_in(store.read(run_id))
+    for record in stream:
+        _refuse_newer(run_id, record.fact)
         yield record
+        break
+    # Only the first can start a run, and thousands may follow.
+    yield from stream
+
+
+def _refuse_newer(run_id: str, first: Fact) -> None:
+    if isinstance(first, RunStarted) and first.format > FORMAT:
+        raise SchemaTooNew(
+            f"Run {run_id} is written in format {first.format}, by a newer version of this program; this one reads "
+            f"format {FORMAT}.",
+            hint="Upgrade, then try again.",
+        )
 
 
 def load(store: Store, run_id: str) -> RunState:
