@@ -162,6 +162,8 @@ class Engine:
         )
 
     def _tell_resumed(self, state: RunState, before: Spend) -> None:
+        if not self._setup.emit.heard:
+            return
         head = head_document(state, 0, self._nodes)
         self._setup.emit(
             "run_resumed", run=state.run_id, pipeline=state.pipeline, subject=head["subject"], level=head["level"],

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 from pipeline.errors import GraphError
+from pipeline.records.frozen import frozen
 
 ANY, ALL = "any", "all"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Node:
     """A place in the graph where a step runs."""
 
@@ -42,7 +43,7 @@ class Node:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edge:
     """A way from one node to another."""
 
@@ -80,7 +81,7 @@ class Graph:
             if node.id in table:
                 raise GraphError(f"Node {node.id!r} stands twice.", node=node.id)
             table[node.id] = node
-        return cls(table, tuple(_named(edges)), start)
+        return cls(table, tuple(_named(list(edges))), start)
 
     def outgoing(self, node: str) -> Sequence[Edge]:
         """Edges from the node, in order of declaration."""
@@ -123,16 +124,25 @@ class Graph:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Graph:
         """The graph that `to_json` wrote; unknown keys are ignored."""
-        nodes = [Node(**{key: value for key, value in row.items() if key in _NODE}) for row in data["nodes"]]
-        edges = [Edge(**{key: value for key, value in row.items() if key in _EDGE}) for row in data["edges"]]
+        nodes = [Node(**_known(row, _NODE)) for row in data["nodes"]]
+        edges = [Edge(**_known(row, _EDGE)) for row in data["edges"]]
         return cls.of(nodes, edges, data["start"])
 
 
-_NODE = frozenset(Node.__slots__)
-_EDGE = frozenset(Edge.__slots__)
+_NODE = frozenset(each.name for each in fields(Node))
+_EDGE = frozenset(each.name for each in fields(Edge))
 
 
-def _named(edges: Iterable[Edge]) -> Iterable[Edge]:
+def _known(row: Mapping[str, Any], names: frozenset[str]) -> Mapping[str, Any]:
+    # Nearly every row says nothing else.
+    return row if row.keys() <= names else {key: value for key, value in row.items() if key in names}
+
+
+def _named(edges: Sequence[Edge]) -> Iterable[Edge]:
+    return edges if all(edge.id for edge in edges) else _numbered(edges)
+
+
+def _numbered(edges: Sequence[Edge]) -> Iterable[Edge]:
     count: dict[str, int] = {}
     for edge in edges:
         name = f"{edge.source}->{edge.target}"

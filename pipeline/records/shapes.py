@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from pipeline.records.charge import amount
@@ -24,7 +25,7 @@ class Shape(NamedTuple):
     fits: Callable[[Any], bool] | None
 
 
-def _texts(values: list[Any]) -> bool:
+def _texts(values: Iterable[Any]) -> bool:
     try:
         "".join(values)
     except TypeError:
@@ -41,7 +42,7 @@ def _named_texts(values: Mapping[str, Any]) -> bool:
 
 
 def _pairs(values: list[Any]) -> bool:
-    return all(type(pair) is list and len(pair) == 2 and _texts(pair) for pair in values)
+    return all(type(pair) is list and len(pair) == 2 for pair in values) and _texts(chain.from_iterable(values))
 
 
 def _objects(values: list[Any]) -> bool:
