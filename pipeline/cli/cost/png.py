@@ -39,7 +39,7 @@ def png_of(panels: Sequence[Panel]) -> bytes:
     if handles:
         figure.legend(handles, names, loc="outside upper right", ncols=len(names), frameon=False)
     out = io.BytesIO()
-    FigureCanvasAgg(figure).print_png(out, pil_kwargs={"dpi": (_DPI, _DPI)})
+    FigureCanvasAgg(figure).print_png(out, pil_kwargs={"dpi": (_DPI, _DPI)})  # type: ignore[no-untyped-call]
     return out.getvalue()
 
 
