@@ -19,6 +19,8 @@ from pipeline.errors import RunInterrupted
 
 #: How long the last words may take.
 _LEAVE_SECONDS = 2.0
+#: How late a signal may be heard that did not wake the main thread.
+_HEAR_SECONDS = 0.2
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
@@ -42,7 +44,17 @@ class _Watch:
     def end(self) -> None:
         """Return when nothing is left to be done."""
         self._said.put("")
-        self._thread.join()
+        _join(self._thread)
+
+
+def _join(thread: threading.Thread) -> None:
+    """Wait for a thread's end in slices.
+
+    A signal that another thread received, or that came between Python's last look and the wait, does not
+    end the wait: without slices its handler would be called only when the thread has ended.
+    """
+    while thread.is_alive():
+        thread.join(_HEAR_SECONDS)
 
 
 def run_with_signals(work: Callable[[], None], first: Callable[[str], None], second: Callable[[], None]) -> None:
@@ -90,7 +102,7 @@ def _watched(thread: threading.Thread, watches: list[_Watch]) -> None:
     old: dict[int, Any] = {number: signal.signal(number, handle) for number in _SIGNALS}
     try:
         thread.start()
-        thread.join()
+        _join(thread)
         for watch in watches:
             watch.end()
     finally:

@@ -1,0 +1,46 @@
+"""Signals are obeyed whichever thread the system hands them to."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from types import FrameType
+
+from pipeline.engine.signals import run_with_signals
+
+
+def _main_frame() -> FrameType:
+    ident = threading.main_thread().ident
+    assert ident is not None
+    return sys._current_frames()[ident]
+
+
+def _until_main_thread_waits() -> None:
+    """Return when the main thread stood twice in a row at the same place of `threading`."""
+    seen: tuple[object, int] | None = None
+    while True:
+        frame = _main_frame()
+        now = (frame.f_code, frame.f_lasti)
+        if now == seen and "join" in (frame.f_code.co_name, frame.f_back and frame.f_back.f_code.co_name):
+            return
+        seen = now
+        threading.Event().wait(0.01)
+
+
+def test_signal_that_another_thread_received_is_obeyed_while_the_work_goes_on() -> None:
+    obeyed = threading.Event()
+    heard: list[str] = []
+    in_time: list[bool] = []
+
+    def first(name: str) -> None:
+        heard.append(name)
+        obeyed.set()
+
+    def work() -> None:
+        _until_main_thread_waits()
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+        in_time.append(obeyed.wait(5))
+
+    run_with_signals(work, first, lambda: None)
+    assert (heard, in_time) == (["SIGTERM"], [True])
