@@ -6,14 +6,12 @@ import importlib.util
 import io
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pipeline.cli.cost.panels import Panel
 from pipeline.cli.cost.scale import label, ticks
 from pipeline.cli.cost.svg import PARTS, shown
 from pipeline.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pipeline.cli.cost.chart import Panel
 
 #: What the extra `plot` asks for.
 REQUIREMENT = "matplotlib>=3.9,<4"

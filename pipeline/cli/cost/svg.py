@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
+from pipeline.cli.cost.panels import Bar, Panel
 from pipeline.cli.cost.scale import label, ticks
 from pipeline.cli.text import money
-
-if TYPE_CHECKING:
-    from pipeline.cli.cost.chart import Bar, Panel
 
 #: What is used, wasted, and possibly spent: part of a bar → its colour and name.
 PARTS = (("used", "#2f6f9f", "used"), ("wasted", "#c0532d", "wasted"), ("more", "#d9d9d9", "possibly more"))

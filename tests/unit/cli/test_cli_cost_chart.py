@@ -14,7 +14,7 @@ import pytest
 
 from pipeline.cli.cost import chart
 from pipeline.cli.cost.books import Books
-from pipeline.cli.cost.chart import MOST_STEPS, Bar, Panel, panels
+from pipeline.cli.cost.panels import MOST_STEPS, Bar, Panel, panels
 from pipeline.cli.cost.png import png_of
 from pipeline.cli.cost.scale import label, ticks
 from pipeline.cli.cost.svg import PARTS, svg_of
