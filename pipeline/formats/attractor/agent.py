@@ -5,14 +5,13 @@ It reads the prompt from stdin; what it prints is the reply; an outcome.json it 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pipeline.formats.attractor.handlers import shell
-from pipeline.formats.attractor.handlers.tool import read_outcome
+from pipeline.formats.attractor.handlers.left import astray, cleared, marks, read_outcome
 from pipeline.formats.attractor.outcome import NodeOutcome, failure
 
 #: Where such commands leave their outcome, if nobody says otherwise.
@@ -21,16 +20,20 @@ _MOST_REASON = 2000
 
 
 class AgentCommand:
-    """The backend of nodes whose prompts a command answers; one at a time, for they share a folder."""
+    """The backend of nodes whose prompts a command answers; branches that run at once have a folder each."""
 
     #: It acts outside the run: one that was cut off is not asked again without a person's word.
     effect = "external"
 
-    def __init__(self, command: str, folder: Path, workdir: Path) -> None:
+    def __init__(self, command: str, folder: Path, workdir: Path, own: str = "") -> None:
         self.command = command
-        self._folder = folder
+        self._shared = folder
+        self._folder = folder / own if own else folder
         self._workdir = workdir
-        self._turn = threading.Lock()
+
+    def apart(self, name: str) -> AgentCommand:
+        """The same for a visit beside which others run; `name` is that of its folder, "": it has the whole one."""
+        return AgentCommand(self.command, self._shared, self._workdir, name)
 
     def run(self, node: Any, prompt: str, context: Mapping[str, Any]) -> str | NodeOutcome:
         """The command's answer: its output, or the outcome it left."""
@@ -39,15 +42,13 @@ class AgentCommand:
             "PIPELINE_NODE_DIR": str(self._folder),
             "ATTRACTOR_STAGE_DIR": str(self._folder),
         }
-        with self._turn:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            for name in ("outcome.json", "status.json"):
-                (self._folder / name).unlink(missing_ok=True)
-            done = shell.run(
-                self.command, cwd=self._workdir, environment=shell.environment(places),
-                seconds=node.seconds("timeout"), text=prompt,
-            )  # fmt: skip
-            said = read_outcome(self._folder)
+        before = marks(self._shared)
+        cleared(self._folder)
+        done = shell.run(
+            self.command, cwd=self._workdir, environment=shell.environment(places), seconds=node.seconds("timeout"),
+            text=prompt,
+        )  # fmt: skip
+        said = read_outcome(self._folder) or astray(self._shared, self._folder, before)
         if done.timed_out:
             return failure(f"The agent did not end within {node.seconds('timeout'):g} s.", "transient_infra")
         if done.exit_code:

@@ -13,6 +13,7 @@ from pipeline.engine.step import StepContext
 from pipeline.formats.attractor.handlers import asking, verdicts
 from pipeline.formats.attractor.handlers.expansion import Names, expand
 from pipeline.formats.attractor.handlers.fidelity import mode_of, thread_of
+from pipeline.formats.attractor.handlers.left import own_name
 from pipeline.formats.attractor.handlers.registry import Visit
 from pipeline.formats.attractor.handlers.results import allowed, outcome_of, replied
 from pipeline.formats.attractor.outcome import FAIL, RETRY, SUCCESS, NodeOutcome, failure, from_json
@@ -22,7 +23,11 @@ BACKEND = "backend"
 
 
 class Backend(Protocol):
-    """An agent of the user's own; its attribute `effect` (read, write, external) is what it does outside: else read."""
+    """An agent of the user's own; its attribute `effect` (read, write, external) is what it does outside: else read.
+
+    One that has `apart(name)` is asked for a backend to use beside other branches; all others must bear being called
+    by several threads at once.
+    """
 
     def run(self, node: Any, prompt: str, context: Mapping[str, Any]) -> Any:
         """The reply as text, or a NodeOutcome."""
@@ -73,6 +78,8 @@ def _by_backend(visit: Visit, backend: Backend, prompt: str) -> NodeOutcome:
     ctx, node = visit.ctx, visit.node
     effect = str(getattr(backend, "effect", "read"))
     context = {key: ctx.context[key] for key in ctx.context}
+    if (apart := getattr(backend, "apart", None)) is not None:
+        backend = apart(own_name(ctx))
 
     def body(_: StepContext, given: str) -> dict[str, Any]:
         return _recorded(backend.run(node, given, context))

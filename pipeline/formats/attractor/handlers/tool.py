@@ -6,12 +6,9 @@ run. What the command leaves in $PIPELINE_NODE_DIR/outcome.json (or status.json)
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,27 +19,24 @@ from pipeline.engine.step import StepContext
 from pipeline.errors import ConfigError, Pause
 from pipeline.formats.attractor.handlers import shell
 from pipeline.formats.attractor.handlers.expansion import Names, expand, named
+from pipeline.formats.attractor.handlers.left import LEFT_IN, astray, marks, node_folder, read_outcome
 from pipeline.formats.attractor.handlers.registry import Visit
 from pipeline.formats.attractor.handlers.results import allowed
-from pipeline.formats.attractor.outcome import FAIL, RETRY, NodeOutcome, failure, from_json
+from pipeline.formats.attractor.outcome import FAIL, RETRY, NodeOutcome, failure
 from pipeline.records.run import bare
 
 #: The option that permits commands; given each time, never recorded.
 ALLOW = "allow_tools"
 #: Folder in which commands run; a service, not recorded. Where it is not given: the one this process stands in.
 WORKDIR = "workdir"
-#: Folder in which commands and agents of run_dot leave their outcome.json; else each visit has one of its own.
-LEFT_IN = "stage_dir"
 #: Of a command's output the context keeps so many characters: the beginning, and three times as much of the end.
 MOST_CONTEXT = 64 * 1024
 #: Of stderr a failure's reason keeps so many.
 _MOST_REASON = 2000
 #: A value that a command is given is not longer than this (bytes); the system takes no more.
 _MOST_VALUE = 100_000
-_MOST_DOCUMENT = 1024 * 1024
 #: What a variable's name does not hold.
 _NO_NAME = re.compile(r"\W")
-_DOCUMENTS = ("outcome.json", "status.json")
 _TIMED_OUT = "transient_infra"
 
 
@@ -60,6 +54,8 @@ def tool(visit: Visit) -> NodeOutcome:
         # No failure that a graph could route around: the run stands still until somebody allows it.
         raise Pause("stopped_as_asked", _refusal([(node.id, command)]))
     with node_folder(ctx) as folder:
+        shared = Path(str(ctx.options.get(LEFT_IN) or folder)).absolute()
+        before = marks(shared)
         try:
             prepared, values = with_variables(visit, command)
             variables = {**values, **places(ctx, folder)}
@@ -68,7 +64,7 @@ def tool(visit: Visit) -> NodeOutcome:
             )
         except (OSError, ValueError) as error:
             return failure(f"The command could not be run: {error}", "deterministic")
-        said = read_outcome(folder)
+        said = read_outcome(folder) or astray(shared, folder, before)
     return _outcome(visit, done, said)
 
 
@@ -147,39 +143,6 @@ def places(ctx: StepContext, folder: Path) -> dict[str, str]:
         "PIPELINE_ATTEMPT": str(ctx.attempt),
         "ATTRACTOR_STAGE_DIR": str(folder),
     }
-
-
-@contextmanager
-def node_folder(ctx: StepContext) -> Iterator[Path]:
-    """The folder in which a visit leaves its outcome: fresh, so that no earlier one is taken for it."""
-    given = ctx.options.get(LEFT_IN)
-    if not given:
-        with tempfile.TemporaryDirectory(prefix="pipeline-", ignore_cleanup_errors=True) as made:
-            yield Path(made)
-        return
-    folder = Path(str(given)).absolute()
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in _DOCUMENTS:
-        (folder / name).unlink(missing_ok=True)
-    yield folder
-
-
-def read_outcome(folder: Path) -> NodeOutcome | None:
-    """The outcome left in a visit's folder; None: none is."""
-    for name in _DOCUMENTS:
-        path = folder / name
-        if path.is_symlink() or not path.is_file():
-            continue
-        with suppress(OSError):
-            with path.open("rb") as file:
-                data = file.read(_MOST_DOCUMENT + 1)
-            if len(data) > _MOST_DOCUMENT:
-                return failure(f"{name} is larger than {_MOST_DOCUMENT} bytes.", "validation")
-            try:
-                return from_json(json.loads(data), name)
-            except (ValueError, RecursionError):
-                return failure(f"{name} is no JSON.", "validation")
-    return None
 
 
 def with_variables(visit: Visit, command: str) -> tuple[str, dict[str, str]]:
