@@ -9,7 +9,7 @@ PipelineError (Exception)
 ├── StepFailed 6: TaskRejected, NeedsConfirmation
 ├── PublishError 7: PublishedFilesEdited
 ├── WaitingForHuman 8
-└── WaitingForBatch 75
+└── WaitingForBatch 75: BatchLost
 Pause (BaseException): carries one of the above through user code; never swallowed by `except Exception`
 └── Suspended: an ask that waits for a batch
 RunInterrupted (BaseException) 130
@@ -183,6 +183,10 @@ class WaitingForBatch(PipelineError):
     """The run waits for a batch at the provider."""
 
     exit_code = 75
+
+
+class BatchLost(WaitingForBatch):
+    """The provider does not have a batch, or its results, any more."""
 
 
 class Pause(BaseException):

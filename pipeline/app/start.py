@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import ROUND_UP, Decimal
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.clock import Clock, SystemClock
-from pipeline.errors import BudgetExceeded, CheckpointCorrupt, CredentialMissing, PipelineError
+from pipeline.errors import CheckpointCorrupt, CredentialMissing, PipelineError
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
 from pipeline.store.base import Account, Store
 
@@ -232,6 +232,8 @@ def resume_command(options: LessonsOptions, run: str, verb: str = "lessons") -> 
 
 def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lessons") -> RunResult:
     """The end as the command line shows it; the receipt beside what was published."""
+    from pipeline.engine.limits import more_room
+
     if setup.model is not None:
         setup.model.close()
     outputs = result.outputs.get("publish") or {}
@@ -243,22 +245,9 @@ def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lesson
         str(Path(setup.options["out"], str(outputs["path"]))) if verb == "lessons" and outputs.get("path") else "",
         spent, sum(result.spent.tokens.values()), result.seconds,
         "" if result.status == "completed"
-        else resume_command(start.options, result.run_id, verb) + _more_room(result.error),
+        else resume_command(start.options, result.run_id, verb) + more_room(result.error),
         start.expected if result.status == "completed" else None, result.spent_now.usd,
     )  # fmt: skip
-
-
-def _more_room(error: BaseException | Mapping[str, Any] | None) -> str:
-    """The option without which a resume would stop where this one did: twice the ceiling, at least room for two calls.
-
-    A run keeps its ceiling. Where the amount spent is not known, no ceiling helps and none is named.
-    """
-    data = error.data if isinstance(error, BudgetExceeded) else {}
-    if data.get("limit") is None or data.get("worst") is None or data.get("spent") in (None, "None"):
-        return ""
-    limit, spent, worst = (Decimal(str(data[name])) for name in ("limit", "spent", "worst"))
-    room = max(2 * limit, spent + 2 * worst)
-    return f" --max-cost-usd {room.quantize(Decimal('0.01'), ROUND_UP)}"
 
 
 def _receipt(result: EngineResult, spent: Amount) -> dict[str, Any]:

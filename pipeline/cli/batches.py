@@ -5,6 +5,9 @@ from __future__ import annotations
 import click
 
 from pipeline.cli.options import RunName, in_its_folder, json_option, open_store, run_argument, store_option
+from pipeline.cli.reading import head_of
+from pipeline.cli.runs import resume_command
+from pipeline.cli.summary import row_of
 from pipeline.cli.text import count, money, say, say_json, table, when
 
 
@@ -23,7 +26,7 @@ def batches(run: str | None, store: str | None, as_json: bool) -> None:
             say_json({
                 "run": row.run, "batch": row.batch or None, "status": row.status, "requests": row.requests,
                 "open": row.open, "open_usd_high": float(row.worst_usd), "intended_at": row.intended_at,
-                "expires_at": row.expires_at or None,
+                "expires_at": row.expires_at or None, "cancelled_at": row.cancelled_at or None,
             })  # fmt: skip
         return
     if not rows:
@@ -48,5 +51,11 @@ def cancel(run: str, store: str | None) -> None:
     """
     from pipeline import app
 
-    for row in app.cancel(open_store(store), run):
-        say(f"{row.batch}: cancelling; {count(row.open, 'request')} had no answer yet.")
+    place = open_store(store)
+    done = app.cancel(place, run)
+    for row in done.batches:
+        say(f"{row.batch}: cancelled; {count(row.open, 'request')} had no recorded answer yet.")
+    if not done.recorded:
+        say("A living process waits for it: what was answered is recorded there, and the rest asked again.")
+        return
+    say(f"Go on: {resume_command(row_of(head_of(place, done.run)), store)}")

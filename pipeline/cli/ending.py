@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pipeline.cli.errors import EXIT_CODES, exit_code_of, three_lines
+from pipeline.cli.errors import EXIT_CODES, exit_code_of, three_lines, word_for
 from pipeline.cli.progress.watch import asker, display
 from pipeline.cli.streams import quietly
 from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, table, warn
@@ -100,7 +100,7 @@ def failure_lines(result: RunResult) -> list[str]:
     if (advice := hint_of(result.error)) and not advice.startswith("./pipeline.sh"):
         what = f"{what.rstrip('.')}{'' if what.endswith(('?', '!')) else '.'} {advice}"
     saved = f"run {result.run_id}; spent {money_between(result.spent.low, result.spent.high)}"
-    return three_lines(what, saved, result.resume_command)
+    return three_lines(what, saved, result.resume_command, word=word_for(result.error, result.detail))
 
 
 def result_json(result: RunResult) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import click
 
 from pipeline import errors
 from pipeline.cli.text import one_line, warn
-from pipeline.errors import PipelineError, RunInterrupted
+from pipeline.errors import PipelineError, RunInterrupted, WaitingForBatch, WaitingForHuman
 
 #: Exit code of each error class by name, as recorded in a run.
 EXIT_CODES: Mapping[str, int] = {
@@ -20,9 +20,30 @@ EXIT_CODES: Mapping[str, int] = {
 }
 
 
-def three_lines(what: str, saved: str = "", command: str = "") -> list[str]:
+#: What a line that says why a run stands begins with, where that is no error, by class.
+_WORDS: Mapping[str, str] = {
+    WaitingForBatch.__name__: "Waiting", WaitingForHuman.__name__: "Waiting", RunInterrupted.__name__: "Stopped",
+}  # fmt: skip
+
+
+def word_for(error: Any, detail: str | None = None) -> str:
+    """Waiting (a batch, a person), Stopped (by a signal), Note (as asked), or Error.
+
+    Args:
+        error: An exception, or {"type": …} as recorded.
+        detail: The run's status_detail.
+    """
+    if detail == "stopped_as_asked":
+        return "Note"
+    kind = str(error.get("type", "")) if isinstance(error, Mapping) else type(error).__name__
+    if detail == "interrupted" and kind in ("", "NoneType", PipelineError.__name__):
+        return "Stopped"
+    return _WORDS.get(kind, "Error")
+
+
+def three_lines(what: str, saved: str = "", command: str = "", *, word: str = "Error") -> list[str]:
     """What happened · what is saved and spent · the command to go on; lines without content are left out."""
-    lines = [f"Error: {one_line(what)}"]
+    lines = [f"{word}: {one_line(what)}"]
     if saved:
         lines.append(f"Saved: {one_line(saved)}")
     if command:
@@ -53,7 +74,8 @@ def report(error: BaseException) -> int:
         return RunInterrupted.exit_code
     if isinstance(error, PipelineError | RunInterrupted):
         # Most errors are one line; those of a file with several faults have a line for each.
-        warn("Error: " + "\n       ".join(one_line(line) for line in error.message.splitlines() or [""]))
+        word = f"{word_for(error)}: "
+        warn(word + f"\n{' ' * len(word)}".join(one_line(line) for line in error.message.splitlines() or [""]))
         if error.hint:
             warn(hint_line(error.hint))
         return error.exit_code

@@ -118,7 +118,9 @@ def _document_kept(fact: kinds.DocumentKept) -> str:
 
 
 def _run_ended(fact: kinds.RunEnded) -> str:
-    why = f": {_message(fact.error)}" if fact.error else ""
+    # What was asked for has no class worth naming.
+    text = fact.error.get("message", "") if fact.error and fact.detail == "stopped_as_asked" else _message(fact.error)
+    why = f": {text}" if text else ""
     return (fact.detail or fact.status).replace("_", " ") + why
 
 
@@ -135,6 +137,7 @@ _TELLERS: Mapping[type[Fact], Callable[[Any], str]] = {
     kinds.CallEnded: _call_ended,
     kinds.BatchIntended: lambda fact: f"{count(fact.count, 'request')} to be handed in",
     kinds.BatchSubmitted: lambda fact: f"{fact.batch}, answered by {fact.expires_at}",
+    kinds.BatchCancelled: lambda fact: f"{fact.batch}: the provider was asked to leave what it had not answered",
     kinds.DecisionAsked: lambda fact: f"{bare(fact.path)}: {fact.shown.get('text', '')}",
     kinds.Decision: lambda fact: f"{bare(fact.path)}: {fact.choice}" + (f", by {fact.by}" if fact.by else ""),
     kinds.Invalidated: _invalidated,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
@@ -22,6 +23,7 @@ from pipeline.store.names import JOURNAL
 DEFAULT_LIMIT = 50
 #: How many runs the closing hint names.
 _HINTS = 5
+_ROOM = re.compile(r" --max-cost-usd [0-9.]+$")
 
 
 class Statuses(click.ParamType[frozenset[str]]):
@@ -159,7 +161,13 @@ def resume_command(row: Row, store: str | None) -> str:
     if store and verb != "lessons" and os.path.lexists(os.path.join(store.removeprefix("files:"), JOURNAL)):
         return f"./pipeline.sh {verb} --resume {shlex.quote(store.removeprefix('files:'))}"
     place = f" --store {shlex.quote(store)}" if store else ""
-    return f"./pipeline.sh {verb} --resume {row.run_id}{place}"
+    return f"./pipeline.sh {verb} --resume {row.run_id}{place}{_more_room(row)}"
+
+
+def _more_room(row: Row) -> str:
+    """The higher ceiling that the run's last owner named when it stopped at its own; "" where it did not."""
+    found = _ROOM.search(row.command) if row.detail == "paused_budget" else None
+    return found[0] if found else ""
 
 
 def _nothing(status: frozenset[str] | None, subject: str | None, resumable: bool) -> str:

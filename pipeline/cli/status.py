@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from pipeline.cli.cut_off import CutOff, cut_off, cut_off_lines
+from pipeline.cli.errors import word_for
 from pipeline.cli.options import json_option, open_store, run_argument, store_option
 from pipeline.cli.progress.lines import outputs_text
 from pipeline.cli.reading import head_of, state_of
@@ -161,8 +162,8 @@ def status_lines(
     lines += [f"Damage:  records {gap.get('first')} to {gap.get('last')} are missing ({gap.get('reason', '')})"
               for gap in state.gaps]  # fmt: skip
     if state.error:
-        label = "Note:  " if row.detail in ("stopped_as_asked", "waiting_for_human") else "Error: "
-        lines.append(f"{label}  {one_line(state.error.get('message', ''), _ERROR_WIDTH)}")
+        word = f"{word_for(state.error, row.detail)}:"
+        lines.append(f"{word:<9}{one_line(state.error.get('message', ''), _ERROR_WIDTH)}")
     lines += cut_off_lines(state.run_id, unknown)
     if row.resumable:
         lines.append(f"Go on:   {resume_command(row, store)}")

@@ -17,6 +17,7 @@ from pipeline.clock import iso, parse_iso
 from pipeline.engine.entries import BATCH, Ask, Entries, Entry
 from pipeline.engine.limits import Room
 from pipeline.errors import (
+    BatchLost,
     ModelError,
     ModelRejected,
     ModelUnavailable,
@@ -355,7 +356,7 @@ class Post:
             return
         calls = self._calls(run).values()
         worst = sum((call.worst or Decimal(0) for call in calls), Decimal(0))
-        cause = WaitingForBatch(
+        cause = BatchLost(
             f"Batch {run.batch} is not in this account any more: it was handed in with another key, or its results "
             f"are older than 29 days.",
             hint=f"Resume with the key it was handed in with; or {self.command()} --resubmit asks its {len(calls)} "

@@ -11,6 +11,7 @@ from typing import Any
 
 from pipeline.clock import iso
 from pipeline.engine import changes, memory
+from pipeline.engine.limits import more_room
 from pipeline.engine.loop import Loop, failed_runs
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.result import RunResult
@@ -260,7 +261,7 @@ class Engine:
             status, detail = (COMPLETED if error is None else FAILED), None
         if detail != "store":
             facts = error_facts(error) if error is not None else None
-            command = "" if status == COMPLETED else self._setup.command(state.run_id)
+            command = "" if status == COMPLETED else self._setup.command(state.run_id) + more_room(error)
             try:
                 recorder.append(RunEnded(status, detail, facts, command))
             except Pause as refused:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from decimal import Decimal
+from decimal import ROUND_UP, Decimal
 from typing import NoReturn
 
 from pipeline.clock import Clock, iso
@@ -20,6 +20,19 @@ from pipeline.errors import BudgetExceeded, Pause
 _TICK_SECONDS = 0.25
 #: The part of a limit at which it is near.
 _NEAR = Decimal("0.8")
+
+
+def more_room(error: BaseException | None) -> str:
+    """The option without which a resume would stop at this ceiling again: twice as much, with room for two calls.
+
+    A run keeps its ceiling. Where the amount spent is not known, no ceiling helps and none is named: "".
+    """
+    data = error.data if isinstance(error, BudgetExceeded) else {}
+    if data.get("limit") is None or data.get("worst") is None or data.get("spent") in (None, "None"):
+        return ""
+    limit, spent, worst = (Decimal(str(data[name])) for name in ("limit", "spent", "worst"))
+    room = max(2 * limit, spent + 2 * worst)
+    return f" --max-cost-usd {room.quantize(Decimal('0.01'), ROUND_UP)}"
 
 
 class CoolDown:

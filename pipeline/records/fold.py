@@ -13,6 +13,7 @@ from typing import Any
 from pipeline.records import positions, snapshots
 from pipeline.records.codec import Record, understood
 from pipeline.records.kinds import (
+    BatchCancelled,
     BatchIntended,
     BatchSubmitted,
     CallEnded,
@@ -75,6 +76,7 @@ class Builder:
             MemoryRead: self._memory_read,
             MemoryApplied: self._memory_applied,
             BatchSubmitted: self._batch_submitted,
+            BatchCancelled: self._batch_cancelled,
             Invalidated: self._invalidated,
             DecisionAsked: self._decision_asked,
             Decision: self._decision,
@@ -311,6 +313,11 @@ class Builder:
         known = self.state.batches.get(fact.nonce)
         if known is not None:
             self.state.batches[fact.nonce] = known._replace(batch=fact.batch, expires_at=fact.expires_at)
+
+    def _batch_cancelled(self, record: Record, fact: BatchCancelled) -> None:
+        known = self.state.batches.get(fact.nonce)
+        if known is not None:
+            self.state.batches[fact.nonce] = known._replace(cancelled_at=record.at)
 
 
 #: Containers of RunState whose elements are never changed in place.

@@ -154,6 +154,15 @@ class BatchSubmitted(Fact):
 
 
 @frozen
+class BatchCancelled(Fact):
+    """Somebody had the provider leave what it had not answered of a batch; its results are still to be fetched."""
+
+    kind: ClassVar[str] = "batch_cancelled"
+    nonce: str
+    batch: str
+
+
+@frozen
 class TaskCompleted(Fact):
     """A task's value is final; its calls' replies are no longer needed."""
 

@@ -218,6 +218,8 @@ class BatchRun(NamedTuple):
     #: The provider's id of it, and when it gives up; "" while only the intent is recorded.
     batch: str = ""
     expires_at: str = ""
+    #: When the provider was asked to leave the rest of it; "": it was not.
+    cancelled_at: str = ""
 
 
 class Remark(NamedTuple):

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from pipeline import errors as errors_module
 from pipeline.cli import errors
-from pipeline.errors import BudgetExceeded, PipelineError, RunInterrupted, RunNotFound
+from pipeline.errors import (
+    BatchLost,
+    BudgetExceeded,
+    PipelineError,
+    RunInterrupted,
+    RunNotFound,
+    WaitingForBatch,
+    WaitingForHuman,
+    WriteFailed,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +36,23 @@ def test_errors_exit_codes_are_those_of_the_documentation(name: str, code: int) 
     assert errors.exit_code_of({"type": name}) == code
     cls = getattr(errors_module, name)
     assert errors.exit_code_of(cls("x")) == code
+
+
+@pytest.mark.parametrize(
+    ("error", "detail", "word"),
+    [
+        (WaitingForBatch(), "waiting_for_batch", "Waiting"),
+        ({"type": "WaitingForHuman", "message": "Go?"}, "waiting_for_human", "Waiting"),
+        (BatchLost(), "waiting_for_batch", "Error"),
+        (PipelineError("Interrupted (INT)."), "interrupted", "Stopped"),
+        (WriteFailed(), "interrupted", "Error"),
+        ({"type": "PipelineError"}, "stopped_as_asked", "Note"),
+        (BudgetExceeded(), "paused_budget", "Error"),
+        (PipelineError("x"), None, "Error"),
+    ],
+)
+def test_errors_are_not_what_was_asked_for(error: Any, detail: str | None, word: str) -> None:
+    assert errors.word_for(error, detail) == word
 
 
 def test_errors_of_an_unknown_type_exit_with_one() -> None:
@@ -45,7 +72,8 @@ def test_errors_are_three_lines() -> None:
     [
         (RunNotFound("No run.", hint="`list` shows them."), 3, "Error: No run.\nHint: `list` shows them.\n"),
         (BudgetExceeded(hint="./pipeline.sh lessons --resume 7"), 5, "Go on: ./pipeline.sh lessons --resume 7\n"),
-        (RunInterrupted(), 130, "Error: Interrupted.\n"),
+        (RunInterrupted(), 130, "Stopped: Interrupted.\n"),
+        (WaitingForHuman("Go?"), 8, "Waiting: Go?\n"),
         (PipelineError("x"), 1, "Error: x\n"),
         (click.Abort(), 130, "Stopped.\n"),
         (PermissionError(13, "Permission denied", "/x/y"), 1, "Error: /x/y: Permission denied\n"),

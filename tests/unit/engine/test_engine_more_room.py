@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.app.start import _more_room as more_room
+from pipeline.engine.limits import more_room
 from pipeline.errors import BudgetExceeded, PipelineError, StepFailed
 
 
@@ -18,10 +18,10 @@ from pipeline.errors import BudgetExceeded, PipelineError, StepFailed
         ("0.4", "None", "3", ""),
     ],
 )
-def test_app_names_a_ceiling_with_room(limit: str, spent: str, worst: str, option: str) -> None:
+def test_engine_names_a_ceiling_with_room(limit: str, spent: str, worst: str, option: str) -> None:
     assert more_room(BudgetExceeded("no", limit=limit, spent=spent, worst=worst)) == option
 
 
-@pytest.mark.parametrize("error", [None, {"type": "BudgetExceeded"}, StepFailed("x"), BudgetExceeded("no price")])
-def test_app_names_no_ceiling_where_none_helps(error: PipelineError | dict[str, str] | None) -> None:
+@pytest.mark.parametrize("error", [None, StepFailed("x"), BudgetExceeded("no price")])
+def test_engine_names_no_ceiling_where_none_helps(error: PipelineError | None) -> None:
     assert more_room(error) == ""

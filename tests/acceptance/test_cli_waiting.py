@@ -1,0 +1,80 @@
+"""From the command line: what a run waits for or was told to stop at is no error, and the way on is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.clock import SystemClock
+from pipeline.store.files import FileStore
+from tests.said import Cli
+from tests.servers.billing import BillingServer
+from tests.servers.lessons import answer
+
+COURSE = ("lessons", "--subject", "maths", "--level", "N5", "--lessons", "2")
+
+
+@pytest.fixture
+def server(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BillingServer]:
+    monkeypatch.setenv("PIPELINE_OUT", str(root.parent / "site"))
+    with BillingServer(responder=answer) as made:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", made.url)
+        yield made
+
+
+def test_after_a_ceiling_status_and_list_give_the_command_of_the_last_lines(cli: Cli, server: BillingServer) -> None:
+    said = cli(*COURSE, "--max-cost-usd", "0.40")
+    assert said.code == 5, said.err
+    ceiling = said.err.rstrip().rpartition(" --max-cost-usd ")[2]
+    assert float(ceiling) > 0.40
+    status, listed = cli("status", "latest"), cli("list")
+    for text in (status.out, listed.out):
+        assert text.rstrip().endswith(f" --max-cost-usd {ceiling}")
+    assert cli("status", "latest", "--json").json()[0]["resume_command"].endswith(f" --max-cost-usd {ceiling}")
+    assert cli("lessons", "--resume", "latest", "--max-cost-usd", ceiling).code == 0
+
+
+def test_batch_that_was_handed_in_is_waited_for_and_no_error(cli: Cli, server: BillingServer) -> None:
+    said = cli(*COURSE, "--batch", "--no-wait")
+    assert said.code == 75
+    assert said.err.startswith("Waiting: The provider works on msgbatch_")
+    assert "Error" not in said.err + cli("status", "latest").out
+    assert "Waiting: The provider works on" in cli("status", "latest").out
+
+
+def test_cancelled_batch_is_remembered_by_batches_status_list_and_log(cli: Cli, server: BillingServer) -> None:
+    cli(*COURSE, "--batch", "--no-wait")
+    said = cli("cancel", "latest")
+    assert said.code == 0, said.err
+    (batch,) = cli("batches", "--json").json()
+    assert batch["status"] == "cancelled"
+    assert batch["cancelled_at"]
+    assert "cancelled" in cli("batches").out
+    assert "called back" in cli("status", "latest").out
+    (row,) = cli("list", "--json").json()
+    assert row["status_detail"] == "stopped_as_asked"
+    assert "called back" in row["error"]
+    assert "batch_cancelled" in cli("log", "latest").out
+    assert said.out.splitlines()[-1] == cli("list").out.splitlines()[-1].replace("  ./", "Go on: ./")
+    again = cli("cancel", "latest")
+    assert again.code == 2
+    assert "no batch out" in again.err
+    done = cli("lessons", "--resume", "latest", "--no-batch", "--batch-poll", "0.05")
+    assert done.code == 0, done.err
+    assert cli("list", "--json").json()[0]["status"] == "completed"
+
+
+def test_batch_of_a_run_at_work_is_cancelled_and_left_to_its_owner(cli: Cli, root: Path, server: BillingServer) -> None:
+    cli(*COURSE, "--batch", "--no-wait")
+    (row,) = cli("list", "--json").json()
+    journal = FileStore(root, SystemClock()).open(row["run_id"])
+    try:
+        said = cli("cancel", "latest")
+    finally:
+        journal.close()
+    assert said.code == 0, said.err
+    assert "living process" in said.out
+    assert cli("batches", "--json").json()[0]["status"] == "out"
