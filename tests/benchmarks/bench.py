@@ -7,17 +7,14 @@ Prints one line a figure: name, measured, goal, ok or MISSED. No test; nothing f
 
 from __future__ import annotations
 
-import gc
 import os
 import resource
 import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import cycle, islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -30,41 +27,20 @@ from pipeline.engine.step import StepContext, step  # noqa: E402
 from pipeline.llm.base import Message, Request  # noqa: E402
 from pipeline.llm.scripted import ScriptedModel  # noqa: E402
 from pipeline.store.base import Store  # noqa: E402
-from pipeline.store.disk import Disk  # noqa: E402
 from pipeline.store.files import FileStore  # noqa: E402
 from pipeline.store.memory import MemoryStore  # noqa: E402
+from tests.benchmarks.measure import (  # noqa: E402
+    ROOT,
+    CountingDisk,
+    bare_appends,
+    best,
+    folder,
+    least_cpu,
+    run_quietly,
+    say,
+)
 
-ROOT = Path(__file__).resolve().parents[2]
 CLOCK = SystemClock()
-
-
-def say(name: str, measured: float, goal: float, unit: str = "") -> None:
-    """One figure; smaller is better."""
-    verdict = "ok" if measured <= goal else "MISSED"
-    print(f"{name:58} {measured:10.3f} {unit:3} goal {goal:8.3f}  {verdict}")
-
-
-@contextmanager
-def folder() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix=".bench-", dir=ROOT / "devops"))
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path)
-
-
-def bare_appends(home: Path, count: int, size: int = 300) -> list[float]:
-    """Seconds of `count` appends, each with its own fdatasync: what nothing durable can beat."""
-    fd = os.open(home / "bare", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-    times = []
-    for _ in range(count):
-        begun = time.perf_counter()
-        os.write(fd, b"x" * size)
-        os.fdatasync(fd)
-        times.append(time.perf_counter() - begun)
-    os.close(fd)
-    os.unlink(home / "bare")
-    return times
 
 
 def chain(count: int, times: list[float], body: Callable[[int], Any] = lambda n: {"n": n}) -> Pipeline:
@@ -85,27 +61,6 @@ def gaps(times: list[float]) -> list[float]:
 def tenths(values: list[float]) -> float:
     tenth = max(len(values) // 10, 1)
     return statistics.median(values[-tenth:]) / statistics.median(values[:tenth])
-
-
-class CountingDisk(Disk):
-    """Counts syncs and the time they take; may slow them."""
-
-    def __init__(self, slow: float = 0.0) -> None:
-        super().__init__()
-        self.syncs, self.seconds, self._slow = 0, 0.0, slow
-
-    def sync(self, fd: int) -> None:
-        begun = time.perf_counter()
-        if self._slow:
-            time.sleep(self._slow)
-        super().sync(fd)
-        self.syncs += 1
-        self.seconds += time.perf_counter() - begun
-
-    def sync_folder(self, path: Path) -> None:
-        begun = time.perf_counter()
-        super().sync_folder(path)
-        self.seconds += time.perf_counter() - begun
 
 
 #: Every so many steps a body makes as many bare appends: the disk of the same moment, and no sync but its own
@@ -370,37 +325,6 @@ def course() -> None:
         say("full offline course, 18 lessons", time.perf_counter() - begun, 60.0, "s")
         head = next((home / "s").glob("2*/checkpoint.json"))
         say("  its checkpoint.json", head.stat().st_size / 1000, 100.0, "kB")
-
-
-def best(work: Callable[[], Any], times: int, clock: Callable[[], float] = time.perf_counter) -> float:
-    found = []
-    for _ in range(times):
-        gc.collect()
-        begun = clock()
-        work()
-        found.append(clock() - begun)
-    return min(found)
-
-
-def least_cpu(*commands: list[str], rounds: int = 15) -> list[float]:
-    """The least CPU seconds of each command, taken in turns, so that a busy machine is as busy for all of them."""
-    found: list[list[float]] = [[] for _ in commands]
-    for _ in range(rounds):
-        for command, times in zip(commands, found, strict=True):
-            begun = children_cpu()
-            run_quietly(command)
-            times.append(children_cpu() - begun)
-    return [min(times) for times in found]
-
-
-def children_cpu() -> float:
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return spent.ru_utime + spent.ru_stime
-
-
-def run_quietly(command: list[str]) -> None:
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=env, cwd=ROOT)
 
 
 ALL = (steps, four_steps, sizes, all_to_all, fan_out, many_tasks, items, listing, starts, course)

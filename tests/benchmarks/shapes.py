@@ -23,7 +23,7 @@ from pipeline.dot.rules import check  # noqa: E402
 from pipeline.formats.attractor.library import run_compiled_graph  # noqa: E402
 from pipeline.store.files import FileStore  # noqa: E402
 from pipeline.store.memory import MemoryStore  # noqa: E402
-from tests.benchmarks.bench import best, folder, say  # noqa: E402
+from tests.benchmarks.measure import best, folder, say  # noqa: E402
 from tests.layered import chain, dag  # noqa: E402
 
 CLOCK = SystemClock()
