@@ -87,8 +87,20 @@ def _say_context(mark: Boundary, graph: Graph | None) -> None:
     upper = None if mark.possibly is None else mark.usd + mark.possibly
     say(f"{mark.seq:>6}  {bare(mark.path)}: {how(mark)}{error} in {duration(mark.seconds)}, "
         f"went on to {route(mark, graph)}; {money_between(mark.usd, upper)} so far")  # fmt: skip
-    for key, (before, after) in mark.changes.items():
-        say(f"        {key}: {arrow(before, after)}")
+    for keys, change in _together(mark.changes):
+        say(f"        {', '.join(keys)}: {change}")
+
+
+def _together(changes: Mapping[str, tuple[Any, Any]]) -> list[tuple[list[str], str]]:
+    """Keys that changed in the same way on one line: most of what a graph's node leaves stands under several names."""
+    found: list[tuple[list[str], tuple[Any, Any]]] = []
+    for key, change in changes.items():
+        same = next((keys for keys, known in found if known == change), None)
+        if same is None:
+            found.append(([key], change))
+        else:
+            same.append(key)
+    return [(keys, arrow(*change)) for keys, change in found]
 
 
 def _json(mark: Boundary) -> Mapping[str, Any]:

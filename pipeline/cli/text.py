@@ -153,8 +153,8 @@ def count(number: int, noun: str) -> str:
 
 
 def short_hash(value: Any) -> str:
-    """A value as text; a content hash by its beginning."""
-    text = str(value)
+    """A text as it is, any other value as JSON; a content hash by its beginning."""
+    text = value if isinstance(value, str) else json.dumps(value, default=_plain, ensure_ascii=False)
     return text[:12] + "…" if len(text) == 64 and set(text) <= _HEX else text
 
 

@@ -72,6 +72,11 @@ class Contexts:
                 return step.node
         return ""
 
+    def branch(self, node: str, path: str, consumed: Sequence[Sequence[str]]) -> str:
+        """The branch that a visit lies in, of the innermost fan-out, by the node it began with; "": in none."""
+        fans = self._tracks.of(node, consumed)
+        return self.branch_of(path, fans[-1]) if fans else ""
+
     def ordered(self, consumed: Sequence[Sequence[str]]) -> list[Sequence[str]]:
         """Tokens in order of their edges' declaration."""
         return sorted(consumed, key=lambda token: self._order.get(token[0], -1))

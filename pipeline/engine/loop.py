@@ -187,7 +187,7 @@ class Loop:
             # What acts outside must be known to have begun, also after a power cut.
             self._recorder.append(_started(activation, attempt, spec), sync=spec.effect in UNSAFE)
         if running.emit.heard:
-            running.emit("step_started", path=path, again=activation.again, **self._place(activation.node))
+            running.emit("step_started", path=path, again=activation.again, **self._place(activation))
         begun = running.clock.monotonic()
         lineage = Lineage(self._graph, self._contexts, activation.node, activation.visit, activation.consumed)
         while True:
@@ -311,7 +311,7 @@ class Loop:
             seconds, label, outputs, changes, context.saved, scope.reads, route.reason, again,
         ), known)  # fmt: skip
         self._running.emit(
-            "step_failed", path=path, error=dict(error), again=route.retry_seconds, **self._place(activation.node)
+            "step_failed", path=path, error=dict(error), again=route.retry_seconds, **self._place(activation)
         )
         return route.retry_seconds
 
@@ -330,14 +330,18 @@ class Loop:
         if self._running.emit.heard:
             self._running.emit(
                 "step_completed", path=activation.path, outputs=made.outputs, seconds=seconds,
-                usd=self._spent(activation.path), **self._place(activation.node),
+                usd=self._spent(activation.path), **self._place(activation),
             )  # fmt: skip
         if self._running.options.get("until") == activation.node:
             self._stop_after(activation.node)
 
-    def _place(self, node: str) -> dict[str, Any]:
-        """Which of how many steps it is, in order of declaration."""
-        return {"step": node, "index": self._order[node], "total": len(self._order)}
+    def _place(self, activation: Activation) -> dict[str, Any]:
+        """Which of how many steps it is, in order of declaration, and in which branch of a fan-out."""
+        node, branch = activation.node, ""
+        if node in self._fans:
+            with self._recorder.reading():
+                branch = self._contexts.branch(node, activation.path, activation.consumed)
+        return {"step": node, "index": self._order[node], "total": len(self._order), "branch": branch}
 
     def _spent(self, path: str) -> str:
         if self._running.caller is None:

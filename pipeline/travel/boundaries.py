@@ -15,7 +15,6 @@ from pipeline.records.codec import Record
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import Snapshot, StepCompleted, StepFailed
 from pipeline.records.run import RunState, StepRun
-from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Store
 
 
@@ -113,10 +112,9 @@ def _boundary(
 
 
 def _changes(contexts: Contexts | None, step: StepRun) -> dict[str, tuple[Any, Any]]:
-    """What a visit set, beside what it saw."""
+    """What a visit set to something else than it saw, beside that."""
     if contexts is None or not step.context:
         return {}
-    if step.status != COMPLETED and not step.edges:
-        return {key: (..., value) for key, value in step.context.items()}
     seen = contexts.seen(step.consumed, step.node)
-    return {key: (seen.get(key, ...), value) for key, value in step.context.items()}
+    changed = ((key, seen.get(key, ...), value) for key, value in step.context.items())
+    return {key: (before, value) for key, before, value in changed if before is ... or before != value}

@@ -63,17 +63,32 @@ def _plan(data: Data, _: Tally) -> list[str]:
 
 
 def _step_started(data: Data, _: Tally) -> list[str]:
-    return [f"Step {data.get('index')}/{data.get('total')}: {str(data.get('step', '')).upper()}", "  ⏳ In progress..."]
+    title = f"Step {data.get('index')}/{data.get('total')}: {str(data.get('step', '')).upper()}{_which(data)}"
+    return [title, "  ⏳ In progress..."]
 
 
-def _step_completed(data: Data, _: Tally) -> list[str]:
+def _which(data: Data) -> str:
+    """What tells a visit from others of its node, and from nodes beside it: `#2`, the branch of a fan-out."""
+    number, branch = str(data.get("path") or "").rpartition("#")[2], data.get("branch")
+    visit = f"#{number}" if number.isdecimal() and number != "1" else ""
+    return visit + (f" (branch {branch})" if branch and branch != data.get("step") else "")
+
+
+def _name(data: Data, tally: Tally) -> str:
+    """The visit that has ended, where others run beside it."""
+    return f"{data.get('step', '')}{_which(data)}: " if tally.at_once else ""
+
+
+def _step_completed(data: Data, tally: Tally) -> list[str]:
     cost = f", {money(data['usd'])}" if data.get("usd") is not None else ""
     outputs = outputs_text(data.get("outputs") or {})
-    return [f"  ✓ {duration(data.get('seconds'))}{cost}" + (f": {outputs}" if outputs else "")]
+    return [f"  ✓ {_name(data, tally)}{duration(data.get('seconds'))}{cost}" + (f": {outputs}" if outputs else "")]
 
 
-def _step_failed(data: Data, _: Tally) -> list[str]:
-    return [f"  ✗ {one_line(_message(data.get('error')))}"]
+def _step_failed(data: Data, tally: Tally) -> list[str]:
+    again = data.get("again")
+    more = "" if again is None else f" (tried again in {duration(again)})"
+    return [f"  ✗ {_name(data, tally)}{one_line(_message(data.get('error')))}{more}"]
 
 
 def _map_started(data: Data, tally: Tally) -> list[str]:

@@ -34,6 +34,10 @@ class Tally:
     waiting: str = ""
     #: The map has begun before in this step: its body was run again after a batch.
     repeated: bool = False
+    #: Visits being made now; the last that began; whether what ended stands under another's title, so says its name.
+    running: set[str] = field(default_factory=set)
+    title: str = ""
+    at_once: bool = False
     _maps: set[str] = field(default_factory=set)
     #: Calls by seq that have begun, so that an unmatched end does not count down.
     _open: set[Any] = field(default_factory=set)
@@ -59,7 +63,15 @@ def _resumed(tally: Tally, data: Mapping[str, Any]) -> None:
     tally.before = _usd(data.get("spent_usd"))
 
 
+def _step_ended(tally: Tally, data: Mapping[str, Any]) -> None:
+    path = str(data.get("path", ""))
+    tally.at_once = len(tally.running) > 1 or path != tally.title
+    tally.running.discard(path)
+
+
 def _step_started(tally: Tally, data: Mapping[str, Any]) -> None:
+    tally.title = str(data.get("path", ""))
+    tally.running.add(tally.title)
     tally.step, tally.index, tally.total = str(data.get("step", "")), data.get("index", 0), data.get("total", 0)
     tally.map, tally.items, tally.restored, tally.made, tally.failed = "", 0, 0, 0, 0
     tally.waiting = ""
@@ -121,6 +133,8 @@ def _usd(value: Any) -> Decimal:
 _HANDLERS = {
     "run_resumed": _resumed,
     "step_started": _step_started,
+    "step_completed": _step_ended,
+    "step_failed": _step_ended,
     "map_started": _map_started,
     "task_completed": _task_completed,
     "task_failed": _task_failed,

@@ -99,3 +99,8 @@ def test_text_table_leaves_ids_and_fractions_as_they_are() -> None:
 def test_text_long_hashes_are_shown_by_their_beginning() -> None:
     assert text.short_hash("ab" * 32) == "abababababab…"
     assert text.short_hash("course_c84775") == "course_c84775"
+
+
+def test_text_values_are_json_unless_they_are_text() -> None:
+    shown = [text.short_hash(value) for value in ("it's", ["it's", True, None], {"a": 1.5}, False)]
+    assert shown == ["it's", '["it\'s", true, null]', '{"a": 1.5}', "false"]

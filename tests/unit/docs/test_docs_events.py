@@ -18,7 +18,7 @@ from tests.documents import ROOT, codes, table, text_of
 
 GUIDE = "observability.md"
 #: What `**…` in a call stands for.
-SPREAD = {"_place": {"step", "index", "total"}}
+SPREAD = {"_place": {"step", "index", "total", "branch"}}
 
 
 def _name(call: ast.Call) -> str:

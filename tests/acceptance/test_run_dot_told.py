@@ -1,0 +1,71 @@
+"""What people are told of DOT runs: which visit, which branch, values as text, and what has changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.dots import FAN, put
+from tests.said import Cli
+
+#: A check that fails until a person mends it; what it says never changes.
+LOOP = """digraph Loop {
+  start [shape=Mdiamond]
+  check [shape=parallelogram, tool_command="test -e mended || { echo broken; exit 1; }"]
+  fix [prompt="Fix it"]
+  exit [shape=Msquare]
+  start -> check
+  check -> exit [condition="outcome=success"]
+  check -> fix [condition="outcome=fail"]
+  fix -> check
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def simulated(cli: Cli, folder: Path, text: str, code: int = 0, *more: str) -> str:
+    said = cli("run", put(folder, text), "--simulate", "--allow-tools", *more)
+    assert said.code == code, said.err
+    return said.out
+
+
+def test_progress_tells_visits_of_a_loop_apart(cli: Cli, tmp_path: Path) -> None:
+    lines = simulated(cli, tmp_path, LOOP, 6).splitlines()
+    titles = [line.partition(": ")[2] for line in lines if line.startswith("Step ")]
+    assert titles == ["START", "CHECK", "FIX", "CHECK#2", "FIX#2", "CHECK#3"]
+
+
+def test_progress_names_the_branch_and_what_ends_beside_others(cli: Cli, tmp_path: Path) -> None:
+    lines = simulated(cli, tmp_path, FAN).splitlines()
+    assert "A2 (branch a)" in [line.partition(": ")[2] for line in lines]
+    title = ""
+    for line in lines:
+        if line.startswith("Step "):
+            title = line.partition(": ")[2].partition(" ")[0].lower()
+        elif "response [Simulated]" in line:
+            node = line.partition("[Simulated] ")[2].partition(":")[0]
+            assert f"✓ {node}" in line or title == node, "it reads as the end of another node"
+
+
+def test_values_are_shown_as_json_not_as_python(cli: Cli, tmp_path: Path) -> None:
+    shown = simulated(cli, tmp_path, FAN)
+    shown += "".join(cli(*command).out for command in (["show", "latest"], ["log", "latest"], ["status", "latest"]))
+    assert 'branches ["a", "b", "c"]' in shown
+    assert "['a'" not in shown
+    assert "{'id'" not in shown
+
+
+def test_history_shows_only_what_changed_and_each_change_once(cli: Cli, tmp_path: Path) -> None:
+    simulated(cli, tmp_path, LOOP, 6)
+    text = cli("history", "latest", "--context").out
+    lines = [line.strip() for line in text.splitlines() if line.startswith("        ")]
+    assert "last_stage, current_node, _current_node: fix → check" in lines
+    again = [line for line in lines if " → " in line and len(set(line.partition(": ")[2].split(" → "))) == 1]
+    assert again == []
+    for row in cli("history", "latest", "--context", "--json").json():
+        assert all(change.get("before", ...) != change["after"] for change in row["context"].values())
