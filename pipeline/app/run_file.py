@@ -42,12 +42,15 @@ def run_file(
     if state is not None and state.pipeline != pipeline.name:
         raise ConfigError(f"Run {run} is of the pipeline {state.pipeline!r}, and {target} is {pipeline.name!r}.")
     pinned = str(state.identity.get("model") or "") if state else ""
-    setup = set_up(start, options.model or pinned or (DEFAULT_MODEL if has_credential() else ""),
-                   state.execution if state else {}, verb)  # fmt: skip
+    chosen = options.model or pinned or (DEFAULT_MODEL if has_credential() else "")
+    preflight.check_asks(chosen or None, asks=pipeline.asks)
+    setup = set_up(start, chosen, state.execution if state else {}, verb)
     # Recorded, so that whoever looks at the run, or forks it, can say what goes on with it.
     setup.options = {**setup.options, "target": target}
     engine = Engine(pipeline.definition, setup)
-    if run:
-        return finish(start, setup, engine.resume(run, **wishes(options)), verb)
     identity = {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
+    if run:
+        # A run that began without a model has none pinned: it gets the one that is there now.
+        found = {} if pinned else identity
+        return finish(start, setup, engine.resume(run, identity=found, **wishes(options)), verb)
     return finish(start, setup, engine.start(params, identity=identity, pins={}), verb)

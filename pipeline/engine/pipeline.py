@@ -31,6 +31,7 @@ class Pipeline:
         edges: Iterable[Sequence[str] | Edge] | None = None,
         joins: Mapping[str, str] | None = None,
         reducers: Mapping[str, Reducer] | None = None,
+        asks: bool = False,
     ) -> None:
         """Check and keep the parts.
 
@@ -38,6 +39,7 @@ class Pipeline:
             edges: (source, target) or (source, target, outcome label); None: a chain.
             joins: Node → "any" (each token is a visit; default) or "all" (waits for every branch).
             reducers: Context key → function that merges what two branches set.
+            asks: It asks a model, so a run without one is refused before any step.
 
         Raises:
             GraphError: The graph cannot be run; names the node or edge.
@@ -46,6 +48,8 @@ class Pipeline:
         graph = _graph(specs, edges, joins or {})
         validate(graph)
         self.definition = Definition(str(name), graph, {spec.name: spec for spec in specs}, reducers or {})
+        #: Its steps ask a model.
+        self.asks = asks
 
     @property
     def name(self) -> str:
@@ -127,6 +131,7 @@ class Pipeline:
         setup = Setup(store, clock, Emitter(clock, [listener] if listener else []), options or {}, model)
         setup.services, setup.account = services or {}, account
         setup.command = _command
+        preflight.check_asks(model, asks=self.asks)
         preflight.check_batches(model, setup.options)
         preflight.check_account(account, setup.options)
         if model is not None:

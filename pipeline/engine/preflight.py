@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.clock import Clock
 from pipeline.engine.entries import Prices
-from pipeline.errors import BudgetExceeded, ConfigError, SecretRefused
+from pipeline.errors import BudgetExceeded, ConfigError, CredentialMissing, SecretRefused
 from pipeline.llm.base import ModelInfo
 from pipeline.records.redaction import holds_key
 from pipeline.store.base import Account
@@ -38,6 +38,24 @@ def check_priced(info: ModelInfo, prices: Prices, clock: Clock, options: Mapping
             f"No price is known for {info.id}, so a ceiling of ${min(limits)} cannot be kept.",
             hint="Give its prices with --prices FILE, or lift the ceiling with --max-cost-usd none.",
         )
+
+
+def no_model() -> CredentialMissing:
+    """The error of a run that asks a model and was given none."""
+    return CredentialMissing(
+        "This run has no model to ask: ANTHROPIC_API_KEY is not set, and no model was given.",
+        hint="Set ANTHROPIC_API_KEY; from Python, pass model=… to run().",
+    )
+
+
+def check_asks(model: Any, *, asks: bool) -> None:
+    """Refuse a pipeline that says it asks a model where there is none.
+
+    Raises:
+        CredentialMissing: There is none.
+    """
+    if asks and model is None:
+        raise no_model()
 
 
 def check_batches(model: Any, options: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.engine import people, tasks
+from pipeline.engine import people, preflight, tasks
 from pipeline.engine.entries import Scope
 from pipeline.engine.lineage import Arrival, Lineage
 from pipeline.engine.memory import StepMemory
@@ -220,14 +220,13 @@ class StepContext:
         """Ask the model; recorded, so free when this body runs again.
 
         Raises:
-            ConfigError: The run has no model.
+            Pause: The run has no model: it stops at once, since each of its asks would fail alike.
             ModelTruncated, ModelRejected: See Caller.ask. Pauses pass through.
         """
         if self._running.caller is None:
-            raise ConfigError(
-                "This run has no model to ask: ANTHROPIC_API_KEY is not set, and no model was given.",
-                hint="Set ANTHROPIC_API_KEY, or pass model=… to run().",
-            )
+            error = preflight.no_model()
+            self._running.stop.request("failed", error)
+            raise Pause("failed", error)
         with self._leaving():
             return self._running.caller.ask(self._scope, request)
 

@@ -84,11 +84,31 @@ def test_docs_example_pays_once_for_each_postcard(cli: Cli, server: BillingServe
 def test_docs_example_that_asks_says_what_it_lacks_without_a_key(cli: Cli) -> None:
     target = f"{EXAMPLES / 'postcards.py'}:PIPELINE"
     said = cli("run", target, "--param", TOWNS, "--quiet")
-    assert said.code == 6
+    assert said.code == 2
     assert "This run has no model to ask" in said.err
+    assert "No runs yet" in cli("list").out
+
+
+def test_pipeline_that_did_not_say_it_asks_stops_at_its_first_ask_and_goes_on_with_a_key(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (EXAMPLES / "postcards.py").read_text(encoding="utf-8").replace(", asks=True", "")
+    (tmp_path / "cards.py").write_text(text, encoding="utf-8")
+    target = f"{tmp_path / 'cards.py'}:PIPELINE"
+    said = cli("run", target, "--param", TOWNS)
+    assert said.code == 2
+    assert said.err.count("This run has no model to ask") == 1
+    assert "task_failed" not in cli("log", "latest").out
+    assert "Oban" not in said.out
     # What is to be typed names the file wherever it is shown.
     for shown in (said.err, cli("list").out, cli("status", "latest").out):
         assert f"./pipeline.sh run {target} --resume 2" in shown
+    with BillingServer() as running:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-api03-not-a-real-key-0123456789")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", running.url)
+        again = cli("run", target, "--resume", "latest")
+        assert again.code == 0, again.err
+        assert len(running.seen) == 3
 
 
 def test_docs_example_goes_round_until_it_is_long_enough(cli: Cli) -> None:

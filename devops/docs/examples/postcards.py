@@ -27,4 +27,4 @@ def choose(ctx: StepContext) -> dict[str, object]:
     return {"best": ctx.save("best", best)}
 
 
-PIPELINE = Pipeline("postcards", steps=[write, choose])
+PIPELINE = Pipeline("postcards", steps=[write, choose], asks=True)
