@@ -127,18 +127,18 @@ def _same_subject(found: str, wanted: str) -> bool:
 def render(rows: list[Row], *, verbose: bool) -> str:
     """The table."""
     head = ["Run ID", "Subject", "Level", "Status", "Steps", "Cost"]
-    cells = [[row.run_id, row.subject or row.pipeline or "-", row.level or "-", row.shown_status, _steps(row), row.cost]
+    cells = [[row.run_id, row.subject or row.pipeline or "-", row.level or "-", row.shown_status, row.steps, row.cost]
              for row in rows]  # fmt: skip
+    if any(row.parent for row in rows):
+        head.append("Fork of")
+        for line, row in zip(cells, rows, strict=True):
+            line.append(row.parent or "-")
     if verbose:
         head += ["Started", "Updated", "Last step", "Next step", "Error"]
         for line, row in zip(cells, rows, strict=True):
             line += [when(row.started_at), when(row.updated_at), row.last_step or "-", row.next_step or "-",
                      one_line(row.error, 60) or "-"]  # fmt: skip
     return table(head, cells)
-
-
-def _steps(row: Row) -> str:
-    return "-" if row.status == CORRUPT else f"{row.done}/{row.total}"
 
 
 def hints(rows: list[Row], store: str | None) -> list[str]:

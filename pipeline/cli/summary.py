@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.cli.text import money
-from pipeline.records.statuses import COMPLETED, DETAILS, FAILED, IN_PROGRESS, PENDING
+from pipeline.records.statuses import COMPLETED, DETAILS, FAILED, IN_PROGRESS, PENDING, SKIPPED
 from pipeline.store.base import Head
 
 CORRUPT = "corrupt"
@@ -47,11 +47,28 @@ class Row:
     command: str = ""
     #: What was run (FILE.dot, FILE.py:NAME), where that is recorded.
     target: str = ""
+    #: The run it was forked from; "": from none.
+    parent: str = ""
+    #: Of `done`: nodes of a completed run that its route did not come by.
+    skipped: int = 0
 
     @property
     def shown_status(self) -> str:
         """The status, or the detail where the run is not running."""
         return self.status if self.detail in (None, "running") else self.detail
+
+    @property
+    def failed(self) -> int:
+        """Nodes of a completed run whose failure led on by an edge."""
+        return max(self.total - self.done, 0) if self.status == COMPLETED else 0
+
+    @property
+    def steps(self) -> str:
+        """3/4; of a completed run also what has failed on its way, and what its way did not come by."""
+        if self.status == CORRUPT:
+            return "-"
+        told = [f"{number} {word}" for number, word in ((self.failed, "failed"), (self.skipped, "not taken")) if number]
+        return f"{self.done - self.skipped}/{self.total}" + (f" ({', '.join(told)})" if told else "")
 
     @property
     def resumable(self) -> bool:
@@ -90,6 +107,8 @@ def row_of(head: Head) -> Row:
         owned=head.owned,
         command=_text(document, "resume_command"),
         target=_text(document, "target"),
+        parent=_text(document.get("parent") or {}, "run"),
+        skipped=sum(step.get("status") == SKIPPED for step in document.get("completed_steps") or ()),
     )
 
 
@@ -115,6 +134,8 @@ def row_json(row: Row) -> dict[str, Any]:
         "status_detail": row.detail,
         "steps_completed": row.done,
         "steps_total": row.total,
+        "steps_skipped": row.skipped,
+        "steps_failed": row.failed,
         "cost_usd": row.cost_usd,
         "possibly_usd": row.possibly_usd,
         "unpriced_calls": row.unpriced,
@@ -124,6 +145,7 @@ def row_json(row: Row) -> dict[str, Any]:
         "next_step": row.next_step or None,
         "error": row.error or None,
         "resumable": row.resumable,
+        "parent": row.parent or None,
     }
 
 

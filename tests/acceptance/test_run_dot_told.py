@@ -69,3 +69,36 @@ def test_history_shows_only_what_changed_and_each_change_once(cli: Cli, tmp_path
     assert again == []
     for row in cli("history", "latest", "--context", "--json").json():
         assert all(change.get("before", ...) != change["after"] for change in row["context"].values())
+
+
+#: One node fails and its failure leads on, one is not come by.
+ROUTE = """digraph Route {
+  start [shape=Mdiamond]
+  check [shape=parallelogram, tool_command="exit 1"]
+  mend [prompt="Mend it"]
+  cheer [prompt="Cheer"]
+  exit [shape=Msquare]
+  start -> check
+  check -> cheer [condition="outcome=success"]
+  check -> mend [condition="outcome=fail"]
+  mend -> exit
+  cheer -> exit
+}
+"""
+
+
+def test_list_says_what_a_completed_route_came_by(cli: Cli, tmp_path: Path) -> None:
+    simulated(cli, tmp_path, ROUTE)
+    assert "3/5 (1 failed, 1 not taken)" in cli("list").out
+    (row,) = cli("list", "--json").json()
+    assert (row["steps_completed"], row["steps_skipped"], row["steps_failed"], row["steps_total"]) == (4, 1, 1, 5)
+
+
+def test_list_marks_forks(cli: Cli, tmp_path: Path) -> None:
+    simulated(cli, tmp_path, ROUTE)
+    assert "Fork of" not in cli("list").out
+    (parent,) = cli("list", "--json").json()
+    (made,) = cli("fork", "latest", "--at", "check", "--json").json()
+    row = next(line for line in cli("list").out.splitlines() if line.startswith(made["run"]))
+    assert row.split()[-1] == parent["run_id"]
+    assert [row["parent"] for row in cli("list", "--json").json()] == [parent["run_id"], None]
