@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from pipeline.records import positions, snapshots
+from pipeline.records import parts, positions, snapshots
 from pipeline.records.codec import Record, understood
 from pipeline.records.kinds import (
     BatchCancelled,
@@ -35,6 +35,8 @@ from pipeline.records.kinds import (
     TaskCompleted,
     TaskFailed,
     TaskStarted,
+    TaskSubmitted,
+    TaskTaken,
     UnknownFact,
 )
 from pipeline.records.run import WHOLE, Answered, BatchRun, OpenQuestion, Remark, RunState, Spend, TaskRun, Token
@@ -69,6 +71,8 @@ class Builder:
             TaskStarted: self._task_started,
             TaskCompleted: self._task_completed,
             TaskFailed: self._task_failed,
+            TaskSubmitted: self._task_submitted,
+            TaskTaken: self._task_taken,
             CallStarted: self._call_started,
             CallEnded: self._call_ended,
             ChargeSettled: self._charge_settled,
@@ -244,6 +248,14 @@ class Builder:
         self.state.active[fact.path] = record.seq
         self.state.unknown_tasks.add((fact.path, fact.task))
 
+    def _task_submitted(self, record: Record, fact: TaskSubmitted) -> None:
+        parts.submit(self.state.submitted, record.seq, fact)
+
+    def _task_taken(self, record: Record, fact: TaskTaken) -> None:
+        """In a part: a new owner; calls that an earlier one left open are no longer in flight."""
+        state = self.state
+        state.owner, state.flying, state.flying_unbounded = record.seq, Decimal(0), 0
+
     def _task_completed(self, record: Record, fact: TaskCompleted) -> None:
         state, path, task = self.state, fact.path, fact.task
         text, reads = fact.value, fact.reads or _NOTHING
@@ -264,6 +276,8 @@ class Builder:
         state.active[path] = record.seq
         if state.unknown_tasks:
             state.unknown_tasks.discard((path, task))
+        if state.submitted:
+            state.submitted.pop((path, task), None)
         if state.remarks:
             state.remarks.pop((path, task), None)
         if state.memo:
@@ -274,6 +288,7 @@ class Builder:
     def _task_failed(self, record: Record, fact: TaskFailed) -> None:
         state = self.state
         state.unknown_tasks.discard((fact.path, fact.task))
+        state.submitted.pop((fact.path, fact.task), None)
         if fact.cause == "content":
             self._close_attempt(fact.path, fact.task, fact.attempt, REJECTED)
         state.tasks.setdefault(fact.path, {})[fact.task] = TaskRun(
@@ -286,6 +301,8 @@ class Builder:
     def _call_started(self, record: Record, fact: CallStarted) -> None:
         call = self._spending.start(record.seq, record.at, fact)
         state = self.state
+        if fact.origin:
+            parts.copy_call(state.submitted, record.seq, fact)
         slot = (fact.path, fact.task, fact.attempt)
         if state.attempts.get((fact.path, fact.task), 1) <= fact.attempt:
             state.memo.setdefault(slot, {}).setdefault((fact.key, fact.n), []).append(call)
@@ -324,7 +341,7 @@ class Builder:
 _COPIED = (
     "identity", "execution", "pins", "waiting", "steps", "visits", "context", "attempts", "open_calls",
     "checkpoints", "gaps", "open_paths", "failed_paths", "returning", "active", "total",
-    "unknown_tasks", "questions", "decisions", "batches", "remarks", "unapplied", "former",
+    "unknown_tasks", "submitted", "questions", "decisions", "batches", "remarks", "unapplied", "former",
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple, TypeVar
 
 from pipeline.records.frozen import frozen
+from pipeline.records.parts import Submitted
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS, PENDING
 
 _VISIT = re.compile(r"#[0-9]+$")
@@ -303,6 +304,8 @@ class RunState:
     attempts: dict[tuple[str, str | None], int] = field(default_factory=dict)
     #: Tasks that act outside (task_started) and have no recorded end: (path, task).
     unknown_tasks: set[tuple[str, str]] = field(default_factory=set)
+    #: Tasks that are with an executor, and whose end is not recorded here: (path, task).
+    submitted: dict[tuple[str, str], Submitted] = field(default_factory=dict)
     #: Tries without a recorded end, by seq of call_started.
     open_calls: dict[int, CallRun] = field(default_factory=dict)
     #: Worst cases of the open tries of the present owner, and how many of them have no upper bound.
