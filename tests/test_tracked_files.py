@@ -83,19 +83,21 @@ def _canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _pins(lock: str) -> dict[str, tuple[str, list[str]]]:
-    """What a lock file pins: name → (version, hashes)."""
+def _pins(lock: str) -> dict[str, list[tuple[str, list[str]]]]:
+    """What a lock file pins: name → (version, hashes), more than once where Pythons need other versions."""
     text = (LOCKS / lock).read_text(encoding="utf-8")
     rows = re.findall(r"^([\w.-]+)==(\S+)[^\n]*\\\n((?:    --hash=\S+(?: \\)?\n)+)", text, re.MULTILINE)
-    pinned = {name: (version, re.findall(r"--hash=(\S+)", hashes)) for name, version, hashes in rows}
     lines = [line for line in text.splitlines() if line and not line.startswith(("#", " "))]
-    assert len(lines) == len(pinned), "a line of the lock file is not a pin with hashes"
+    assert len(lines) == len(rows), "a line of the lock file is not a pin with hashes"
+    pinned: dict[str, list[tuple[str, list[str]]]] = {}
+    for name, version, hashes in rows:
+        pinned.setdefault(name, []).append((version, re.findall(r"--hash=(\S+)", hashes)))
     return pinned
 
 
 @pytest.mark.parametrize("lock", ["core.txt", "test.txt"])
 def test_pins_are_exact_and_hashed(lock: str) -> None:
-    for name, (version, hashes) in _pins(lock).items():
+    for name, version, hashes in ((name, *pin) for name, pins in _pins(lock).items() for pin in pins):
         assert re.fullmatch(r"[\w.+!]+", version), name
         assert hashes, name
         assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", item) for item in hashes), name
