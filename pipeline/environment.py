@@ -23,6 +23,7 @@ VARIABLES: Mapping[str, str | None] = {
     "sample": "PIPELINE_SAMPLE",
     "prices": "PIPELINE_PRICES",
     "dry_run": "PIPELINE_DRY_RUN",
+    "prompts": "PIPELINE_PROMPTS",
     "quiet": "PIPELINE_QUIET",
     "json": "PIPELINE_JSON",
     "batch": "PIPELINE_BATCH",

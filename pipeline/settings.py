@@ -76,6 +76,8 @@ class LessonsOptions:
     #: A file with unit prices that win over the shipped ones.
     prices: Path | None = None
     dry_run: bool = False
+    #: With dry_run: folder for a file of each prompt; "-": stdout.
+    prompts: Path | None = None
     quiet: bool = False
     json: bool = False
     #: Run id, unique prefix or "latest".

@@ -134,7 +134,7 @@ def _resume(
         raise ConfigError(
             f"Run {run} is of the pipeline {state.pipeline!r}.", hint=f"./pipeline.sh run FILE.py:NAME --resume {run}"
         )
-    identity, pins = _changes(options, state) if state.pins else _adopt(options, state)
+    identity, pins = changed_settings(options, state) if state.pins else _adopt(options, state)
     void = _unpublished(start, state)
     again = (options.from_step or "").removesuffix("#1")
     if options.retry_failed:
@@ -154,7 +154,7 @@ def _resume(
         start.emit("note", text=f"Made again, as asked: {', '.join(task for _, task in redo)}.")
     if state.status != COMPLETED or identity or again or redo:
         # A changed setting may void anything: then the whole course is what it may cost.
-        _announce(start, setup, now, *_pinned(start.store, state, pins), None if identity else state, again, redo)
+        _announce(start, setup, now, *pinned(start.store, state, pins), None if identity else state, again, redo)
     result = _engine(setup).resume(
         run,
         identity=identity,
@@ -168,7 +168,7 @@ def _resume(
     return finish(start, setup, result)
 
 
-def _pinned(store: Store, state: RunState, pins: Mapping[str, Any]) -> tuple[Course, dict[str, str]]:
+def pinned(store: Store, state: RunState, pins: Mapping[str, Any]) -> tuple[Course, dict[str, str]]:
     """The course and the prompts a run works from: `pins` that will replace its own, else its own."""
     from pipeline.lessons.examine import course_of
 
@@ -196,7 +196,7 @@ def _adopt(options: LessonsOptions, state: RunState) -> tuple[dict[str, Any], di
     return identity_of(options, model_name(options.model), course)
 
 
-def _changes(options: LessonsOptions, state: RunState) -> tuple[dict[str, Any], dict[str, Any]]:
+def changed_settings(options: LessonsOptions, state: RunState) -> tuple[dict[str, Any], dict[str, Any]]:
     """Identity settings given with this start that differ from the pinned ones, and pins to replace.
 
     Raises:
@@ -273,7 +273,7 @@ def _announce(
     Raises:
         PipelineError: The person said no.
     """
-    from pipeline.app.plan import expectations
+    from pipeline.app.expect import expectations
     from pipeline.app.pricing import remaining
 
     info, prices = setup.info, setup.prices

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from pipeline.app.start import open_store
 from pipeline.records.charge import TOKEN_KINDS
 from pipeline.records.statuses import COMPLETED
+from pipeline.settings import LessonsOptions
 from pipeline.store.base import Head
 
 #: The newest so many completed courses count.
@@ -63,6 +65,11 @@ def learn(heads: Iterable[Head], model: str, subject: str = "") -> History:
         if number and sum(tokens[label].values())
     }
     return History(len(chosen), kinds)
+
+
+def expectations(options: LessonsOptions, model: str, subject: str) -> History:
+    """What earlier courses of this store say of the next one."""
+    return learn(open_store(options.store_url).heads(), model, subject)
 
 
 def usage(tokens: Mapping[str, float], *, cached: bool = True) -> dict[str, Any]:

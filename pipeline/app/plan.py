@@ -7,18 +7,22 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from pipeline.app.expect import History, learn
+from pipeline.app.course import changed_settings, pinned
+from pipeline.app.expect import expectations
 from pipeline.app.identity import identity_of
 from pipeline.app.pricing import COUNTED, WAYS, Line, priced, total_usd
-from pipeline.app.start import author_kind, model_name
+from pipeline.app.start import author_kind, model_name, open_store
 from pipeline.clock import SystemClock
 from pipeline.records.statuses import COMPLETED, FAILED
-from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
+from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions, option_name
 
 if TYPE_CHECKING:
+    from pipeline.lessons.asks import Asks
     from pipeline.lessons.course import Course
+    from pipeline.lessons.scheme import Entry
     from pipeline.llm.base import Request
     from pipeline.records.run import RunState
+    from pipeline.store.base import Store
 
 _STEPS = ("seed", "sow", "lessons", "publish")
 _CENT = Decimal("0.01")
@@ -59,6 +63,9 @@ class Plan:
     items: Sequence[Item] = ()
     #: The run that the plain command would go on with; "" for a new one.
     run: str = ""
+    #: What the prompts are made from; `scheme` None: there is none yet.
+    asks: Asks | None = None
+    scheme: Sequence[Entry] | None = None
 
     @property
     def expected_usd(self) -> Decimal | None:
@@ -93,17 +100,22 @@ class Plan:
             "prompts": [request.to_json() for request in self.requests],
         }  # fmt: skip
 
-    def prompts(self) -> Iterator[str]:
-        """Every prompt as it would be sent, for people."""
-        for request in self.requests:
-            yield from _prompt(request)
+    def prompts(self) -> Iterator[tuple[str, str]]:
+        """(name, text) of every call's first prompt, and of one correction, for people."""
+        from pipeline.lessons.estimate import prompts_of
+
+        assert self.asks is not None
+        for prompt in prompts_of(self.asks, self.lessons, self.scheme):
+            title = f"── prompt: {prompt.name}{' (estimated)' if prompt.estimated else ''} "
+            yield prompt.name, "\n".join([title + "─" * 40, *_texts(prompt.request)])
 
     def costs(self) -> Iterator[str]:
         """What it costs, for people, after the table."""
         yield f"Costs are expected from: {self.source}."
         for row in self.rows:
             yield (
-                f"  {row.label:<8} {row.calls:6.0f} calls (at most {row.most_calls}), {row.input_tokens:,} tokens in, "
+                f"  {row.label:<8} {row.calls:6.0f} call{'' if round(row.calls) == 1 else 's'} "
+                f"(at most {row.most_calls}), {row.input_tokens:,} tokens in, "
                 f"{row.output_tokens:,} out: expected {_usd(row.expected_usd)}, at worst {_usd(row.worst_usd)}"
             )
         if self.model != OFFLINE:
@@ -131,55 +143,76 @@ def plan(options: LessonsOptions) -> Plan:
     course = Catalogue(options.catalogue).course(options.subject, options.level)
     model = options.model or model_name(None)
     prices, now = PriceBook(options.prices), SystemClock().now()
-    asked = estimate(Asks(course, load_prompts(), model, options.effort), options.lessons)
-    history = learn(_heads(options), model, course.subject)
-    rows = priced(asked, prices, model, now, batch=options.batch, history=history)
+    store = open_store(options.store_url)
+    prompts, scheme, state = load_prompts(), None, _continued(store, options, course, model)
+    identity: Mapping[str, Any] = {"effort": options.effort, "lessons": options.lessons}
+    changed: Mapping[str, Any] = {}
+    if state is not None and state.pins:
+        changed, pins = changed_settings(options, state)
+        identity = {**state.identity, **changed}
+        course, prompts = pinned(store, state, pins)
+        scheme = None if changed else _scheme(store, state)
+    lessons = int(identity.get("lessons") or options.lessons)
+    asks = Asks(course, prompts, model, identity.get("effort"))
+    asked = estimate(asks, lessons, scheme)
+    rows = priced(asked, prices, model, now, batch=options.batch, history=expectations(options, model, course.subject))
     others = {}
     if model == OFFLINE:
         others = {DEFAULT_MODEL: total_usd(row.expected_usd for row in priced(asked, prices, DEFAULT_MODEL, now))}
-    state = _continued(options, course, model)
+    items = list(_items(state, min(options.sample or lessons, lessons), lessons, rows, changed))
     return Plan(
-        course.title, model, author_kind(model), options.lessons, options.max_cost_usd, rows, asked.requests, others,
-        list(_items(state, options, rows)), state.run_id if state else "",
+        course.title, model, author_kind(model), lessons, options.max_cost_usd, rows, asked.requests, others, items,
+        state.run_id if state else "", asks, scheme,
     )  # fmt: skip
 
 
-def expectations(options: LessonsOptions, model: str, subject: str) -> History:
-    """What earlier courses of this store say of the next one."""
-    return learn(_heads(options), model, subject)
-
-
-def _heads(options: LessonsOptions) -> Iterator[Any]:
-    from pipeline.app.start import open_store
-
-    return open_store(options.store_url).heads()
-
-
-def _continued(options: LessonsOptions, course: Course, model: str) -> RunState | None:
-    """The unfinished run that the plain command would go on with."""
-    from pipeline.app.start import open_store
+def _continued(store: Store, options: LessonsOptions, course: Course, model: str) -> RunState | None:
+    """The run that the plain command would go on with, or leave as it is."""
     from pipeline.lessons.again import choose_run
     from pipeline.store.base import Claim
     from pipeline.store.reading import load
 
     if options.force:
         return None
-    store = open_store(options.store_url)
     claim = Claim("lessons", course.subject, course.level, author_kind(model))
     choice = choose_run(store.heads(), claim, identity_of(options, model, course)[0], SystemClock().now())
     return load(store, choice.run) if choice.kind != "new" else None
 
 
-def _items(state: RunState | None, options: LessonsOptions, rows: Sequence[Line]) -> Iterator[Item]:
-    """Every step and lesson in order, with what is still to be paid for it."""
-    total = int(state.identity.get("lessons") or options.lessons) if state else options.lessons
-    wanted = min(options.sample or total, total)
+def _scheme(store: Store, state: RunState) -> Sequence[Entry] | None:
+    """The scheme that a run works from, once it has one."""
+    from pipeline.lessons.scheme import Scheme
+
+    sow = state.steps.get("sow#1")
+    if sow is None or sow.status != COMPLETED or "scheme" not in sow.artifacts:
+        return None
+    return Scheme.model_validate_json(store.get_blob(state.run_id, sow.artifacts["scheme"])).entries
+
+
+def _items(
+    state: RunState | None, wanted: int, total: int, rows: Sequence[Line], changed: Mapping[str, Any]
+) -> Iterator[Item]:
+    """Every step and lesson in order, with what is still to be paid for it.
+
+    Args:
+        wanted, total: Lessons that are made now, and that the course has.
+        changed: Settings that are given otherwise than the run has them; they may void all but the seed.
+    """
+    why = ", ".join(f"changed {option_name(name)[2:]}" for name in changed if name != "author")
     for step in _STEPS:
         if step == "lessons":
             own = [row for row in rows if row.step == step]
             for order in range(1, wanted + 1):
-                yield _item(f"lessons/{order}", *_lesson(state, order), own, wanted=total)
-        yield _item(step, *_step(state, step), [row for row in rows if row.step == step and step != "lessons"])
+                yield _item(f"lessons/{order}", *_anew(_lesson(state, order), why), own, wanted=total)
+        action, reason = _step(state, step)
+        if step != "seed":
+            action, reason = _anew((action, reason), why)
+        yield _item(step, action, reason, [row for row in rows if row.step == step and step != "lessons"])
+
+
+def _anew(found: tuple[str, str], why: str) -> tuple[str, str]:
+    """What was made before is made again where a setting has changed."""
+    return ("run", why) if why and found[0] == "reuse" else found
 
 
 def _item(name: str, action: str, why: str, rows: Sequence[Line], *, wanted: int = 1) -> Item:
@@ -199,7 +232,7 @@ def _step(state: RunState | None, step: str) -> tuple[str, str]:
         return "run", "new"
     if run.status == COMPLETED:
         return "reuse", "made before"
-    return "run", "failed before" if run.status == FAILED else "cut off before its end"
+    return "run", "failed before" if run.status == FAILED else "begun before"
 
 
 def _lesson(state: RunState | None, order: int) -> tuple[str, str]:
@@ -211,9 +244,7 @@ def _lesson(state: RunState | None, order: int) -> tuple[str, str]:
     return "run", f"failed before: {str((task.error or {}).get('message', ''))[:60]}"
 
 
-def _prompt(request: Request) -> Iterator[str]:
-    yield ""
-    yield f"── prompt: {request.label} (estimated) " + "─" * 40
+def _texts(request: Request) -> Iterator[str]:
     for part in request.system:
         yield part.text
     for turn in request.messages:

@@ -58,7 +58,7 @@ def priced(
         if learned is not None and history is not None:
             share = row.calls / sum(other.calls for other in asked.rows if other.label == row.label)
             calls = learned.calls * share * (1 if row.label == "outline" else lessons)
-            tokens, source = [dict(learned.tokens)], f"{history.runs} earlier courses"
+            tokens, source = [dict(learned.tokens)], f"{history.runs} earlier course{'' if history.runs == 1 else 's'}"
         ways = {way: _expected(calls, tokens, way, prices, model, at) for way in WAYS}
         worst = _worst(row, prices, model, at, batch=batch)
         whole = [sum(count for kind, count in each.items() if kind != "output") for each in tokens]

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 from pipeline.cli.errors import EXIT_CODES, exit_code_of, three_lines, word_for
 from pipeline.cli.progress.watch import asker, display
 from pipeline.cli.streams import quietly
-from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, table, warn
+from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, warn
 from pipeline.engine.events import Listener
 from pipeline.errors import PipelineError, StoreError
 from pipeline.settings import LessonsOptions
 
 if TYPE_CHECKING:
-    from pipeline.app import Plan, RunResult
-    from pipeline.app.plan import Item
+    from pipeline.app import RunResult
 
 Ask = Callable[[str], bool]
 #: Ends of an unfinished run that were asked for.
@@ -140,32 +139,3 @@ def error_json(error: Any) -> Any:
     if error is None or isinstance(error, Mapping):
         return error
     return {"type": type(error).__name__, "message": one_line(error), "hint": getattr(error, "hint", "")}
-
-
-def show_plan(plan: Plan, *, as_json: bool) -> int:
-    """What a start would do and cost."""
-    if as_json:
-        say_json({"type": "plan", **plan.to_json()})
-        return 0
-    run = f" It goes on with run {plan.run}." if plan.run else ""
-    say(f"{plan.title}, {plan.lessons} lessons, model {plan.model}. Nothing is made and nobody is asked.{run}")
-    for line in plan.prompts():
-        say(line)
-    say()
-    say(table(_PLAN_HEAD, [_plan_row(item) for item in plan.items], right=_PLAN_HEAD[3:]))
-    say()
-    for line in plan.costs():
-        say(line)
-    say(f"Worst cost: {money(plan.worst_usd)}")
-    return 0
-
-
-_PLAN_HEAD = ["Step", "Action", "Why", "Calls", "Tokens", "Expected", "At worst"]
-
-
-def _plan_row(item: Item) -> list[str]:
-    paid = item.action == "run" and item.calls
-    cells = (
-        [f"{item.calls:g}", f"{item.tokens:,}", money(item.expected_usd), money(item.worst_usd)] if paid else [""] * 4
-    )
-    return [item.name, item.action, item.why, *cells]

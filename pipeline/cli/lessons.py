@@ -10,8 +10,9 @@ import click
 from click.core import ParameterSource
 
 from pipeline import environment, settings
-from pipeline.cli.ending import show_plan, watched
+from pipeline.cli.ending import watched
 from pipeline.cli.options import F, OneOf, RunName, own, run_argument
+from pipeline.cli.plan import show_plan
 from pipeline.errors import ConfigError
 from pipeline.lessons.names import LEVELS, SUBJECTS
 from pipeline.settings import LessonsOptions, option_fields, option_name, parse_usd
@@ -118,7 +119,9 @@ def execution_options(command: F) -> F:
          "[default: devops/published]")  # fmt: skip
 @setting("until", type=click.Choice(settings.UNTIL), help="Stop after this step; the run can go on later.")
 @setting("sample", type=int, metavar="N", help="Make the first N lessons, then stop.")
-@setting("dry_run", is_flag=True, help="Show the plan, its worst cost and every prompt; no state, no call.")
+@setting("dry_run", is_flag=True, help="Show the plan, its expected and worst cost; no state, no call.")
+@setting("prompts", type=click.Path(path_type=Path, allow_dash=True), metavar="DIR|-",
+         help="With --dry-run: every prompt, a file each in DIR; -: printed before the plan.")  # fmt: skip
 @setting("force", is_flag=True, help="Start a new run even where an unfinished one exists.")
 @setting("accept_changes", is_flag=True, help="Go on with changed settings; what they touch is made again.")
 @setting("skip_failed", is_flag=True, help="Publish without lessons that failed.")
@@ -141,7 +144,9 @@ def lessons(ctx: click.Context, /, **_: Any) -> int:
     if options.dry_run and options.resume:
         raise click.UsageError("--dry-run shows the plan of a new course: give --subject and --level, not --resume.")
     if options.dry_run:
-        return show_plan(app.plan(options), as_json=options.json)
+        return show_plan(app.plan(options), as_json=options.json, prompts=options.prompts)
+    if ctx.get_parameter_source("prompts") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--prompts shows the prompts of a plan: give --dry-run too.")
     if options.resume:
         text = options.resume
         return watched(options, lambda listener, ask: app.resume(text, options, listener=listener, confirm=ask))

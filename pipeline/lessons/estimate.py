@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pipeline.lessons.asks import Asks
+from pipeline.lessons.asks import Asks, Draft
 from pipeline.lessons.author import CRITIC_FORMS, MAX_REVISIONS
 from pipeline.lessons.offline import answer
 from pipeline.lessons.plan import make_plan
@@ -53,12 +53,54 @@ class Estimate:
     requests: tuple[Request, ...]
 
 
-def estimate(asks: Asks, lessons: int) -> Estimate:
-    """What a course of so many lessons asks for, nothing made yet."""
-    plan = make_plan(asks.course, lessons)
-    outline = asks.outline(plan)
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One call as it would be sent first."""
+
+    #: outline, entry-07, lesson-07, lesson-07-revision, critic-07.
+    name: str
+    request: Request
+    #: What it is about does not exist yet: the offline author's stands in for it.
+    estimated: bool
+
+
+def prompts_of(asks: Asks, lessons: int, scheme: Sequence[Entry] | None = None) -> Iterator[Prompt]:
+    """Every call of a course once, and one correction; `scheme`: the real one, where it exists."""
+    outline, entries, stand_in = _scheme(asks, lessons, scheme)
+    yield Prompt("outline", outline, False)
+    digits = max(len(str(lessons)), 2)
+    for row in entries:
+        yield Prompt(f"entry-{row.order:0{digits}}", asks.entry(entries, row.order), scheme is None)
+    for entry in stand_in:
+        number = f"{entry.order:0{digits}}"
+        request = asks.lesson(stand_in, entry.order)
+        written = answer(request.data)
+        yield Prompt(f"lesson-{number}", request, scheme is None)
+        if entry is stand_in[0]:
+            draft = Draft(written, [_EXAMPLE_FAULT])
+            yield Prompt(f"lesson-{number}-revision", asks.lesson(stand_in, entry.order, draft), True)
+        yield Prompt(f"critic-{number}", asks.critic(entry, written, ()), True)
+
+
+#: What a check may say of a lesson.
+_EXAMPLE_FAULT = "cards/2/items/1: the answer 12 is not what its expression gives, 14"
+
+
+def _scheme(
+    asks: Asks, lessons: int, scheme: Sequence[Entry] | None
+) -> tuple[Request, list[OutlineEntry], Sequence[Entry]]:
+    """The request for an outline, the outline and the scheme: as they are, else the offline author's."""
+    outline = asks.outline(make_plan(asks.course, lessons))
+    if scheme is not None:
+        own = set(OutlineEntry.model_fields)
+        return outline, [OutlineEntry.model_validate(row.model_dump(include=own)) for row in scheme], scheme
     entries = [OutlineEntry.model_validate(row) for row in answer(outline.data)["entries"]]
-    scheme = [_entry(asks, entries, row) for row in entries]
+    return outline, entries, [_entry(asks, entries, row) for row in entries]
+
+
+def estimate(asks: Asks, lessons: int, scheme: Sequence[Entry] | None = None) -> Estimate:
+    """What a course of so many lessons asks for, nothing made yet; `scheme`: the real one, where it exists."""
+    outline, entries, scheme = _scheme(asks, lessons, scheme)
     samples = _one_of_each(scheme)
     entry = [asks.entry(entries, row.order) for row in samples]
     lesson = [asks.lesson(scheme, row.order) for row in samples]

@@ -177,10 +177,49 @@ def test_lessons_dry_run_shows_the_plan_and_leaves_nothing(cli: Cli, root: Path,
     assert rows == [[name, "run", "new"] for name in ("seed", "sow", "lessons/1", "lessons/2", "lessons", "publish")]
     assert "with --batch, without caching $" in said.out
     assert "expected from: prompts, counted" in said.out
-    assert "<task_data>" in said.out
+    assert "<task_data>" not in said.out
+    assert "--prompts DIR" in said.out
     assert said.out.splitlines()[-1].startswith("Worst cost: $")
     assert not root.exists()
     assert not out.exists()
+
+
+def test_lessons_dry_run_shows_every_prompt_where_it_is_told_to(cli: Cli, tmp_path: Path) -> None:
+    printed = cli(*COURSE, "--dry-run", "--prompts", "-").out
+    titles = [line.split()[2] for line in printed.splitlines() if line.startswith("── prompt: ")]
+    names = ["outline", "entry-01", "entry-02", "lesson-01", "lesson-01-revision", "critic-01", "lesson-02",
+             "critic-02"]  # fmt: skip
+    assert titles == names
+    assert "1 outline, 2 entry, 2 lesson, 1 revision, 2 critic" in printed
+    written = cli(*COURSE, "--dry-run", "--prompts", str(tmp_path / "prompts"))
+    assert written.code == 0, written.err
+    assert {path.stem for path in (tmp_path / "prompts").iterdir()} == set(names)
+    text = (tmp_path / "prompts" / "lesson-02.md").read_text(encoding="utf-8")
+    assert "<task_data>" in text
+    assert "(estimated)" in text
+    assert len(written.out.splitlines()) < 25
+    assert cli(*COURSE, "--prompts", "-").code == 2
+
+
+def test_lessons_dry_run_shows_the_prompts_of_the_scheme_that_a_run_has(cli: Cli, out: Path) -> None:
+    assert cli(*COURSE, "--until", "sow", "--quiet").code == 0
+    printed = cli(*COURSE, "--dry-run", "--prompts", "-").out
+    assert "prompt: lesson-02 ──" in printed
+    assert "prompt: critic-02 (estimated) ──" in printed
+
+
+def test_lessons_dry_run_refuses_what_the_command_would_refuse(cli: Cli, out: Path) -> None:
+    assert cli(*COURSE, "--until", "sow", "--quiet").code == 0
+    other = (*COURSE[:-1], "3")
+    for said in (cli(*other), cli(*other, "--dry-run")):
+        assert said.code == 2
+        assert "was made with --lessons 2, and now 3 is given" in said.err
+    plan = cli(*other, "--dry-run", "--accept-changes", "--json").json()[0]
+    assert plan["lessons"] == 3
+    assert [(item["name"], item["action"], item["why"]) for item in plan["items"]][:2] == [
+        ("seed", "reuse", "made before"),
+        ("sow", "run", "changed lessons"),
+    ]
 
 
 def test_lessons_dry_run_in_json_is_one_object(cli: Cli) -> None:
