@@ -97,11 +97,10 @@ class Caller:
 
     def _sent(self, ask: Ask) -> Reply:
         self.cool_down.wait()
-        with self.pace.turn():
+        with self.pace.turn(ask.request) as turn:
             self.cool_down.wait()
             entry = self.entries.begin(ask)
-            reply = per_call(self.model.complete, self.entries, entry, ask.request)
-            self.pace.learn(reply.limits)
+            turn.reply = reply = per_call(self.model.complete, self.entries, entry, ask.request)
         return reply
 
     def _leave_to(self, desk: Desk, ask: Ask, tries: Sequence[CallRun]) -> None:

@@ -1,75 +1,40 @@
 """How many calls are in flight, and how fast new ones leave.
 
-With a fixed number the number is all there is. With `auto` it grows by one for each round of answers and is halved
-by a 429 or 529; and where the provider says what its limit is, calls leave no faster than it lets them, so that a
-pause ends in a trickle, not in a herd.
+With `auto` the number grows while all goes well and is halved by a 429 or 529. Where the provider tells its limits,
+calls leave no faster than these let them, also with a fixed number; where it does not, or is overloaded, one call goes
+first after a pause and the others follow as answers come. So a pause ends in a trickle, not in a herd.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from pipeline.clock import Clock
+from pipeline.engine.allowance import Allowance, Need
 from pipeline.engine.stop import Stop
 from pipeline.errors import ModelError
+from pipeline.llm.base import Reply, Request
 
 #: `--concurrency auto` begins with so many calls in flight, and never has more than so many.
-FIRST, MOST = 4, 64
-#: A limit is not used to its last call: others may use the account, and clocks differ.
-_SHARE = 0.98
-#: So many calls fewer than we counted means that somebody else calls too.
-_NEWS = 2
-#: One call's worth, less what rounding may eat.
-_WHOLE = 1 - 1e-9
+FIRST, MOST = 8, 64
+#: So many more may be in flight for each answer, until the provider was busy for the first time.
+_STRIDE = 3
 _BUSY = frozenset({429, 529})
 _TICK_SECONDS = 0.25
 
 
-class Bucket:
-    """A provider's limit of requests a minute, as a bucket that fills evenly; pure arithmetic on seconds."""
+class Turn:
+    """A place among the calls in flight."""
 
-    def __init__(self) -> None:
-        self._per_second = 0.0
-        self._size = 0.0
-        self._level = 0.0
-        self._at = 0.0
-        self._known = False
-
-    def learn(self, limit: float, remaining: float, now: float, out: int) -> None:
-        """Take in what an answer says: the limit a minute, and what was left when it was counted.
-
-        Args:
-            out: Calls that have left since and that the answer does not know of yet.
-        """
-        self._per_second = limit / 60 * _SHARE
-        self._size = limit
-        if not self._known:
-            self._known, self._level = True, max(remaining - out, 0.0)
-        else:
-            # What it says is older than what we count ourselves; only a good deal less is news: others call too.
-            level = self._filled(now)
-            self._level = remaining if remaining + _NEWS < level else level
-        self._at = now
-
-    def take(self, now: float) -> float:
-        """Take one; 0 where it was there, else the seconds until it will be, and nothing is taken."""
-        if not self._per_second:
-            return 0.0
-        self._level, self._at = self._filled(now), now
-        if self._level >= _WHOLE:
-            self._level -= 1
-            return 0.0
-        return (1 - self._level) / self._per_second
-
-    def empty(self, now: float) -> None:
-        """The provider refused: there was nothing left."""
-        self._level, self._at = 0.0, now
-
-    def _filled(self, now: float) -> float:
-        return min(self._level + (now - self._at) * self._per_second, self._size)
+    def __init__(self, need: Need, begun: float) -> None:
+        #: What it takes of the provider's limits.
+        self.need = need
+        #: Monotonic seconds.
+        self.begun = begun
+        #: Set by who holds it, where an answer came.
+        self.reply: Reply | None = None
 
 
 class Pace:
@@ -86,75 +51,103 @@ class Pace:
         self._stop = stop
         self._most = most
         self._adaptive = adaptive
-        self._limit = float(min(FIRST, most) if adaptive else most)
+        self._window = float(min(FIRST, most) if adaptive else most)
+        #: Up to here the window grows by `_stride` an answer, from here on by one for a round of answers.
+        self._known_good = float(most)
+        self._stride = _STRIDE
         self._out = 0
-        self._bucket = Bucket()
+        self._allowance = Allowance()
         self._turn = threading.Condition()
+        #: Held by the one call that is next; the others do not look at the clock meanwhile.
+        self._door = threading.Lock()
         #: Calls that left before this moment say nothing new of a provider that was busy then.
-        self._halved_at = -1.0
+        self._busy_at = -1.0
+        #: When the window was last full: one that stands in nobody's way does not grow.
+        self._full_at = -1.0
 
     @property
     def limit(self) -> int:
         """Calls that may be in flight now."""
-        return int(self._limit)
+        return int(self._window)
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Hold a place among the calls in flight; what the call says of limits is learnt from its end.
+    def turn(self, request: Request) -> Iterator[Turn]:
+        """Hold a place among the calls in flight; what its end says of limits is learnt.
 
         Raises:
             Pause: The run is stopping.
         """
-        self._enter()
-        begun = self._clock.monotonic()
+        with self._door:
+            need = self._enter(request)
+        turn = Turn(need, self._clock.monotonic())
         try:
-            yield
+            yield turn
         except ModelError as error:
-            self._leave(begun, error.data.get("limits"), busy=error.data.get("status") in _BUSY)
+            self._failed(turn, error)
             raise
         except BaseException:
-            self._leave(begun, None, busy=False, ok=False)
+            self._unsent(turn)
             raise
         else:
-            self._leave(begun, None, busy=False)
+            self._answered(turn)
 
-    def learn(self, limits: Mapping[str, Any]) -> None:
-        """Take in what an answer says of the provider's limits: {"requests": a minute, "remaining": now}."""
-        if not self._adaptive:
-            return
-        requests, remaining = limits.get("requests"), limits.get("remaining")
-        if isinstance(requests, (int, float)) and isinstance(remaining, (int, float)) and requests > 0:
-            with self._turn:
-                self._bucket.learn(float(requests), float(remaining), self._clock.monotonic(), max(self._out - 1, 0))
-
-    def _enter(self) -> None:
+    def _enter(self, request: Request) -> Need:
         while True:
             self._stop.check()
             with self._turn:
+                now = self._clock.monotonic()
+                found = self._allowance.take(now, request) if self._out < self.limit else None
+                self._out += isinstance(found, Need)
                 if self._out >= self.limit:
+                    self._full_at = now
+                if isinstance(found, Need):
+                    return found
+                if found is None:
                     self._turn.wait(_TICK_SECONDS)
                     continue
-                wait = self._bucket.take(self._clock.monotonic()) if self._adaptive else 0.0
-                if not wait:
-                    self._out += 1
-                    return
-            self._stop.rest(wait)
+            self._stop.rest(found)
 
-    def _leave(self, begun: float, limits: Any, *, busy: bool, ok: bool = True) -> None:
-        if isinstance(limits, Mapping):
-            self.learn(limits)
+    def _answered(self, turn: Turn) -> None:
         with self._turn:
-            if self._adaptive and busy:
-                self._slow_down(begun)
-            elif self._adaptive and ok and self._out >= self.limit:
-                self._limit = min(self._limit + 1 / self._limit, float(self._most))
-            self._out -= 1
-            self._turn.notify()
+            knew = self._allowance.known
+            if turn.reply is not None:
+                self._allowance.answered(self._clock.monotonic(), turn.need, turn.reply)
+            if self._allowance.known and not knew:
+                # From here on its limits say how fast calls leave.
+                self._window = max(self._window, self._known_good)
+            elif self._full_at >= turn.begun:
+                self._grow()
+            self._leave()
 
-    def _slow_down(self, begun: float) -> None:
-        """Halve, but once for all calls that met the same busy provider."""
-        now = self._clock.monotonic()
-        self._bucket.empty(now)
-        if begun > self._halved_at:
-            self._limit = max(self._limit / 2, 1.0)
-            self._halved_at = now
+    def _failed(self, turn: Turn, error: ModelError) -> None:
+        status = error.data.get("status")
+        with self._turn:
+            now = self._clock.monotonic()
+            self._allowance.failed(now, turn.need, error.data.get("limits"), refused=status == 429)
+            if status in _BUSY and turn.begun > self._busy_at:
+                self._slow_down(now, herd=status != 429 or not self._allowance.known)
+            self._leave()
+
+    def _unsent(self, turn: Turn) -> None:
+        with self._turn:
+            self._allowance.give_back(self._clock.monotonic(), turn.need)
+            self._leave()
+
+    def _leave(self) -> None:
+        self._out -= 1
+        self._turn.notify()
+
+    def _grow(self) -> None:
+        more = self._stride if self._window < self._known_good else 1 / self._window
+        top = self._known_good if self._window < self._known_good else float(self._most)
+        self._window = min(self._window + more, top)
+
+    def _slow_down(self, now: float, *, herd: bool) -> None:
+        """Halve, but once for all calls that met the same busy provider; `herd`: only one goes first."""
+        self._busy_at = now
+        self._stride = 1
+        if self._adaptive and self._window > 1:
+            self._known_good = max(self._window / 2, 1.0)
+            self._window = self._known_good
+        if herd:
+            self._window = 1.0

@@ -101,7 +101,8 @@ class Reply:
     request_id: str | None = None
     #: Details of a refusal, tool calls and the like, raw.
     extra: Mapping[str, Any] = field(default_factory=dict)
-    #: What the provider says of its rate limits: {"requests": a minute, "remaining": now}. Not recorded.
+    #: What the provider says of its rate limits: "requests", "input_tokens" and "output_tokens" a minute, and what was
+    #: left of each when the answer began ("requests_left", …). Not recorded.
     limits: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property

@@ -74,12 +74,14 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
 
 def limits(headers: Mapping[str, str]) -> dict[str, float]:
-    """What headers say of the request limit: {"requests": a minute, "remaining": now}; {} where nothing."""
-    found = {
-        "requests": _number(headers.get("anthropic-ratelimit-requests-limit")),
-        "remaining": _number(headers.get("anthropic-ratelimit-requests-remaining")),
-    }
-    return {name: value for name, value in found.items() if value is not None}
+    """What headers say of limits: {"requests": a minute, "requests_left": now}, and so for tokens; {}: nothing."""
+    found = {}
+    for name in ("requests", "input-tokens", "output-tokens"):
+        for said, key in (("limit", ""), ("remaining", "_left")):
+            value = _number(headers.get(f"anthropic-ratelimit-{name}-{said}"))
+            if value is not None:
+                found[name.replace("-", "_") + key] = value
+    return found
 
 
 def _number(text: str | None) -> float | None:

@@ -8,14 +8,13 @@ It prints `listening on http://127.0.0.1:PORT`; GET /_bill shows the bill.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import select
 import socket
 import struct
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -26,22 +25,15 @@ if __package__ in (None, ""):
 
 from tests.servers.api_rules import Invalid, check_count, check_headers, check_message
 from tests.servers.batches import Batches
-from tests.servers.bill import Bill, Counted, Entry, PromptCache, blocks, body_hash, tokens_of
-from tests.servers.lessons import answer, is_correction, task_data
+from tests.servers.bill import Bill, Counted, Entry, PromptCache, body_hash, tokens_of
+from tests.servers.lessons import answer, is_correction
 from tests.servers.mishaps import CONTENT, STATUSES, STREAM, Mishap, Plan
 from tests.servers.models import MODELS
+from tests.servers.rate_limits import RateLimits
+from tests.servers.replies import Responder, cuts, label, question, text_of
+from tests.servers.replies import echo as echo
 
-#: The answer to a body; the second argument is a fault of the content to build in, or "".
-Responder = Callable[[Mapping[str, Any], str], str]
-#: Characters in one piece of a stream.
-PIECE = 400
 _BATCHES = "/v1/messages/batches"
-
-
-def echo(body: Mapping[str, Any], fault: str) -> str:
-    """The last user text, as a JSON object where JSON was asked for."""
-    text = "".join(block["text"] for block in blocks(body["messages"][-1]["content"]))
-    return json.dumps({"echo": text}) if (body.get("output_config") or {}).get("format") else text
 
 
 class BillingServer:
@@ -69,6 +61,8 @@ class BillingServer:
         self.bill = Bill()
         self.cache = PromptCache()
         self.batches = Batches()
+        #: Limits of requests and tokens a minute; None: no limit, and no headers of one.
+        self.limits: RateLimits | None = None
         #: Headers and bodies of paid requests as received, in order.
         self.seen: list[tuple[dict[str, str], Any]] = []
 
@@ -110,6 +104,8 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
     #: Number of the paid request being answered; 0 for free ones.
     _number = 0
+    #: Headers of the answer that tell of rate limits.
+    _limits: Mapping[str, str] | None = None
 
     def log_message(self, format: str, *args: Any) -> None:
         return
@@ -186,13 +182,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _in_batch(self, body: dict[str, Any]) -> dict[str, Any]:
         """One request of a batch, answered and billed at half price."""
         owner = self.server.owner
-        entry = owner.bill.open(body, body_hash(body), _label(body))
+        entry = owner.bill.open(body, body_hash(body), label(body))
         try:
             correction = bool(entry.label) and is_correction(body)
-            mishap = owner.plan.draw(entry.number, _question(body), entry.body_hash, entry.label, correction)
+            mishap = owner.plan.draw(entry.number, question(body), entry.body_hash, entry.label, correction)
             kind = mishap.kind if mishap and mishap.kind in CONTENT else ""
             counted = owner.cache.count(body)
-            text, stop = _text(owner.responder, body, kind)
+            text, stop = text_of(owner.responder, body, kind)
             owner.cache.remember(counted)
             owner.bill.charge(entry, counted, tokens_of(text), batch=True)
             usage = {**counted.usage(tokens_of(text)), "service_tier": "batch"}
@@ -207,13 +203,16 @@ class _Handler(BaseHTTPRequestHandler):
         owner = self.server.owner
         bill = owner.bill
         digest = body_hash(body)
-        entry = bill.open(body, digest, _label(body))
+        entry = bill.open(body, digest, label(body))
         self._number = entry.number
         try:
             correction = bool(entry.label) and is_correction(body)
-            mishap = owner.plan.draw(entry.number, _question(body), digest, entry.label, correction)
+            mishap = owner.plan.draw(entry.number, question(body), digest, entry.label, correction)
             entry.fault = mishap.kind if mishap else ""
             counted = owner.cache.count(body)
+            if not self._let_in(counted):
+                entry.fault = "limited"
+                return self._status(Mishap("rate_limit", (self._limits or {})["retry-after"]))
             owner.stopping.wait(owner.latency)
             if mishap is not None and mishap.kind in STATUSES:
                 return self._status(mishap)
@@ -221,13 +220,22 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             bill.end(entry)
 
+    def _let_in(self, counted: Counted) -> bool:
+        """Whether the limits let this request in; what its answer is to say of them is noted."""
+        limits = self.server.owner.limits
+        told = limits.take(counted.prompt - counted.read) if limits else None
+        self._limits = told.headers if told else None
+        return told is None or told.let_in
+
     def _answer(self, body: dict[str, Any], counted: Counted, entry: Entry, mishap: Mishap | None) -> None:
         owner = self.server.owner
         kind = mishap.kind if mishap else ""
-        text, stop = _text(owner.responder, body, kind)
+        text, stop = text_of(owner.responder, body, kind)
         owner.cache.remember(counted)
         output = tokens_of(text)
         owner.bill.charge(entry, counted, output)
+        if owner.limits is not None:
+            owner.limits.made(output)
         if kind == "drop":
             return self._cut(reset=True)
         reply = {
@@ -243,8 +251,8 @@ class _Handler(BaseHTTPRequestHandler):
         if stop == "refusal":
             reply["stop_details"] = {"type": "refusal", "category": "cyber", "explanation": "Not this."}
         if not body.get("stream"):
-            return self._json(200, reply)
-        self._begin("text/event-stream", chunked=True)
+            return self._json(200, reply, self._limits)
+        self._begin("text/event-stream", headers=self._limits, chunked=True)
         return self._stream(reply, counted, entry, mishap if kind in STREAM else None)
 
     def _stream(self, reply: dict[str, Any], counted: Counted, entry: Entry, mishap: Mishap | None) -> None:
@@ -255,7 +263,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._event("content_block_start", {"index": 0, "content_block": {"type": "text", "text": ""}})
         self._event("ping", {})
         sent = ""
-        for number, piece in enumerate(_cuts(text)):
+        for number, piece in enumerate(cuts(text)):
             if mishap is not None and number >= mishap.after:
                 break
             sent += piece
@@ -302,7 +310,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _status(self, mishap: Mishap) -> None:
         status, kind, code, wait, message = STATUSES[mishap.kind]
-        headers = dict(mishap.headers)
+        headers = {**(self._limits or {}), **mishap.headers}
         if (wait := mishap.retry_after if mishap.retry_after is not None else wait) is not None:
             headers["retry-after"] = wait
         return self._error(status, kind, mishap.message or message, code, headers)
@@ -346,36 +354,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
 
-def _text(responder: Responder, body: Mapping[str, Any], kind: str) -> tuple[str, str]:
-    """The reply's text and stop reason."""
-    if kind == "refusal":
-        return "I can't help with that.", "refusal"
-    text = responder(body, kind)
-    if kind == "invalid":
-        text = text[: len(text) * 2 // 3] + '"]}'
-    limit = body["max_tokens"] if kind != "truncated" else min(body["max_tokens"], tokens_of(text) // 2)
-    if tokens_of(text) > limit:
-        return text.encode("utf-8", "surrogatepass")[: limit * 4].decode("utf-8", "ignore"), "max_tokens"
-    return text, "end_turn"
-
-
-def _cuts(text: str) -> Iterator[str]:
-    for start in range(0, len(text), PIECE):
-        yield text[start : start + PIECE]
-
-
-def _question(body: Mapping[str, Any]) -> str:
-    """What was asked: equal for requests that differ in limits or cache marks only."""
-    parts = [body.get("system") or [], *(turn["content"] for turn in body["messages"])]
-    texts = [[block["text"] for block in blocks(part)] for part in parts]
-    return hashlib.sha256(json.dumps([body["model"], texts]).encode()).hexdigest()
-
-
-def _label(body: Mapping[str, Any]) -> str:
-    """The kind of call, where the request carries task data."""
-    return str(task_data(body).get("kind", ""))
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Serve until the process is ended."""
     parser = argparse.ArgumentParser(description="A Messages API server that keeps its own bill.")
@@ -383,6 +361,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--faults", default="")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0)
+    parser.add_argument("--requests", type=float, help="limit of requests a minute")
     parser.add_argument("--lessons", action="store_true", help="answer as an author of lessons, not with an echo")
     asked = parser.parse_args(arguments)
     responder: Responder = echo
@@ -391,6 +370,7 @@ def main(arguments: list[str] | None = None) -> None:
     server = BillingServer(
         plan=Plan(asked.faults, asked.seed), responder=responder, port=asked.port, latency=asked.latency
     )
+    server.limits = RateLimits(requests=asked.requests) if asked.requests else None
     sys.stdout.write(f"listening on {server.url}\n")
     sys.stdout.flush()
     server.serve_forever()

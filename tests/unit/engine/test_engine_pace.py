@@ -1,81 +1,22 @@
-"""How fast calls leave: within a provider's limit and close to it, more at once while all goes well."""
+"""How many calls are in flight: more while all goes well, half after a busy provider, one first after a pause."""
 
 from __future__ import annotations
 
-import heapq
 import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from pipeline.engine.pace import FIRST, MOST, Bucket, Pace
+from pipeline.engine.pace import FIRST, MOST, Pace
 from pipeline.engine.stop import Stop
 from pipeline.errors import ModelRejected, ModelUnavailable, Pause, PipelineError
+from pipeline.llm.base import Message, Reply, Request
 from pipeline.testing import FakeClock
 
-
-class Provider:
-    """A limit of so many requests a minute, kept as a bucket that fills evenly."""
-
-    def __init__(self, a_minute: int) -> None:
-        self.limit = float(a_minute)
-        self.level = self.limit
-        self.at = 0.0
-
-    def call(self, now: float) -> tuple[bool, float]:
-        """Whether it is taken, and what is left."""
-        self.level = min(self.level + (now - self.at) * self.limit / 60, self.limit)
-        self.at = now
-        taken = self.level >= 1
-        self.level -= taken
-        return taken, float(int(self.level))
-
-
-def simulate(a_minute: int, latency: float, minutes: int, others: float = 0.0) -> tuple[float, float]:
-    """Share of what is allowed that is used after the first minute, and share of refusals among those calls."""
-    provider, bucket = Provider(a_minute), Bucket()
-    answers: list[tuple[float, float]] = []
-    used = refused = 0
-    now, out = 0.0, 0
-    next_other = 0.0
-    while now < minutes * 60:
-        while answers and answers[0][0] <= now:
-            _, left = heapq.heappop(answers)
-            out -= 1
-            bucket.learn(a_minute, left, now, out)
-        if others and now >= next_other:
-            provider.call(now)
-            next_other += others
-        wait = bucket.take(now) if out < MOST else latency / 10
-        if wait:
-            now += max(min(wait, answers[0][0] - now if answers else wait), 1e-4)
-            continue
-        taken, left = provider.call(now)
-        out += 1
-        heapq.heappush(answers, (now + latency, left))
-        if not taken:
-            bucket.empty(now)
-        if now >= 60:
-            used += taken
-            refused += not taken
-    return used / (a_minute * (minutes - 1)), refused / max(used + refused, 1)
-
-
-@settings(max_examples=15, deadline=None)
-@given(a_minute=st.integers(20, 1000), latency=st.floats(0.2, 3.0))
-def test_pace_uses_nearly_all_that_is_allowed_and_is_hardly_ever_refused(a_minute: int, latency: float) -> None:
-    used, refused = simulate(a_minute, latency, 4)
-    most = min(1.0, MOST / latency * 60 / a_minute)
-    assert used >= 0.94 * most
-    assert refused <= 0.02
-
-
-def test_pace_leaves_room_for_others_who_call_too() -> None:
-    used, refused = simulate(120, 1.0, 4, others=2.0)
-    assert used > 0.5
-    assert refused < 0.2
+ASKED = Request("scripted", [Message("user", "?")], max_tokens=400)
+UNTOLD: Mapping[str, float] = {}
 
 
 def pace(**more: Any) -> tuple[Pace, FakeClock, Stop]:
@@ -84,71 +25,128 @@ def pace(**more: Any) -> tuple[Pace, FakeClock, Stop]:
     return Pace(clock, stop, **{"most": MOST, "adaptive": True, **more}), clock, stop
 
 
-def busy(made: Pace, status: int = 429) -> None:
-    with pytest.raises(ModelUnavailable), made.turn():
-        raise ModelUnavailable("busy", status=status)
+def round_of(made: Pace, clock: FakeClock, limits: Mapping[str, float] = UNTOLD) -> int:
+    """As many calls at once as may be in flight, all answered a second later; how many."""
+    count = made.limit
+    with ExitStack() as places:
+        turns = [places.enter_context(made.turn(ASKED)) for _ in range(count)]
+        clock.advance(1)
+        for turn in turns:
+            turn.reply = Reply("", "end_turn", limits=limits)
+    return count
 
 
-def test_pace_grows_by_one_a_round_of_answers_and_is_halved_once_by_a_busy_provider() -> None:
+def busy(made: Pace, clock: FakeClock, status: int = 429, limits: Mapping[str, float] = UNTOLD) -> None:
+    clock.advance(1)
+    with pytest.raises(ModelUnavailable), made.turn(ASKED):
+        raise ModelUnavailable("busy", status=status, limits=limits)
+
+
+def test_pace_reaches_the_most_within_three_rounds_where_nothing_stands_in_the_way() -> None:
     made, clock, _ = pace()
+    assert [round_of(made, clock) for _ in range(4)] == [FIRST, 4 * FIRST, MOST, MOST]
+
+
+def test_pace_knows_after_one_round_where_the_provider_tells_its_limit() -> None:
+    made, clock, _ = pace()
+    round_of(made, clock, {"requests": 4000, "requests_left": 3990})
+    assert made.limit == MOST
+
+
+def test_pace_does_not_grow_while_fewer_calls_go_out_than_may() -> None:
+    made, _, _ = pace()
+    for _ in range(100):
+        with made.turn(ASKED) as turn:
+            turn.reply = Reply("", "end_turn")
     assert made.limit == FIRST
 
-    def round_of() -> None:
-        barrier = threading.Barrier(made.limit)
 
-        def call() -> None:
-            with made.turn():
-                barrier.wait()
-                barrier.wait()
+def test_pace_is_halved_by_a_busy_provider_lets_one_call_go_first_and_then_doubles() -> None:
+    made, clock, _ = pace()
+    while made.limit < MOST:
+        round_of(made, clock)
+    busy(made, clock, 529)
+    assert [round_of(made, clock) for _ in range(6)] == [1, 2, 4, 8, 16, 32]
+    # From what was good before, one more a round.
+    after = [round_of(made, clock) for _ in range(5)]
+    assert after == sorted(after)
+    assert 32 <= after[0] <= after[-1] <= 36
 
-        threads = [threading.Thread(target=call) for _ in range(made.limit)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
 
-    before = made.limit
-    for _ in range(30):
-        round_of()
-    assert before < made.limit
-    grown = made.limit
+def test_pace_counts_all_refusals_of_calls_that_left_before_the_first_as_one() -> None:
+    made, clock, _ = pace()
+    while made.limit < MOST:
+        round_of(made, clock)
+    turns = [made.turn(ASKED) for _ in range(MOST)]
+    for turn in turns:
+        turn.__enter__()
     clock.advance(1)
-    busy(made)
-    assert made.limit == grown // 2
-    # The same moment's other refusals halve nothing more; a later one does.
-    busy(made)
-    assert made.limit == grown // 2
-    clock.advance(1)
-    busy(made, 529)
-    assert made.limit == max(grown // 4, 1)
+    for turn in turns:
+        error = ModelUnavailable("busy", status=529)
+        assert not turn.__exit__(ModelUnavailable, error, None)
+    assert made.limit == 1
+    assert [round_of(made, clock) for _ in range(6)][-1] == MOST // 2
 
 
-def test_pace_is_not_moved_by_what_is_no_overload_nor_where_the_number_is_fixed() -> None:
+def test_pace_of_a_fixed_number_comes_back_to_it_one_call_first_after_a_pause() -> None:
+    made, clock, _ = pace(most=10, adaptive=False)
+    assert made.limit == 10
+    busy(made, clock)
+    assert [round_of(made, clock) for _ in range(6)] == [1, 2, 4, 8, 10, 10]
+
+
+def test_pace_is_not_moved_by_what_is_no_overload() -> None:
     made, clock, _ = pace()
     clock.advance(1)
-    with pytest.raises(ModelRejected), made.turn():
+    with pytest.raises(ModelRejected), made.turn(ASKED):
         raise ModelRejected("wrong", status=400)
     assert made.limit == FIRST
-    fixed, clock, _ = pace(most=3, adaptive=False)
-    clock.advance(1)
-    busy(fixed)
-    assert fixed.limit == 3
 
 
 def test_pace_waits_no_longer_where_the_run_stops() -> None:
     made, _, stop = pace(most=1, adaptive=False)
-    with made.turn():
+    with made.turn(ASKED):
         stop.request("interrupted", PipelineError("stop"))
-        with pytest.raises(Pause), made.turn():
+        with pytest.raises(Pause), made.turn(ASKED):
             raise AssertionError("a second call left")
 
 
-def test_pace_spreads_calls_over_the_minute_once_it_knows_the_limit() -> None:
-    made, clock, _ = pace()
-    with made.turn():
-        made.learn({"requests": 60, "remaining": 0})
+@pytest.mark.parametrize("adaptive", [True, False])
+def test_pace_spreads_calls_over_the_minute_once_it_knows_the_limit(adaptive: bool) -> None:
+    made, clock, _ = pace(adaptive=adaptive)
+    with made.turn(ASKED) as turn:
+        turn.reply = Reply("", "end_turn", limits={"requests": 60, "requests_left": 0})
     for _ in range(5):
-        with made.turn():
+        with made.turn(ASKED):
             pass
     assert len(clock.waits) >= 5
     assert 4.9 < clock.monotonic() < 5.6
+
+
+def test_pace_lets_calls_trickle_after_a_refusal_whose_limit_is_known() -> None:
+    made, clock, _ = pace(most=32, adaptive=False)
+    with made.turn(ASKED) as turn:
+        turn.reply = Reply("", "end_turn", limits={"requests": 60, "requests_left": 59})
+    busy(made, clock, 429, {"requests": 60, "requests_left": 0})
+    left: list[float] = []
+
+    def call() -> None:
+        with made.turn(ASKED):
+            left.append(clock.monotonic())
+
+    threads = [threading.Thread(target=call) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert max(sum(at <= other < at + 1 for other in left) for at in left) == 1
+
+
+def test_pace_gives_back_what_a_call_that_never_left_had_taken() -> None:
+    made, clock, _ = pace(most=4, adaptive=False)
+    with made.turn(ASKED) as turn:
+        turn.reply = Reply("", "end_turn", limits={"requests": 60, "requests_left": 1})
+    for _ in range(5):
+        with pytest.raises(KeyboardInterrupt), made.turn(ASKED):
+            raise KeyboardInterrupt
+    assert not clock.waits
