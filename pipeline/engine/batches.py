@@ -356,11 +356,12 @@ class Post:
             return
         calls = self._calls(run).values()
         worst = sum((call.worst or Decimal(0) for call in calls), Decimal(0))
+        asked = "its request" if len(calls) == 1 else f"its {len(calls)} requests"
         cause = BatchLost(
             f"Batch {run.batch} is not in this account any more: it was handed in with another key, or its results "
             f"are older than 29 days.",
-            hint=f"Resume with the key it was handed in with; or {self.command()} --resubmit asks its {len(calls)} "
-            f"requests again (at most ${worst:.2f}, which may be paid twice).",
+            hint=f"Resume with the key it was handed in with; or {self.command()} --resubmit asks {asked} "
+            f"again (at most ${worst:.2f}, which may be paid twice).",
             batch=run.batch,
         )
         self._stop("waiting_for_batch", cause)

@@ -30,7 +30,8 @@ def lessons(ctx: StepContext) -> dict[str, Any]:
     skip = bool(ctx.options.get("skip_failed"))
     rows = ctx.map("lessons", range(1, wanted + 1), write_lesson, key=str, warm=True, skip_failed=skip)
     if wanted < total:
-        ctx.stop(f"The first {wanted} of {total} lessons are made, as asked.")
+        which = "The first lesson" if wanted == 1 else f"The first {wanted} lessons"
+        ctx.stop(f"{which} of {total} {'is' if wanted == 1 else 'are'} made, as asked.")
     entries = ctx.load("scheme")["entries"]
     made = [_row(entry, row) for entry, row in zip(entries, rows, strict=True)]
     _note_repeats(ctx, made)

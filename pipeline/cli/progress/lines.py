@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from pipeline.cli.narrate import item_name
 from pipeline.cli.progress.tally import Tally
 from pipeline.cli.text import count, duration, heading, money, one_line, short_hash
 
@@ -102,11 +103,17 @@ def _map_started(data: Data, tally: Tally) -> list[str]:
 def _task_completed(data: Data, tally: Tally) -> list[str]:
     if data.get("restored") or data.get("name", tally.map) != tally.map or tally.items < 2:
         return []
-    return [f"  {tally.map} {tally.done}/{tally.items}: {data.get('key', '')} · {money(tally.spent)}"]
+    return [f"  {_item(data, tally)} · {tally.done} of {tally.items} · {money(tally.spent)}"]
 
 
-def _task_failed(data: Data, _: Tally) -> list[str]:
-    return [f"  ✗ {data.get('key') or data.get('task') or ''}: {one_line(_message(data.get('error')), 200)}"]
+def _task_failed(data: Data, tally: Tally) -> list[str]:
+    return [f"  ✗ {_item(data, tally)}: {one_line(_message(data.get('error')), 200)}"]
+
+
+def _item(data: Data, tally: Tally) -> str:
+    """`lessons/7`, `sow/entry/7`: the name that `show` and `redo` take."""
+    name, path = str(data.get("name", tally.map)), str(data.get("path") or tally.step)
+    return item_name(path, f"{name}/{data.get('key', '')}")
 
 
 def _waiting(_: Data, tally: Tally) -> list[str]:

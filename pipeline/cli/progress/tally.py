@@ -117,13 +117,14 @@ def _call_ended(tally: Tally, data: Mapping[str, Any]) -> None:
 
 def _waiting(tally: Tally, data: Mapping[str, Any]) -> None:
     until = str(data.get("until") or "")
-    clock = f", until {until[11:16]} UTC" if len(until) >= 16 else ""
+    clock = f", until {until[11:19].removesuffix('Z')} UTC" if len(until) >= 16 else ""
     tally.waiting = f"{data.get('reason', '')}{clock}"
 
 
 def _batch_waiting(tally: Tally, data: Mapping[str, Any]) -> None:
-    expires = str(data.get("expires_at") or "")
-    tally.waiting = "" if data.get("ended") else f"batch {data.get('batch', '')}, until {expires[:16]} at the latest"
+    expires = str(data.get("expires_at") or "")[:16].replace("T", " ")
+    waiting = f"batch {data.get('batch', '')}, until {expires} UTC at the latest"
+    tally.waiting = "" if data.get("ended") else waiting
 
 
 def _usd(value: Any) -> Decimal:

@@ -14,10 +14,10 @@ LESSON_MINUTES, EXAM_MINUTES, MOST_MINUTES = 50, 90, 180
 #: Earlier lessons that are named as needed, at most.
 MOST_NAMED = 20
 _SETTINGS = (
-    "bus and ferry times around {place}", "prices in shops and cafés in {place}", "a school sports day in {place}",
-    "a walk and its map near {place}", "a community garden in {place}", "a ceilidh night in the hall in {place}",
-    "recycling figures of a school in {place}", "repairs to a boat in {place}", "weather records from {place}",
-    "a youth club's budget in {place}",
+    "Bus and ferry times around {place}", "Prices in shops and cafés in {place}", "A school sports day in {place}",
+    "A walk and its map near {place}", "A community garden in {place}", "A ceilidh night in the hall in {place}",
+    "Recycling figures of a school in {place}", "Repairs to a boat in {place}", "Weather records from {place}",
+    "A youth club's budget in {place}",
 )  # fmt: skip
 
 
@@ -35,7 +35,7 @@ def details(course: Mapping[str, Any], entries: Sequence[Mapping[str, Any]], ord
         "prerequisites": needed(entries, entry),
         "summary": _summary(entry["lesson_type"], names),
         "emphasis": [_EMPHASIS[entry["lesson_type"]]],
-        "context": draw.one(_SETTINGS).format(place=draw.place()).capitalize(),
+        "context": draw.one(_SETTINGS).format(place=draw.place()),
     }
 
 

@@ -33,8 +33,8 @@ def key_words(text: str, most: int = 3) -> list[str]:
     """Return the words of a catalogue point that an answer should use."""
     found: list[str] = []
     for word in _WORD.findall(text):
-        if word.lower() not in _COMMON and word.lower() not in found:
-            found.append(word.lower())
+        if word.lower() not in _COMMON and word.lower() not in map(str.lower, found):
+            found.append(word)
     return found[:most]
 
 

@@ -78,7 +78,7 @@ def test_progress_tally_tells_restored_from_new_and_before_from_since() -> None:
     assert (state.restored, state.made, state.failed, state.done, state.items) == (7, 1, 0, 8, 18)
     assert (state.before, state.since, state.spent) == (Decimal("1.85"), Decimal("0.20"), Decimal("2.05"))
     assert (state.tokens, state.in_flight) == (15, 0)
-    assert state.waiting == "429, until 14:05 UTC"
+    assert state.waiting == "429, until 14:05:00 UTC"
 
 
 def test_progress_interval_counts_as_possibly_spent() -> None:
@@ -94,9 +94,24 @@ def test_progress_ends_of_nested_maps_do_not_count_as_items() -> None:
 def test_progress_lines_name_new_items_only() -> None:
     lines = plain(RUN)
     assert "  lessons: 18 items, 7 made before" in lines
-    assert "  lessons 8/18: 8 · $2.05" in lines
-    assert "  waiting: 429, until 14:05 UTC" in lines
-    assert not [line for line in lines if "7/18" in line]
+    assert "  lessons/8 · 8 of 18 · $2.05" in lines
+    assert "  waiting: 429, until 14:05:00 UTC" in lines
+    assert not [line for line in lines if "7 of 18" in line]
+
+
+def test_progress_lines_name_items_as_show_takes_them() -> None:
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("step_started", {"step": "sow", "path": "sow#1", "index": 2, "total": 4}),
+        ("map_started", {"name": "entry", "path": "sow#1", "total": 3}),
+        ("task_completed", {"name": "entry", "path": "sow#1", "key": "2"}),
+        ("task_failed", {"name": "entry", "path": "sow#1", "key": "3", "error": {"message": "no"}}),
+    ]
+    assert plain(asked)[-2:] == ["  sow/entry/2 · 1 of 3 · $0.00", "  ✗ sow/entry/3: no"]
+
+
+def test_progress_tells_until_when_a_batch_is_answered_in_words() -> None:
+    state = tally([("batch_waiting", {"batch": "msgbatch_1", "expires_at": "2026-01-10T14:30:22Z", "ended": False})])
+    assert state.waiting == "batch msgbatch_1, until 2026-01-10 14:30 UTC at the latest"
 
 
 def test_progress_plan_names_both_costs_and_the_ceiling() -> None:
@@ -129,7 +144,9 @@ def test_progress_says_which_run_and_why(kind: str, line: str) -> None:
 
 def test_progress_failures_are_said_when_they_happen() -> None:
     error = {"type": "TaskRejected", "message": "two\nlines"}
-    assert plain([("task_failed", {"name": "lessons", "key": "3", "error": error})]) == ["  ✗ 3: two lines"]
+    assert plain([("task_failed", {"path": "lessons#1", "name": "lessons", "key": "3", "error": error})]) == [
+        "  ✗ lessons/3: two lines"
+    ]
     assert plain([("step_failed", {"step": "lessons", "error": error})]) == ["  ✗ two lines"]
 
 
@@ -193,7 +210,7 @@ def test_progress_live_shows_step_bar_money_tokens_and_waiting() -> None:
     screen = live_screen(ascii_only=False)
     assert "8/18 (7 from before)" in screen
     assert "step 3/4 lessons · $2.05 spent, $0.20 since the resume · 15 tokens" in screen
-    assert "waiting: 429, until 14:05 UTC" in screen
+    assert "waiting: 429, until 14:05:00" in screen
     assert "✓ 3 s, $0.20: completed 18" in screen
 
 

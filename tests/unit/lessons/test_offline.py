@@ -16,6 +16,8 @@ from pipeline.errors import ModelRejected
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.checks import check_lesson, summary
 from pipeline.lessons.course import Course
+from pipeline.lessons.drafting import frames
+from pipeline.lessons.drafting.choice import PLACES
 from pipeline.lessons.drafting.lesson import lesson_title
 from pipeline.lessons.drafting.topics import WRITTEN
 from pipeline.lessons.offline import OfflineAuthor, answer
@@ -129,6 +131,16 @@ def test_offline_lessons_are_the_same_in_another_process() -> None:
     ]
     assert runs[0] == runs[1]
     assert json.loads(runs[0])[1]["order"] == 1
+
+
+def test_offline_schemes_write_places_and_names_as_they_are_written() -> None:
+    for subject, level in SHIPPED:
+        for entry in scheme(shipped(subject, level), 18):
+            assert any(place in entry["context"] for place in PLACES), entry["context"]
+            assert entry["context"][0].isupper()
+    assert frames.key_words("State what Pythagoras and Newton's laws say of pythagoras", 9) == [
+        "State", "Pythagoras", "Newton's", "laws",
+    ]  # fmt: skip
 
 
 def test_offline_lessons_differ_from_each_other() -> None:
