@@ -253,7 +253,7 @@ class Loop:
         result = spec.run(context)
         label, changes = "success", {}
         error: Mapping[str, Any] | None = None
-        hints: Mapping[str, Any] = field(default_factory=dict)
+        hints: Mapping[str, Any] = {}
         if isinstance(result, Outcome):
             if result.context:
                 changes = decode_value(encode_value(dict(result.context), f"{spec.name} context"))

@@ -17,5 +17,7 @@ def choose(graph: Graph, node_id: str, outcome: str) -> list[Edge]:
     edges = graph.outgoing(node_id)
     if outcome in FAILURES:
         return [edge for edge in edges if edge.when in FAILURES]
+    if len(edges) == 1:
+        return [*edges] if edges[0].when in (None, outcome) else []
     named = [edge for edge in edges if edge.when == outcome]
     return named or [edge for edge in edges if edge.when is None]

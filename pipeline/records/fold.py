@@ -104,6 +104,8 @@ class Builder:
         state = copy.copy(self.state)
         for name in _COPIED:
             setattr(state, name, getattr(state, name).copy())
+        # What is open is written down further where it stands.
+        state.steps.update({path: copy.copy(state.steps[path]) for path in state.open_paths})
         state.tasks = {path: dict(tasks) for path, tasks in state.tasks.items()}
         state.memo = {slot: {ask: list(tries) for ask, tries in asks.items()} for slot, asks in state.memo.items()}
         state.recalled = {slot: dict(asks) for slot, asks in state.recalled.items()}

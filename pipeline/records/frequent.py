@@ -55,7 +55,7 @@ def finished_task(line: bytes) -> tuple[int, str, int, TaskCompleted] | None:
 def _step_started(fact: StepStarted, _: bytes | None) -> bytes:
     text = f'{{"kind":"step_started","path":{quote(fact.path)}'
     if fact.consumed != ():
-        text += f',"consumed":{encode_plain(fact.consumed)}'
+        text += f',"consumed":[{",".join([f"[{quote(edge)},{quote(source)}]" for edge, source in fact.consumed])}]'
     if fact.attempt != 1:
         text += f',"attempt":{fact.attempt}'
     if fact.version != 1:
@@ -69,7 +69,7 @@ def _step_completed(fact: StepCompleted, outputs: bytes | None) -> bytes:
         text += f',"outputs":{encode_plain(fact.outputs)}'
     text += f',"checkpoint":{quote(fact.checkpoint)}'
     if fact.edges != ():
-        text += f',"edges":{encode_plain(fact.edges)}'
+        text += f',"edges":[{",".join(map(quote, fact.edges))}]'
     if fact.outcome != "success":
         text += f',"outcome":{quote(fact.outcome)}'
     if fact.context or fact.artifacts or fact.reads:

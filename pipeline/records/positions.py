@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -43,15 +44,9 @@ def start_step(state: RunState, seq: int, at: str, fact: StepStarted) -> None:
 def complete_step(state: RunState, seq: int, at: str, fact: StepCompleted) -> None:
     """Close the visit with success and lay tokens on the edges it chose."""
     path = fact.path
-    old = _close(state, path)
-    state.steps[path] = StepRun(
-        path, old.node, old.visit, COMPLETED, fact.attempt, old.version, old.consumed, old.started_at, at,
-        old.seconds + fact.seconds, fact.outputs, fact.artifacts, fact.context, fact.reads, fact.outcome,
-        fact.edges, fact.reason, None, fact.checkpoint, old.started_seq, seq,
-    )  # fmt: skip
     # A visit that had completed is recorded again where its graph has changed: it takes the new edges only, and
     # leaves those that are gone.
-    taken = old.edges if old.status == COMPLETED else ()
+    taken = _close(state, seq, at, fact, COMPLETED)
     for edge in taken:
         if edge not in fact.edges:
             state.waiting.pop((edge, path), None)
@@ -68,12 +63,7 @@ def complete_step(state: RunState, seq: int, at: str, fact: StepCompleted) -> No
 def fail_step(state: RunState, seq: int, at: str, fact: StepFailed) -> None:
     """Close the visit as failed; where an edge accepts the failure the run goes on there."""
     path = fact.path
-    old = _close(state, path)
-    state.steps[path] = StepRun(
-        path, old.node, old.visit, FAILED, fact.attempt, old.version, old.consumed, old.started_at, at,
-        old.seconds + fact.seconds, fact.outputs, fact.artifacts, fact.context, fact.reads, fact.outcome,
-        fact.edges, fact.reason, fact.error, fact.checkpoint, old.started_seq, seq,
-    )  # fmt: skip
+    _close(state, seq, at, fact, FAILED)
     for edge in fact.edges:
         state.waiting[edge, path] = Token(edge, path, seq)
     if not fact.edges:
@@ -85,8 +75,9 @@ def fail_step(state: RunState, seq: int, at: str, fact: StepFailed) -> None:
     state.checkpoints.append(CheckpointMark(seq, fact.checkpoint, path, at, state.total.usd))
 
 
-def _close(state: RunState, path: str) -> StepRun:
-    state.open_paths.pop(path, None)
+def _close(state: RunState, seq: int, at: str, fact: StepCompleted | StepFailed, status: str) -> Sequence[str]:
+    """Write down how a visit ended; returns the edges it had taken, if it had completed before."""
+    path = fact.path
     if state.failed_paths:
         state.failed_paths.pop(path, None)
     if state.active:
@@ -95,8 +86,21 @@ def _close(state: RunState, path: str) -> StepRun:
         state.former.pop(path, None)
     if state.questions:
         state.questions.pop(path, None)
-    old = state.steps.get(path)
-    return old if old is not None else StepRun(path, *split(path))
+    step = state.steps.get(path)
+    taken: Sequence[str] = ()
+    if path in state.open_paths and step is not None:
+        # Nobody but the fold has it while it is open.
+        del state.open_paths[path]
+    else:
+        taken = step.edges if step is not None and step.status == COMPLETED else ()
+        step = state.steps[path] = StepRun(path, *split(path)) if step is None else copy(step)
+    step.status, step.attempt = status, fact.attempt
+    step.completed_at, step.ended_seq, step.checkpoint = at, seq, fact.checkpoint
+    step.seconds += fact.seconds
+    step.outputs, step.artifacts, step.context, step.reads = fact.outputs, fact.artifacts, fact.context, fact.reads
+    step.outcome, step.edges, step.reason = fact.outcome, fact.edges, fact.reason
+    step.error, step.deaths = fact.error if isinstance(fact, StepFailed) else None, 0
+    return taken
 
 
 def fits(state: RunState, fact: StepStarted | StepCompleted | StepFailed) -> bool:

@@ -38,7 +38,7 @@ class Token:
 
 @dataclass(slots=True)
 class StepRun:
-    """One visit of a node. The fold replaces it, never changes it, so copies may share it."""
+    """One visit of a node. Once it has ended the fold replaces it, never changes it, so copies may share it."""
 
     #: node#visit frames.
     path: str
