@@ -1,7 +1,7 @@
 """The error tree: each class is one thing a user can meet, with its exit code and the way on.
 
 PipelineError (Exception)
-├── ConfigError 2: CatalogueError, SettingsConflict, CredentialMissing, InvalidValue, SecretRefused
+├── ConfigError 2: CatalogueError, SettingsConflict, CredentialMissing, InvalidValue, MissingValue, SecretRefused
 ├── GraphError 2
 ├── StoreError 3: RunNotFound, RunExists, RunLocked, CheckpointCorrupt, SchemaTooNew, WriteFailed
 ├── ModelError 4: ModelUnavailable, ModelRejected, ModelRefused, ModelTruncated, SpendLimit
@@ -59,6 +59,13 @@ class CredentialMissing(ConfigError):
 
 class InvalidValue(ConfigError):
     """A value cannot be recorded as JSON."""
+
+
+class MissingValue(ConfigError, KeyError):
+    """A step reads a parameter, setting, context key or output that there is not."""
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class SecretRefused(ConfigError):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.app.start import Start, has_credential, set_up
+from pipeline.app.start import Start, has_credential, set_up, tell_model
 from pipeline.errors import ConfigError, CredentialMissing, SettingsConflict
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
 
@@ -137,10 +137,7 @@ class Answers:
             "stage_dir": None if dot.stage_dir is None else str(dot.stage_dir.absolute()),
         }  # fmt: skip
         setup.services = {name: value for name, value in self._services(Path(workdir), simulate).items() if value}
-        if setup.info is not None:
-            ceiling = setup.options["max_cost_usd"]
-            limit = "none" if ceiling is None else f"${ceiling}"
-            start.emit("note", text=f"Model: {setup.info.id} · Ceiling: {limit} (--max-cost-usd)")
+        tell_model(start, setup)
         return setup
 
     def _services(self, workdir: Path, simulate: bool) -> dict[str, Any]:

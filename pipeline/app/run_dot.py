@@ -18,11 +18,14 @@ from pipeline.app.start import (
     Start,
     check_readable,
     finish,
+    nothing_left,
     open_store,
     resume_command,
     store_note,
+    unmodelled,
     wishes,
 )
+from pipeline.app.unread import unnamed_params
 from pipeline.errors import ConfigError, WaitingForHuman
 from pipeline.settings import LessonsOptions
 from pipeline.store.base import Store
@@ -110,6 +113,8 @@ class _Go:
         source = Source.read(self._target)
         start = self._start(self._new_store(checkpoint))
         graph = self._compiled(source, start)
+        for text in unnamed_params(params, graph.dot):
+            start.emit("note", text=text)
         model = self._answers.model(graph, None, simulate=self._answers.simulates)
         setup = self._setup(start, model, {}, simulate=self._answers.simulates)
         launch = Launch(graph, setup, _folder(start.store))
@@ -130,6 +135,10 @@ class _Go:
         if graph.definition.name != state.pipeline and not self._options.accept_changes:
             raise ConfigError(f"Run {run} is of the graph {state.pipeline!r}, and {self._target} is "
                               f"{graph.definition.name!r}.", hint="Leave the file out.")  # fmt: skip
+        if self._idle(state, start, graph):
+            setup = unmodelled(start, state.execution, "run")
+            setup.command = self._command(store)
+            return self._finished(start, setup, graph, Launch(graph, setup, _folder(store)).resume(state))
         simulate, identity = self._answers.stays_simulated(state), self._answers.changes(state)
         pinned = identity.get("model") or state.identity.get("model")
         model = self._answers.model(graph, str(pinned) if pinned else None, simulate=simulate)
@@ -141,6 +150,14 @@ class _Go:
             state, accept=self._options.accept_changes, identity=identity or None, **wanted
         )
         return self._finished(start, setup, graph, result)
+
+    def _idle(self, state: RunState, start: Start, graph: CompiledGraph) -> bool:
+        """Whether the run is completed and nothing else is wanted of it."""
+        from pipeline.formats.attractor.source import Source
+
+        other = self._answers.changes(state) or self._dot.rerun_current
+        same = graph.source.same(Source.stored(start.store, state))
+        return same and not other and nothing_left(state, graph.definition, self._options)
 
     def _setup(self, start: Start, model: str, recorded: Mapping[str, Any], *, simulate: bool) -> Setup:
         setup = self._answers.set_up(start, model, recorded, simulate=simulate)

@@ -5,8 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pipeline.app.start import Confirm, RunResult, Start, check_readable, finish, has_credential, set_up, wishes
+from pipeline.app.start import (
+    Confirm,
+    RunResult,
+    Start,
+    check_readable,
+    finish,
+    has_credential,
+    nothing_left,
+    set_up,
+    tell_model,
+    unmodelled,
+    wishes,
+)
+from pipeline.app.unread import unread_params
 from pipeline.errors import ConfigError
+from pipeline.records.statuses import COMPLETED
 from pipeline.settings import DEFAULT_MODEL, LessonsOptions
 
 if TYPE_CHECKING:
@@ -41,16 +55,25 @@ def run_file(
         check_readable(state)
     if state is not None and state.pipeline != pipeline.name:
         raise ConfigError(f"Run {run} is of the pipeline {state.pipeline!r}, and {target} is {pipeline.name!r}.")
+    if state is not None and nothing_left(state, pipeline.definition, options):
+        start.emit("run_already_completed", run=run, reason="nothing is left to do")
+        setup = unmodelled(start, state.execution, verb)
+        return finish(start, setup, Engine(pipeline.definition, setup).resume(run), verb)
     pinned = str(state.identity.get("model") or "") if state else ""
     chosen = options.model or pinned or (DEFAULT_MODEL if has_credential() else "")
     preflight.check_asks(chosen or None, asks=pipeline.asks)
     setup = set_up(start, chosen, state.execution if state else {}, verb)
     # Recorded, so that whoever looks at the run, or forks it, can say what goes on with it.
     setup.options = {**setup.options, "target": target}
+    tell_model(start, setup)
     engine = Engine(pipeline.definition, setup)
     identity = {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
     if run:
         # A run that began without a model has none pinned: it gets the one that is there now.
         found = {} if pinned else identity
         return finish(start, setup, engine.resume(run, identity=found, **wishes(options)), verb)
-    return finish(start, setup, engine.start(params, identity=identity, pins={}), verb)
+    result = engine.start(params, identity=identity, pins={})
+    if params and result.status == COMPLETED:
+        for text in unread_params(load(start.store, result.run_id)):
+            start.emit("note", text=text)
+    return finish(start, setup, result, verb)

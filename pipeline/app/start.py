@@ -17,7 +17,7 @@ from pipeline.store.base import Account, Store
 if TYPE_CHECKING:
     from pipeline.engine.events import Emitter, Listener
     from pipeline.engine.result import RunResult as EngineResult
-    from pipeline.engine.setup import Setup
+    from pipeline.engine.setup import Definition, Setup
     from pipeline.llm.base import Model
     from pipeline.records.run import RunState
 
@@ -43,7 +43,7 @@ class RunResult:
     status: str
     detail: str | None
     error: PipelineError | None
-    #: Folder of the published course; "" if it was not published.
+    #: Folder of the published course; "" if it was not published, or another run's course stands there.
     published: str
     spent: Amount
     tokens: int
@@ -54,6 +54,8 @@ class RunResult:
     spent_now_usd: Decimal | None = None
     #: Of a DOT graph: its nodes in order of their ends.
     completed_nodes: tuple[str, ...] = ()
+    #: What else is to be said of the published folder: what was replaced, or stands there now.
+    published_note: str = ""
 
 
 def open_store(url: str, *, concurrency: int = 4) -> Store:
@@ -224,6 +226,21 @@ def unmodelled(start: Start, recorded: Mapping[str, Any], verb: str = "lessons")
     )  # fmt: skip
 
 
+def nothing_left(state: RunState, definition: Definition, options: LessonsOptions) -> bool:
+    """Whether a resume finds a completed run that nothing is wanted of: it needs no model, and no permission."""
+    from pipeline.engine import changes
+
+    return not any(wishes(options).values()) and changes.nothing_left(state, definition.graph, definition.steps)
+
+
+def tell_model(start: Start, setup: Setup) -> None:
+    """Say who is asked, and up to what cost."""
+    if setup.info is not None:
+        ceiling = setup.options["max_cost_usd"]
+        limit = "none" if ceiling is None else f"${ceiling}"
+        start.emit("note", text=f"Model: {setup.info.id} · Ceiling: {limit} (--max-cost-usd)")
+
+
 def resume_command(options: LessonsOptions, run: str, verb: str = "lessons") -> str:
     """What to type to go on with a run."""
     store = f" --store {options.store}" if "store" in options.given else ""
@@ -232,21 +249,25 @@ def resume_command(options: LessonsOptions, run: str, verb: str = "lessons") -> 
 
 def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lessons") -> RunResult:
     """The end as the command line shows it; the receipt beside what was published."""
+    from pipeline.app.published import replaced
     from pipeline.engine.limits import more_room
 
     if setup.model is not None:
         setup.model.close()
     outputs = result.outputs.get("publish") or {}
     spent = Amount(result.spent.usd + result.spent.low, result.spent.usd + result.spent.high)
+    note = ""
     if verb == "lessons" and result.status == "completed" and result.worked and outputs.get("path"):
-        setup.services["publisher"].receipt(str(outputs["path"]), _receipt(result, spent))
+        publisher = setup.services["publisher"]
+        note = replaced(publisher, result.run_id, outputs)
+        publisher.receipt(str(outputs["path"]), _receipt(result, spent))
     return RunResult(
         result.run_id, result.status, result.detail, result.error,
         str(Path(setup.options["out"], str(outputs["path"]))) if verb == "lessons" and outputs.get("path") else "",
         spent, sum(result.spent.tokens.values()), result.seconds,
         "" if result.status == "completed"
         else resume_command(start.options, result.run_id, verb) + more_room(result.error),
-        start.expected if result.status == "completed" else None, result.spent_now.usd,
+        start.expected if result.status == "completed" else None, result.spent_now.usd, published_note=note,
     )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import ConfigError
@@ -35,7 +36,19 @@ def fork(store: Store, run: str, *, at: str, assignments: Sequence[str], into: S
     changes = read_assignments(assignments)
     if changes and load(store, run).pipeline == "lessons":
         check_course([(wish.kind, wish.key, wish.value) for wish in wishes(changes)])
-    return made(store, run, at=at, changes=changes, into=into, product=__version__)
+    found = made(store, run, at=at, changes=changes, into=into, product=__version__)
+    return replace(found, unknown=_not_named(store, run, found.unknown)) if found.unknown else found
+
+
+def _not_named(store: Store, run: str, unknown: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    """Of names that nobody knew by then, those that a run's DOT graph does not name either."""
+    from pipeline.dot.names import names_in
+    from pipeline.formats.attractor.source import Source
+    from pipeline.store.reading import load
+
+    state = load(store, run)
+    named = names_in(Source.stored(store, state).graph()) if _DOT in state.pins else frozenset()
+    return {name: near for name, near in unknown.items() if name.partition(".")[2] not in named}
 
 
 def check_course(changes: Iterable[tuple[str, str, Any]]) -> None:

@@ -60,6 +60,9 @@ def _lines(made: Forked, command: str) -> Iterator[str]:
     yield f"Inherited: {one_line(names, _WIDTH)} ($0.00)"
     for void in made.void:
         yield f"Changed:   {void.given.name}; made again: {one_line(_readers(void), _WIDTH)}"
+    for name, near in made.unknown.items():
+        meant = f"; did you mean {' or '.join(near)}?" if near else "."
+        yield f"Warning:   nobody had read or set {name} by then{meant}"
     if made.followed:
         followed = ", ".join(bare(path) for path in made.followed)
         yield f"Follows:   {one_line(followed, _WIDTH)}; made again if what they read comes out otherwise"
@@ -96,6 +99,7 @@ def _json(made: Forked, command: str) -> dict[str, Any]:
             }
             for void in made.void
         ],
+        "unknown": {name: list(near) for name, near in made.unknown.items()},
         "followed": [bare(path) for path in made.followed],
         "goes_on": list(made.following),
         "resume_command": command if made.status != COMPLETED else None,

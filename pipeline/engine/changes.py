@@ -13,6 +13,7 @@ from pipeline.graph.model import ALL, Graph, Node
 from pipeline.records.kinds import Invalidated
 from pipeline.records.run import RunState, StepRun, bare
 from pipeline.records.statuses import COMPLETED
+from pipeline.records.values import canonical, digest
 
 #: Ends the reason of a visit whose effect class is refreshed.
 _REFRESHED = "work is refreshed"
@@ -165,6 +166,12 @@ def missing(state: RunState, steps: Mapping[str, StepSpec]) -> Stale:
             if lacking:
                 found[run.path] = f"artifact {lacking[0]} is missing"
     return Stale(found)
+
+
+def nothing_left(state: RunState, graph: Graph, steps: Mapping[str, StepSpec]) -> bool:
+    """Whether a run is completed in the graph as it is now, so that only a person's wish could have it go on."""
+    same = state.status == COMPLETED and state.pins.get("graph") == digest(canonical(graph.to_json(), "graph"))
+    return same and not missing(state, steps)
 
 
 def stale(state: RunState, sources: Sources, steps: Mapping[str, StepSpec], change: GraphChange | None = None) -> Stale:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from pipeline.engine.recorder import Recorder
-from pipeline.errors import CheckpointCorrupt, ConfigError
+from pipeline.errors import CheckpointCorrupt, ConfigError, MissingValue
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import TaskCompleted
 from pipeline.records.run import WHOLE, RunState, StepRun
@@ -17,6 +18,8 @@ from pipeline.store.base import Store
 
 _MISSING = "missing"
 _HASH_CHARS = 16
+#: Names that are told where none is like the one that is missing.
+_MOST_NAMES = 10
 
 
 class Values:
@@ -104,10 +107,14 @@ class Sources:
         return self.values.blob(self.artifact(name))
 
     def outputs(self, node: str) -> Mapping[str, Any]:
-        """The outputs of the newest completed visit of a node; KeyError if there is none."""
+        """The outputs of the newest completed visit of a node.
+
+        Raises:
+            MissingValue: There is none.
+        """
         run = self.latest(node)
         if run is None:
-            raise KeyError(node)
+            raise MissingValue(f"No step {node!r} has completed by now, so there are no outputs of it.", name=node)
         result: Mapping[str, Any] = self.values.get(run.outputs)
         return result
 
@@ -181,7 +188,7 @@ class Tracked(Mapping[str, Any]):
             value = self._data[key]
         except KeyError:
             self._reads.setdefault(name, _MISSING)
-            raise
+            raise _missing(self._prefix, key, self._data) from None
         if name not in self._reads:
             self._reads[name] = value_hash(value)[:_HASH_CHARS]
         return fresh(value)
@@ -191,6 +198,19 @@ class Tracked(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._data)
+
+
+def _missing(prefix: str, key: str, data: Mapping[str, Any]) -> MissingValue:
+    """The error of a step that reads what there is not; names it, and what there is."""
+    kind, _, step = prefix.partition(".")
+    what = {"params": "The run has no parameter", "settings": "The run has no setting",
+            "context": "The context has no key"}.get(kind, f"Step {step!r} has no output")  # fmt: skip
+    there = get_close_matches(key, data, 3, 0.5) or list(data)[:_MOST_NAMES]
+    hint = f"Known: {', '.join(there)}." if there else ""
+    if kind == "params":
+        way = f"Give it: a new run with --param {key}=VALUE, or a fork of this one with --set params.{key}=VALUE."
+        hint = f"{way} {hint}".rstrip()
+    return MissingValue(f"{what} {key!r}.", hint=hint, name=f"{prefix}.{key}")
 
 
 class Outputs(Mapping[str, Mapping[str, Any]]):

@@ -7,7 +7,7 @@ values make void, and how it was left. Inherited work costs nothing in it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -27,7 +27,18 @@ from pipeline.store.base import Store
 from pipeline.store.reading import records
 from pipeline.store.view import pinned_nodes
 from pipeline.travel.boundaries import pinned_graph
-from pipeline.travel.given import CONTEXT, OUTPUTS, PARAMS, SETTINGS, Changes, Dependents, Given, Wish, wishes
+from pipeline.travel.given import (
+    CONTEXT,
+    OUTPUTS,
+    PARAMS,
+    SETTINGS,
+    Changes,
+    Dependents,
+    Given,
+    Wish,
+    unknown_names,
+    wishes,
+)
 from pipeline.travel.keeping import Keeper
 from pipeline.travel.points import END, points_in, resolve_point, state_in
 
@@ -51,6 +62,8 @@ class Forked:
     #: completed where nothing is left to do.
     status: str
     command: str
+    #: Of the values given, those whose names nobody knew by then, each with names that may have been meant.
+    unknown: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def fork_run(
@@ -144,6 +157,7 @@ class _Making:
             run_id, self._state.run_id, self._seq, list(before.steps), self._void,
             [path for path in before.steps if path not in child.steps and path not in direct],
             _following(child, self._graph), COMPLETED if done else IN_PROGRESS, resume,
+            unknown_names(self._state, [each.given for each in self._void]),
         )  # fmt: skip
 
     def _facts(self) -> list[Fact]:

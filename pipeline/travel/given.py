@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from pipeline.engine import preflight
@@ -214,6 +215,27 @@ class Changes:
                     seen.add(source)
                     todo.append(source)
         return False
+
+
+def names_read(state: RunState) -> set[str]:
+    """All that the steps and tasks of a run have read (params.x, context.x, …)."""
+    found = {name for step in state.steps.values() for name in step.reads}
+    return found | {name for tasks in state.tasks.values() for task in tasks.values() for name in task.reads}
+
+
+def unknown_names(state: RunState, given: Sequence[Given]) -> dict[str, list[str]]:
+    """The names that nobody has read or set by then, each with those like it that somebody has."""
+    known = names_read(state)
+    known |= {f"{PARAMS}.{name}" for name in state.params}
+    known |= {f"{CONTEXT}.{name}" for step in state.steps.values() for name in step.context}
+    found = {}
+    for each in given:
+        if each.kind in (PARAMS, CONTEXT) and each.name not in known:
+            # A parameter that was named as a context key is.
+            meant = [name for name in (f"{PARAMS}.{each.key}",) if each.kind == CONTEXT and name in known]
+            keys = {name.partition(".")[2]: name for name in known if name.startswith(f"{each.kind}.")}
+            found[each.name] = meant or [keys[key] for key in get_close_matches(each.key, keys, 3, 0.6)]
+    return found
 
 
 _FORMS = "Name params.NAME, settings.NAME, outputs.STEP.KEY, or a context key."

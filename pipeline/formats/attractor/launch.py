@@ -72,16 +72,17 @@ class Launch:
             setup: Its view of checkpoint.json is set here.
             folder: The run's own folder, in which files for people are kept; None: none are.
 
-        Raises:
-            ConfigError: The graph would run commands that nobody allowed, or asks models that nobody can ask.
         """
-        check_allowed(graph.dot, setup.options)
-        check_providers(graph.dot, setup.options, setup.services)
         self._graph = graph
         self._setup = setup
         self._folder = folder
         self._views = Views(folder, setup.store, graph.dot) if folder is not None else None
         setup.view = head_view(graph.dot, each_checkpoint=folder is not None)
+
+    def _check(self) -> None:
+        """Refuse what could not be done, before anything is."""
+        check_allowed(self._graph.dot, self._setup.options)
+        check_providers(self._graph.dot, self._setup.options, self._setup.services)
 
     def start(
         self,
@@ -94,10 +95,12 @@ class Launch:
         """A new run: from the start node, from the graph's entry, or from where a checkpoint stands.
 
         Raises:
+            ConfigError: The graph would run commands that nobody allowed, or asks models that nobody can ask.
             GraphError: The checkpoint is of another graph.
             RunExists: The folder holds a run already.
         """
         graph = self._graph
+        self._check()
         self._keep_foreign(checkpoint)
         with self._shown():
             return Engine(graph.definition, self._setup).start(
@@ -136,10 +139,14 @@ class Launch:
             from_step, refresh, retry_unknown: See Engine.resume.
 
         Raises:
+            ConfigError: The graph would run commands that nobody allowed, or asks models that nobody can ask.
             SettingsConflict: Finished work would be void and that is not accepted; names it and what it had cost.
         """
         stored = Source.stored(self._setup.store, state)
         changed = {} if stored.same(self._graph.source) else self._graph.source.pins()
+        wanted = bool(changed or from_step or refresh or identity)
+        if wanted or not changes.nothing_left(state, self._graph.definition.graph, self._graph.definition.steps):
+            self._check()
         missing = self._stale_by_goal(stored, state) if changed else {}
         if missing and not accept:
             raise _conflict(state, missing, [])

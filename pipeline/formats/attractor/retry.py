@@ -23,8 +23,8 @@ _BY_ERROR: Mapping[str, str] = {
     "ModelUnavailable": "transient_infra",
     **dict.fromkeys(
         (
-            "ConfigError", "GraphError", "InvalidValue", "SecretRefused", "SettingsConflict", "CatalogueError",
-            "ModelRejected", "ModelRefused", "ModelTruncated", "NeedsConfirmation",
+            "ConfigError", "GraphError", "InvalidValue", "MissingValue", "SecretRefused", "SettingsConflict",
+            "CatalogueError", "ModelRejected", "ModelRefused", "ModelTruncated", "NeedsConfirmation",
         ),
         "deterministic",
     ),

@@ -7,13 +7,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pipeline.dot.names import NAME
 from pipeline.dot.values import as_text
 from pipeline.engine.step import StepContext
 from pipeline.formats.attractor.children import GOAL
 from pipeline.formats.attractor.handlers.registry import Visit
 
-#: $name, ${name}; a name may have parts: $plan.response.
-_NAME = re.compile(r"\$(?:\{([A-Za-z_][\w-]*(?:\.[\w-]+)*)\}|([A-Za-z_]\w*(?:\.\w+)*))")
 #: $NODE.response: what a visit's outputs hold.
 _OUTPUTS = ("response", "output", "prompt")
 
@@ -72,12 +71,12 @@ def expand(text: str, known: Callable[[str], str | None]) -> str:
                 return found[0]
             rest = f".{last}{rest}"
 
-    return _NAME.sub(filled, text) if "$" in text else text
+    return NAME.sub(filled, text) if "$" in text else text
 
 
 def named(text: str) -> list[str]:
     """The simple names a text asks for, in order, each once."""
-    return list(dict.fromkeys((found[1] or found[2]).partition(".")[0] for found in _NAME.finditer(text)))
+    return list(dict.fromkeys((found[1] or found[2]).partition(".")[0] for found in NAME.finditer(text)))
 
 
 def text_of(value: Any) -> str:
