@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.identity import identity_of
+from pipeline.app.published import stands
 from pipeline.app.start import (
     Confirm,
     RunResult,
@@ -18,6 +20,7 @@ from pipeline.app.start import (
     execution,
     finish,
     model_name,
+    resume_command,
     set_up,
     unmodelled,
     wishes,
@@ -142,8 +145,7 @@ def _resume(
         done = "no lesson has failed"
     if state.status == COMPLETED and not (identity or void or again or redo or options.refresh):
         start.emit("run_already_completed", run=run, reason=done)
-        setup = unmodelled(start, state.execution)
-        return finish(start, setup, _engine(setup).resume(run))
+        return _nothing_to_do(start, state)
     if void:
         start.emit("run_continuing", run=run, reason="; ".join(void.values()))
     now = {**state.identity, **identity}
@@ -166,6 +168,21 @@ def _resume(
         **{**wishes(options), "from_step": again},
     )
     return finish(start, setup, result)
+
+
+def _nothing_to_do(start: Start, state: RunState) -> RunResult:
+    """The answer for a completed run: what it came to, and whether its course is what is published now."""
+    from pipeline.publish.folder import FolderPublisher
+
+    setup = unmodelled(start, state.execution)
+    result = finish(start, setup, _engine(setup).resume(state.run_id))
+    if not result.published:
+        return result
+    again = f"{resume_command(start.options, state.run_id)} --from publish"
+    folder = Path(result.published)
+    outputs = state.steps["publish#1"].outputs
+    there, note = stands(FolderPublisher(folder.parent), outputs, folder, again)
+    return replace(result, published=result.published if there else "", published_note=note)
 
 
 def pinned(store: Store, state: RunState, pins: Mapping[str, Any]) -> tuple[Course, dict[str, str]]:

@@ -74,6 +74,8 @@ def success_lines(result: RunResult) -> list[str]:
     lines = []
     if result.published:
         lines.append(f"Published: {result.published}")
+    if result.published_note:
+        lines.append(result.published_note if result.published else f"Not published now: {result.published_note}")
     if result.detail == _AS_ASKED:
         lines.append("Stopped as asked; all that was made is kept.")
     if nodes := result.completed_nodes:
@@ -111,6 +113,7 @@ def result_json(result: RunResult) -> dict[str, Any]:
         "status_detail": result.detail,
         "error": error_json(result.error),
         "published": result.published or None,
+        "published_note": result.published_note or None,
         "seconds": result.seconds,
         "tokens": result.tokens,
         "cost_usd": result.spent.low,

@@ -40,6 +40,21 @@ class Receipt:
     new: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is published under a name now."""
+
+    #: Of the version that stands there; "" where its manifest was changed.
+    content_hash: str
+    #: The run of the last receipt, and the version that is of: that which stands, or the one it replaced; "": unknown.
+    run: str
+    run_hash: str
+    #: That version is still kept.
+    kept: bool
+    #: Files that somebody changed since.
+    edited: Sequence[str] = ()
+
+
 class Publisher(Protocol):
     """A target for a bundle."""
 
@@ -55,3 +70,6 @@ class Publisher(Protocol):
 
     def receipt(self, bundle_name: str, facts: Mapping[str, Any]) -> None:
         """Write cost, run id and times beside the published version, outside its hash."""
+
+    def standing(self, bundle_name: str) -> Standing | None:
+        """What is published under that name now; None: nothing."""

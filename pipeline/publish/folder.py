@@ -21,7 +21,7 @@ from typing import Any
 
 from pipeline.errors import PublishedFilesEdited, PublishError
 from pipeline.publish import manifest, site
-from pipeline.publish.base import Bundle, Receipt
+from pipeline.publish.base import Bundle, Receipt, Standing
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\Z")
 _FILE = re.compile(r"[a-z0-9_-][a-z0-9._-]*(?:/[a-z0-9_-][a-z0-9._-]*){0,3}\Z")
@@ -57,6 +57,18 @@ class FolderPublisher:
             aside = self.root / f".{bundle_name}.receipt.json.{os.getpid()}"
             _write(aside, data.encode("utf-8"))
             os.replace(aside, target)
+
+    def standing(self, bundle_name: str) -> Standing | None:
+        _check_plain(bundle_name)
+        folder = self.root / bundle_name
+        if not (folder / "index.html").exists():
+            return None
+        found = manifest.read(folder)
+        content_hash = str(found["content_hash"]) if found else ""
+        receipt = _read_json(self.root / f"{bundle_name}.receipt.json")
+        run, run_hash = str(receipt.get("run_id") or ""), str(receipt.get("content_hash") or "")
+        kept = bool(run_hash) and (self._versions(bundle_name) / run_hash[:_HASH_DIGITS]).is_dir()
+        return Standing(content_hash, run, run_hash, kept, tuple(_changes(folder)))
 
     def _publish(self, bundle: Bundle, files: Mapping[str, bytes], made: Mapping[str, Any], overwrite: bool) -> Receipt:
         shown = self.root / bundle.name
@@ -175,6 +187,15 @@ def _check_files(files: Mapping[str, bytes]) -> None:
     for name in files:
         if not _FILE.match(name) or name == manifest.MANIFEST:
             raise PublishError(f"{name!r} is no file name inside a published course.")
+
+
+def _read_json(path: Path) -> Mapping[str, Any]:
+    """The object in a file; {} where there is none."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _is_intact(folder: Path, content_hash: str) -> bool:

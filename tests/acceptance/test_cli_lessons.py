@@ -259,3 +259,45 @@ def test_lessons_refuse_a_run_whose_first_record_is_damaged(cli: Cli, root: Path
     said = cli("lessons", "--resume", "latest")
     assert said.code == 3
     assert "its first record is damaged" in said.err
+
+
+def test_lessons_say_what_a_forced_run_replaced_and_whose_course_stands_there(cli: Cli, out: Path) -> None:
+    first = cli(*COURSE, "--json").json()[-1]
+    assert first["published_note"] is None
+    shown = out / "course_c84775-draft"
+    other = cli(*COURSE, "--lessons", "3", "--force")
+    assert other.code == 0, other.err
+    assert f"It replaces what run {first['run']} had published there" in other.out
+    (kept,) = [path for path in (out / ".versions" / shown.name).iterdir() if path.is_dir() and path != shown.resolve()]
+    assert "lessons/02" in " ".join(str(path.relative_to(kept)) for path in kept.rglob("*.html"))
+    newer = cli("list", "--json").json()[0]["run_id"]
+    again = cli(*COURSE)
+    assert again.code == 0, again.err
+    assert f"already completed {first['run']}" in again.out
+    assert "Published:" not in again.out
+    assert f"holds what run {newer} published since" in again.out
+    assert cli(*COURSE, "--json").json()[-1]["published"] is None
+    command = again.out.partition("published since; ")[2].partition(" publishes this one again")[0]
+    back = cli(*command.removeprefix("./pipeline.sh ").split())
+    assert back.code == 0, back.err
+    assert f"It replaces what run {newer} had published there" in back.out
+    assert f"Published: {shown}" in cli(*COURSE).out
+    assert "replaces" not in cli(*COURSE).out
+
+
+def test_lessons_that_are_completed_say_what_was_changed_by_hand_since(cli: Cli, out: Path) -> None:
+    assert cli(*COURSE, "--quiet").code == 0
+    page = out / "course_c84775-draft" / "about.html"
+    page.write_text("mine", encoding="utf-8")
+    said = cli(*COURSE)
+    assert said.code == 0, said.err
+    assert "Published: " in said.out
+    assert "Changed by hand since: about.html (changed)." in said.out
+
+
+def test_lessons_made_the_same_twice_stand_published_for_both_runs(cli: Cli, out: Path) -> None:
+    assert cli(*COURSE, "--quiet").code == 0
+    forced = cli(*COURSE, "--force")
+    assert "It replaces" not in forced.out
+    older = cli("list", "--json").json()[1]["run_id"]
+    assert "Published: " in cli("lessons", "--resume", older).out

@@ -343,3 +343,32 @@ def test_publish_leaves_a_relative_link_so_the_folder_can_move(publisher: Folder
     moved = out.with_name("moved")
     out.rename(moved)
     assert shown_model(moved / "course_c84775") == "one"
+
+
+def test_what_stands_is_told_with_its_run_and_its_edits(publisher: FolderPublisher, out: Path) -> None:
+    assert publisher.standing("course_c84775") is None
+    one = publisher.publish(bundle("one"))
+    publisher.receipt("course_c84775", {"run_id": "1", "content_hash": one.content_hash})
+    there = publisher.standing("course_c84775")
+    assert there is not None
+    assert (there.content_hash, there.run, there.run_hash, there.kept, there.edited) == (
+        one.content_hash, "1", one.content_hash, True, (),
+    )  # fmt: skip
+    two = publisher.publish(bundle("two"))
+    there = publisher.standing("course_c84775")
+    assert there is not None
+    assert (there.content_hash, there.run, there.run_hash, there.kept) == (
+        two.content_hash,
+        "1",
+        one.content_hash,
+        True,
+    )
+    publisher.publish(bundle("three"))
+    there = publisher.standing("course_c84775")
+    assert there is not None
+    assert not there.kept
+    (out / "course_c84775" / "site.css").write_text("mine")
+    (out / "course_c84775.receipt.json").write_text("{")
+    there = publisher.standing("course_c84775")
+    assert there is not None
+    assert (there.run, there.edited) == ("", ("site.css (changed)",))
