@@ -9,6 +9,7 @@ PipelineError (Exception)
 ├── StepFailed 6: TaskRejected, NeedsConfirmation
 ├── PublishError 7: PublishedFilesEdited
 ├── WaitingForHuman 8
+├── ExecutorLost 9
 └── WaitingForBatch 75: BatchLost
 Pause (BaseException): carries one of the above through user code; never swallowed by `except Exception`
 └── Suspended: an ask that waits for a batch
@@ -184,6 +185,13 @@ class WaitingForHuman(PipelineError):
     """The run waits for a person's decision."""
 
     exit_code = 8
+
+
+class ExecutorLost(PipelineError):
+    """The executor that ran the tasks is gone."""
+
+    exit_code = 9
+    retryable = True
 
 
 class WaitingForBatch(PipelineError):

@@ -64,7 +64,7 @@ Examples:
 Exit codes:
   0 done, 1 unexpected, 2 wrong option, setting or file, 3 run store,
   4 model, 5 spending ceiling, 6 a step failed, 7 publishing,
-  8 waits for a person, 75 waits for a batch, 130 interrupted
+  8 waits for a person, 9 the executor is gone, 75 waits for a batch, 130 interrupted
 """
 
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.clock import iso
-from pipeline.engine import changes, memory
+from pipeline.engine import changes, memory, taking_in
 from pipeline.engine.limits import more_room
 from pipeline.engine.loop import Loop, failed_runs
 from pipeline.engine.recorder import Recorder
@@ -197,6 +197,8 @@ class Engine:
             if setup.boundary is not None:
                 setup.boundary.begun(recorder)
             try:
+                if recorder.state.submitted:
+                    taking_in.begin(running)
                 memory.apply_left(running)
                 loop.run()
             finally:
@@ -230,9 +232,10 @@ class Engine:
         running = Running(
             recorder, sources, setup.clock, setup.emit, stop, setup.options, services=setup.services,
             spare=threading.Semaphore(workers), workers=workers, repeat_unknown=setup.yes,
-            boundary=setup.boundary,
+            boundary=setup.boundary, store=setup.store,
         )  # fmt: skip
         running.caller = caller(setup, recorder, sources.values, stop)
+        running.crew = setup.crew(running) if setup.crew is not None else None
         return running
 
     def _interrupted(self, stop: Stop, recorder: Recorder, name: str) -> None:

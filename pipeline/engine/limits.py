@@ -117,15 +117,26 @@ class Ceiling:
                 self.refuse(worst)
             self._stop.rest(_TICK_SECONDS)
 
-    def enter_if_room(self, worst: Decimal | None, record: Callable[[], int]) -> tuple[int, Room] | None:
+    def enter_if_room(
+        self, worst: Decimal | None, record: Callable[[], int], *, day: bool = True
+    ) -> tuple[int, Room] | None:
         """As `enter`, without waiting or stopping: None where there is no room for the call now.
+
+        Args:
+            day: It also takes room of the day's limit; not where whoever calls takes that.
 
         Raises:
             Pause: The run is stopping.
         """
         self._stop.check()
-        _, room = self._admit(worst)
+        _, room = self._admit(worst, day=day)
         return None if room is None else (self._record(room, record), room)
+
+    def hold(self, usd: Decimal) -> Room:
+        """Room for what may be spent whether there is room or not: somebody was allowed to."""
+        with self._lock:
+            self._out += usd
+        return Room(usd)
 
     def leave(self, room: Room, cost: Decimal | None) -> None:
         """The end of a call is recorded; it cost at most so much (None: nobody knows: its worst case)."""
@@ -144,7 +155,7 @@ class Ceiling:
         self._stop.request("paused_budget", error)
         raise Pause("paused_budget", error)
 
-    def _admit(self, worst: Decimal | None) -> tuple[Verdict, Room | None]:
+    def _admit(self, worst: Decimal | None, *, day: bool = True) -> tuple[Verdict, Room | None]:
         amount = worst or Decimal(0)
         with self._lock:
             settled = self._settled()
@@ -152,7 +163,7 @@ class Ceiling:
             if verdict != "go":
                 return verdict, None
             ticket = None
-            if self.daily is not None:
+            if self.daily is not None and day:
                 ticket = None if worst is None else self.daily.take(worst)
                 if ticket is None:
                     return ("wait" if self.daily.out and worst is not None else "stop"), None

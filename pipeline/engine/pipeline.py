@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from typing import Any
 
 from pipeline.clock import Clock, SystemClock
@@ -11,6 +12,7 @@ from pipeline.engine import preflight
 from pipeline.engine.contexts import Reducer
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter, Listener
+from pipeline.engine.remote.crew import crew_on
 from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.step import StepFunction, StepSpec, step
@@ -69,6 +71,7 @@ class Pipeline:
         prices: PriceBook | None = None,
         clock: Clock | None = None,
         account: Account | None = None,
+        executor: Executor | None = None,
     ) -> RunResult:
         """A new run, from its start to wherever it comes; problems of the run are in the result.
 
@@ -77,11 +80,12 @@ class Pipeline:
             options: max_cost_usd, daily_budget_usd, concurrency (default 4), batch, until, and whatever steps read as
                 ctx.options.
             account: Of the same store (open_account); needed for a day's limit.
+            executor: Does the items of maps (devops/docs/scale.md); None: threads of this process.
 
         Raises:
             ConfigError, StoreError, ModelError: Before anything was recorded.
         """
-        setup = self._setup(store, model, options, listener, services, prices, clock, account)
+        setup = self._setup(store, model, options, listener, services, prices, clock, account, executor)
         preflight.check_params(params or {})
         identity = {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
         return Engine(self.definition, setup).start(params or {}, identity=identity, pins=pins or {})
@@ -98,6 +102,7 @@ class Pipeline:
         prices: PriceBook | None = None,
         clock: Clock | None = None,
         account: Account | None = None,
+        executor: Executor | None = None,
         yes: bool = False,
         refresh: Collection[str] = (),
         retry_unknown: bool = False,
@@ -112,7 +117,7 @@ class Pipeline:
         Raises:
             RunNotFound, RunLocked, CheckpointCorrupt, SettingsConflict, NeedsConfirmation: See Engine.resume.
         """
-        setup = self._setup(store, model, options, listener, services, prices, clock, account)
+        setup = self._setup(store, model, options, listener, services, prices, clock, account, executor)
         setup.yes = yes
         return Engine(self.definition, setup).resume(run_id, refresh=refresh, retry_unknown=retry_unknown)
 
@@ -126,6 +131,7 @@ class Pipeline:
         prices: PriceBook | None,
         clock: Clock | None,
         account: Account | None,
+        executor: Executor | None,
     ) -> Setup:
         clock = clock or SystemClock()
         setup = Setup(store, clock, Emitter(clock, [listener] if listener else []), options or {}, model)
@@ -138,6 +144,8 @@ class Pipeline:
             setup.info = model.check()
             setup.prices = prices or PriceBook()
             preflight.check_priced(setup.info, setup.prices, clock, setup.options)
+        if executor is not None:
+            setup.crew = crew_on(executor, getattr(store, "url", ""), self.definition, setup)
         return setup
 
 

@@ -123,12 +123,14 @@ class Recorder:
         sync: bool = True,
         then: Told | None = None,
         follow: Fact | None = None,
+        at: str = "",
     ) -> int:
         """Record a fact and return its seq.
 
         With `sync` it is durable on return. Without, it is written on return and synced by
         whoever syncs next; `then` is called once it is durable. `outputs`: see encode_fact.
-        `follow` is a fact that it leads to: the next record, in the same write.
+        `follow` is a fact that it leads to: the next record, in the same write. `at`: when it was
+        first recorded, if that was in a part.
 
         Raises:
             Pause: The disk refused it; nothing more may start.
@@ -136,7 +138,7 @@ class Recorder:
         body = encode_fact(fact, outputs)
         after = None if follow is None else encode_fact(follow)
         with self._lock:
-            at = self._clock.stamp()
+            at = at or self._clock.stamp()
             if self._broken is not None:
                 self._save(fact, at, body)
                 raise Pause("store", self._broken)

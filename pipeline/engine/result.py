@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.errors import PipelineError, StoreError
+from pipeline.errors import ConfigError, ExecutorLost, PipelineError, StoreError
 from pipeline.records.run import Spend
 
 
@@ -35,6 +35,6 @@ class RunResult:
         """0 where all that was asked for is done."""
         if self.status == "completed" or self.detail == "stopped_as_asked":
             return 0
-        if self.detail == "interrupted" and not isinstance(self.error, StoreError):
+        if self.detail == "interrupted" and not isinstance(self.error, (ConfigError, StoreError, ExecutorLost)):
             return 130
         return self.error.exit_code if self.error is not None else 1

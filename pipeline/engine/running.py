@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from pipeline.clock import Clock
 from pipeline.engine.boundary import Boundary
 from pipeline.engine.calls import Caller
 from pipeline.engine.desk import Desk
 from pipeline.engine.events import Emitter
+from pipeline.engine.limits import Room
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.sources import Sources
 from pipeline.engine.stop import Stop
+from pipeline.store.base import Store
+
+
+class Crew(Protocol):
+    """Whoever does the items of a map elsewhere."""
+
+    def takes(self, parent: Any, work: Any) -> bool:
+        """Whether it does these items (Scope, tasks.Work)."""
+
+    def do(self, parent: Any, seen: Mapping[str, Any], work: Any, names: Sequence[str], todo: Sequence[int]) -> None:
+        """Return when those items have ended and are durable.
+
+        Raises:
+            Pause: The run is stopping; what was finished is recorded.
+        """
 
 
 @dataclass(slots=True)
@@ -37,6 +53,12 @@ class Running:
     repeat_unknown: bool = False
     #: Told of every recorded end of a visit; None: nobody is.
     boundary: Boundary | None = None
+    #: Where the run is kept, with its parts.
+    store: Store | None = None
+    #: Room under the ceiling that is held for tasks an earlier owner handed out: (path, task).
+    held: dict[tuple[str, str], Room] = field(default_factory=dict)
+    #: Does the items of maps on an executor; None: they are done here.
+    crew: Crew | None = None
 
     @property
     def desk(self) -> Desk | None:

@@ -16,6 +16,7 @@ from pipeline.engine.events import Emitter
 from pipeline.engine.head import HeadView
 from pipeline.engine.retry import RetryPolicy
 from pipeline.engine.routing import Router
+from pipeline.engine.running import Crew, Running
 from pipeline.engine.step import StepSpec
 from pipeline.graph.model import Graph
 from pipeline.llm.base import Model, ModelInfo
@@ -50,6 +51,8 @@ class Setup:
     services: Mapping[str, Any] = field(default_factory=dict)
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     product: str = ""
+    #: Does the items of maps elsewhere, once a run goes; None: they are done here.
+    crew: Callable[[Running], Crew] | None = None
     #: What a format adds to checkpoint.json; None: nothing.
     view: HeadView | None = None
     #: Told of every recorded end of a visit; None: nobody is.

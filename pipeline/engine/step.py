@@ -320,6 +320,7 @@ class StepContext:
         """
         _whole_number(version)
         work = tasks.Work(name, list(items), body, [], self._child, version, warm=warm, skip_failed=skip_failed)
+        work.lineage = self._lineage
         work.keys.extend(str(key(item)) for item in work.items)
         with self._leaving():
             return tasks.run(self._running, self._scope, self._seen, work)

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
+from pipeline.engine import taking_in
 from pipeline.engine.entries import Scope
+from pipeline.engine.lineage import Lineage
 from pipeline.engine.running import Running
 from pipeline.errors import ConfigError, ModelError, NeedsConfirmation, Pause, PipelineError, StepFailed, Suspended
 from pipeline.records.kinds import Invalidated, TaskCompleted, TaskFailed, TaskStarted
@@ -50,6 +52,8 @@ class Work:
     repeatable: bool = False
     #: One task under its own name, not the items of a map.
     single: bool = False
+    #: Where the step stands in the graph; a worker elsewhere must know.
+    lineage: Lineage | None = None
 
 
 class MapResult(Sequence[Any]):
@@ -100,10 +104,15 @@ def run(running: Running, parent: Scope, seen: Mapping[str, Any], work: Work) ->
         Pause: The run is stopping; what was finished is recorded.
     """
     names = _names(parent, work)
+    elsewhere = running.crew is not None and running.crew.takes(parent, work)
+    if running.recorder.state.submitted:
+        taking_in.settle_parts(running, parent.path, names, elsewhere=elsewhere)
     todo = _missing(running, parent.path, names, work, seen)
     restored = len(names) - len(todo)
     running.emit("map_started", path=parent.path, name=work.name, total=len(names), restored=restored)
-    if todo:
+    if todo and running.crew is not None and elsewhere:
+        running.crew.do(parent, seen, work, names, todo)
+    elif todo:
         _Pool(running, parent, work, names, todo).run()
     failed = _failures(running, parent.path, names)
     if failed and not work.skip_failed:

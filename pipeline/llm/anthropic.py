@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pipeline.errors import CredentialMissing, ModelRejected
+from pipeline.errors import ConfigError, CredentialMissing, ModelRejected
 from pipeline.llm.base import ModelInfo, Reply, Request
 from pipeline.llm.batches import AnthropicBatches
 from pipeline.llm.faults import broken_off, from_connection, from_status, limits, no_credential, redact
@@ -56,6 +56,9 @@ class AnthropicModel:
         warnings.filterwarnings("ignore", message=r"The model '.*' is deprecated", category=DeprecationWarning)
         self.model_id = model_id
         self.deadline_seconds = deadline_seconds
+        #: What another process makes the same model from.
+        self._made_from = (model_id, base_url, deadline_seconds)
+        self._own_key = api_key is not None
         try:
             # A redirect would carry the key to whoever the answering host names.
             http = anthropic.DefaultHttpxClient(follow_redirects=False)
@@ -68,6 +71,15 @@ class AnthropicModel:
 
     def __repr__(self) -> str:
         return f"AnthropicModel({self.model_id!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Sent to a worker without its credential: that one takes its own from its environment."""
+        if self._own_key:
+            raise ConfigError(
+                "A model with an API key of its own is not sent to workers.",
+                hint="Leave api_key out, and set ANTHROPIC_API_KEY where the workers run.",
+            )
+        return _made, self._made_from
 
     def check(self) -> ModelInfo:
         """Look the model up; free. See `Model.check`."""
@@ -226,3 +238,7 @@ def _lifecycle_warnings(model_id: str, deprecated: bool, retires: Any) -> tuple[
         return ()
     when = f"{retires:%Y-%m-%d}" if retires else known.get(model_id, "a date not yet given")
     return (f"The model {model_id} is deprecated; it will be retired on {when}.",)
+
+
+def _made(model_id: str, base_url: str | None, deadline_seconds: float) -> AnthropicModel:
+    return AnthropicModel(model_id, base_url=base_url, deadline_seconds=deadline_seconds)

@@ -10,19 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar
 
+from pipeline.records.fact import Fact as Fact
 from pipeline.records.frozen import frozen
+from pipeline.records.part_kinds import FleetTold as FleetTold
+from pipeline.records.part_kinds import TaskSubmitted as TaskSubmitted
+from pipeline.records.part_kinds import TaskTaken as TaskTaken
 
 #: The version of the record format; a newer major number is refused (SchemaTooNew).
 FORMAT = 1
-
-
-@frozen
-class Fact:
-    """One fact; subclasses give `kind`."""
-
-    kind: ClassVar[str] = ""
-    #: The field that is JSON text (bytes): long, and rarely read back. It is written last.
-    text: ClassVar[str] = ""
 
 
 @frozen
@@ -85,46 +80,6 @@ class TaskStarted(Fact):
     task: str
     attempt: int = 1
     effect: str = "write"
-
-
-@frozen
-class TaskSubmitted(Fact):
-    """A task is handed to an executor: from here on a part of the run, a journal of its own, says how it goes."""
-
-    kind: ClassVar[str] = "task_submitted"
-    path: str
-    task: str
-    #: The part's name in the run; "": task-SEQ of this record.
-    part: str = ""
-    #: The worker knows the run as it was at this seq.
-    base: int = 0
-    attempt: int = 1
-    #: What its calls may cost at worst, all its submissions together (USD, decimal text); None: no ceiling.
-    usd: str | None = None
-
-
-@frozen
-class TaskTaken(Fact):
-    """A worker took the task that a part is of; its seq is the owner mark of what follows in the part."""
-
-    kind: ClassVar[str] = "task_taken"
-    path: str
-    task: str
-    attempt: int = 1
-    #: {"host", "pid"}.
-    host: Mapping[str, Any] = field(default_factory=dict)
-
-
-@frozen
-class FleetTold(Fact):
-    """What all who work on a run must know before their next call; stands in the part `notices`."""
-
-    kind: ClassVar[str] = "fleet_told"
-    #: No call leaves before this moment (ISO-8601 UTC); "": nothing is said of that.
-    until: str = ""
-    reason: str = ""
-    #: Owner mark of the coordinator whose workers are to begin nothing more; 0: nobody's.
-    stop: int = 0
 
 
 @frozen
