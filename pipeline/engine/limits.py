@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from decimal import ROUND_UP, Decimal
+from decimal import ROUND_UP, Decimal, InvalidOperation
 from typing import NoReturn
 
 from pipeline.clock import Clock, iso
@@ -28,9 +28,10 @@ def more_room(error: BaseException | None) -> str:
     A run keeps its ceiling. Where the amount spent is not known, no ceiling helps and none is named: "".
     """
     data = error.data if isinstance(error, BudgetExceeded) else {}
-    if data.get("limit") is None or data.get("worst") is None or data.get("spent") in (None, "None"):
+    try:
+        limit, spent, worst = (Decimal(str(data[name])) for name in ("limit", "spent", "worst"))
+    except (KeyError, InvalidOperation):
         return ""
-    limit, spent, worst = (Decimal(str(data[name])) for name in ("limit", "spent", "worst"))
     room = max(2 * limit, spent + 2 * worst)
     return f" --max-cost-usd {room.quantize(Decimal('0.01'), ROUND_UP)}"
 

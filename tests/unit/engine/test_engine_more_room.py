@@ -16,6 +16,8 @@ from pipeline.errors import BudgetExceeded, PipelineError, StepFailed
         ("0.4", "0.0258", "0.4181", " --max-cost-usd 0.87"),
         ("0.4", "0.1", "3", " --max-cost-usd 6.10"),
         ("0.4", "None", "3", ""),
+        ("0.4", "0", "unpriced", ""),
+        ("0.4", "0.1", "None", ""),
     ],
 )
 def test_engine_names_a_ceiling_with_room(limit: str, spent: str, worst: str, option: str) -> None:
