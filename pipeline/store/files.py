@@ -121,14 +121,18 @@ class FileStore:
             try:
                 for part in home.glob(f"{PARTS}/*"):
                     acquire(self._disk, part, run, self._clock.now()).release()
-                gone = self.root / f"{REMOVING}{home.name}-{os.urandom(4).hex()}"
-                self._disk.replace(home, gone)
-                self._disk.sync_folder(self.root)
-                shutil.rmtree(gone)
+                self._remove(home)
             finally:
                 lock.release()
         except OSError as error:
             raise self._refused(f"Run {run} cannot be removed", error) from error
+
+    def _remove(self, home: Path) -> None:
+        """Take away a run that nobody owns."""
+        gone = self.root / f"{REMOVING}{home.name}-{os.urandom(4).hex()}"
+        self._disk.replace(home, gone)
+        self._disk.sync_folder(self.root)
+        shutil.rmtree(gone)
 
     def sweep(self, before: datetime) -> list[str]:
         """Remove folders that were half built or half removed, last touched before `before`; their names."""

@@ -61,26 +61,16 @@ class RunFolder(FileStore):
         if has_run(self.root) and (head := self._listing.head(str(self.root), self.run_id, match)):
             yield head
 
-    def delete(self, run: str) -> None:
-        """Remove the run's own files; what else lies in the folder stays."""
-        home = self._folder(run)
-        try:
-            lock = acquire(self._disk, home, run, self._clock.now())
-            try:
-                for part in home.glob(f"{PARTS}/*"):
-                    acquire(self._disk, part, run, self._clock.now()).release()
-                for name in (JOURNAL, HEAD):
-                    (home / name).unlink(missing_ok=True)
-                self._disk.sync_folder(home)
-                for name in (BLOBS, PARTS):
-                    shutil.rmtree(home / name, ignore_errors=True)
-                (home / LOCK).unlink(missing_ok=True)
-            finally:
-                lock.release()
-            with contextlib.suppress(OSError):
-                home.rmdir()
-        except OSError as error:
-            raise self._refused(f"Run {run} cannot be removed", error) from error
+    def _remove(self, home: Path) -> None:
+        """Take away the run's own files; what else lies in the folder stays."""
+        for name in (JOURNAL, HEAD):
+            (home / name).unlink(missing_ok=True)
+        self._disk.sync_folder(home)
+        for name in (BLOBS, PARTS):
+            shutil.rmtree(home / name, ignore_errors=True)
+        (home / LOCK).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            home.rmdir()
 
     def sweep(self, before: datetime) -> list[str]:
         """Nothing half built lies here under a name of its own."""
