@@ -54,7 +54,9 @@ OUTSIDE = {
     "click": ("pipeline.cli",),
     "tabulate": ("pipeline.cli",),
     "rich": ("pipeline.cli",),
+    "distributed": ("pipeline.app.executors",),
     "matplotlib": ("pipeline.cli.cost.png",),
+    "obstore": ("pipeline.store.objects",),
 }
 
 #: These make what the rest knows as a protocol, so they may import late what only they choose.

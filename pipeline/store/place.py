@@ -1,4 +1,4 @@
-"""What a store's URL says, without opening it: `files:DIR` or `memory:`."""
+"""What a store's URL says, without opening it: `files:DIR`, `s3://BUCKET/PREFIX` or `memory:`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pipeline.errors import ConfigError
+from pipeline.store.objects.address import is_objects
 
-_HINT = "Stores are files:DIR (a folder) and memory: (gone at the end)."
+_HINT = "Stores are files:DIR (a folder), s3://BUCKET/PREFIX (objects) and memory: (gone at the end)."
 
 
 def folder_of(url: str) -> Path | None:
-    """The folder of `files:DIR`, absolute: a relative DIR is the caller's. None for `memory:`.
+    """The folder of `files:DIR`, absolute: a relative DIR is the caller's. None for what is no folder.
 
     Raises:
         ConfigError: The URL names no store this program knows.
     """
     scheme, colon, rest = url.partition(":")
-    if scheme == "memory" and colon:
+    if (scheme == "memory" and colon) or is_objects(url):
         return None
     if scheme == "files" and rest:
         # Not Path.expanduser: it raises where the home of a user is not known.

@@ -1,4 +1,4 @@
-"""From a store's URL to the store: `files:DIR` or `memory:`."""
+"""From a store's URL to the store: `files:DIR`, `s3://BUCKET/PREFIX` or `memory:`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from pipeline.store.account import FileAccount
 from pipeline.store.base import Account, Store
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount, MemoryStore
+from pipeline.store.objects.address import is_objects
+from pipeline.store.objects.store import open_objects
 from pipeline.store.place import folder_of
 from pipeline.store.run_folder import RunFolder, has_run
 
 
 def open_store(url: str, clock: Clock | None = None, *, concurrency: int = 4) -> Store:
-    """The store at `files:DIR` (a folder of runs, or of one run; relative to the caller) or a new `memory:` one.
+    """The store at `files:DIR` (a folder of runs, or of one run; relative to the caller), in a bucket, or in memory.
 
     Args:
         concurrency: Calls that may be in flight: as much disk is held back to record them.
@@ -20,6 +22,8 @@ def open_store(url: str, clock: Clock | None = None, *, concurrency: int = 4) ->
     Raises:
         ConfigError: The URL names no store this program knows.
     """
+    if is_objects(url):
+        return open_objects(url, clock or SystemClock())
     folder = folder_of(url)
     if folder is None:
         return MemoryStore(clock or SystemClock())
@@ -30,5 +34,7 @@ def open_store(url: str, clock: Clock | None = None, *, concurrency: int = 4) ->
 
 def open_account(url: str, clock: Clock | None = None) -> Account:
     """The account of the store at `url`."""
+    if is_objects(url):
+        return open_objects(url, clock or SystemClock()).account()
     folder = folder_of(url)
     return MemoryAccount(clock or SystemClock()) if folder is None else FileAccount(folder, clock or SystemClock())

@@ -1,0 +1,104 @@
+"""What all runs of a bucket spend: an object a day, changed only where nobody else did; an object a deleted run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from pipeline.clock import Clock
+from pipeline.errors import StoreError, WriteFailed
+from pipeline.store.account import reserved, utc_day
+from pipeline.store.names import split
+from pipeline.store.objects import keys
+from pipeline.store.objects.bucket import Bucket
+from pipeline.store.objects.claiming import pause
+
+Slices = dict[str, list[str]]
+Change = Callable[[Slices], Slices | None]
+_TRIES = 200
+
+
+class ObjectAccount:
+    """An account in a bucket; see store.base.Account."""
+
+    def __init__(self, bucket: Bucket, clock: Clock, prove: Callable[[], None]) -> None:
+        self._bucket = bucket
+        self._clock = clock
+        self._prove = prove
+
+    def reserve(self, owner: str, usd: Decimal, at: datetime, limit: Decimal) -> str | None:
+        """See store.base.Account.reserve."""
+        day = utc_day(at)
+        name = f"{day}.{self._clock.new_id()}"
+        fact = reserved(name, owner, day, usd)
+
+        def add(slices: Slices) -> Slices | None:
+            if _sum(slices) + usd > limit:
+                return None
+            return {**slices, name: [owner, fact["usd"]]}
+
+        return name if self._change(day, add) else None
+
+    def settle(self, slice_id: str, usd: Decimal) -> None:
+        """See store.base.Account.settle."""
+        reserved(slice_id, "", "", usd)
+
+        def close(slices: Slices) -> Slices:
+            if slice_id not in slices:
+                raise StoreError(f"There is no reservation {slice_id}.")
+            return {**slices, slice_id: [slices[slice_id][0], str(usd)]}
+
+        day, dot, _ = slice_id.partition(".")
+        if not dot:
+            raise StoreError(f"There is no reservation {slice_id}.")
+        self._change(day, close)
+
+    def total(self, day: date) -> Decimal:
+        """See store.base.Account.total."""
+        found = self._bucket.get(f"{keys.ACCOUNT}/{day.isoformat()}")
+        return _sum(_parse(found.data)) if found else Decimal(0)
+
+    def keep(self, run: str, sums: Mapping[str, Any]) -> None:
+        """See store.base.Account.keep."""
+        self._bucket.put(f"{keys.KEPT}/{split(run)[0]}", json.dumps(dict(sums)).encode())
+
+    def kept(self) -> Mapping[str, Mapping[str, Any]]:
+        """See store.base.Account.kept."""
+        found = [entry.key for entry in self._bucket.under(keys.KEPT)]
+        rows = zip(found, self._bucket.get_all(found), strict=True)
+        return {key.rpartition("/")[2]: json.loads(row.data) for key, row in rows if row is not None}
+
+    def _change(self, day: str, change: Change) -> bool:
+        """Change a day's slices, again and again until nobody came between; False: there is nothing to change.
+
+        Raises:
+            WriteFailed: The server does not answer, or others never let us.
+        """
+        self._prove()
+        key = f"{keys.ACCOUNT}/{day}"
+        for number in range(_TRIES):
+            found = self._bucket.get(key)
+            slices = change(_parse(found.data) if found else {})
+            if slices is None:
+                return False
+            data = json.dumps(slices, separators=(",", ":")).encode()
+            etag = self._bucket.put_over(key, data, found.etag) if found else self._bucket.put_new(key, data)
+            if etag is not None:
+                return True
+            pause(number)
+        raise WriteFailed("The account cannot be changed: others change it all the time.", fatal=False)
+
+
+def _parse(data: bytes) -> Slices:
+    try:
+        slices = json.loads(data)
+    except ValueError as error:
+        raise StoreError("The account of a day is damaged.", hint="`store check` says which object.") from error
+    return dict(slices)
+
+
+def _sum(slices: Slices) -> Decimal:
+    return sum((Decimal(usd) for _, usd in slices.values()), Decimal(0))

@@ -1,0 +1,95 @@
+"""What `s3://BUCKET/PREFIX` says and where the environment sends it. Nothing of a credential is kept or shown."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlsplit
+
+from pipeline.errors import ConfigError, SecretRefused
+
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_PREFIX = re.compile(r"[A-Za-z0-9_.=-]+(/[A-Za-z0-9_.=-]+)*")
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+#: Where the endpoint stands, in the order in which the AWS tools look.
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_HINT = "Write s3://BUCKET/PREFIX; the credential and AWS_ENDPOINT_URL come from the environment."
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the objects of a store are."""
+
+    bucket: str
+    #: Below which all keys stand; "" for the whole bucket.
+    prefix: str
+    #: Scheme, host and port of the server.
+    endpoint: str
+    region: str
+
+    @property
+    def url(self) -> str:
+        """How people write it."""
+        return f"s3://{self.bucket}/{self.prefix}".rstrip("/")
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is spoken to without encryption."""
+        return self.endpoint.startswith("http:")
+
+
+def is_objects(url: str) -> bool:
+    """Whether a store's URL names a bucket."""
+    return url.startswith("s3://")
+
+
+def parse_address(url: str, environ: Mapping[str, str] | None = None) -> Address:
+    """The address a URL and the environment name.
+
+    Raises:
+        ConfigError: The URL is none, or the endpoint is plain http on another machine without `?allow_http=1`.
+        SecretRefused: It holds a user or a password.
+    """
+    environ = os.environ if environ is None else environ
+    parts = urlsplit(url)
+    if "@" in parts.netloc:
+        raise SecretRefused(
+            "--store s3://… holds a user or a password, which would be kept with the run.",
+            hint="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead.",
+        )
+    asked = dict(parse_qsl(parts.query, keep_blank_values=True))
+    prefix = parts.path.strip("/")
+    if unknown := set(asked) - {"allow_http"}:
+        raise ConfigError(f"--store s3://… does not know {sorted(unknown)[0]!r}.", hint=_HINT)
+    if not _BUCKET.fullmatch(parts.netloc) or (prefix and not _PREFIX.fullmatch(prefix)) or parts.fragment:
+        raise ConfigError("--store s3://… names no bucket, or a prefix with unusual characters.", hint=_HINT)
+    if any(frame in (".", "..") for frame in prefix.split("/")):
+        raise ConfigError("--store s3://… has a prefix that leads elsewhere.", hint=_HINT)
+    region = _first(environ, _REGIONS) or "us-east-1"
+    endpoint = _endpoint(_first(environ, _ENDPOINTS), region, allow_http=asked.get("allow_http") == "1")
+    return Address(parts.netloc, prefix, endpoint, region)
+
+
+def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((environ[name].strip() for name in names if environ.get(name, "").strip()), "")
+
+
+def _endpoint(text: str, region: str, *, allow_http: bool) -> str:
+    if not text:
+        return f"https://s3.{region}.amazonaws.com"
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(
+            "AWS_ENDPOINT_URL is no address of a server.", hint="Write https://HOST or https://HOST:PORT."
+        )
+    if "@" in parts.netloc:
+        raise SecretRefused("AWS_ENDPOINT_URL holds a user or a password.", hint="Set AWS_ACCESS_KEY_ID instead.")
+    if parts.scheme == "http" and parts.hostname not in _LOOPBACK and not allow_http:
+        raise ConfigError(
+            f"AWS_ENDPOINT_URL is plain http at {parts.hostname}: what runs hold would cross the network unencrypted.",
+            hint="Use https, or add ?allow_http=1 to --store where the network is your own.",
+        )
+    return f"{parts.scheme}://{parts.netloc}"

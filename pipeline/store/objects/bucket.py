@@ -1,0 +1,278 @@
+"""The few requests that the store makes of its server, and what a refusal means. Knows keys, not runs.
+
+A conditional put whose answer was lost is answered by looking: whoever finds the own bytes there has won.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pipeline.errors import ConfigError, PipelineError, StoreError, WriteFailed
+from pipeline.store.objects.address import Address
+
+if TYPE_CHECKING:
+    from obstore.store import S3Store
+
+#: Requests that are on their way at once where many objects are read.
+_AT_ONCE = 16
+_WINDOW = 64
+_REQUEST_SECONDS, _GIVE_UP_SECONDS = 30, 60
+#: Bytes of objects that never change, kept so that a value is not fetched twice.
+_CACHED = 64 << 20
+_STATUS = re.compile(r"status code: (\d+)")
+_CODE = re.compile(r"<Code>([A-Za-z0-9]{1,60})</Code>")
+
+
+class Entry(NamedTuple):
+    """An object as a listing shows it."""
+
+    key: str
+    size: int
+    etag: str
+    #: By the server's clock.
+    modified: datetime
+
+
+class Found(NamedTuple):
+    """An object as it was read."""
+
+    data: bytes
+    etag: str
+    #: By the server's clock.
+    modified: datetime
+    #: What the writer attached to it.
+    notes: dict[str, str]
+
+
+class Bucket:
+    """A prefix of a bucket."""
+
+    def __init__(self, address: Address, *, retries: int = 5) -> None:
+        self.address = address
+        self._store = _connect(address, retries)
+        self._cache: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._cached = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> Found | None:
+        """An object; None: there is none.
+
+        Raises:
+            StoreError: The server cannot be asked.
+        """
+        import obstore
+
+        try:
+            got = obstore.get(self._store, key)
+            data = bytes(got.bytes())
+        except FileNotFoundError:
+            return None
+        except Exception as error:
+            raise self._failed(f"{key} cannot be read", error, StoreError) from None
+        notes = {str(name): str(value) for name, value in got.attributes.items()}
+        return Found(data, got.meta["e_tag"] or "", got.meta["last_modified"], notes)
+
+    def fetch(self, entry: Entry) -> bytes:
+        """The bytes of a listed object that nobody changes; kept for the next time. b"" if it is gone."""
+        name = (entry.key, entry.etag)
+        with self._lock:
+            if name in self._cache:
+                self._cache.move_to_end(name)
+                return self._cache[name]
+        found = self.get(entry.key)
+        if found is None:
+            return b""
+        self.remember(entry.key, found.etag, found.data)
+        return found.data
+
+    def fetch_all(self, entries: Iterable[Entry]) -> Iterator[bytes]:
+        """As `fetch`, in order, several at a time."""
+        waiting = list(entries)
+        if len(waiting) < 2:
+            yield from map(self.fetch, waiting)
+            return
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for begin in range(0, len(waiting), _WINDOW):
+                yield from pool.map(self.fetch, waiting[begin : begin + _WINDOW])
+
+    def get_all(self, keys: Iterable[str]) -> list[Found | None]:
+        """Objects as they are now, in order, several at a time."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(self.get, keys))
+
+    def remember(self, key: str, etag: str, data: bytes) -> None:
+        """Keep the bytes of an object that nobody changes."""
+        with self._lock:
+            before = self._cache.pop((key, etag), b"")
+            self._cache[(key, etag)] = data
+            self._cached += len(data) - len(before)
+            while self._cached > _CACHED:
+                self._cached -= len(self._cache.popitem(last=False)[1])
+
+    def put(self, key: str, data: bytes, notes: dict[str, str] | None = None) -> str:
+        """Write an object, whatever stands there; its etag.
+
+        Raises:
+            WriteFailed: It was not written, as far as can be known.
+        """
+        etag = self._put(key, data, None, notes)
+        assert etag is not None
+        return etag
+
+    def put_new(self, key: str, data: bytes, notes: dict[str, str] | None = None) -> str | None:
+        """Write an object where there is none; its etag, or None: another one stands there.
+
+        Raises:
+            WriteFailed: Neither is known.
+        """
+        return self._put(key, data, "create", notes)
+
+    def put_over(self, key: str, data: bytes, etag: str, notes: dict[str, str] | None = None) -> str | None:
+        """Write an object over the one with this etag; the new etag, or None: another one stands there.
+
+        Raises:
+            WriteFailed: Neither is known.
+        """
+        return self._put(key, data, {"e_tag": etag}, notes)
+
+    def under(self, key: str, after: str = "") -> Iterator[Entry]:
+        """The objects below a key, in ascending order; lazily.
+
+        Args:
+            after: Only keys that stand behind this one.
+
+        Raises:
+            StoreError: The server cannot be asked.
+        """
+        import obstore
+
+        try:
+            for rows in obstore.list(self._store, key, offset=after or None, chunk_size=1000):
+                for row in rows:
+                    yield Entry(row["path"], row["size"], row["e_tag"] or "", row["last_modified"])
+        except PipelineError:
+            raise
+        except Exception as error:
+            raise self._failed(f"{key} cannot be listed", error, StoreError) from None
+
+    def names(self, under: str) -> list[str]:
+        """The first frames of all keys below a key."""
+        import obstore
+
+        try:
+            found = obstore.list_with_delimiter(self._store, under)
+        except Exception as error:
+            raise self._failed(f"{under} cannot be listed", error, StoreError) from None
+        return sorted(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Remove objects; those that are gone already are no error.
+
+        Raises:
+            WriteFailed: Some may still be there.
+        """
+        import obstore
+
+        names = list(keys)
+        try:
+            if names:
+                obstore.delete(self._store, names)
+        except FileNotFoundError:
+            return
+        except Exception as error:
+            raise self._failed("Objects cannot be removed", error, WriteFailed) from None
+
+    def server_now(self) -> datetime | None:
+        """What time it is by the server's clock, from the Date of any answer of its; None: it does not say."""
+        # Asked for in contention only: nobody else waits for the import.
+        from urllib.error import HTTPError, URLError
+        from urllib.request import Request, urlopen
+
+        request = Request(self.address.endpoint, method="HEAD")
+        try:
+            with urlopen(request, timeout=_REQUEST_SECONDS) as answer:
+                text = answer.headers.get("Date")
+        except HTTPError as refused:
+            text = refused.headers.get("Date")
+            refused.close()
+        except (URLError, OSError, ValueError):
+            return None
+        try:
+            return parsedate_to_datetime(text).astimezone(UTC) if text else None
+        except ValueError:
+            return None
+
+    def _put(self, key: str, data: bytes, mode: Any, notes: dict[str, str] | None) -> str | None:
+        import obstore
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        how: dict[str, Any] = {"attributes": notes} if notes else {}
+        try:
+            done = obstore.put(self._store, key, data, mode=mode or "overwrite", use_multipart=False, **how)
+            return done["e_tag"] or ""
+        except (AlreadyExistsError, PreconditionError):
+            # Also what a repeated request gets whose first answer was lost.
+            return self._mine(key, data)
+        except FileNotFoundError as error:
+            if mode in (None, "create"):
+                raise self._failed(f"{key} cannot be written", error, WriteFailed) from None
+            return None
+        except Exception as error:
+            try:
+                etag = self._mine(key, data)
+            except StoreError:
+                etag = None
+            if etag is None:
+                raise self._failed(f"{key} cannot be written", error, WriteFailed) from None
+            return etag
+
+    def _mine(self, key: str, data: bytes) -> str | None:
+        """The etag of an object of exactly these bytes."""
+        found = self.get(key)
+        return found.etag if found is not None and found.data == data else None
+
+    def _failed(self, what: str, error: Exception, kind: type[StoreError]) -> StoreError:
+        """Our error of theirs. Its text holds addresses and what the server wrote, so little of it is passed on."""
+        text = str(error)
+        status, code = _STATUS.search(text), _CODE.search(text)
+        if type(error).__name__ in ("PermissionDeniedError", "UnauthenticatedError") or "credential" in text.lower():
+            why = f"the server refuses the credential{f' ({code[1]})' if code else ''}"
+            return kind(f"{what}: {why}.", hint="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.", **_data(kind))
+        if code and code[1] == "NoSuchBucket":
+            return kind(f"There is no bucket {self.address.bucket}.", hint="Make it, or name another.", **_data(kind))
+        why = f"the server answered {status[1]}" if status else "the server could not be reached"
+        hint = f"Is the server at {self.address.endpoint} there? Then the same command again."
+        return kind(f"{what}: {why}.", hint=hint, **_data(kind))
+
+
+def _data(kind: type[StoreError]) -> dict[str, Any]:
+    return {"fatal": True} if kind is WriteFailed else {}
+
+
+def _connect(address: Address, retries: int) -> S3Store:
+    try:
+        from obstore.store import S3Store
+    except ImportError:
+        raise ConfigError(
+            "--store s3://… needs the package obstore, which is not installed.",
+            hint="Install the extra: pip install 'course-pipeline[objects]'",
+        ) from None
+    return S3Store(
+        address.bucket,
+        prefix=address.prefix or None,
+        endpoint=address.endpoint,
+        region=address.region,
+        client_options={"allow_http": address.plain, "timeout": timedelta(seconds=_REQUEST_SECONDS)},
+        retry_config={
+            "max_retries": retries,
+            "retry_timeout": timedelta(seconds=_GIVE_UP_SECONDS),
+            "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2},
+        },
+    )

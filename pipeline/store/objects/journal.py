@@ -1,0 +1,189 @@
+"""The one writer of a run's objects: each append is one object, created only where there is none."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from pipeline.errors import PipelineError, StoreError, WriteFailed
+from pipeline.records.lines import line_body, line_seq
+from pipeline.store.emergency import EmergencyFile
+from pipeline.store.head import head_bytes
+from pipeline.store.lock import drop_in_children
+from pipeline.store.objects import keys
+from pipeline.store.objects.blobs import Blobs
+from pipeline.store.objects.bucket import Bucket
+from pipeline.store.objects.late import LateJournal, worth_keeping
+from pipeline.store.objects.lease import Lease
+from pipeline.store.objects.lines import entries
+from pipeline.store.objects.lines import lines as stored_lines
+
+#: So many appends are written once more as one object, so that a long run is read in few requests.
+SEGMENT_APPENDS = 256
+
+
+@dataclass
+class End:
+    """Where a journal ends, as its new owner found it."""
+
+    last_seq: int = 0
+    size: int = 0
+    #: The seq that the last append begins with (0: there is none).
+    last_append: int = 0
+    #: The appends that no segment holds yet.
+    tail: list[bytes] = field(default_factory=list)
+    #: The etag of the object that keeps the next append's place; "" if none does.
+    fence: str = ""
+
+
+class ObjectJournal:
+    """An open journal; see store.base.Journal. One thread at a time."""
+
+    #: There is no disk to fill.
+    strained = False
+
+    def __init__(
+        self,
+        bucket: Bucket,
+        run: str,
+        lease: Lease,
+        end: End,
+        *,
+        head_etag: str,
+        repairs: Sequence[Sequence[Any]] = (),
+        closed: Callable[[], None],
+    ) -> None:
+        self.run_id = run
+        self.last_seq = end.last_seq
+        self.size = end.size
+        self.repairs = repairs
+        self._bucket = bucket
+        self._lease = lease
+        self._end = end
+        self._head_etag = head_etag
+        self._blobs = Blobs(bucket, run)
+        self._closed = closed
+        self._open = True
+        self._emergency = EmergencyFile(run)
+        self._late: LateJournal | None = None
+        drop_in_children(self)
+
+    def append(self, first_seq: int, lines: Sequence[bytes], sync: bool = True) -> None:
+        """See store.base.Journal.append. What is written is durable, asked or not."""
+        if not self._open or self._lease.lost:
+            self._refuse(lines)
+        if first_seq != self.last_seq + 1:
+            lines = self._unseen(first_seq, lines)
+        data = b"".join(lines)
+        if not data:
+            return
+        seq = self.last_seq + 1
+        key = keys.journal(self.run_id, seq)
+        try:
+            fence, bucket = self._end.fence, self._bucket
+            etag = bucket.put_over(key, data, fence) if fence else bucket.put_new(key, data)
+        except WriteFailed as error:
+            self._give_up(data, error)
+        if etag is None:
+            self._lease.lost = True
+            self._refuse(lines)
+        self._bucket.remember(key, etag, data)
+        self._end.fence, self._end.last_append = "", seq
+        self.last_seq += len(lines)
+        self.size += len(data)
+        self._end.tail.append(data)
+        if len(self._end.tail) >= SEGMENT_APPENDS:
+            self._write_segment()
+
+    def put_blob(self, data: bytes) -> str:
+        """See store.base.Journal.put_blob."""
+        # A reply in flight may still be stored by an owner that was fenced out: blobs harm nobody.
+        if not self._open:
+            raise self._failed("The journal is closed.")
+        return self._blobs.put(data)
+
+    def get_blob(self, blob: str) -> bytes:
+        """See store.base.Journal.get_blob."""
+        return self._blobs.get(blob)
+
+    def write_head(self, document: Mapping[str, Any], durable: bool) -> None:
+        """See store.base.Journal.write_head."""
+        if not self._open or self._lease.lost or "/" in self.run_id:
+            return
+        data, key = head_bytes(document), keys.head(self.run_id)
+        with contextlib.suppress(PipelineError):
+            etag = self._bucket.put_over(key, data, self._head_etag, head_notes(self.last_seq, self._end.last_append))
+            # Somebody else's stands there: this owner is none any more, as its next append will find.
+            self._head_etag = etag or self._head_etag
+
+    def close(self) -> None:
+        """See store.base.Journal.close."""
+        if not self._open:
+            return
+        self._open = False
+        self._emergency.close()
+        self._lease.release()
+        with contextlib.suppress(PipelineError):
+            self._closed()
+
+    def drop(self) -> None:
+        """In a forked child: the parent owns the run, so nothing here writes any more."""
+        self._open = False
+        self._emergency.close()
+
+    def _unseen(self, first_seq: int, lines: Sequence[bytes]) -> Sequence[bytes]:
+        if first_seq > self.last_seq + 1:
+            raise StoreError(f"Record {first_seq} cannot follow record {self.last_seq}.", seq=first_seq)
+        known, after = self.last_seq + 1 - first_seq, first_seq - 1
+        listed = entries(self._bucket, self.run_id, after)
+        stored = {line_seq(line): line for line in stored_lines(self._bucket, self.run_id, listed, after)}
+        for seq, line in enumerate(lines[:known], first_seq):
+            if seq not in stored or line_body(stored[seq]) != line_body(line):
+                raise StoreError(f"Record {seq} holds another fact.", seq=seq)
+        return lines[known:]
+
+    def _write_segment(self) -> None:
+        """A second form of what is there already: where it fails, the next one is longer."""
+        data = b"".join(self._end.tail)
+        key = keys.segment(self.run_id, line_seq(data), self.last_seq)
+        with contextlib.suppress(PipelineError):
+            self._bucket.put(key, data)
+            self._end.tail.clear()
+
+    def _refuse(self, lines: Sequence[bytes]) -> NoReturn:
+        """Nothing is appended any more; what was paid for goes where the run finds it."""
+        if not self._lease.lost:
+            if self._emergency.path:
+                self._emergency.add(b"".join(lines))
+            raise self._failed("The journal is closed.")
+        if self._late is None:
+            self._late = LateJournal(self._bucket, self.run_id, self._lease.epoch)
+        kept = worth_keeping(lines)
+        if self._open and not self._late.add(kept):
+            self._emergency.add(b"".join(kept))
+        raise self._failed(f"Run {self.run_id} was taken over by another process, so this one stops.")
+
+    def _give_up(self, data: bytes, error: WriteFailed) -> NoReturn:
+        """Nobody knows whether the object will still appear, so its place is not used again by this owner."""
+        self._emergency.add(data)
+        self._shut()
+        raise self._failed(error.message) from error
+
+    def _shut(self) -> None:
+        self._open = False
+        self._lease.release()
+
+    def _failed(self, what: str) -> WriteFailed:
+        path, hint = self._emergency.path, "Go on with the run once the server answers."
+        if self._lease.lost:
+            hint = f"What it had paid for is kept with the run: `status {self.run_id}` shows it."
+        if path:
+            hint = f"Then append what was kept: recover {self.run_id} {path}"
+        return WriteFailed(what, hint=hint, fatal=True, emergency=path, run=self.run_id)
+
+
+def head_notes(last_seq: int, last_append: int) -> dict[str, str]:
+    """What is attached to a head: up to which record it tells, and the append that this record is in."""
+    return {"seq": str(last_seq), "append": str(last_append)}

@@ -1,0 +1,152 @@
+"""Who owns a journal of objects: one object, changed only where its etag is still the one that was read.
+
+Whether an owner elsewhere is dead is judged by the server's clock alone, against when the owner last renewed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from pipeline.clock import Clock, SystemClock, iso
+from pipeline.errors import PipelineError
+from pipeline.store.lock import drop_in_children, locked
+from pipeline.store.objects.bucket import Bucket
+from pipeline.store.owner import alive, process
+
+#: How often an owner renews, and after how long without that another host may take over: two beats.
+BEAT_SECONDS, TTL_SECONDS = 15, 30
+#: A lease that nobody holds is this small, so that a listing tells; one that is held names its owner.
+FREE_BYTES = 40
+
+Now = Callable[[], datetime | None]
+
+
+class Lease:
+    """A lease that is held, renewed by a thread of its own until it is released or lost."""
+
+    def __init__(self, bucket: Bucket, key: str, text: Mapping[str, Any], etag: str) -> None:
+        self.epoch: int = text["epoch"]
+        #: Another owner has it.
+        self.lost = False
+        self._bucket = bucket
+        self._key = key
+        self._text = dict(text)
+        self._etag = etag
+        self._lock = threading.Lock()
+        self._done = threading.Event()
+        drop_in_children(self)
+        # Real seconds, whatever the run's clock says: the server counts them too.
+        self._thread = threading.Thread(target=self._beat, args=(SystemClock(),), name="lease", daemon=True)
+        self._thread.start()
+
+    @property
+    def held(self) -> bool:
+        return not self.lost and not self._done.is_set()
+
+    def renew(self) -> None:
+        """Say that the owner lives. A server that does not answer is asked again at the next beat."""
+        with self._lock, contextlib.suppress(PipelineError):
+            if self.held:
+                # Never the same text twice: its etag would not change.
+                self._text["beat"] += 1
+                etag = self._bucket.put_over(self._key, _encode(self._text), self._etag)
+                self.lost, self._etag = etag is None, etag or ""
+
+    def release(self) -> None:
+        """Give up ownership; idempotent. Where the server does not answer, the lease runs out by itself."""
+        with self._lock:
+            if self.held:
+                self._done.set()
+                with contextlib.suppress(PipelineError):
+                    self._bucket.put_over(self._key, _encode({"epoch": self.epoch}), self._etag)
+            self._done.set()
+
+    def drop(self) -> None:
+        """In a forked child: the parent goes on owning it."""
+        self._lock = threading.Lock()
+        self._done = threading.Event()
+        self._done.set()
+
+    def _beat(self, clock: Clock) -> None:
+        done = self._done
+        while not clock.wait(done, BEAT_SECONDS) and not self.lost:
+            self.renew()
+
+
+def acquire(bucket: Bucket, key: str, run: str, since: datetime) -> Lease:
+    """Own what this lease is of.
+
+    Raises:
+        RunLocked: A living process owns it; names host, pid, since when.
+        WriteFailed: The server cannot be asked.
+    """
+    found = bucket.get(key)
+    before = parse(found.data) if found else {}
+    if found and is_held(before) and not is_over(before, found.modified, bucket.server_now):
+        raise locked(run, before)
+    text = _text(since, _epoch(before) + 1)
+    data = _encode(text)
+    etag = bucket.put_over(key, data, found.etag) if found else bucket.put_new(key, data)
+    if etag is None:
+        winner = bucket.get(key)
+        raise locked(run, parse(winner.data) if winner else {})
+    return Lease(bucket, key, text, etag)
+
+
+def begin(bucket: Bucket, key: str, since: datetime) -> Lease | None:
+    """Own what nobody has ever owned; None: somebody has.
+
+    Raises:
+        WriteFailed: The server cannot be asked.
+    """
+    text = _text(since, 1)
+    etag = bucket.put_new(key, _encode(text))
+    return None if etag is None else Lease(bucket, key, text, etag)
+
+
+def _text(since: datetime, epoch: int) -> dict[str, Any]:
+    return {**process(), "since": iso(since), "epoch": epoch, "beat": 0, "id": os.urandom(8).hex()}
+
+
+def parse(data: bytes) -> dict[str, Any]:
+    """What a lease says; {} where it cannot be read."""
+    try:
+        text = json.loads(data)
+    except ValueError:
+        return {}
+    return text if isinstance(text, dict) else {}
+
+
+def is_held(text: Mapping[str, Any]) -> bool:
+    """Whether it names an owner, alive or not."""
+    return "pid" in text
+
+
+def is_over(text: Mapping[str, Any], renewed: datetime, now: Now) -> bool:
+    """Whether the owner is gone: dead on this host, or on another one and not heard of for two beats.
+
+    Args:
+        renewed: When the lease was last written, by the server's clock.
+        now: What time it is by the same clock; None where it does not say.
+    """
+    if not alive(text, otherwise=True):
+        return True
+    if alive(text, otherwise=False):
+        return False
+    time = now()
+    return time is not None and (time - renewed).total_seconds() > TTL_SECONDS
+
+
+def _epoch(text: Mapping[str, Any]) -> int:
+    epoch = text.get("epoch")
+    return epoch if isinstance(epoch, int) else 0
+
+
+def _encode(text: Mapping[str, Any]) -> bytes:
+    return json.dumps(text, separators=(",", ":")).encode()

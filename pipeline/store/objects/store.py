@@ -1,0 +1,228 @@
+"""Runs as objects of a bucket: create, open, read, list, delete. The rules stand in the files it calls."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from pipeline.clock import Clock
+from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound, StoreError, WriteFailed
+from pipeline.store.base import Claim, Head
+from pipeline.store.claims import refuse_if_held
+from pipeline.store.names import minted, split
+from pipeline.store.objects import claiming, keys, late
+from pipeline.store.objects.account import ObjectAccount
+from pipeline.store.objects.address import parse_address
+from pipeline.store.objects.blobs import Blobs
+from pipeline.store.objects.bucket import Bucket
+from pipeline.store.objects.heads import Heads
+from pipeline.store.objects.journal import End, ObjectJournal
+from pipeline.store.objects.lease import FREE_BYTES, Lease, acquire, begin
+from pipeline.store.objects.lines import entries, exists, lines
+from pipeline.store.objects.proof import prove
+from pipeline.store.objects.taking import take_over
+
+_TRIES = 20
+_AT_ONCE = 16
+
+
+class ObjectStore:
+    """A prefix of a bucket; see store.base.Store."""
+
+    def __init__(self, bucket: Bucket, clock: Clock) -> None:
+        self.url = bucket.address.url
+        self.bucket = bucket
+        self._clock = clock
+        self._heads = Heads(bucket)
+        self._proven = False
+
+    def create(
+        self, first: bytes, blobs: Sequence[bytes], *, at: datetime, claim: Claim | None = None
+    ) -> tuple[str, ObjectJournal]:
+        """See store.base.Store.create."""
+        self.prove()
+        for number in range(_TRIES):
+            intent = claiming.Intent(self.bucket, claim) if claim is not None else None
+            if claim is not None:
+                names = claiming.holders(self.bucket, claim)
+                refuse_if_held(lambda match, names=names: self._heads.of(names, match), claim, at)  # type: ignore[misc]
+            run, journal = self._make(first, blobs, self._free_names(at), at, pending=intent is not None)
+            if intent is None or intent.stands():
+                claiming.mark(self.bucket, run, first, proven=True)
+                return run, journal
+            # Somebody meant to make one at the same time, and may not have seen this one.
+            journal.close()
+            self.delete(run)
+            claiming.pause(number)
+        raise WriteFailed("No run could be made: others begin the same course all the time.", fatal=False)
+
+    def create_named(self, run: str, first: bytes, *, at: datetime) -> ObjectJournal:
+        """Make a run under a name that the caller chose.
+
+        Raises:
+            RunNotFound: The name cannot be a run's.
+            StoreError: The name is taken.
+            WriteFailed: Nothing was made.
+        """
+        self.prove()
+        if split(run)[1]:
+            raise StoreError(f"A run named {run} cannot be made: it is the name of a sub-journal.", run=run)
+        return self._make(first, (), iter([run]), at, pending=False)[1]
+
+    def open(self, run: str) -> ObjectJournal:
+        """See store.base.Store.open."""
+        # A sub-journal begins with its first owner.
+        self._check(split(run)[0])
+        self.prove()
+        lease = acquire(self.bucket, keys.lease(run), run, self._clock.now())
+        try:
+            end, head_etag, repairs = take_over(self.bucket, run, lease)
+            journal = self._journal(run, lease, end, head_etag, repairs)
+            for name in late.waiting(self.bucket, run):
+                late.take_in(self.bucket, journal, name)
+        except BaseException:
+            lease.release()
+            raise
+        return journal
+
+    def read(self, run: str, after: int = 0) -> Iterator[bytes]:
+        """See store.base.Store.read."""
+        split(run)
+        listed = entries(self.bucket, run, after)
+        if not any(listed):
+            self._check(run)
+        return lines(self.bucket, run, listed, after)
+
+    def get_blob(self, run: str, blob: str) -> bytes:
+        """See store.base.Store.get_blob."""
+        split(run)
+        try:
+            return Blobs(self.bucket, run).get(blob)
+        except CheckpointCorrupt:
+            self._check(split(run)[0])
+            raise
+
+    def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
+        """See store.base.Listable.heads."""
+        return self._heads.all(match)
+
+    def delete(self, run: str) -> None:
+        """See store.base.Store.delete. The run is gone once its first append is; the rest follows."""
+        self._check(run)
+        bucket, part = self.bucket, "/" in run
+        held = [acquire(bucket, keys.lease(run), run, self._clock.now())]
+        try:
+            under = list(bucket.under(keys.home(run)))
+            for entry in under:
+                if not part and entry.key.endswith("/lease") and "/parts/" in entry.key and entry.size > FREE_BYTES:
+                    held.append(acquire(bucket, entry.key, run, self._clock.now()))
+            first = bucket.get(keys.journal(run, 1))
+            if first is not None and not part:
+                bucket.delete([keys.journal(run, 1)])
+                claiming.unmark(bucket, run, first.data)
+                bucket.delete([keys.head(run)])
+            bucket.delete(entry.key for entry in under if entry.key != keys.lease(run))
+            bucket.delete([keys.lease(run)])
+        finally:
+            for lease in held:
+                lease.release()
+
+    def sweep(self, before: datetime) -> list[str]:
+        """See store.base.Store.sweep."""
+        done = []
+        for run_id in self.bucket.names(keys.RUNS):
+            under = self._leftover(run_id)
+            if under and max(entry.modified for entry in under) < before:
+                self.bucket.delete([keys.head(run_id), *(entry.key for entry in under)])
+                done.append(run_id)
+        return done
+
+    def account(self) -> ObjectAccount:
+        """The account of the same bucket."""
+        return ObjectAccount(self.bucket, self._clock, self.prove)
+
+    def prove(self) -> None:
+        """Make sure, once, that the server honours conditional puts; nothing is written before.
+
+        Raises:
+            StoreError: It does not.
+        """
+        if not self._proven:
+            prove(self.bucket)
+            self._proven = True
+
+    def _leftover(self, run_id: str) -> list[Any]:
+        """The objects of a run that was half built or half removed; [] if it is whole."""
+        under = []
+        for entry in self.bucket.under(keys.home(run_id)):
+            under.append(entry)
+            if entry.key == keys.journal(run_id, 1):
+                return []
+        return under
+
+    def _check(self, run: str) -> None:
+        if not exists(self.bucket, run):
+            raise RunNotFound(f"There is no run {run}.", hint="`list` shows the runs there are.", run=run)
+
+    def _free_names(self, at: datetime) -> Iterator[str]:
+        """Ids that nobody has, as far as is known: behind the newest of the same second."""
+        base = next(minted(at))
+        yield base
+        newest = next(self.bucket.under(keys.HEADS, f"{keys.HEADS}/{keys.stem(base)}"), None)
+        taken = re.fullmatch(base + r"(?:_(\d+))?", keys.head_id(newest.key) if newest is not None else "")
+        yield from islice(minted(at), int(taken[1] or 1) if taken else 1, None)
+
+    def _make(
+        self, first: bytes, blobs: Sequence[bytes], names: Iterator[str], at: datetime, *, pending: bool
+    ) -> tuple[str, ObjectJournal]:
+        """Make a run under the first name that is free; it is there once its first append is."""
+        run, lease = self._claim_name(names, at)
+        bucket = self.bucket
+        try:
+            store = Blobs(bucket, run)
+            if blobs:
+                with ThreadPoolExecutor(_AT_ONCE) as pool:
+                    list(pool.map(store.put, blobs))
+            head_etag = bucket.put_new(keys.head(run), b"{}") or ""
+            claiming.mark(bucket, run, first, proven=not pending)
+            if bucket.put_new(keys.journal(run, 1), first) is None:
+                raise WriteFailed(f"Run {run} appeared while it was made.", fatal=False, run=run)
+        except BaseException:
+            lease.release()
+            with contextlib.suppress(PipelineError):
+                claiming.unmark(bucket, run, first)
+                bucket.delete([keys.head(run), *(entry.key for entry in bucket.under(keys.home(run)))])
+            raise
+        end = End(first.count(b"\n"), len(first), 1, [first])
+        return run, self._journal(run, lease, end, head_etag, ())
+
+    def _claim_name(self, names: Iterator[str], at: datetime) -> tuple[str, Lease]:
+        for run in names:
+            lease = begin(self.bucket, keys.lease(run), at)
+            if lease is not None:
+                return run, lease
+        raise StoreError("A run of that name cannot be made: the name is taken.")
+
+    def _journal(
+        self, run: str, lease: Lease, end: End, head_etag: str, repairs: Sequence[Sequence[Any]]
+    ) -> ObjectJournal:
+        def deliver() -> None:
+            # Only who was fenced out leaves something, and there was nobody before the first.
+            if lease.epoch > 1 and late.waiting(self.bucket, run):
+                self.open(run).close()
+
+        return ObjectJournal(self.bucket, run, lease, end, head_etag=head_etag, repairs=repairs, closed=deliver)
+
+
+def open_objects(url: str, clock: Clock) -> ObjectStore:
+    """The store at `s3://BUCKET/PREFIX`; the server is asked when it is first used.
+
+    Raises:
+        ConfigError: The URL or the environment is wrong, or the extra is not installed.
+    """
+    return ObjectStore(Bucket(parse_address(url)), clock)
