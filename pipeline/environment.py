@@ -19,6 +19,7 @@ VARIABLES: Mapping[str, str | None] = {
     "budget": "PIPELINE_BUDGET",
     "daily_budget_usd": "PIPELINE_DAILY_BUDGET_USD",
     "concurrency": "PIPELINE_CONCURRENCY",
+    "executor": "PIPELINE_EXECUTOR",
     "until": "PIPELINE_UNTIL",
     "sample": "PIPELINE_SAMPLE",
     "prices": "PIPELINE_PRICES",

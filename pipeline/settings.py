@@ -61,6 +61,8 @@ class LessonsOptions:
     daily_budget_usd: Decimal | None = None
     #: Paid calls in flight; 1: everything inline; "auto": as many as the provider takes, up to AT_ONCE.
     concurrency: int | str = 4
+    #: Where the items of maps are done: dask://HOST:PORT, dask:local; None: threads of this process.
+    executor: str | None = None
     #: Stop after this step.
     until: str | None = None
     #: Make only the first N lessons, then stop.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.app.executors import on_executor
 from pipeline.app.identity import identity_of
 from pipeline.app.published import stands
 from pipeline.app.start import (
@@ -72,7 +74,10 @@ def lessons(options: LessonsOptions, *, listener: Listener, confirm: Confirm | N
     _announce(start, setup, identity, course, prompts)
     params = {"subject": course.subject, "level": course.level}
     try:
-        result = _engine(setup).start(params, identity=identity, pins=pins, claim=claim, exclusive=not options.force)
+        with _executor(start, setup):
+            result = _engine(setup).start(
+                params, identity=identity, pins=pins, claim=claim, exclusive=not options.force
+            )
     except RunExists as exists:
         return _resume(start, str(exists.data["run"]))
     return finish(start, setup, result)
@@ -157,16 +162,17 @@ def _resume(
     if state.status != COMPLETED or identity or again or redo:
         # A changed setting may void anything: then the whole course is what it may cost.
         _announce(start, setup, now, *pinned(start.store, state, pins), None if identity else state, again, redo)
-    result = _engine(setup).resume(
-        run,
-        identity=identity,
-        pins=pins,
-        accept=_accepting(start),
-        missing=void,
-        redo=redo,
-        note=note,
-        **{**wishes(options), "from_step": again},
-    )
+    with _executor(start, setup):
+        result = _engine(setup).resume(
+            run,
+            identity=identity,
+            pins=pins,
+            accept=_accepting(start),
+            missing=void,
+            redo=redo,
+            note=note,
+            **{**wishes(options), "from_step": again},
+        )
     return finish(start, setup, result)
 
 
@@ -273,6 +279,13 @@ def _engine(setup: Setup) -> Any:
     from pipeline.lessons.pipeline import PIPELINE
 
     return Engine(PIPELINE.definition, setup)
+
+
+def _executor(start: Start, setup: Setup) -> AbstractContextManager[None]:
+    """What `--executor` names, while a run goes."""
+    from pipeline.lessons.pipeline import PIPELINE
+
+    return on_executor(start.options, PIPELINE.definition, setup)
 
 
 def _announce(

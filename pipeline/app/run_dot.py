@@ -66,6 +66,11 @@ def run_dot(
     from pipeline.engine import preflight
 
     preflight.check_params(params)
+    if options.executor is not None:
+        raise ConfigError(
+            "A DOT graph has no maps that an executor could do; its branches run in threads of this process.",
+            hint="Leave --executor (PIPELINE_EXECUTOR) out.",
+        )
     listeners = [listener, interviewer] if callable(interviewer) else [listener]
     return _Go(target, options, dot, Answers(options, dot, interviewer), listeners, confirm).run(params)
 
@@ -164,6 +169,7 @@ class _Go:
         # Recorded, so that whoever looks at the run, or forks it, can say what goes on with it.
         setup.options = {**setup.options, "target": self._target or recorded.get("target")}
         setup.command = self._command(start.store)
+        setup.again = self._answers.again()
         if (folder := _folder(start.store)) is not None:
             setup.services = {**setup.services, "logs_root": str(folder)}
         return setup
@@ -248,7 +254,7 @@ class _Go:
         made = replace(finish(start, setup, result, "run"), completed_nodes=nodes)
         if made.resume_command:
             more = made.resume_command.removeprefix(resume_command(self._options, result.run_id, "run"))
-            made = replace(made, resume_command=setup.command(result.run_id) + more)
+            made = replace(made, resume_command=setup.command(result.run_id) + more + setup.again)
         return self._asked(start, made, open_gates(state)) if made.detail == "waiting_for_human" else made
 
     def _asked(self, start: Start, made: RunResult, gates: list[Gate]) -> RunResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from pipeline.app.executors import on_executor
 from pipeline.app.start import (
     Confirm,
     RunResult,
@@ -71,8 +72,11 @@ def run_file(
     if run:
         # A run that began without a model has none pinned: it gets the one that is there now.
         found = {} if pinned else identity
-        return finish(start, setup, engine.resume(run, identity=found, **wishes(options)), verb)
-    result = engine.start(params, identity=identity, pins={})
+        with on_executor(options, pipeline.definition, setup):
+            result = engine.resume(run, identity=found, **wishes(options))
+        return finish(start, setup, result, verb)
+    with on_executor(options, pipeline.definition, setup):
+        result = engine.start(params, identity=identity, pins={})
     if params and result.status == COMPLETED:
         for text in unread_params(load(start.store, result.run_id)):
             start.emit("note", text=text)

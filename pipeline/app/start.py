@@ -9,8 +9,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.app.executors import check_executor
 from pipeline.clock import Clock, SystemClock
-from pipeline.errors import CheckpointCorrupt, CredentialMissing, PipelineError
+from pipeline.errors import CheckpointCorrupt, CredentialMissing, NeedsConfirmation, PipelineError
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
 from pipeline.store.base import Account, Store
 
@@ -106,6 +107,8 @@ class Start:
     def of(cls, options: LessonsOptions, listener: Listener, confirm: Confirm | None) -> Start:
         from pipeline.engine.events import Emitter
 
+        if options.executor is not None:
+            check_executor(options)
         clock = SystemClock()
         emit = Emitter(clock, [listener])
         if note := store_note(options.store_url):
@@ -199,7 +202,8 @@ def set_up(start: Start, model_name: str, recorded: Mapping[str, Any], verb: str
         preflight.check_priced(info, prices, start.clock, how)
     setup = unmodelled(start, recorded, verb)
     setup.model, setup.info, setup.prices = model, info, prices
-    if how["daily_budget_usd"] is not None:
+    if how["daily_budget_usd"] is not None or (info is not None and info.paid):
+        # A run without a limit tells what it spends, so that the limit of another counts it.
         setup.account = open_account(options.store_url)
     setup.services = {"publisher": FolderPublisher(Path(how["out"]))}
     return setup
@@ -266,9 +270,14 @@ def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lesson
         str(Path(setup.options["out"], str(outputs["path"]))) if verb == "lessons" and outputs.get("path") else "",
         spent, sum(result.spent.tokens.values()), result.seconds,
         "" if result.status == "completed"
-        else resume_command(start.options, result.run_id, verb) + more_room(result.error),
+        else resume_command(start.options, result.run_id, verb) + more_room(result.error) + _confirmed(result.error),
         start.expected if result.status == "completed" else None, result.spent_now.usd, published_note=note,
     )  # fmt: skip
+
+
+def _confirmed(error: BaseException | None) -> str:
+    """The option without which a resume would ask again what a person has just been asked."""
+    return " --retry-unknown" if isinstance(error, NeedsConfirmation) else ""
 
 
 def _receipt(result: EngineResult, spent: Amount) -> dict[str, Any]:

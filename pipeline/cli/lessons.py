@@ -84,6 +84,8 @@ def execution_options(command: F) -> F:
                 help="Limit of a UTC day over all runs of the store that are given one.  [default: none]"),
         setting("concurrency", type=AtOnce(), metavar="N|auto",
                 help="Paid calls in flight; 1: never two; auto: as many as the provider takes.  [default: 4]"),
+        setting("executor", metavar="ADDRESS",
+                help="dask://HOST:PORT or dask:local: do the items of maps there.  [default: threads of this process]"),
         setting("batch", off="--no-batch", is_flag=True, default=False,
                 help="Ask through Message Batches: half the price, within a day."),
         setting("batch_min", type=int, metavar="N", help="Fewer asks than N go as ordinary calls.  [default: 1]"),

@@ -115,6 +115,7 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
     done.sort(key=lambda step: step.ended_seq)
     imported = _imported_steps(state)
     reported = Decimal(str(state.reported.get("cost_usd") or 0))
+    granted, free = _granted(state)
     document: dict[str, Any] = {
         "run_id": state.run_id,
         "pipeline": state.pipeline,
@@ -133,13 +134,14 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
         "status_detail": state.detail,
         "current_step": _current(state, sums, imported),
         "nodes": list(nodes),
-        "possibly_spent_usd": usd(state.total.high),
+        "possibly_spent_usd": usd(state.total.high + granted),
         "unpriced_calls": state.total.unpriced,
-        "unbounded_calls": state.total.unbounded,
+        "unbounded_calls": state.total.unbounded + free,
         "imported_cost": usd(reported) if state.reported else None,
         "resume_command": state.command or None,
         "author": state.identity.get("author"),
         "target": state.execution.get("target"),
+        "needs": state.execution.get("needs"),
         "claim": list(state.claim) if state.claim else None,
         "identity": dict(state.identity),
         "parent": dict(state.parent) if state.parent else None,
@@ -148,9 +150,19 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
         "journal_bytes": journal_bytes,
         "schema_version": SCHEMA_VERSION,
     }
+    if state.submitted:
+        document["tasks_out"] = len(state.submitted)
     # What a newer version or another tool wrote into an imported document goes on existing.
     document.update({key: value for key, value in state.imported.items() if key not in document})
     return document
+
+
+def _granted(state: RunState) -> tuple[Decimal, int]:
+    """What tasks that are with an executor may have spent that is not known here, and how many may spend anything."""
+    if not state.submitted or state.identity.get("author") == "offline":
+        return Decimal(0), 0
+    granted = [task.usd for task in state.submitted.values()]
+    return sum((usd for usd in granted if usd is not None), Decimal(0)), granted.count(None)
 
 
 def spend_rows(state: RunState, money: Callable[[Decimal], Any] = float) -> list[dict[str, Any]]:

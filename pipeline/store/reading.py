@@ -7,10 +7,11 @@ from typing import Any
 
 from pipeline.errors import RunNotFound, SchemaTooNew
 from pipeline.records.codec import Record
-from pipeline.records.fold import fold
+from pipeline.records.fold import Builder
 from pipeline.records.kinds import FORMAT, Fact, RunStarted
 from pipeline.records.run import RunState
 from pipeline.store.base import Account, Store
+from pipeline.store.parts import not_copied, with_parts
 from pipeline.store.view import records_in
 
 LATEST = "latest"
@@ -45,10 +46,27 @@ def _refuse_newer(run_id: str, first: Fact) -> None:
 def load(store: Store, run_id: str) -> RunState:
     """What a run's records say, damaged ones left out; of a corrupt run the calls and the money.
 
+    Where tasks are with an executor, what their parts hold by now is in it.
+
     Raises:
         RunNotFound, SchemaTooNew: As `records`.
     """
-    return fold(run_id, records(store, run_id))
+    builder = Builder(run_id)
+    for record in records(store, run_id):
+        builder.apply(record)
+    if builder.state.submitted:
+        for record in not_copied(store, builder.state):
+            builder.apply(record)
+    return builder.state
+
+
+def all_records(store: Store, run_id: str) -> Iterator[Record]:
+    """As `records`, followed by what still stands in the parts of the run only, as if it were its own.
+
+    Raises:
+        RunNotFound, SchemaTooNew: As `records`.
+    """
+    return with_parts(store, run_id, records(store, run_id))
 
 
 def resolve(store: Store, text: str) -> str:

@@ -15,7 +15,7 @@ from pipeline.cost.posting import Origin, Posting, of_ledger, of_removed, of_sum
 from pipeline.errors import StoreError
 from pipeline.records.documents import SCHEMA_VERSION, spend_rows
 from pipeline.store.base import Head, Store
-from pipeline.store.reading import kept_spend, load, records
+from pipeline.store.reading import all_records, kept_spend, load
 
 #: What reading the sums of a head or of the account may raise where they make no sense.
 SENSELESS = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError)
@@ -52,7 +52,7 @@ WHOLE = Range()
 
 def read(store: Store, head: Head, days: Range = WHOLE) -> Books:
     """The books of one run, try by try; a run that cannot be resumed has them all the same."""
-    ledger = of_ledger(rows(records(store, head.run_id)), origin_of(head))
+    ledger = of_ledger(rows(all_records(store, head.run_id)), origin_of(head))
     books = Books(days.of(ledger))
     _note_imported(books, head, _imported(store, head))
     return books
@@ -92,8 +92,8 @@ def origin_of(head: Head) -> Origin:
 def _of_head(store: Store, head: Head) -> Iterator[Posting]:
     document = head.document
     summed = document.get("spend") or ()
-    if head.corrupt or (summed and _older(document.get("schema_version"))):
-        # No head, or one of a version whose sums told less.
+    if head.corrupt or document.get("tasks_out") or (summed and _older(document.get("schema_version"))):
+        # No head, one of a version whose sums told less, or one that cannot know what its workers spend now.
         summed = spend_rows(load(store, head.run_id), str)
     return of_sums(summed, origin_of(head))
 

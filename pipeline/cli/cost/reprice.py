@@ -20,7 +20,7 @@ from pipeline.cost.reprice import reprice
 from pipeline.errors import CheckpointCorrupt
 from pipeline.records.kinds import CallEnded
 from pipeline.store.base import Store
-from pipeline.store.reading import records
+from pipeline.store.reading import all_records
 
 #: `--reprice published`: the prices that come with the program.
 PUBLISHED = "published"
@@ -101,7 +101,7 @@ def _pair(key: str, old: Line | None, new: Line | None) -> Pair:
 def usages_of(store: Store, run: str) -> dict[int, Mapping[str, Any]]:
     """The provider's usage objects by seq of call_started, of replies that can be read."""
     found: dict[int, Mapping[str, Any]] = {}
-    for record in records(store, run):
+    for record in all_records(store, run):
         fact = record.fact
         if isinstance(fact, CallEnded) and fact.reply is not None:
             usage = _usage(store, run, fact.reply)

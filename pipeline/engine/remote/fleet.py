@@ -36,7 +36,10 @@ def fleet_of(executor: Executor, store_url: str, definition: Definition, setup: 
         ConfigError: The workers cannot share the store, or cannot be sent what the tasks need.
     """
     check_store(store_url, near=near or isinstance(executor, _NEAR))
-    return Fleet(executor, {"store": store_url, "opener": _OPENER, "tools": packed(definition, setup)})
+    spec = {
+        "store": store_url, "opener": _OPENER, "account": setup.account is not None, "tools": packed(definition, setup)
+    }  # fmt: skip
+    return Fleet(executor, spec)
 
 
 def check_store(url: str, *, near: bool) -> None:

@@ -147,7 +147,7 @@ class _Errand:
             self._store, clock, emit, options, tools.model, tools.info, tools.prices, services=tools.services,
             policy=tools.policy,
         )  # fmt: skip
-        if options.get("daily_budget_usd") is not None:
+        if spec["account"]:
             setup.account = resolve({**spec["opener"], "name": "open_account"})(spec["store"], clock)
         sources = Sources(recorder, self._store)
         running = Running(recorder, sources, clock, emit, stop, options, services=tools.services)

@@ -1,0 +1,134 @@
+"""The executor that `--executor` names: whether workers can share the run's store, and a client while a run goes."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from pipeline.errors import ConfigError, ExecutorLost
+from pipeline.settings import LessonsOptions
+
+if TYPE_CHECKING:
+    from pipeline.engine.events import Emitter
+    from pipeline.engine.setup import Definition, Setup
+
+LOCAL = "dask:local"
+_SCHEME = "dask://"
+#: How long a scheduler may take to answer, in seconds.
+_CONNECT_SECONDS = 10
+#: Worker processes of dask:local.
+_PROCESSES = 2
+
+
+def check_executor(options: LessonsOptions) -> None:
+    """Refuse, before anything is opened, what cannot work.
+
+    Raises:
+        ConfigError: The executor has no such name, its extra is not installed, or it cannot share the store.
+    """
+    name = options.executor
+    if name is None:
+        return
+    from pipeline.engine.remote import pool
+    from pipeline.engine.remote.fleet import check_store
+
+    host = _address(name)[0]
+    check_store(options.store_url, near=False)
+    if options.store_url.startswith("sqlite:") and not _is_here(host):
+        raise ConfigError(
+            f"A sqlite: store lies on this host, and {name} has workers elsewhere.",
+            hint="Take --store postgresql://… or s3://…, or --executor dask:local.",
+        )
+    pool.check_options({"batch": options.batch})
+    try:
+        import distributed  # noqa: F401
+    except ImportError:
+        raise ConfigError(
+            "--executor needs dask.distributed, which is not installed.", hint="pip install 'course-pipeline[dask]'"
+        ) from None
+
+
+def _address(name: str) -> tuple[str, int]:
+    """Host and port of dask://HOST:PORT; ("", 0) for dask:local.
+
+    Raises:
+        ConfigError: It is neither.
+    """
+    if name == LOCAL:
+        return "", 0
+    with suppress(ValueError):
+        parts = urlsplit(name)
+        if name.startswith(_SCHEME) and parts.hostname and parts.port and parts.path in ("", "/") and "@" not in name:
+            return parts.hostname, parts.port
+    raise ConfigError(
+        f"--executor is {name.partition('@')[2] or name!r}; there are dask://HOST:PORT and dask:local.",
+        hint="dask://HOST:PORT is the address that `dask scheduler` prints; dask:local starts workers here.",
+    )
+
+
+def _is_here(host: str) -> bool:
+    if host in ("", "localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@contextmanager
+def on_executor(options: LessonsOptions, definition: Definition, setup: Setup) -> Iterator[None]:
+    """While a run goes, its maps go to the executor that was named; nothing happens where none was.
+
+    Raises:
+        ExecutorLost: No scheduler answers there.
+        ConfigError: The workers cannot be sent what the tasks need.
+    """
+    if options.executor is None:
+        yield
+        return
+    from pipeline.engine.remote.crew import crew_on
+
+    with ExitStack() as stack:
+        executor = _client(options, setup.emit, stack).get_executor(pure=False)
+        setup.crew = crew_on(executor, options.store_url, definition, setup)
+        yield
+
+
+def _client(options: LessonsOptions, emit: Emitter, stack: ExitStack) -> Any:
+    """A client of the cluster, closed with the stack."""
+    import distributed
+
+    dask: Any = distributed
+    # What becomes of the cluster is said once, by the run.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    host, port = _address(options.executor or LOCAL)
+    if not host:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pipeline-dask-", ignore_cleanup_errors=True))
+        cluster = dask.LocalCluster(
+            n_workers=_PROCESSES, threads_per_worker=-(-options.at_once // _PROCESSES), processes=True,
+            host="127.0.0.1", dashboard_address=None, silence_logs=logging.CRITICAL, local_directory=folder,
+        )  # fmt: skip
+        stack.enter_context(cluster)
+        return stack.enter_context(dask.Client(cluster))
+    try:
+        client = dask.Client(f"tcp://{host}:{port}", timeout=_CONNECT_SECONDS)
+    except OSError as error:
+        raise ExecutorLost(
+            f"No scheduler answers at {host}:{port}: {type(error).__name__}.",
+            hint="`dask scheduler` starts one, `dask worker HOST:PORT` a worker; or take --executor dask:local.",
+        ) from None
+    stack.callback(_close, client)
+    if not client.scheduler_info()["workers"]:
+        emit("note", text=f"The scheduler at {host}:{port} has no workers yet; tasks wait for one.")
+    return client
+
+
+def _close(client: Any) -> None:
+    """Close a client, also one whose scheduler is gone."""
+    with suppress(Exception):
+        client.close(timeout=_CONNECT_SECONDS)
