@@ -3,7 +3,8 @@
 `request.data`, and the same JSON between <task_data> marks at the end of the message, is:
 
 - outline: {"kind", "course", "lessons", "plan" (plan.Plan.to_json), "previous", "faults"}
-- entry:   {"kind", "course", "order", "entries" (this one and those it may build on), "previous", "faults"}
+- entry:   {"kind", "course", "order", "entries" (of the outline), "previous", "faults"}; "entries", the same for all,
+  stand in the prefix instead, as {"entries"} between such marks of their own
 - lesson:  {"kind", "course", "entry" (scheme.Entry), "entries" (those it builds on), "previous", "faults"}
 - critic:  {"kind", "course", "entry", "lesson", "checks"}
 
@@ -78,11 +79,13 @@ class Asks:
     def entry(self, entries: Sequence[OutlineEntry], order: int, draft: Draft | None = None) -> Request:
         """The request for the details of one lesson of an outline."""
         entry = entries[order - 1]
-        near = [other.model_dump(mode="json") for other in _near(entries, entry)]
-        data = {"kind": "entry", "course": self._about([entry]), "order": order, "entries": near}
-        system = [self._shared(), Segment(self._scheme(entries) + "\n" + self.prompts["entry"], cache=True)]
+        shared = {"entries": [other.model_dump(mode="json") for other in entries]}
+        data = {"kind": "entry", "course": self._about([entry]), "order": order, **shared}
+        scheme = self._text("scheme", scheme=_marked(shared))
+        system = [self._shared(), Segment(scheme + "\n" + self.prompts["entry"], cache=True)]
         text = self._text("detail", order=str(order))
-        return self._request(system, text, data, EntryDetails, ENTRY_SCHEMA, draft, MAX_TOKENS["entry"])
+        most = MAX_TOKENS["entry"]
+        return self._request(system, text, data, EntryDetails, ENTRY_SCHEMA, draft, most, apart=frozenset(shared))
 
     def lesson(self, entries: Sequence[Entry], order: int, draft: Draft | None = None) -> Request:
         """The request for one lesson of a scheme."""
@@ -114,7 +117,7 @@ class Asks:
             "kind": "critic",
             "course": self._about([entry]),
             "entry": entry.model_dump(mode="json"),
-            "lesson": dict(lesson),
+            "lesson": without_empty(dict(lesson)),
             "checks": list(checks),
         }
         text = self._text("judge", order=str(entry.order))
@@ -133,7 +136,9 @@ class Asks:
         schema: tuple[str, int],
         draft: Draft | None,
         max_tokens: int,
+        apart: frozenset[str] = frozenset(),
     ) -> Request:
+        """A request; keys of the data that are `apart` stand in the system prompt already."""
         if data["kind"] != "critic":
             # The critic never sees an earlier version or its scores.
             data |= {"previous": draft.value if draft else None, "faults": list(draft.faults) if draft else []}
@@ -142,7 +147,7 @@ class Asks:
             text = f"{text}\n{self._text('revision', faults=faults)}"
         return Request(
             model=self.model,
-            messages=(Message("user", f"{text}\n<task_data>\n{task_json(data)}\n</task_data>"),),
+            messages=(Message("user", f"{text}\n{_marked({key: data[key] for key in data if key not in apart})}"),),
             system=tuple(system),
             schema=_schema(answer),
             schema_id=schema[0],
@@ -164,7 +169,7 @@ class Asks:
 
     def _scheme(self, entries: Iterable[OutlineEntry]) -> str:
         lines = [f"{row.order}: {row.lesson_type}, {', '.join(row.points)}: {row.label}" for row in entries]
-        return self._text("scheme", scheme="\n".join(lines))
+        return self._text("scheme", scheme="\n".join(["Lesson: kind, points, label.", "", *lines]))
 
     def _about(self, entries: Sequence[OutlineEntry]) -> dict[str, Any]:
         """The course cut to the outcomes that these entries name."""
@@ -192,6 +197,10 @@ def task_json(data: Mapping[str, Any]) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def _marked(data: Mapping[str, Any]) -> str:
+    return f"<task_data>\n{task_json(data)}\n</task_data>"
+
+
 def course_text(course: Course) -> str:
     """The course as prompts show it: groups, outcomes and points with their ids."""
     lines = [f"{course.title}, {course.code}, SCQF level {course.scqf.level}."]
@@ -216,16 +225,6 @@ def _group_line(group: Group) -> str:
     if group.cross_cutting:
         notes.append("cross-cutting")
     return f"## {group.title} ({', '.join(note for note in notes if note)})"
-
-
-def _near(entries: Sequence[OutlineEntry], entry: OutlineEntry) -> list[OutlineEntry]:
-    """An entry, and the earlier ones it may build on: its block, its outcomes, the three before it."""
-
-    def kin(other: OutlineEntry) -> bool:
-        shares = other.block == entry.block or bool(set(other.outcome_refs) & set(entry.outcome_refs))
-        return other.order < entry.order and (shares or other.order >= entry.order - 3)
-
-    return [*(other for other in entries if kin(other)), entry]
 
 
 def _counts(plan: Plan) -> str:

@@ -119,7 +119,7 @@ def limited_tokens(times: float, a_minute: int, latency: float, minutes: int) ->
     output = 500
     with BillingServer(latency=latency / times) as server:
         server.limits = limits = RateLimits(requests=4000, output_tokens=a_minute, clock=clock)
-        ask_all(server, clock, (minutes + 1) * a_minute // output, output=output)
+        ask_all(server, clock, (minutes + 1) * a_minute // output, output=output - 1)
     used, refused = shares(limits, a_minute / output)
     say(f"{a_minute} output tokens a minute, {latency:g} s a call: used", used, 0.95, least=True)
     say("  refused with 429 after the first minute", refused, 0.02)
@@ -190,7 +190,7 @@ ALL: dict[str, Callable[[float], None]] = {
     "requests": _requests,
     "strict": lambda times: limited(times, 60, 1.0, 4, burst=0.1),
     "fixed": lambda times: limited(times, 60, 1.0, 4, concurrency=32),
-    "tokens": lambda times: limited_tokens(times, 20_000, 5.0, 4),
+    "tokens": lambda times: limited_tokens(times, 20_000, 5.0, 5),
     "unlimited": lambda times: unlimited(min(times, 5.0), 20.0, 1000),
     "herd": _herds,
     "minute": lambda _: limited(1.0, 120, 2.0, 4),

@@ -85,7 +85,9 @@ class Counted:
 class PromptCache:
     """Which prefixes the provider holds. Entries appear when a reply begins, so parallel firsts all pay the write."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, marks: bool = True) -> None:
+        """An empty cache; without `marks` it takes no notice of them, as if the request had none."""
+        self._marks = marks
         self._held: set[str] = set()
         self._lock = threading.Lock()
 
@@ -98,7 +100,7 @@ class PromptCache:
         for text, mark in _pieces(body):
             total += tokens_of(text)
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-            if mark is not None and total >= CACHE_MINIMUM:
+            if mark is not None and self._marks and total >= CACHE_MINIMUM:
                 marks.append((digest.hexdigest(), total, str(mark.get("ttl", "5m"))))
         with self._lock:
             read = max((size for key, size, _ in marks if key in self._held), default=0)

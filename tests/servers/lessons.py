@@ -26,8 +26,15 @@ _AGAIN = " Look at the working once more."
 
 
 def task_data(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The structured question at the end of the last user message; {} where there is none."""
-    text = "".join(block["text"] for block in blocks(body["messages"][-1]["content"]))
+    """The structured question: at the end of the last user message, and what is shared in the system prompt; or {}."""
+    found = _data_in("".join(block["text"] for block in blocks(body["messages"][-1]["content"])))
+    if not found:
+        return {}
+    shared = _data_in("".join(block["text"] for block in blocks(body.get("system") or [])))
+    return {**shared, **found}
+
+
+def _data_in(text: str) -> dict[str, Any]:
     start = text.rfind(_OPEN)
     end = text.find(_CLOSE, start)
     if start < 0 or end < 0:

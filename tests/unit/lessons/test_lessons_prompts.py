@@ -21,7 +21,7 @@ from pipeline.lessons.fields import MATHS_COMMANDS, Words, wire_schema
 from pipeline.lessons.plan import make_plan
 from pipeline.lessons.prompts import PLACEHOLDERS, load_prompts, render
 from pipeline.lessons.schemas import Lesson
-from pipeline.lessons.scheme import EntryDetails, Outline
+from pipeline.lessons.scheme import Entry, EntryDetails, Outline
 from pipeline.lessons.shape import ITEMS
 from pipeline.publish.mathml import check
 
@@ -152,7 +152,8 @@ def test_every_request_ends_with_its_data_and_says_what_it_is() -> None:
         text = request.messages[-1].text
         assert text.endswith("\n</task_data>")
         body = text.rsplit("<task_data>\n", 1)[1].removesuffix("\n</task_data>")
-        assert json.loads(body) == request.data
+        shared = {"entries"} if request.label == "entry" else set()
+        assert json.loads(body) == {key: value for key, value in request.data.items() if key not in shared}
         assert request.data["kind"] == request.label
         assert (request.model, request.effort) == ("some-model", "low")
         assert "{{" not in text.split("<task_data>")[0]
@@ -164,6 +165,23 @@ def test_lesson_requests_share_one_cached_prefix() -> None:
     assert len({request.system for request in found}) == 1
     assert all(part.cache for part in found[0].system)
     assert "num.surds.1" in found[0].system[0].text
+
+
+def test_entry_requests_have_the_outline_in_their_cached_prefix_once() -> None:
+    found = [r for r in EIGHTEEN.requests if r.label == "entry"]
+    assert len({request.system for request in found}) == 1
+    system = found[0].system[-1]
+    assert system.cache
+    body = system.text.split("<task_data>\n", 1)[1].split("\n</task_data>", 1)[0]
+    assert json.loads(body) == {"entries": found[0].data["entries"]}
+    assert len(json.loads(body)["entries"]) == 18
+
+
+def test_critic_is_not_shown_keys_that_say_nothing() -> None:
+    lesson = {"cards": [{"id": "c1", "note": "", "figures": [], "calc": False}]}
+    entry = Entry.model_validate(next(r for r in EIGHTEEN.requests if r.label == "lesson").data["entry"])
+    asked = Asks(MATHS, PROMPTS, "m").critic(entry, lesson, [])
+    assert asked.data["lesson"] == {"cards": [{"id": "c1", "calc": False}]}
 
 
 def test_revision_carries_the_answer_and_the_faults_and_is_another_request() -> None:
