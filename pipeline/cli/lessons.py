@@ -81,7 +81,7 @@ def execution_options(command: F) -> F:
         setting("budget", type=click.Choice(settings.BUDGETS),
                 help="How a call's worst case is bounded: by its bytes, or by the provider's token count and 5 %."),
         setting("daily_budget_usd", type=Usd(), metavar="USD|none",
-                help="Limit of a UTC day over all runs of the store that are given one.  [default: none]"),
+                help="Limit of a UTC day, over what all runs of the store spend.  [default: none]"),
         setting("concurrency", type=AtOnce(), metavar="N|auto",
                 help="Paid calls in flight; 1: never two; auto: as many as the provider takes.  [default: 4]"),
         setting("executor", metavar="ADDRESS",

@@ -138,6 +138,7 @@ _TELLERS: Mapping[type[Fact], Callable[[Any], str]] = {
     kinds.BatchIntended: lambda fact: f"{count(fact.count, 'request')} to be handed in",
     kinds.BatchSubmitted: lambda fact: f"{fact.batch}, answered by {fact.expires_at}",
     kinds.BatchCancelled: lambda fact: f"{fact.batch}: the provider was asked to leave what it had not answered",
+    kinds.DayReserved: lambda fact: f"{money(bound(fact.usd))} of {fact.day}",
     kinds.DecisionAsked: lambda fact: f"{bare(fact.path)}: {fact.shown.get('text', '')}",
     kinds.Decision: lambda fact: f"{bare(fact.path)}: {fact.choice}" + (f", by {fact.by}" if fact.by else ""),
     kinds.Invalidated: _invalidated,

@@ -1,12 +1,14 @@
 """The day's limit over all processes of a store: worst cases come out of slices reserved on its account.
 
 A slice is larger than one call, so that not every call locks the account. What a slice did not use is given back
-when it is closed; a process that dies leaves its slices open, and they count in full until the day is over.
+when it is closed. Runs without a limit reserve as well, so that the limit of another counts what they spend. A
+process that dies leaves its slices open: they count in full until its run, or one that needs the room, settles them.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -18,6 +20,10 @@ from pipeline.store.base import Account
 #: A slice is so much of the day's limit, but no more than this many dollars, unless one call needs more.
 _PART = Decimal("0.05")
 _MOST_USD = Decimal(1)
+#: More than anybody has: the limit of those who have none.
+_NO_LIMIT = Decimal(10) ** 12
+#: Seconds between two looks for slices of the dead.
+_LOOK_SECONDS = 60.0
 
 
 @dataclass(slots=True)
@@ -44,13 +50,28 @@ class Ticket:
 class Daily:
     """The part of a day's limit that one run uses."""
 
-    def __init__(self, account: Account, limit: Decimal, clock: Clock, owner: str) -> None:
+    def __init__(
+        self,
+        account: Account,
+        limit: Decimal | None,
+        clock: Clock,
+        owner: str,
+        *,
+        note: Callable[[str, str, Decimal], object] = lambda name, day, usd: None,
+        free: Callable[[str], None] = lambda day: None,
+    ) -> None:
         """Reserve nothing yet.
 
         Args:
+            limit: None: what is spent is told, and nothing is refused.
             owner: "host:pid:start" of this process.
+            note: Told of each slice (id, day, amount) before it is used.
+            free: Settles what dead processes left open of a day.
         """
         self.limit = limit
+        self._note = note
+        self._free = free
+        self._looked: float | None = None
         self._account = account
         self._clock = clock
         self._owner = owner
@@ -110,16 +131,38 @@ class Daily:
                 each.current = False
                 self._settle(each)
         self._close_idle()
-        for size in (max(worst, min(self.limit * _PART, _MOST_USD)), worst):
+        if (place := self._try(now, worst)) is not None:
+            return place
+        if self._looked is None or self._clock.monotonic() - self._looked >= _LOOK_SECONDS:
+            self._looked = self._clock.monotonic()
+            self._free(_day(now))
+            return self._try(now, worst)
+        return None
+
+    def _try(self, now: datetime, worst: Decimal) -> _Slice | None:
+        for size in self._sizes(worst):
             try:
-                name = self._account.reserve(self._owner, size, now, self.limit)
+                name = self._account.reserve(self._owner, size, now, _NO_LIMIT if self.limit is None else self.limit)
             except WriteFailed as error:
-                raise Pause("interrupted", error) from None
+                if self.limit is None:
+                    # Who has no limit is not stopped by one.
+                    name = ""
+                else:
+                    raise Pause("interrupted", error) from None
             if name is not None:
                 place = _Slice(name, _day(now), size)
                 self._slices.append(place)
+                if name:
+                    self._note(name, place.day, size)
                 return place
         return None
+
+    def _sizes(self, worst: Decimal) -> tuple[Decimal, ...]:
+        """Amounts to try: some room for more calls, then just this one's."""
+        if self.limit is not None:
+            return max(worst, min(self.limit * _PART, _MOST_USD)), worst
+        # As much again as is out now, so that many calls at once are not as many slices.
+        return (max(worst, _MOST_USD, sum((each.used for each in self._slices), Decimal(0))),)
 
     def _close_idle(self) -> None:
         """What a slice that is full and has no call out did not use goes back."""
@@ -130,7 +173,8 @@ class Daily:
     def _settle(self, each: _Slice) -> bool:
         """Whether a slice could be closed; one that cannot counts in full, which errs on the safe side."""
         try:
-            self._account.settle(each.id, each.used)
+            if each.id:
+                self._account.settle(each.id, each.used)
         except WriteFailed:
             return False
         return True

@@ -11,6 +11,7 @@ from typing import Any
 
 from pipeline.clock import iso
 from pipeline.engine import changes, memory, taking_in
+from pipeline.engine.left import settle_left
 from pipeline.engine.limits import more_room
 from pipeline.engine.loop import Loop, failed_runs
 from pipeline.engine.recorder import Recorder
@@ -56,6 +57,8 @@ class Engine:
         self._definition = definition
         self._setup = setup
         self._nodes = list(definition.graph.nodes)
+        #: Slices of days that dead owners of the run left open.
+        self._left: Mapping[str, tuple[str, int]] = {}
 
     def start(
         self,
@@ -146,7 +149,9 @@ class Engine:
                 journal.close()
                 return done
             taking.confirm_risks(retry_unknown=retry_unknown)
+            self._left = dict(builder.state.slices)
             taking.record(wish)
+            settle_left(setup.store, setup.account, run_id, self._left)
             setup.yes = setup.yes or retry_unknown
         except BaseException:
             journal.close()
@@ -204,6 +209,7 @@ class Engine:
             finally:
                 if running.caller is not None and running.caller.entries.ceiling.daily is not None:
                     running.caller.entries.ceiling.daily.leave()
+                settle_left(setup.store, setup.account, recorder.state.run_id, self._left)
 
         try:
             run_with_signals(

@@ -152,7 +152,8 @@ class Ceiling:
         with self._lock:
             settled = self._settled()
             fits = admit(self.limit, settled, self._out, worst) == "go"
-        error = self._day_is_over(worst) if fits and self.daily else self._refusal(settled, worst)
+        day = self.daily is not None and self.daily.limit is not None
+        error = self._day_is_over(worst) if fits and day else self._refusal(settled, worst)
         self._stop.request("paused_budget", error)
         raise Pause("paused_budget", error)
 
@@ -164,7 +165,7 @@ class Ceiling:
             if verdict != "go":
                 return verdict, None
             ticket = None
-            if self.daily is not None and day:
+            if self.daily is not None and day and (worst is not None or self.daily.limit is not None):
                 ticket = None if worst is None else self.daily.take(worst)
                 if ticket is None:
                     return ("wait" if self.daily.out and worst is not None else "stop"), None
@@ -198,8 +199,9 @@ class Ceiling:
         """Say once that a limit is near."""
         if self.limit and settled is not None and settled + self._out >= _NEAR * self.limit:
             self._say("run", f"80 % of the ceiling of ${self.limit:.2f} is spent or out.")
-        if self.daily is not None and "day" not in self._warned and self.daily.spent() >= _NEAR * self.daily.limit:
-            self._say("day", f"80 % of the day's limit of ${self.daily.limit:.2f} is spent or reserved.")
+        limit = self.daily.limit if self.daily is not None else None
+        if self.daily is not None and limit and "day" not in self._warned and self.daily.spent() >= _NEAR * limit:
+            self._say("day", f"80 % of the day's limit of ${limit:.2f} is spent or reserved.")
 
     def _say(self, which: str, text: str) -> None:
         if which not in self._warned:
@@ -212,7 +214,7 @@ class Ceiling:
         next_call = "has no known price" if worst is None else f"may cost up to ${worst:.4f}"
         return BudgetExceeded(
             f"The next call {next_call}; with ${spent:.4f} spent or reserved today by the runs of this "
-            f"store that have a day's limit, that could pass the day's limit of ${self.daily.limit:.2f}.",
+            f"store, that could pass the day's limit of ${self.daily.limit:.2f}.",
             hint="Resume after midnight UTC, or with a higher --daily-budget-usd.",
             daily=str(self.daily.limit),
         )

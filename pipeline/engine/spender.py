@@ -13,6 +13,7 @@ from pipeline.engine.calls import Caller
 from pipeline.engine.daily import Daily
 from pipeline.engine.desk import Desk
 from pipeline.engine.entries import Entries
+from pipeline.engine.left import settle_dead
 from pipeline.engine.limits import Ceiling, CoolDown
 from pipeline.engine.pace import MOST, Pace
 from pipeline.engine.recorder import Recorder
@@ -21,6 +22,7 @@ from pipeline.engine.sources import Values
 from pipeline.engine.stop import Stop
 from pipeline.errors import CheckpointCorrupt, ConfigError, ModelError, SchemaTooNew
 from pipeline.llm.base import Request
+from pipeline.records.kinds import DayReserved
 from pipeline.store.base import Store
 from pipeline.store.reading import load
 
@@ -44,7 +46,7 @@ def caller(setup: Setup, recorder: Recorder, values: Values, stop: Stop) -> Call
     if model is None or info is None or prices is None:
         return None
     limit = preflight.limit(setup.options)
-    ceiling = Ceiling(limit, recorder, stop, setup.clock, setup.emit, _daily(setup))
+    ceiling = Ceiling(limit, recorder, stop, setup.clock, setup.emit, _daily(setup, recorder))
     entries = Entries(info, prices, recorder, setup.clock, setup.emit, stop, ceiling, _counter(setup))
     cool_down = CoolDown(setup.clock, stop, setup.emit)
     pace = Pace(setup.clock, stop, most=at_once(setup.options), adaptive=setup.options.get("concurrency") == AUTO)
@@ -67,13 +69,20 @@ def _counter(setup: Setup) -> Callable[[Request], int] | None:
     return counted
 
 
-def _daily(setup: Setup) -> Daily | None:
-    """The day's limit over all processes of the store, if one is set."""
-    limit = preflight.daily(setup.options)
-    if limit is None or setup.account is None:
+def _daily(setup: Setup, recorder: Recorder) -> Daily | None:
+    """The day over all processes of the store: its limit, if one is set, and what is spent of it in any case."""
+    limit, account = preflight.daily(setup.options), setup.account
+    if account is None or (limit is None and not (setup.info and setup.info.paid)):
         return None
     owner = host()
-    return Daily(setup.account, limit, setup.clock, f"{owner['host']}:{owner['pid']}:{iso(setup.clock.now())}")
+    return Daily(
+        account,
+        limit,
+        setup.clock,
+        f"{owner['host']}:{owner['pid']}:{iso(setup.clock.now())}",
+        note=lambda name, day, usd: recorder.append(DayReserved(name, day, str(usd)), sync=False),
+        free=lambda day: settle_dead(setup.store, account, day),
+    )
 
 
 def _desk(setup: Setup, entries: Entries) -> Desk | None:

@@ -19,6 +19,7 @@ from pipeline.records.kinds import (
     CallEnded,
     CallStarted,
     ChargeSettled,
+    DayReserved,
     Decision,
     DecisionAsked,
     Gap,
@@ -81,6 +82,7 @@ class Builder:
             MemoryApplied: self._memory_applied,
             BatchSubmitted: self._batch_submitted,
             BatchCancelled: self._batch_cancelled,
+            DayReserved: self._day_reserved,
             Invalidated: self._invalidated,
             DecisionAsked: self._decision_asked,
             Decision: self._decision,
@@ -152,6 +154,8 @@ class Builder:
         state = self.state
         state.status, state.detail = fact.status, fact.detail
         state.command = fact.command or state.command
+        # Who leaves in order has settled its own, and before it those of owners that died.
+        state.slices.clear()
         if fact.error is not None or fact.status == COMPLETED:
             state.error = fact.error
 
@@ -324,6 +328,9 @@ class Builder:
     def _charge_settled(self, record: Record, fact: ChargeSettled) -> None:
         self._spending.settle(fact)
 
+    def _day_reserved(self, record: Record, fact: DayReserved) -> None:
+        self.state.slices[fact.slice] = (fact.day, record.owner)
+
     def _batch_intended(self, record: Record, fact: BatchIntended) -> None:
         calls = {str(row.get("id")): int(row.get("call") or 0) for row in fact.calls}
         self.state.batches[fact.nonce] = BatchRun(fact.nonce, calls, fact.count, record.at)
@@ -343,7 +350,7 @@ class Builder:
 _COPIED = (
     "identity", "execution", "pins", "waiting", "steps", "visits", "context", "attempts", "open_calls",
     "checkpoints", "gaps", "open_paths", "failed_paths", "returning", "active", "total",
-    "unknown_tasks", "submitted", "questions", "decisions", "batches", "remarks", "unapplied", "former",
+    "unknown_tasks", "submitted", "questions", "decisions", "batches", "slices", "remarks", "unapplied", "former",
 )  # fmt: skip
 
 

@@ -160,6 +160,17 @@ class BatchCancelled(Fact):
 
 
 @frozen
+class DayReserved(Fact):
+    """A slice of the day was reserved on the store's account for what this owner spends; settled when it leaves."""
+
+    kind: ClassVar[str] = "day_reserved"
+    #: Its id on the account, the UTC day (YYYY-MM-DD) and the amount.
+    slice: str
+    day: str
+    usd: str
+
+
+@frozen
 class TaskCompleted(Fact):
     """A task's value is final; its calls' replies are no longer needed."""
 

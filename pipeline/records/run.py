@@ -340,6 +340,8 @@ class RunState:
     )
     #: Writes of completed steps that have not reached the user's memory yet, oldest first.
     unapplied: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    #: Slices on the store's account of the owner that works, and of owners that died: id → (UTC day, owner).
+    slices: dict[str, tuple[str, int]] = field(default_factory=dict)
     #: Batches by nonce, oldest first.
     batches: dict[str, BatchRun] = field(default_factory=dict)
     #: Unanswered questions by path, and answers by (path, hash of the question).

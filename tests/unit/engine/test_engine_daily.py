@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline import Event, Message, Pipeline, Reply, Request, ScriptedModel, StepContext, open_store, step
+from pipeline import (
+    Event,
+    Message,
+    Pipeline,
+    Reply,
+    Request,
+    ScriptedModel,
+    StepContext,
+    open_account,
+    open_store,
+    step,
+)
 from pipeline.cost.prices import PriceBook
 from pipeline.engine.daily import Daily, Ticket
 from pipeline.engine.result import RunResult
 from pipeline.errors import BudgetExceeded, ConfigError, WriteFailed
 from pipeline.store.account import FileAccount
 from pipeline.store.memory import MemoryAccount, MemoryStore
+from pipeline.store.reading import load
 from pipeline.testing import FakeClock
 
 MODEL = "claude-sonnet-5-5"
@@ -47,10 +59,12 @@ def items(count: int) -> Pipeline:
     return Pipeline("daily", [go])
 
 
-def run(count: int, account: Any, limit: Decimal, listener: Any = None, clock: FakeClock | None = None) -> RunResult:
+def run(
+    count: int, account: Any, limit: Decimal | None, listener: Any = None, clock: FakeClock | None = None
+) -> RunResult:
     reply = Reply("x", "end_turn", {"input_tokens": 10, "output_tokens": 900}, MODEL)
     model = ScriptedModel(lambda request: reply, model_id=MODEL, paid=True)
-    options = {"daily_budget_usd": str(limit), "concurrency": 3}
+    options = {"daily_budget_usd": None if limit is None else str(limit), "concurrency": 3}
     store = MemoryStore(FakeClock())
     return items(count).run(
         store=store, model=model, options=options, account=account, listener=listener, clock=clock or FakeClock()
@@ -215,8 +229,6 @@ def test_threads_at_once_never_pass_the_limit() -> None:
 
 
 def test_the_library_opens_the_account_of_a_store(tmp_path: Path) -> None:
-    from pipeline import open_account
-
     url = f"files:{tmp_path}"
     model = ScriptedModel(lambda request: "fine", model_id=MODEL, paid=True)
     result = items(2).run(
@@ -224,3 +236,109 @@ def test_the_library_opens_the_account_of_a_store(tmp_path: Path) -> None:
     )
     assert result.status == "completed"
     assert (tmp_path / "account.jsonl").exists()
+
+
+def test_a_run_without_a_limit_counts_for_the_limit_of_another() -> None:
+    account = MemoryAccount(FakeClock())
+    first = run(4, account, None)
+    assert first.status == "completed"
+    assert first.spent.usd > 0
+    assert account.total(FakeClock().now().date()) == first.spent.usd
+    second = run(1, account, first.spent.usd + worst() * Decimal("0.9"))
+    assert second.detail == "paused_budget"
+    assert isinstance(second.error, BudgetExceeded)
+    assert f"${first.spent.usd:.4f} spent or reserved today by the runs of this store" in second.error.message
+
+
+def test_a_run_without_a_limit_is_stopped_by_no_account() -> None:
+    class Broken(MemoryAccount):
+        def reserve(self, owner: str, usd: Decimal, at: datetime, limit: Decimal) -> str | None:
+            raise WriteFailed("The account cannot be used: disk full.")
+
+    assert run(2, Broken(FakeClock()), None).status == "completed"
+
+
+def test_many_calls_at_once_without_a_limit_are_few_slices() -> None:
+    account, taken = MemoryAccount(FakeClock()), []
+    daily = Daily(account, None, FakeClock(), "h:1:x", note=lambda name, day, usd: taken.append(usd))
+    tickets = [daily.take(Decimal("0.5")) for _ in range(64)]
+    assert None not in tickets
+    assert len(taken) < 10
+    daily.leave()
+    assert account.total(FakeClock().now().date()) == 32
+
+
+_DYING = """
+import os, sys
+from decimal import Decimal
+from pipeline import Message, Pipeline, Reply, Request, ScriptedModel, open_account, open_store, step
+calls = []
+def answer(request):
+    calls.append(request)
+    if len(calls) == 3:
+        os._exit(9)
+    return Reply("x", "end_turn", {"input_tokens": 10, "output_tokens": 900}, "claude-sonnet-5-5")
+@step("go")
+def go(ctx):
+    ask = lambda c, i: c.ask(Request("claude-sonnet-5-5", [Message("user", f"item {i}")], max_tokens=1000)).text
+    return {"all": list(ctx.map("item", range(4), ask, key=str))}
+url = sys.argv[1]
+model = ScriptedModel(answer, model_id="claude-sonnet-5-5", paid=True)
+Pipeline("daily", [go]).run(store=open_store(url), model=model, account=open_account(url),
+                            options={"daily_budget_usd": "100", "concurrency": 1})
+"""
+
+
+@pytest.fixture
+def died(tmp_path: Path) -> str:
+    """The URL of a store with a run whose owner was killed in its third call, its slice open."""
+    url = f"files:{tmp_path}"
+    assert subprocess.run([sys.executable, "-c", _DYING, url], check=False, timeout=60).returncode == 9
+    assert open_account(url).total(_day(url)) == 1
+    return url
+
+
+def _day(url: str) -> date:
+    return datetime.fromisoformat(_reserved_day(Path(url.removeprefix("files:")))).date()
+
+
+def _go_on(url: str, options: dict[str, Any], resume: str = "") -> RunResult:
+    reply = Reply("x", "end_turn", {"input_tokens": 10, "output_tokens": 900}, MODEL)
+    model = ScriptedModel(lambda request: reply, model_id=MODEL, paid=True)
+    clock = FakeClock(datetime.combine(_day(url), datetime.max.time(), UTC) - timedelta(hours=1))
+    more = {"store": open_store(url, clock), "account": open_account(url, clock), "clock": clock, "model": model}
+    pipeline = items(4)
+    return pipeline.resume(resume, options=options, **more) if resume else pipeline.run(options=options, **more)
+
+
+def test_a_resume_settles_what_its_dead_owner_left_open(died: str) -> None:
+    (head,) = open_store(died).heads()
+    before = load(open_store(died), head.run_id)
+    result = _go_on(died, {}, head.run_id)
+    assert result.status == "completed"
+    # The call in which it died may have been billed; it counts at its worst.
+    assert result.spent.high > 0
+    assert open_account(died).total(_day(died)) == result.spent.usd + result.spent.high
+    assert before.slices
+    assert not load(open_store(died), head.run_id).slices
+
+
+def test_who_needs_the_room_settles_what_a_dead_process_left_open(died: str) -> None:
+    (head,) = open_store(died).heads()
+    total = load(open_store(died), head.run_id).total
+    known = total.usd + total.high
+    assert known < Decimal("0.2")
+    result = _go_on(died, {"daily_budget_usd": str(known + worst() * 4), "concurrency": 1})
+    assert result.status == "completed", result.error
+    assert open_account(died).total(_day(died)) == known + result.spent.usd
+
+
+def test_slices_of_a_living_process_are_left_alone(died: str) -> None:
+    (head,) = open_store(died).heads()
+    journal = open_store(died).open(head.run_id)
+    try:
+        result = _go_on(died, {"daily_budget_usd": "0.9", "concurrency": 1})
+    finally:
+        journal.close()
+    assert result.detail == "paused_budget"
+    assert open_account(died).total(_day(died)) == 1
