@@ -14,6 +14,7 @@ from pipeline.errors import StoreError
 from pipeline.store.account import FileAccount
 from pipeline.store.base import Account
 from pipeline.store.memory import MemoryAccount
+from pipeline.store.objects.store import open_objects
 from tests.journals import AT, StillClock
 
 DAY = date(2026, 1, 9)
@@ -21,12 +22,13 @@ LIMIT = Decimal(10)
 ME = "host:1:2"
 
 
-@pytest.fixture(params=["files", "memory"])
+@pytest.fixture(params=["files", "memory", "objects"])
 def account(request: pytest.FixtureRequest, tmp_path: Path) -> Account:
     clock = StillClock()
     makers: dict[str, Callable[[], Account]] = {
         "files": lambda: FileAccount(tmp_path / "runs", clock),
         "memory": lambda: MemoryAccount(clock),
+        "objects": lambda: open_objects(request.getfixturevalue("objects"), clock).account(),
     }
     return makers[request.param]()
 

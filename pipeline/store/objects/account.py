@@ -13,7 +13,7 @@ from pipeline.errors import StoreError, WriteFailed
 from pipeline.store.account import reserved, utc_day
 from pipeline.store.names import split
 from pipeline.store.objects import keys
-from pipeline.store.objects.bucket import Bucket
+from pipeline.store.objects.bucket import Bucket, Found
 from pipeline.store.objects.claiming import pause
 
 Slices = dict[str, list[str]]
@@ -80,7 +80,7 @@ class ObjectAccount:
         self._prove()
         key = f"{keys.ACCOUNT}/{day}"
         for number in range(_TRIES):
-            found = self._bucket.get(key)
+            found = self._look(key)
             slices = change(_parse(found.data) if found else {})
             if slices is None:
                 return False
@@ -90,6 +90,12 @@ class ObjectAccount:
                 return True
             pause(number)
         raise WriteFailed("The account cannot be changed: others change it all the time.", fatal=False)
+
+    def _look(self, key: str) -> Found | None:
+        try:
+            return self._bucket.get(key)
+        except StoreError as error:
+            raise WriteFailed(error.message, hint=error.hint, fatal=False) from None
 
 
 def _parse(data: bytes) -> Slices:

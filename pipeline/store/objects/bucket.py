@@ -5,6 +5,7 @@ A conditional put whose answer was lost is answered by looking: whoever finds th
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 from collections import OrderedDict
@@ -14,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError, PipelineError, StoreError, WriteFailed
 from pipeline.store.objects.address import Address
 
@@ -26,6 +28,8 @@ _WINDOW = 64
 _REQUEST_SECONDS, _GIVE_UP_SECONDS = 30, 60
 #: Bytes of objects that never change, kept so that a value is not fetched twice.
 _CACHED = 64 << 20
+#: Seconds before a put that was cut off is sent again.
+_FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0
 _STATUS = re.compile(r"status code: (\d+)")
 _CODE = re.compile(r"<Code>([A-Za-z0-9]{1,60})</Code>")
 
@@ -57,6 +61,7 @@ class Bucket:
     def __init__(self, address: Address, *, retries: int = 5) -> None:
         self.address = address
         self._store = _connect(address, retries)
+        self._retries = retries
         self._cache: OrderedDict[tuple[str, str], bytes] = OrderedDict()
         self._cached = 0
         self._lock = threading.Lock()
@@ -132,7 +137,7 @@ class Bucket:
         Raises:
             WriteFailed: Neither is known.
         """
-        return self._put(key, data, "create", notes)
+        return self._put(key, data, "", notes)
 
     def put_over(self, key: str, data: bytes, etag: str, notes: dict[str, str] | None = None) -> str | None:
         """Write an object over the one with this etag; the new etag, or None: another one stands there.
@@ -140,7 +145,7 @@ class Bucket:
         Raises:
             WriteFailed: Neither is known.
         """
-        return self._put(key, data, {"e_tag": etag}, notes)
+        return self._put(key, data, etag, notes)
 
     def under(self, key: str, after: str = "") -> Iterator[Entry]:
         """The objects below a key, in ascending order; lazily.
@@ -209,51 +214,65 @@ class Bucket:
         except ValueError:
             return None
 
-    def _put(self, key: str, data: bytes, mode: Any, notes: dict[str, str] | None) -> str | None:
+    def _put(self, key: str, data: bytes, etag: str | None, notes: dict[str, str] | None) -> str | None:
+        """Write an object over the one with this etag ("": over none; None: over any); None: another one is there."""
+        number = 0
+        while True:
+            try:
+                return self._put_once(key, data, etag, notes)
+            except WriteFailed as error:
+                if not error.data["passing"]:
+                    raise
+                # Cut off, perhaps after it was done: looking tells, and only then may it be sent again.
+                found = self._seen(key)
+                if found is not None and found.data == data:
+                    return found.etag
+                number += 1
+                if number > self._retries:
+                    raise
+                if found is not None and etag is not None and found.etag != etag:
+                    return None
+                SystemClock().wait(threading.Event(), min(_FIRST_WAIT * 2**number, _LONGEST_WAIT))
+
+    def _put_once(self, key: str, data: bytes, etag: str | None, notes: dict[str, str] | None) -> str | None:
         import obstore
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
+        mode: Any = "overwrite" if etag is None else {"e_tag": etag} if etag else "create"
         how: dict[str, Any] = {"attributes": notes} if notes else {}
         try:
-            done = obstore.put(self._store, key, data, mode=mode or "overwrite", use_multipart=False, **how)
-            return done["e_tag"] or ""
+            return obstore.put(self._store, key, data, mode=mode, use_multipart=False, **how)["e_tag"] or ""
         except (AlreadyExistsError, PreconditionError):
             # Also what a repeated request gets whose first answer was lost.
-            return self._mine(key, data)
+            found = self.get(key)
+            return found.etag if found is not None and found.data == data else None
         except FileNotFoundError as error:
-            if mode in (None, "create"):
+            if not etag:
                 raise self._failed(f"{key} cannot be written", error, WriteFailed) from None
             return None
         except Exception as error:
-            try:
-                etag = self._mine(key, data)
-            except StoreError:
-                etag = None
-            if etag is None:
-                raise self._failed(f"{key} cannot be written", error, WriteFailed) from None
-            return etag
+            raise self._failed(f"{key} cannot be written", error, WriteFailed) from None
 
-    def _mine(self, key: str, data: bytes) -> str | None:
-        """The etag of an object of exactly these bytes."""
-        found = self.get(key)
-        return found.etag if found is not None and found.data == data else None
+    def _seen(self, key: str) -> Found | None:
+        with contextlib.suppress(StoreError):
+            return self.get(key)
+        return None
 
     def _failed(self, what: str, error: Exception, kind: type[StoreError]) -> StoreError:
         """Our error of theirs. Its text holds addresses and what the server wrote, so little of it is passed on."""
         text = str(error)
         status, code = _STATUS.search(text), _CODE.search(text)
-        if type(error).__name__ in ("PermissionDeniedError", "UnauthenticatedError") or "credential" in text.lower():
+        if (status and status[1] in ("401", "403")) or "credential" in text.lower():
             why = f"the server refuses the credential{f' ({code[1]})' if code else ''}"
-            return kind(f"{what}: {why}.", hint="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.", **_data(kind))
+            hint = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            return kind(f"{what}: {why}.", hint=hint, fatal=True, passing=False)
         if code and code[1] == "NoSuchBucket":
-            return kind(f"There is no bucket {self.address.bucket}.", hint="Make it, or name another.", **_data(kind))
+            text = f"There is no bucket {self.address.bucket}."
+            return kind(text, hint="Make it, or name another.", fatal=True, passing=False)
         why = f"the server answered {status[1]}" if status else "the server could not be reached"
         hint = f"Is the server at {self.address.endpoint} there? Then the same command again."
-        return kind(f"{what}: {why}.", hint=hint, **_data(kind))
-
-
-def _data(kind: type[StoreError]) -> dict[str, Any]:
-    return {"fatal": True} if kind is WriteFailed else {}
+        passing = not status or int(status[1]) >= 500 or status[1] == "429"
+        return kind(f"{what}: {why}.", hint=hint, fatal=True, passing=passing)
 
 
 def _connect(address: Address, retries: int) -> S3Store:

@@ -24,6 +24,9 @@ BEAT_SECONDS, TTL_SECONDS = 15, 30
 #: A lease that nobody holds is this small, so that a listing tells; one that is held names its owner.
 FREE_BYTES = 40
 
+#: Leases that this process gave up, also where the server could not be told.
+_given_up: set[str] = set()
+
 Now = Callable[[], datetime | None]
 
 
@@ -63,6 +66,7 @@ class Lease:
         with self._lock:
             if self.held:
                 self._done.set()
+                _given_up.add(self._text["id"])
                 with contextlib.suppress(PipelineError):
                     self._bucket.put_over(self._key, _encode({"epoch": self.epoch}), self._etag)
             self._done.set()
@@ -135,7 +139,7 @@ def is_over(text: Mapping[str, Any], renewed: datetime, now: Now) -> bool:
         renewed: When the lease was last written, by the server's clock.
         now: What time it is by the same clock; None where it does not say.
     """
-    if not alive(text, otherwise=True):
+    if text.get("id") in _given_up or not alive(text, otherwise=True):
         return True
     if alive(text, otherwise=False):
         return False

@@ -1,0 +1,166 @@
+"""Journals of objects that were damaged or are long: what is mended, what is read, and what is said."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from pipeline.errors import CheckpointCorrupt
+from pipeline.records.kinds import Gap, StepStarted
+from pipeline.records.lines import line_seq
+from pipeline.store.objects import journal as journals
+from pipeline.store.objects import keys
+from pipeline.store.objects.store import ObjectStore, open_objects
+from pipeline.store.reading import load, records
+from tests.journals import AT, StillClock, line, small_run, started
+from tests.stores import ids, write
+
+
+@pytest.fixture
+def store(objects: str, clock: StillClock) -> ObjectStore:
+    return open_objects(objects, clock)
+
+
+def seqs(store: ObjectStore, run: str, after: int = 0) -> list[int]:
+    return [line_seq(one) for one in store.read(run, after)]
+
+
+def apart(store: ObjectStore) -> str:
+    """A run of which each record is an append."""
+    lines = small_run()
+    run, journal = store.create(lines[0], [], at=AT)
+    for seq, one in enumerate(lines[1:], 2):
+        journal.append(seq, [one])
+    journal.close()
+    return run
+
+
+def test_append_that_is_gone_leaves_a_gap(store: ObjectStore) -> None:
+    run = apart(store)
+    store.bucket.delete([keys.journal(run, 4)])
+    assert seqs(store, run) == [1, 2, 3, 5, 6, 7]
+    journal = store.open(run)
+    (row,) = journal.repairs
+    assert (row[0], row[1], row.recorded) == (4, 4, True)  # type: ignore[attr-defined]
+    assert seqs(store, run) == [1, 2, 3, 4, 5, 6, 7]
+    assert isinstance(list(records(store, run))[3].fact, Gap)
+    journal.append(8, [line(8, StepStarted("lessons#1"))])
+    journal.close()
+    assert list(store.open(run).repairs) == []
+
+
+def test_damaged_record_among_others_of_its_append_is_kept_aside(store: ObjectStore) -> None:
+    lines = small_run()
+    run = write(store, lines)
+    key = keys.journal(run, 2)
+    store.bucket.put(key, b"".join([lines[1], lines[2].replace(b"seed", b"seet"), *lines[3:]]))
+    assert seqs(store, run) == [1, 2, 4, 5, 6, 7]
+    journal = store.open(run)
+    (row,) = journal.repairs
+    assert (row[:2], row[3]) == ((3, 3), "journal.damaged-1")
+    kept = store.bucket.get(f"runs/{run}/x/journal.damaged-1")
+    assert kept
+    assert b"seet" in kept.data
+    assert seqs(store, run) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_damaged_last_append_is_moved_aside_and_its_number_used_again(store: ObjectStore) -> None:
+    run = apart(store)
+    store.bucket.put(keys.journal(run, 7), small_run()[6][:40])
+    journal = store.open(run)
+    assert journal.last_seq == 6
+    (row,) = journal.repairs
+    assert (row[:2], row[3]) == ((7, 7), "journal.torn-1")
+    journal.append(7, [line(7, StepStarted("again#1"))])
+    assert seqs(store, run) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_records_that_the_head_knew_and_the_journal_lost_are_said(store: ObjectStore) -> None:
+    lines = small_run()
+    run, journal = store.create(lines[0], [], at=AT)
+    journal.append(2, lines[1:5])
+    journal.append(6, lines[5:])
+    journal.write_head({"run_id": run, "seq": 7, "status": "in_progress"}, True)
+    journal.close()
+    store.bucket.delete([keys.journal(run, 6)])
+    (head,) = store.heads()
+    assert head.document["lost"] == "Records 6 to 7 are gone from the journal."
+    assert [row[4] for row in store.open(run).repairs] == [
+        "the journal is shorter than its head says: records were lost"
+    ]
+
+
+def test_run_whose_first_record_is_damaged_is_corrupt_and_left_alone(store: ObjectStore) -> None:
+    run = apart(store)
+    store.bucket.put(keys.journal(run, 1), started()[:30])
+    (head,) = store.heads()
+    assert "first record" in head.corrupt
+    before = [(entry.key, entry.etag) for entry in store.bucket.under(f"runs/{run}/j")]
+    with pytest.raises(CheckpointCorrupt, match="first record"):
+        store.open(run)
+    assert [(entry.key, entry.etag) for entry in store.bucket.under(f"runs/{run}/j")] == before
+    assert seqs(store, run) == [2, 3, 4, 5, 6, 7]
+
+
+def test_damaged_blob_is_refused_and_stored_anew(store: ObjectStore) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    name = journal.put_blob(b"lesson")
+    store.bucket.put(keys.blob(run, name), b"junk")
+    again = open_objects(store.url, StillClock())
+    with pytest.raises(CheckpointCorrupt):
+        again.get_blob(run, name)
+    journal.close()
+    assert again.open(run).put_blob(b"lesson") == name
+    assert again.get_blob(run, name) == b"lesson"
+
+
+@pytest.fixture
+def long(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A run of 30 records, with a segment every 8 appends."""
+    monkeypatch.setattr(journals, "SEGMENT_APPENDS", 8)
+    run, journal = store.create(started(), [], at=AT)
+    for seq in range(2, 22):
+        journal.append(seq, [line(seq, StepStarted(f"s{seq}#1", version=seq))])
+    journal.close()
+    # Another owner goes on with the segment that the first one had begun.
+    journal = store.open(run)
+    for seq in range(22, 31):
+        journal.append(seq, [line(seq, StepStarted(f"s{seq}#1", version=seq))])
+    journal.close()
+    return run
+
+
+def test_long_run_is_read_by_segments(store: ObjectStore, long: str) -> None:
+    segments = [entry.key.rpartition("/")[2] for entry in store.bucket.under(f"runs/{long}/s")]
+    assert segments == [f"{first:012d}-{first + 7:012d}" for first in (1, 9, 17)]
+    again = open_objects(store.url, StillClock())
+    for after in (0, 1, 7, 8, 9, 16, 20, 24, 25, 29, 30):
+        assert seqs(again, long, after) == list(range(after + 1, 31))
+    journal = again.open(long)
+    assert (journal.last_seq, journal.size) == (30, sum(len(one) + 1 for one in store.read(long)))
+
+
+def test_damaged_segment_is_replaced_by_its_appends(store: ObjectStore, long: str) -> None:
+    store.bucket.put(keys.segment(long, 9, 16), b"junk")
+    store.bucket.delete([keys.journal(long, 18)])
+    again = open_objects(store.url, StillClock())
+    assert seqs(again, long) == list(range(1, 31))
+    assert list(again.open(long).repairs) == []
+
+
+def test_segment_that_is_gone_is_not_missed(store: ObjectStore, long: str) -> None:
+    store.bucket.delete([keys.segment(long, 9, 16)])
+    again = open_objects(store.url, StillClock())
+    assert seqs(again, long) == list(range(1, 31))
+    assert seqs(again, long, after=20) == list(range(21, 31))
+    assert load(again, long).seq == 30
+
+
+def test_heads_are_in_the_keys_newest_first(store: ObjectStore) -> None:
+    names = ["20260109_143022", "20260109_143022_02", "20260109_143022_100", "20260109_143022_99", "20270101_000000",
+             "a-run", "a-run.2", "Z", "x" * 128]  # fmt: skip
+    for name in names:
+        store.create_named(name, started(), at=AT + timedelta(days=1)).close()
+    wanted = sorted(names, key=lambda name: (name[:15], len(name), name), reverse=True)
+    assert ids(store) == wanted

@@ -1,0 +1,147 @@
+"""What a store of objects does when its server or the network between does not do what it should."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import ConfigError, StoreError, WriteFailed
+from pipeline.records.kinds import StepStarted
+from pipeline.records.lines import line_seq
+from pipeline.store.emergency import recover
+from pipeline.store.objects.address import parse_address
+from pipeline.store.objects.bucket import Bucket
+from pipeline.store.objects.store import ObjectStore, open_objects
+from tests.journals import AT, StillClock, line, small_run, started
+from tests.servers.objects import Mishap, Moto, Proxy
+from tests.stores import ids, write
+
+
+@pytest.fixture
+def proxy(moto: Moto, objects: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    made = Proxy(moto.endpoint)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", made.endpoint)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def store(objects: str, proxy: Proxy, clock: StillClock) -> ObjectStore:
+    return ObjectStore(Bucket(parse_address(objects), retries=2), clock)
+
+
+def first(count: int, what: str, part: str = "/j/", verb: str = "PUT") -> Mishap:
+    """The first `count` such requests go wrong."""
+    left = [count]
+
+    def mishap(method: str, path: str) -> str:
+        if method == verb and part in path and left[0]:
+            left[0] -= 1
+            return what
+        return ""
+
+    return mishap
+
+
+def test_server_that_ignores_conditions_is_refused(store: ObjectStore, proxy: Proxy) -> None:
+    run = write(ObjectStore(Bucket(store.bucket.address), StillClock()), small_run())
+    proxy.ignores_conditions = True
+    for verb in (lambda: store.create(started(), [], at=AT), lambda: store.open(run)):
+        with pytest.raises(StoreError, match="ignores conditional puts") as caught:
+            verb()
+        assert "another --store" in caught.value.hint
+    with pytest.raises(StoreError, match="ignores conditional puts"):
+        store.account().reserve("me", Decimal(1), AT, Decimal(10))
+    assert ids(store) == [run]
+    assert not list(store.bucket.under("proof"))
+
+
+@pytest.mark.parametrize("what", ["lost", "cut", "503", "500"])
+def test_append_goes_through_a_passing_fault_once(store: ObjectStore, proxy: Proxy, what: str) -> None:
+    lines = small_run()
+    run, journal = store.create(lines[0], [], at=AT)
+    proxy.mishap = first(1, what)
+    journal.append(2, lines[1:4])
+    journal.append(5, lines[4:])
+    assert [line_seq(one) for one in store.read(run)] == [1, 2, 3, 4, 5, 6, 7]
+    journal.close()
+    assert store.open(run).last_seq == 7
+
+
+def test_append_is_looked_for_where_no_answer_ever_comes(store: ObjectStore, proxy: Proxy) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    proxy.mishap = first(99, "lost")
+    journal.append(2, [line(2, StepStarted("seed#1"))])
+    assert [line_seq(one) for one in store.read(run)] == [1, 2]
+
+
+def test_records_that_the_server_never_takes_are_kept_here_and_recovered(
+    store: ObjectStore, proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    lines = small_run()
+    run, journal = store.create(lines[0], [], at=AT)
+    proxy.mishap = first(99, "503", part="/runs-")
+    with pytest.raises(WriteFailed, match="503") as caught:
+        journal.append(2, lines[1:5])
+    with pytest.raises(WriteFailed):
+        journal.append(6, lines[5:6])
+    journal.close()
+    proxy.mishap = lambda method, path: ""
+    error = caught.value
+    assert error.data["fatal"] is True
+    assert error.data["emergency"] in error.hint
+    assert [line_seq(one) for one in store.read(run)] == [1]
+    assert recover(store, run, Path(error.data["emergency"])) == 5
+    assert [line_seq(one) for one in store.read(run)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_blob_goes_through_a_lost_answer(store: ObjectStore, proxy: Proxy) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    proxy.mishap = first(1, "lost", part="/b/")
+    assert store.get_blob(run, journal.put_blob(b"lesson")) == b"lesson"
+
+
+def test_reservation_whose_answer_is_lost_counts_once(store: ObjectStore, proxy: Proxy) -> None:
+    account = store.account()
+    proxy.mishap = first(1, "lost", part="/account/")
+    assert account.reserve("me", Decimal(3), AT, Decimal(10))
+    assert account.total(AT.date()) == 3
+
+
+def test_server_that_is_not_there_is_said_without_credentials(
+    objects: str, clock: StillClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret-of-nobody")
+    store = ObjectStore(Bucket(parse_address(objects), retries=0), clock)
+    for verb in (lambda: ids(store), lambda: store.create(started(), [], at=AT), lambda: store.read("20260109_143022")):
+        with pytest.raises(StoreError, match="could not be reached") as caught:
+            verb()
+        assert "a-secret-of-nobody" not in f"{caught.value} {caught.value.hint} {caught.value.data}"
+        assert caught.value.__cause__ is None
+
+
+def test_bucket_that_is_not_there_is_named(objects: str, clock: StillClock) -> None:
+    store = open_objects("s3://no-such-bucket/runs", clock)
+    with pytest.raises(StoreError, match="no bucket no-such-bucket"):
+        store.create(started(), [], at=AT)
+    with pytest.raises(StoreError, match="no bucket no-such-bucket"):
+        ids(store)
+
+
+def test_refused_credential_is_said(store: ObjectStore, proxy: Proxy) -> None:
+    proxy.mishap = lambda method, path: "403"
+    with pytest.raises(StoreError, match="refuses the credential") as caught:
+        ids(store)
+    assert "AWS_ACCESS_KEY_ID" in caught.value.hint
+
+
+def test_extra_that_is_not_installed_is_named(objects: str, clock: StillClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "obstore.store", None)
+    with pytest.raises(ConfigError, match="obstore") as caught:
+        open_objects(objects, clock)
+    assert "[objects]" in caught.value.hint

@@ -1,0 +1,229 @@
+"""Who owns a run in a bucket: leases, takeover, owners that wake up too late, and many who begin at once."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+
+from pipeline.errors import PipelineError, RunExists, RunLocked, WriteFailed
+from pipeline.records.fold import spent
+from pipeline.records.kinds import StepStarted
+from pipeline.records.lines import line_body, line_seq
+from pipeline.store.objects import lease as leases
+from pipeline.store.objects.address import parse_address
+from pipeline.store.objects.bucket import Bucket
+from pipeline.store.objects.store import ObjectStore, open_objects
+from pipeline.store.owner import process
+from pipeline.store.reading import load
+from tests.journals import AT, CLAIM, StillClock, line, small_run, started
+from tests.servers.objects import Moto, Proxy
+from tests.stores import ids, write
+
+TRIALS = int(os.environ.get("RACE_TRIALS", "8"))
+RUN = "20260109_143022"
+
+
+@pytest.fixture
+def proxy(moto: Moto, objects: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """A server whose clock can be set."""
+    made = Proxy(moto.endpoint)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", made.endpoint)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def store(objects: str, proxy: Proxy, clock: StillClock) -> ObjectStore:
+    return open_objects(objects, clock)
+
+
+@pytest.fixture
+def elsewhere(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+    """The same store as a process on another host opens it."""
+    here = process()
+    other = open_objects(store.url, StillClock())
+
+    def named() -> dict[str, object]:
+        return {**here, "host": "elsewhere"} if threading.current_thread() is there else here
+
+    there = threading.current_thread()
+    monkeypatch.setattr(leases, "process", named)
+    return other
+
+
+def apart(work: object) -> object:
+    """What a function returns in another thread: there the host is this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()  # type: ignore[arg-type]
+
+
+def test_owner_elsewhere_keeps_its_run_while_it_renews(elsewhere: ObjectStore, store: ObjectStore) -> None:
+    write(store, small_run())
+    journal = elsewhere.open(RUN)
+    with pytest.raises(RunLocked, match="elsewhere"):
+        apart(lambda: store.open(RUN))
+    journal.close()
+    apart(lambda: store.open(RUN).close())
+
+
+def test_owner_elsewhere_that_is_silent_for_two_beats_is_replaced(
+    elsewhere: ObjectStore, store: ObjectStore, proxy: Proxy, clock: StillClock
+) -> None:
+    write(store, small_run())
+    zombie = elsewhere.open(RUN)
+    # What this host thinks of the time is nobody's business.
+    clock.at += timedelta(days=300)
+    with pytest.raises(RunLocked):
+        apart(lambda: store.open(RUN))
+    proxy.skew = timedelta(seconds=leases.TTL_SECONDS + 2)
+    assert next(store.heads()).owned is False
+    journal = store.open(RUN)
+    with pytest.raises(WriteFailed, match="taken over") as caught:
+        zombie.append(8, [line(8, StepStarted("lessons#1"))])
+    assert caught.value.data["fatal"] is True
+    journal.append(8, [line(8, StepStarted("publish#1"))])
+    assert list(load(store, RUN).steps) == ["seed#1", "sow#1", "publish#1"]
+
+
+def test_append_that_was_on_its_way_at_takeover_counts_or_is_refused(
+    elsewhere: ObjectStore, store: ObjectStore, proxy: Proxy
+) -> None:
+    write(store, small_run())
+    zombie = elsewhere.open(RUN)
+    zombie.append(8, [line(8, StepStarted("lessons#1"))])
+    proxy.skew = timedelta(seconds=leases.TTL_SECONDS + 2)
+    assert store.open(RUN).last_seq == 8
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_reply_paid_for_by_an_owner_that_was_replaced_is_kept(
+    elsewhere: ObjectStore, store: ObjectStore, proxy: Proxy, left: bool
+) -> None:
+    lines = small_run()
+    write(store, lines[:5])
+    zombie = elsewhere.open(RUN)
+    proxy.skew = timedelta(seconds=leases.TTL_SECONDS + 2)
+    journal = store.open(RUN)
+    journal.append(6, [line(6, StepStarted("other#1"))])
+    if left:
+        journal.close()
+    with pytest.raises(WriteFailed):
+        zombie.append(6, [lines[5], line(7, StepStarted("lessons#1"))])
+    zombie.close()
+    journal.close()
+    stored = list(store.read(RUN))
+    assert [line_seq(one) for one in stored] == [1, 2, 3, 4, 5, 6, 7]
+    assert line_body(stored[-1]) == line_body(lines[5])
+    assert str(spent(load(store, RUN)).usd) == "1.85"
+    assert not [entry for entry in store.bucket.under(f"runs/{RUN}/parts")]
+
+
+def test_a_beat_keeps_the_lease_and_a_lost_one_is_noticed(store: ObjectStore) -> None:
+    run = write(store, small_run())
+    key = f"runs/{run}/lease"
+    lease = leases.acquire(store.bucket, key, run, AT)
+    before = store.bucket.get(key)
+    lease.renew()
+    after = store.bucket.get(key)
+    assert before
+    assert after
+    assert before.etag != after.etag
+    assert lease.held
+    store.bucket.put(key, b"{}")
+    lease.renew()
+    assert not lease.held
+    lease.release()
+    found = store.bucket.get(key)
+    assert found
+    assert found.data == b"{}"
+
+
+def test_each_owner_has_a_higher_epoch(store: ObjectStore) -> None:
+    run = write(store, small_run())
+    epochs = []
+    for _ in range(3):
+        journal = store.open(run)
+        epochs.append(journal._lease.epoch)
+        journal.close()
+    assert epochs == [2, 3, 4]
+    assert load(store, run).seq == 7
+    assert next(store.heads()).document["seq"] == 7
+
+
+def test_of_two_that_open_a_dead_owners_run_at_once_one_gets_it(store: ObjectStore, moto: Moto) -> None:
+    run = write(store, small_run())
+    stores = [open_objects(store.url, StillClock()) for _ in range(2)]
+    for each in stores:
+        each.prove()
+    gate = threading.Barrier(2)
+
+    def race(each: ObjectStore) -> str:
+        gate.wait(10)
+        try:
+            journal = each.open(run)
+        except RunLocked:
+            return "locked"
+        journal.append(journal.last_seq + 1, [line(journal.last_seq + 1, StepStarted("x#1"))])
+        journal.close()
+        return "owned"
+
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(TRIALS):
+            assert "owned" in list(pool.map(race, stores))
+    assert [line_seq(one) for one in store.read(run)] == list(range(1, len(list(store.read(run))) + 1))
+
+
+def test_two_writers_of_one_number_never_both_win(store: ObjectStore, objects: str) -> None:
+    bucket = Bucket(parse_address(objects))
+    with ThreadPoolExecutor(2) as pool:
+        for seq in range(2 * TRIALS):
+            puts = [pool.submit(bucket.put_new, f"runs/x/j/{seq}", data) for data in (b"one", b"two")]
+            assert sum(put.result() is not None for put in puts) == 1
+
+
+def test_of_many_that_begin_a_course_at_once_one_does(objects: str) -> None:
+    def begin(_: int) -> str:
+        try:
+            run, journal = open_objects(objects, StillClock()).create(started(CLAIM), [], at=AT, claim=CLAIM)
+        except RunExists as error:
+            return f"refused {error.data['run']}"
+        journal.close()
+        return run
+
+    with ThreadPoolExecutor(4) as pool:
+        said = list(pool.map(begin, range(8)))
+    store = open_objects(objects, StillClock())
+    (run,) = ids(store)
+    assert sorted(said) == [run, *[f"refused {run}"] * 7]
+
+
+def test_runs_of_one_second_get_names_of_their_own(objects: str) -> None:
+    def begin(_: int) -> str:
+        run, journal = open_objects(objects, StillClock()).create(started(), [b"graph"], at=AT)
+        journal.close()
+        return run
+
+    with ThreadPoolExecutor(4) as pool:
+        names = set(pool.map(begin, range(6)))
+    assert len(names) == 6
+    assert names == set(ids(open_objects(objects, StillClock())))
+
+
+def test_run_whose_creation_was_cut_off_is_not_listed_and_is_swept(store: ObjectStore, proxy: Proxy) -> None:
+    store.prove()
+    proxy.mishap = lambda method, path: "400" if method == "POST" or "/j/" in path else ""
+    with pytest.raises(PipelineError):
+        store.create(started(), [b"graph"], at=AT)
+    proxy.mishap = lambda method, path: ""
+    assert ids(store) == []
+    later = store.bucket.server_now()
+    assert later is not None
+    assert store.sweep(later - timedelta(days=1)) == []
+    whole = write(store, small_run())
+    assert store.sweep(later + timedelta(days=1)) == [RUN]
+    assert ids(store) == [whole]
