@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.start import Start, has_credential, set_up, tell_model
 from pipeline.errors import ConfigError, CredentialMissing, SettingsConflict
+from pipeline.records.redaction import without_keys
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
 
 if TYPE_CHECKING:
@@ -20,6 +23,10 @@ if TYPE_CHECKING:
 
 #: The author of a run that asks no model.
 _SIMULATION = "simulation"
+#: Variables in which an agent's command is found again.
+_AGENT_VARIABLES = ("PIPELINE_AGENT_CMD", "ATTRACTOR_AGENT_CMD")
+#: A name that a command gives a value: --name, NAME=.
+_NAMED = re.compile(r"--?([A-Za-z][\w-]*)|([A-Za-z_]\w*)=")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,26 +138,49 @@ class Answers:
             raise ConfigError(f"--resume-fidelity is {dot.resume_fidelity!r}; it can be {', '.join(FIDELITIES)}.")
         setup = set_up(start, model, recorded)
         workdir = str(recorded.get("workdir") or os.getcwd())
+        stage_dir = recorded.get("stage_dir") if dot.stage_dir is None else str(dot.stage_dir.absolute())
         setup.options = {
             **setup.options, "simulate": simulate, "allow_tools": dot.allow_tools, "auto_approve": dot.auto_approve,
             "resume_fidelity": dot.resume_fidelity, "workdir": workdir,
-            "stage_dir": None if dot.stage_dir is None else str(dot.stage_dir.absolute()),
+            "stage_dir": stage_dir, "needs": " ".join(self._permissions()) or None,
         }  # fmt: skip
-        setup.services = {name: value for name, value in self._services(Path(workdir), simulate).items() if value}
+        setup.services = {
+            name: value for name, value in self._services(Path(workdir), stage_dir, simulate).items() if value
+        }
         tell_model(start, setup)
         return setup
 
-    def _services(self, workdir: Path, simulate: bool) -> dict[str, Any]:
+    def _permissions(self) -> list[str]:
+        """Options of this start that permit something, so that a resume needs them again."""
+        dot = self._dot
+        given = {"--allow-tools": dot.allow_tools, "--agent-cmd": dot.agent_cmd, "--auto-approve": dot.auto_approve}
+        return [option for option, there in given.items() if there]
+
+    def again(self) -> str:
+        """The options that a resume needs again, as they are typed: for the person who gave them, never recorded.
+
+        A command that may hold a secret is not repeated; one that a variable holds need not be typed.
+        """
+        typed = self._permissions()
+        command = self._dot.agent_cmd
+        if command:
+            held = any(os.environ.get(name) == command for name in _AGENT_VARIABLES)
+            shown = "COMMAND" if may_hold_secret(command) else quote(command)
+            typed = [f"{option} {shown}" if option == "--agent-cmd" else option for option in typed]
+            typed = [option for option in typed if not (held and option.startswith("--agent-cmd"))]
+        return "".join(f" {option}" for option in typed)
+
+    def _services(self, workdir: Path, stage_dir: str | None, simulate: bool) -> dict[str, Any]:
         from pipeline.formats.attractor.handlers.interviewers import AutoApprove
 
         dot = self._dot
         return {
             "workdir": str(workdir),
             "interviewer": AutoApprove() if dot.auto_approve else self._interviewer,
-            "backend": self._agent(dot.agent_cmd, workdir) if dot.agent_cmd and not simulate else None,
+            "backend": self._agent(dot.agent_cmd, workdir, stage_dir) if dot.agent_cmd and not simulate else None,
         }
 
-    def _agent(self, command: str, workdir: Path) -> Any:
+    def _agent(self, command: str, workdir: Path, stage_dir: str | None) -> Any:
         from pipeline.formats.attractor.agent import STAGE_DIR, AgentCommand
 
         if not self._dot.allow_tools:
@@ -158,4 +188,12 @@ class Answers:
                 f"--agent-cmd runs a command, which nobody has allowed:\n  {command}",
                 hint="Read it; --allow-tools lets this process run it.",
             )
-        return AgentCommand(command, (self._dot.stage_dir or workdir / STAGE_DIR).absolute(), workdir)
+        return AgentCommand(command, Path(stage_dir) if stage_dir else workdir / STAGE_DIR, workdir)
+
+
+def may_hold_secret(command: str) -> bool:
+    """Whether a command's text may hold a secret: something in it looks like one, or a name says so."""
+    from pipeline.formats.attractor.handlers import shell
+
+    names = [(option or variable).replace("-", "_") for option, variable in _NAMED.findall(command)]
+    return without_keys(command) != command or any(map(shell.is_secret, names))

@@ -10,7 +10,7 @@ import click
 from pipeline.cli.narrate import item_name
 from pipeline.cli.options import RunName, json_option, open_store, own, place_of, store_option
 from pipeline.cli.reading import head_of
-from pipeline.cli.runs import resume_command
+from pipeline.cli.runs import resume_command, way_on
 from pipeline.cli.summary import row_of
 from pipeline.cli.text import count, one_line, say, say_json
 from pipeline.records.run import bare
@@ -45,11 +45,11 @@ def fork(run: str, at: str, changes: tuple[str, ...], as_json: bool, store: str 
     # A folder that is a run holds no other: its forks go where runs are kept.
     into = source if where == store else open_store(store)
     made = app.fork(source, resolve(source, name), at=at, assignments=changes, into=into)
-    command = resume_command(row_of(head_of(into, made.run_id)), store)
+    row = row_of(head_of(into, made.run_id))
     if as_json:
-        say_json(_json(made, command))
+        say_json(_json(made, resume_command(row, store)))
         return
-    for line in _lines(made, command):
+    for line in _lines(made, way_on(row, store)):
         say(line)
 
 

@@ -6,10 +6,12 @@ import click
 
 from pipeline.cli.options import RunName, in_its_folder, json_option, open_store, own, run_argument, store_option
 from pipeline.cli.reading import head_of
-from pipeline.cli.runs import resume_command
+from pipeline.cli.runs import way_on
 from pipeline.cli.summary import row_of
 from pipeline.cli.text import one_line, say, say_json, table, when
 from pipeline.store.reading import resolve
+
+_ELSEWHERE = "A run in a folder of its own says what it asks under that name: ./pipeline.sh gates DIR"
 
 
 @click.command("gates")
@@ -18,7 +20,10 @@ from pipeline.store.reading import resolve
 @store_option
 @in_its_folder
 def gates(run: str | None, as_json: bool, store: str | None) -> None:
-    """List open questions: of one run, or of every run that waits for a person."""
+    """List open questions: of one run, or of every run of the store that waits for a person.
+
+    A run in a folder of its own (run --run-dir DIR) is not one of the store: name it, gates DIR.
+    """
     from pipeline import app
 
     place = open_store(store)
@@ -29,7 +34,7 @@ def gates(run: str | None, as_json: bool, store: str | None) -> None:
                       "shown": dict(gate.shown), "since": gate.since})  # fmt: skip
         return
     if not found:
-        say("Nothing is asked.")
+        say("Nothing is asked." if run else f"Nothing is asked by the runs of the store. {_ELSEWHERE}")
         return
     rows = [
         [gate.run, gate.gate, one_line(gate.text, 80), ", ".join(gate.choices) or "any text", when(gate.since)]
@@ -37,6 +42,8 @@ def gates(run: str | None, as_json: bool, store: str | None) -> None:
     ]
     say(table(["Run ID", "Gate", "Question", "Choices", "Since (UTC)"], rows))
     say("\nAnswer with: ./pipeline.sh answer RUN GATE CHOICE")
+    if not run:
+        say(_ELSEWHERE)
 
 
 @click.command("answer")
@@ -57,4 +64,4 @@ def answer(run: str, gate: str, choice: str, note: str, store: str | None) -> No
     name = resolve(place, run)
     asked, chosen = app.answer(place, name, gate, choice, note=note, by="command line")
     say(f"{asked.gate}: {chosen}")
-    say(f"Go on: {resume_command(row_of(head_of(place, name)), store)}")
+    say(f"Go on: {way_on(row_of(head_of(place, name)), store)}")

@@ -7,7 +7,7 @@ import click
 from pipeline.cli.options import FileAndName, open_store, own, run_argument, store_option
 from pipeline.cli.reading import head_of
 from pipeline.cli.run import read_param
-from pipeline.cli.runs import resume_command
+from pipeline.cli.runs import way_on
 from pipeline.cli.summary import row_of
 from pipeline.cli.text import say
 
@@ -27,4 +27,4 @@ def mark_done(run: str, step: str, outputs: tuple[str, ...], target: str | None,
     place = open_store(store)
     name = app.mark_done(place, run, step, dict(read_param(text) for text in outputs), target)
     say(f"{step}: recorded as done")
-    say(f"Go on: {resume_command(row_of(head_of(place, name)), store)}")
+    say(f"Go on: {way_on(row_of(head_of(place, name)), store)}")

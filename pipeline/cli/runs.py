@@ -146,7 +146,17 @@ def hints(rows: list[Row], store: str | None) -> list[str]:
     found = [row for row in rows if row.resumable and row.status != COMPLETED][:_HINTS]
     if not found:
         return []
-    return ["", "Go on with:", *(f"  {resume_command(row, store)}" for row in found)]
+    return ["", "Go on with:", *(f"  {way_on(row, store)}" for row in found)]
+
+
+def way_on(row: Row, store: str | None, more: str = "") -> str:
+    """The command that continues a run, with what else it needs and nobody has stored, as a remark behind it.
+
+    Args:
+        more: Options that this run needs besides.
+    """
+    remark = f"  # give again: {row.needs}" if row.needs else ""
+    return f"{resume_command(row, store)}{more}{remark}"
 
 
 def resume_command(row: Row, store: str | None) -> str:

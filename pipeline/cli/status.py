@@ -14,7 +14,7 @@ from pipeline.cli.errors import word_for
 from pipeline.cli.options import json_option, open_store, run_argument, store_option
 from pipeline.cli.progress.lines import outputs_text
 from pipeline.cli.reading import head_of, state_of
-from pipeline.cli.runs import resume_command
+from pipeline.cli.runs import resume_command, way_on
 from pipeline.cli.summary import Row, row_of
 from pipeline.cli.text import count, duration, heading, money, money_between, one_line, say, say_json, table, when
 from pipeline.errors import CheckpointCorrupt
@@ -166,7 +166,7 @@ def status_lines(
         lines.append(f"{word:<9}{one_line(state.error.get('message', ''), _ERROR_WIDTH)}")
     lines += cut_off_lines(state.run_id, unknown)
     if row.resumable:
-        lines.append(f"Go on:   {resume_command(row, store)}")
+        lines.append(f"Go on:   {way_on(row, store, ' --retry-unknown' if unknown else '')}")
     return lines
 
 

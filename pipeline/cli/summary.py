@@ -47,6 +47,8 @@ class Row:
     command: str = ""
     #: What was run (FILE.dot, FILE.py:NAME), where that is recorded.
     target: str = ""
+    #: Permissions that it was last started with, by the names of their options; a resume needs them again.
+    needs: str = ""
     #: The run it was forked from; "": from none.
     parent: str = ""
     #: Of `done`: nodes of a completed run that its route did not come by.
@@ -107,6 +109,7 @@ def row_of(head: Head) -> Row:
         owned=head.owned,
         command=_text(document, "resume_command"),
         target=_text(document, "target"),
+        needs=_text(document, "needs"),
         parent=_text(document.get("parent") or {}, "run"),
         skipped=sum(step.get("status") == SKIPPED for step in document.get("completed_steps") or ()),
     )

@@ -257,7 +257,7 @@ class Engine:
         with contextlib.suppress(Pause):
             recorder.sync()
         run = recorder.state.run_id
-        self._setup.emit("leaving", run=run, command=self._setup.command(run))
+        self._setup.emit("leaving", run=run, command=self._setup.command(run) + self._setup.again)
 
     def _leave(self, recorder: Recorder, detail: str | None, stopped: PipelineError | None) -> PipelineError | None:
         """Record run_ended; the error people see, or None."""

@@ -11,6 +11,7 @@ import pytest
 
 from tests.acceptance.dots import put, read, wait_for
 from tests.acceptance.killing import Starter
+from tests.said import Cli
 
 SLOW = """digraph Slow {
   start [shape=Mdiamond]
@@ -62,7 +63,7 @@ class Slow:
         (self.home / "go").touch()
 
 
-def test_killed_between_nodes_the_folder_says_what_was_done(starter: Starter, tmp_path: Path) -> None:
+def test_killed_between_nodes_the_folder_says_what_was_done(starter: Starter, cli: Cli, tmp_path: Path) -> None:
     slow = Slow(tmp_path, starter)
     pid = slow.start("--run-dir", str(slow.folder))
     slow.until_second()
@@ -72,6 +73,8 @@ def test_killed_between_nodes_the_folder_says_what_was_done(starter: Starter, tm
     assert document["next_node_id"] == "second"
     assert sorted(path.name for path in (slow.folder / "checkpoints").iterdir()) == ["001_start.json", "002_first.json"]
     assert not (slow.folder / "final.json").exists()
+    way_on = next(line for line in cli("status", str(slow.folder)).out.splitlines() if line.startswith("Go on:"))
+    assert way_on.endswith(f"--resume {slow.folder} --retry-unknown  # give again: --allow-tools")
     slow.let_go()
     # Whether the second command did its work is unknown, so it is not repeated unasked.
     assert slow.go("--resume", str(slow.folder)) == 6

@@ -92,12 +92,13 @@ def gate_limit(graph: DotGraph, gate: str) -> int:
     return graph.nodes[gate].number("max_retries") or MAX_GATE_JUMPS
 
 
-def same_failures(state: RunState, node: str, sign: str, path: str) -> int:
-    """Earlier visits of a node that failed in the same way."""
-    return sum(
-        run.node == node and run.path != path and (run.error or {}).get("signature") == sign
+def same_failures(state: RunState, node: str, sign: str, path: str) -> list[int]:
+    """The attempts that each earlier visit of a node took to fail in the same way."""
+    return [
+        run.attempt
         for run in state.steps.values()
-    )
+        if run.node == node and run.path != path and (run.error or {}).get("signature") == sign
+    ]
 
 
 class Limits:

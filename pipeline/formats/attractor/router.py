@@ -163,12 +163,14 @@ class _Decision:
         if self._node.id in self._plan.gates or is_transient(ending.kind):
             return None
         sign = str((ending.error or {})["signature"])
-        times = same_failures(self._state, self._node.id, sign, self._settled.path) + 1
-        if times < self._limits.same:
+        earlier = same_failures(self._state, self._node.id, sign, self._settled.path)
+        if len(earlier) + 1 < self._limits.same:
             return None
+        visits, attempts = len(earlier) + 1, sum(earlier) + self._settled.attempt
+        times = f"{visits} visits" if attempts == visits else f"{visits} visits ({attempts} attempts)"
         error = {
             **(ending.error or {}), "type": "SameFailure",
-            "message": f"It has failed {times} times in the same way, so it is not tried again: {ending.reason}",
+            "message": f"It has failed in the same way on {times}, so it is not tried again: {ending.reason}",
             "hint": "Mend the cause, then resume; loop_restart_signature_limit says how often is too often.",
         }  # fmt: skip
         return self._to_fan_in(replace(ending, error=error))

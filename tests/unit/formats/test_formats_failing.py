@@ -173,7 +173,7 @@ def test_node_that_fails_three_times_in_the_same_way_ends_the_run() -> None:
     play = Play(text, {"w": lambda ctx: failure(f"line {ctx.visit}: id deadbeef{ctx.visit}12 is unknown")})
     result = play.go()
     assert result.status == "failed"
-    assert "3 times in the same way" in str(result.error)
+    assert "in the same way on 3 visits" in str(result.error)
     assert play.count("w") == 3
     assert play.go().status == "failed"
     assert play.count("p") == 3, "no loop is paid for again"

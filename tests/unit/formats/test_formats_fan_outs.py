@@ -110,7 +110,7 @@ def test_equal_failures_of_a_branch_are_the_joins_to_judge_and_its_loops_end() -
     text = FAN.replace("a -> J", "a -> J\na [retry_target=a]")
     play, result = played(text, {"a": failure("red")})
     assert (result.status, play.count("a"), play.reason("a#3")) == ("completed", 3, "branch")
-    assert "3 times in the same way" in play.state.context[RESULTS][0]["failure_reason"]
+    assert "in the same way on 3 visits" in play.state.context[RESULTS][0]["failure_reason"]
 
 
 def test_limit_reached_in_a_branch_is_its_failure() -> None:
