@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
+import threading
 import zlib
 from pathlib import Path
 
@@ -71,7 +73,8 @@ class BlobFolder:
         path = self._path(blob)
         for folder in (self._folder, path.parent):
             self._need(folder)
-        aside = path.with_name(f".new-{blob}")
+        # Parts of a run share its blobs: another of their workers may be writing the same one now.
+        aside = path.with_name(f".new-{blob}-{os.getpid()}-{threading.get_ident()}")
         write_file(self._disk, aside, zlib.compress(data, _LEVEL), replace=True)
         self._disk.replace(aside, path)
         self._disk.sync_folder(path.parent)
@@ -80,7 +83,8 @@ class BlobFolder:
         try:
             mode = os.lstat(folder).st_mode
         except FileNotFoundError:
-            self._disk.make_folder(folder)
+            with contextlib.suppress(FileExistsError):
+                self._disk.make_folder(folder)
             self._disk.sync_folder(folder.parent)
         else:
             if not stat.S_ISDIR(mode):

@@ -253,15 +253,13 @@ class _Map:
 
     def _settle(self, errand: _Errand, future: Future[Answer]) -> None:
         """What a worker answered; what counts stands in the part."""
-        try:
-            answer = future.result()
-        except (Exception, CancelledError) as error:
-            self._take_in(errand)
-            self._give_back(errand)
-            self._lost(errand, error)
-            return
+        error = CancelledError("cancelled") if future.cancelled() else future.exception()
         self._take_in(errand)
         self._give_back(errand)
+        if error is not None:
+            self._lost(errand, error)
+            return
+        answer = future.result()
         how = answer["how"]
         if how == ENDED:
             self.usual = max(self.usual, errand.usd or _NOTHING)
