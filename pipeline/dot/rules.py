@@ -9,11 +9,12 @@ from pipeline.dot import kinds
 from pipeline.dot.diagnostics import ERROR, SEVERITIES, WARNING, Diagnostic, Rule, at_node
 from pipeline.dot.model import DotGraph
 from pipeline.dot.rules_edges import EDGES
+from pipeline.dot.rules_ignored import IGNORED
 from pipeline.dot.rules_values import VALUES
 from pipeline.dot.rules_ways import WAYS
 from pipeline.errors import GraphError
 
-RULES: tuple[Rule, ...] = (*WAYS, *EDGES, *VALUES)
+RULES: tuple[Rule, ...] = (*WAYS, *EDGES, *VALUES, *IGNORED)
 _BUILT_IN = frozenset(kind.type for kind in kinds.KINDS)
 
 

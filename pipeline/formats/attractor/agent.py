@@ -31,9 +31,14 @@ class AgentCommand:
         self._folder = folder / own if own else folder
         self._workdir = workdir
 
-    def apart(self, name: str) -> AgentCommand:
-        """The same for a visit beside which others run; `name` is that of its folder, "": it has the whole one."""
-        return AgentCommand(self.command, self._shared, self._workdir, name)
+    def apart(self, name: str, workdir: Path) -> AgentCommand:
+        """The same for one visit.
+
+        Args:
+            name: Of its own folder, where others run beside it; "": it has the whole one.
+            workdir: Where the command runs.
+        """
+        return AgentCommand(self.command, self._shared, workdir, name)
 
     def run(self, node: Any, prompt: str, context: Mapping[str, Any]) -> str | NodeOutcome:
         """The command's answer: its output, or the outcome it left."""

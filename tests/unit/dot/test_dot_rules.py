@@ -13,7 +13,7 @@ from pipeline.errors import GraphError
 SOUND = """
     graph [goal="x", default_max_retries=2, retry_target=plan, default_fidelity="summary:high"]
     start [shape=Mdiamond]; done [shape=Msquare]
-    plan [prompt="Plan $goal", timeout=5m, class=hard, llm_model="m"]
+    plan [prompt="Plan $goal", class=hard, llm_model="m"]
     test [shape=parallelogram, tool_command="make", max_retries="1"]
     critic [prompt="Judge", goal_gate=true, max_visits=3]
     ask [shape=hexagon, label="Well?", human.default_choice="[Y] Yes"]
@@ -97,6 +97,11 @@ def test_rules_leave_a_sound_graph_alone() -> None:
         ("attribute_name", WARNING, "b", BASE + "b [tool_comand=x]; a -> b -> done"),
         ("attribute_name", WARNING, "", BASE + "model_stylsheet=x; a -> b -> done"),
         ("attribute_name", WARNING, "a->b", BASE + "a -> b [conditon=x]; b -> done"),
+        ("attribute_ignored", WARNING, "b", BASE + "b [temperature=0.5]; a -> b -> done"),
+        ("attribute_ignored", WARNING, "", BASE + 'model_stylesheet="* { temperature: 0.5; }"; a -> b -> done'),
+        ("attribute_ignored", WARNING, "b", BASE + "b [tool_hooks.pre=x]; a -> b -> done"),
+        ("attribute_ignored", WARNING, "", BASE + "tool_hooks.post=x; a -> b -> done"),
+        ("attribute_ignored", WARNING, "b", BASE + "b [prompt=x, timeout=5m]; a -> b -> done"),
     ],
 )  # fmt: skip
 def test_rule_finds_its_fault(rule: str, severity: str, place: str, text: str) -> None:
@@ -131,6 +136,8 @@ def test_rule_finds_its_fault(rule: str, severity: str, place: str, text: str) -
         ("unbounded_cycle", BASE + 'a [max_visits="2"]; a -> b; b -> a; b -> done'),
         ("attribute_value", BASE + 'b [max_retries="3", goal_gate="true", timeout="300"]; a -> b -> done'),
         ("attribute_value", BASE + 'b [timeout="$limit"]; a -> b -> done'),
+        ("attribute_ignored", BASE + "b [shape=parallelogram, tool_command=x, timeout=5m]; a -> b -> done"),
+        ("attribute_ignored", BASE + "b [shape=hexagon, timeout=5m]; a -> b -> done"),
         ("attribute_name", BASE + 'b [is_codergen=true, fillcolor=red, x_own=1, node_type="stack.x"]; a -> b -> done'),
         ("prompt_on_llm_nodes", BASE + "c [llm_prompt=x]; d [label=Do]; a -> b -> c -> d -> done"),
         ("shape_known", BASE + "c [shape=star, type=tool, script=x]; a -> b -> c -> done"),

@@ -277,3 +277,19 @@ def test_attributes_that_stand_for_ours_are_not_taken_from_a_file() -> None:
     act = Act('a [prompt=A, "stack.child_of"=b]\nb [prompt=B]\nstart -> a\na -> b [virtual=child]\nb -> exit')
     assert act.go().status == "completed"
     assert act.order == ["start", "a", "b", "exit"]
+
+
+@pytest.mark.parametrize(("said", "where"), [(', stack.child_workdir="sub"', "sub"), ("", "")])
+def test_a_childs_commands_run_where_its_supervisor_says(tmp_path: Path, said: str, where: str) -> None:
+    (tmp_path / "sub").mkdir()
+    child = f'digraph child {{ {ENDS}one [shape=parallelogram, tool_command="pwd"]\nstart -> one -> exit }}'
+    act = family(child, more=said)
+    assert act.go(allow_tools=True, services={"workdir": str(tmp_path)}).status == "completed"
+    assert Path(act.visit("m.one").outputs["output"]) == (tmp_path / where).resolve()
+
+
+def test_a_child_does_not_leave_the_runs_folder(tmp_path: Path) -> None:
+    child = f'digraph child {{ {ENDS}one [shape=parallelogram, tool_command="pwd"]\nstart -> one -> exit }}'
+    act = family(child, more=', stack.child_workdir="../elsewhere"')
+    assert act.go(allow_tools=True, services={"workdir": str(tmp_path)}).status == "failed"
+    assert "does not lie below" in str((act.visit("m.one").error or {})["message"])

@@ -16,6 +16,7 @@ from pipeline.formats.attractor.handlers.fidelity import mode_of, thread_of
 from pipeline.formats.attractor.handlers.left import own_name
 from pipeline.formats.attractor.handlers.registry import Visit
 from pipeline.formats.attractor.handlers.results import allowed, outcome_of, replied
+from pipeline.formats.attractor.handlers.tool import workdir
 from pipeline.formats.attractor.outcome import FAIL, RETRY, SUCCESS, NodeOutcome, failure, from_json
 
 #: Name of the service that answers prompts in the place of the model.
@@ -25,8 +26,8 @@ BACKEND = "backend"
 class Backend(Protocol):
     """An agent of the user's own; its attribute `effect` (read, write, external) is what it does outside: else read.
 
-    One that has `apart(name)` is asked for a backend to use beside other branches; all others must bear being called
-    by several threads at once.
+    One that has `apart(name, workdir)` is asked for the backend of each visit; all others must bear being called by
+    several threads at once.
     """
 
     def run(self, node: Any, prompt: str, context: Mapping[str, Any]) -> Any:
@@ -79,7 +80,10 @@ def _by_backend(visit: Visit, backend: Backend, prompt: str) -> NodeOutcome:
     effect = str(getattr(backend, "effect", "read"))
     context = {key: ctx.context[key] for key in ctx.context}
     if (apart := getattr(backend, "apart", None)) is not None:
-        backend = apart(own_name(ctx))
+        try:
+            backend = apart(own_name(ctx), workdir(visit))
+        except ValueError as error:
+            return failure(f"The agent could not be run: {error}.", "config")
 
     def body(_: StepContext, given: str) -> dict[str, Any]:
         return _recorded(backend.run(node, given, context))

@@ -17,6 +17,7 @@ from pipeline.dot.model import DotGraph
 from pipeline.dot.rules import tool_commands
 from pipeline.engine.step import StepContext
 from pipeline.errors import ConfigError, Pause
+from pipeline.formats.attractor.children import CHILD_OF
 from pipeline.formats.attractor.handlers import shell
 from pipeline.formats.attractor.handlers.expansion import Names, expand, named
 from pipeline.formats.attractor.handlers.left import LEFT_IN, astray, marks, node_folder, read_outcome
@@ -29,6 +30,8 @@ from pipeline.records.run import bare
 ALLOW = "allow_tools"
 #: Folder in which commands run; a service, not recorded. Where it is not given: the one this process stands in.
 WORKDIR = "workdir"
+#: Attribute of a supervisor, or of its graph.
+_CHILD_PLACE = "stack.child_workdir"
 #: Of a command's output the context keeps so many characters: the beginning, and three times as much of the end.
 MOST_CONTEXT = 64 * 1024
 #: Of stderr a failure's reason keeps so many.
@@ -60,7 +63,7 @@ def tool(visit: Visit) -> NodeOutcome:
             prepared, values = with_variables(visit, command)
             variables = {**values, **places(ctx, folder)}
             done = shell.run(
-                prepared, cwd=workdir(ctx), environment=shell.environment(variables), seconds=node.seconds("timeout")
+                prepared, cwd=workdir(visit), environment=shell.environment(variables), seconds=node.seconds("timeout")
             )
         except (OSError, ValueError) as error:
             return failure(f"The command could not be run: {error}", "deterministic")
@@ -129,9 +132,22 @@ def shortened(text: str) -> tuple[str, bool]:
     return f"{text[:head]}\n[… {left_out} characters left out …]\n{text[-(MOST_CONTEXT - head) :]}", True
 
 
-def workdir(ctx: StepContext) -> Path:
-    """Where commands run."""
-    return Path(str(ctx.services.get(WORKDIR) or os.getcwd()))
+def workdir(visit: Visit) -> Path:
+    """Where commands run: the run's folder; in a child pipeline the one that its supervisor names below that.
+
+    Raises:
+        ValueError: It names one that does not lie there.
+    """
+    place = Path(str(visit.ctx.services.get(WORKDIR) or os.getcwd()))
+    supervisor = visit.graph.nodes.get(visit.node.text(CHILD_OF))
+    while supervisor is not None:
+        if said := (supervisor.text(_CHILD_PLACE) or visit.graph.text(_CHILD_PLACE)).strip():
+            found = (place / said).resolve()
+            if not found.is_relative_to(place.resolve()):
+                raise ValueError(f"{_CHILD_PLACE} {said!r} does not lie below {place}")
+            return found
+        supervisor = visit.graph.nodes.get(supervisor.text(CHILD_OF))
+    return place
 
 
 def places(ctx: StepContext, folder: Path) -> dict[str, str]:
