@@ -153,7 +153,15 @@ def test_cost_tells_waste_by_its_causes_and_what_was_saved(root: Path, cli: Cli)
 def test_cost_says_where_caching_cost_more_than_it_saved(root: Path, cli: Cli) -> None:
     charge = Charge.from_json({**cached().to_json(), "tokens": {"input": 1, "cache_write_5m": 100_000, "output": 1}})
     course(root, 1, charge)
-    assert "Saved:  nothing by caching, which cost $0.05 more" in cli("cost").out
+    text = cli("cost").out
+    assert "Saved:  nothing by caching, which cost $0.05 more" in text
+    assert "Cache:" not in text
+
+
+def test_cost_says_how_much_of_all_input_came_from_the_cache(root: Path, cli: Cli) -> None:
+    tokens = {"input": 1000, "cache_write_5m": 1000, "cache_read": 6000, "output": 5000}
+    course(root, 1, Charge.from_json({**cached().to_json(), "tokens": tokens}))
+    assert "Cache:  75 % of all input was read from it" in cli("cost").out
 
 
 def test_cost_of_many_runs_names_those_that_are_not_exactly_known(store: Path, cli: Cli) -> None:

@@ -72,6 +72,8 @@ def _summary(total: Line) -> Iterator[str]:
         yield "Wasted: " + ", ".join(_wasted(cause, total.waste[cause]) for cause in CAUSES if cause in total.waste)
     if saved := saved_text(total.spend):
         yield f"Saved:  {saved}"
+    if read := total.tokens.get("cache_read", 0):
+        yield f"Cache:  {read / total.input_tokens:.0%} of all input was read from it".replace("%", " %")
     if total.unpriced:
         yield f"Not priced: {count(total.unpriced, 'call')}; the tokens are known, the price is not"
 
