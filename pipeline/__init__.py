@@ -34,6 +34,7 @@ _PUBLIC = {
     "ControlledExecutor": "pipeline.formats.casys.executor",
     "Dag": "pipeline.formats.casys.dag",
     "LayerCheckpoints": "pipeline.formats.casys.checkpoints",
+    "LangGraphSaver": "pipeline.formats.langgraph.saver",
     "TaskResult": "pipeline.formats.casys.tools",
     "WorkflowState": "pipeline.formats.casys.state",
     "parse_dot": "pipeline.formats.attractor.library",
@@ -60,7 +61,9 @@ _PUBLIC = {
     "PipelineState": "pipeline.records.documents",
     "StepState": "pipeline.records.documents",
 }
-__all__ = [*_PUBLIC, "__version__"]
+#: Names that need an extra: they are loaded only where they are asked for by name.
+_EXTRA = frozenset({"LangGraphSaver"})
+__all__ = [*(name for name in _PUBLIC if name not in _EXTRA), "__version__"]
 
 if TYPE_CHECKING:
     from pipeline.app.graph_checkpoints import CheckpointStore as CheckpointStore
@@ -98,6 +101,7 @@ if TYPE_CHECKING:
     from pipeline.formats.casys.executor import ControlledExecutor as ControlledExecutor
     from pipeline.formats.casys.state import WorkflowState as WorkflowState
     from pipeline.formats.casys.tools import TaskResult as TaskResult
+    from pipeline.formats.langgraph.saver import LangGraphSaver as LangGraphSaver
     from pipeline.llm.base import Message as Message
     from pipeline.llm.base import Reply as Reply
     from pipeline.llm.base import Request as Request
@@ -120,4 +124,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_EXTRA})

@@ -56,6 +56,7 @@ OUTSIDE = {
     "rich": ("pipeline.cli",),
     "distributed": ("pipeline.app.executors",),
     "matplotlib": ("pipeline.cli.cost.png",),
+    "langgraph": ("pipeline.formats.langgraph.saver",),
     "obstore": ("pipeline.store.objects",),
 }
 

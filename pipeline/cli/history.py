@@ -16,6 +16,9 @@ from pipeline.records.statuses import COMPLETED
 from pipeline.store.reading import load, records, resolve
 from pipeline.travel.boundaries import Boundary, boundaries, pinned_graph
 
+#: Such a run has no steps of ours: what it holds is read with the graph that made it.
+_LANGGRAPH = "Run {} holds a LangGraph thread; `get_state_history` of its graph shows the checkpoints."
+
 
 @click.command("history")
 @run_argument
@@ -37,7 +40,7 @@ def history(run: str, context: bool, as_json: bool, store: str | None) -> None:
     if state.parent:
         say(f"Forked from run {state.parent.get('run')} at {state.parent.get('seq')}.")
     if not marks:
-        say(f"Run {name} has no checkpoint yet.")
+        say(_LANGGRAPH.format(name) if state.pipeline == "langgraph" else f"Run {name} has no checkpoint yet.")
         return
     if context:
         for mark in marks:

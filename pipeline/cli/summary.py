@@ -17,6 +17,8 @@ STATUSES = (PENDING, IN_PROGRESS, COMPLETED, FAILED, *DETAILS, CORRUPT)
 UNFINISHED = frozenset({PENDING, IN_PROGRESS, FAILED})
 #: Steps of a document that does not say how many it has: the original system's.
 _SEED_STEPS = 4
+#: The pipeline of runs that hold threads of LangGraph: they have no steps.
+_LANGGRAPH = "langgraph"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ class Row:
     parent: str = ""
     #: Of `done`: nodes of a completed run that its route did not come by.
     skipped: int = 0
+    #: Of a run that has no steps of ours: how many checkpoints of another system it holds.
+    kept: int | None = None
 
     @property
     def shown_status(self) -> str:
@@ -69,6 +73,8 @@ class Row:
         """3/4; of a completed run also what has failed on its way, and what its way did not come by."""
         if self.status == CORRUPT:
             return "-"
+        if self.kept is not None:
+            return f"{self.kept} kept"
         told = [f"{number} {word}" for number, word in ((self.failed, "failed"), (self.skipped, "not taken")) if number]
         return f"{self.done - self.skipped}/{self.total}" + (f" ({', '.join(told)})" if told else "")
 
@@ -112,12 +118,15 @@ def row_of(head: Head) -> Row:
         needs=_text(document, "needs"),
         parent=_text(document.get("parent") or {}, "run"),
         skipped=sum(step.get("status") == SKIPPED for step in document.get("completed_steps") or ()),
+        kept=document.get("checkpoints") if document.get("pipeline") == _LANGGRAPH else None,
     )
 
 
 def steps_of(document: Mapping[str, Any]) -> int:
     """How many steps the run's pipeline has."""
     nodes = document.get("nodes")
+    if not nodes and document.get("pipeline") == _LANGGRAPH:
+        return 0
     return len(nodes) if nodes else max(_SEED_STEPS, len(_done(document)))
 
 

@@ -368,7 +368,7 @@ class DocumentKept(Fact):
     text: ClassVar[str] = "content"
     #: JSON text of the document; nobody folds it, so it is parsed only where it is read.
     content: bytes
-    #: The system whose document it is: casys.
+    #: The system whose document it is: casys, agentos, langgraph.
     source: str = ""
 
 

@@ -1,0 +1,1 @@
+"""Threads of LangGraph graphs kept in our store: one run a thread."""
