@@ -50,6 +50,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "settle": ("pipeline.cli.settle", "settle", "Close an open charge with what was billed."),
     "cleanup": ("pipeline.cli.upkeep", "cleanup", "Remove old finished runs."),
     "recover": ("pipeline.cli.upkeep", "recover", "Append the records of an emergency file to a run."),
+    "store": ("pipeline.cli.store", "store", "Look through the store, find damage, copy runs to another."),
     "completion": ("pipeline.cli.completion", "completion", "Print a shell's completion script."),
 }
 

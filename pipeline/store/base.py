@@ -6,7 +6,7 @@ Single-threaded per journal: the engine's Recorder serialises.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -142,6 +142,34 @@ class Store(Listable, Protocol):
 
     def sweep(self, before: datetime) -> list[str]:
         """Remove what was half built or half removed and is untouched since `before`; returns names."""
+
+
+class Movable(Store, Protocol):
+    """A store whose runs can be looked through and moved as they are: `store check` and `store copy`."""
+
+    def create_named(self, run: str, first: bytes, blobs: Iterable[bytes] = (), *, at: datetime) -> Journal:
+        """As `create`, under a name that the caller chose; `first` may be a whole journal, with gaps.
+
+        Raises:
+            RunNotFound: The name cannot be a run's.
+            StoreError: The name is taken.
+            WriteFailed: Nothing was made.
+        """
+
+    def parts(self, run: str) -> list[str]:
+        """The paths of the sub-journals of a run."""
+
+    def blobs(self, run: str) -> list[str]:
+        """The hashes of the values stored with a run, damaged or not."""
+
+    def flaws(self, run: str) -> Iterator[str]:
+        """What of a run or sub-journal is damaged where this store keeps it, a sentence each; never writes."""
+
+    def leftovers(self) -> list[str]:
+        """The names of what was half built or half removed, however new."""
+
+    def unlisted(self) -> list[str]:
+        """Runs that have records and that `heads` does not show."""
 
 
 class Account(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from pipeline.store.lock import OwnerLock, acquire
 from pipeline.store.names import BUILDING, JOURNAL
 
 
-def build(disk: Disk, root: Path, first: bytes, blobs: Sequence[bytes], names: Iterator[str], at: datetime) -> tuple[
+def build(disk: Disk, root: Path, first: bytes, blobs: Iterable[bytes], names: Iterator[str], at: datetime) -> tuple[
     str, OwnerLock
 ]:  # fmt: skip
     """Make a run under the first name that is free; the caller holds the store's lock.

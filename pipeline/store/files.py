@@ -6,13 +6,15 @@ import contextlib
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from pipeline.clock import Clock
 from pipeline.errors import PipelineError, RunNotFound, StoreError, WriteFailed
+from pipeline.records.lines import line_seq
+from pipeline.store import inside
 from pipeline.store.base import Claim, Head
 from pipeline.store.blobs import BLOBS, BlobFolder
 from pipeline.store.building import build
@@ -53,18 +55,12 @@ class FileStore:
         """See store.base.Store.create."""
         return self._create(first, blobs, minted(at), at, claim)
 
-    def create_named(self, run: str, first: bytes, *, at: datetime) -> FileJournal:
-        """Make a run under a name that the caller chose.
-
-        Raises:
-            RunNotFound: The name cannot be a run's.
-            StoreError: The name is taken.
-            WriteFailed: Nothing was made.
-        """
+    def create_named(self, run: str, first: bytes, blobs: Iterable[bytes] = (), *, at: datetime) -> FileJournal:
+        """See store.base.Movable.create_named."""
         run_id, path = split(run)
         if path or os.path.lexists(self.root / run_id):
             raise StoreError(f"A run named {run} cannot be made: the name is taken.", run=run)
-        return self._create(first, (), iter([run_id]), at, None)[1]
+        return self._create(first, blobs, iter([run_id]), at, None)[1]
 
     def open(self, run: str, *, reserve: bool = True) -> FileJournal:
         """See store.base.Store.open; without `reserve` no disk space is held back."""
@@ -147,8 +143,29 @@ class FileStore:
                 done.append(name)
         return done
 
+    def parts(self, run: str) -> list[str]:
+        """See store.base.Movable.parts."""
+        return inside.parts(self._folder(run))
+
+    def blobs(self, run: str) -> list[str]:
+        """See store.base.Movable.blobs."""
+        return inside.blobs(self._folder(run))
+
+    def flaws(self, run: str) -> Iterator[str]:
+        """See store.base.Movable.flaws."""
+        return inside.flaws(self._folder(run))
+
+    def leftovers(self) -> list[str]:
+        """See store.base.Movable.leftovers."""
+        names = sorted(os.listdir(self.root)) if self.root.is_dir() else []
+        return [name for name in names if name.startswith((BUILDING, REMOVING))]
+
+    def unlisted(self) -> list[str]:
+        """See store.base.Movable.unlisted."""
+        return []
+
     def _create(
-        self, first: bytes, blobs: Sequence[bytes], names: Iterator[str], at: datetime, claim: Claim | None
+        self, first: bytes, blobs: Iterable[bytes], names: Iterator[str], at: datetime, claim: Claim | None
     ) -> tuple[str, FileJournal]:
         try:
             self.root.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
@@ -160,7 +177,7 @@ class FileStore:
                     lock,
                     disk=self._disk,
                     blobs=self._blobs(run),
-                    last_seq=first.count(b"\n"),
+                    last_seq=line_seq(first.rstrip(b"\n").rpartition(b"\n")[2]),
                     reserve=self._reserve,
                     named=self._named(run),
                 )
@@ -173,7 +190,7 @@ class FileStore:
             raise self._refused("No run could be made", error) from error
 
     def _begin(
-        self, first: bytes, blobs: Sequence[bytes], names: Iterator[str], at: datetime, claim: Claim | None
+        self, first: bytes, blobs: Iterable[bytes], names: Iterator[str], at: datetime, claim: Claim | None
     ) -> tuple[str, OwnerLock]:
         """Make the run's folder, whole or not at all; its name and the owner's lock."""
         with brief_lock(self._disk, self.root / _STORE_LOCK):

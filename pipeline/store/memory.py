@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.clock import Clock, iso
 from pipeline.errors import CheckpointCorrupt, RunNotFound, StoreError, WriteFailed
-from pipeline.records.lines import line_body
+from pipeline.records.lines import line_body, line_seq
 from pipeline.records.values import digest
 from pipeline.store.account import Sums, reserved, settled, utc_day
 from pipeline.store.base import Claim, Head
@@ -128,6 +128,41 @@ class MemoryStore:
         for data in blobs:
             journal.put_blob(data)
         return run_id, journal
+
+    def create_named(self, run: str, first: bytes, blobs: Iterable[bytes] = (), *, at: datetime) -> MemoryJournal:
+        """See store.base.Movable.create_named."""
+        with self._lock:
+            if split(run)[1] or run in self._runs:
+                raise StoreError(f"A run named {run} cannot be made: the name is taken.", run=run)
+            made = self._runs[run] = _Run()
+            for line in first.splitlines():
+                made.add(line_seq(line), line)
+            journal = MemoryJournal(run, made, at)
+        for data in blobs:
+            journal.put_blob(data)
+        return journal
+
+    def parts(self, run: str) -> list[str]:
+        """See store.base.Movable.parts."""
+        self._find(run)
+        return sorted(name.removeprefix(f"{run}/") for name in self._runs if name.startswith(f"{run}/"))
+
+    def blobs(self, run: str) -> list[str]:
+        """See store.base.Movable.blobs."""
+        return sorted(self._find(run).blobs)
+
+    def flaws(self, run: str) -> Iterator[str]:
+        """See store.base.Movable.flaws; memory has none of its own."""
+        self._find(run)
+        return iter(())
+
+    def leftovers(self) -> list[str]:
+        """See store.base.Movable.leftovers."""
+        return []
+
+    def unlisted(self) -> list[str]:
+        """See store.base.Movable.unlisted."""
+        return []
 
     def open(self, run: str) -> MemoryJournal:
         """See store.base.Store.open."""

@@ -9,7 +9,7 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,7 @@ class RunFolder(FileStore):
         return []
 
     def _begin(
-        self, first: bytes, blobs: Sequence[bytes], names: Iterator[str], at: datetime, claim: Claim | None
+        self, first: bytes, blobs: Iterable[bytes], names: Iterator[str], at: datetime, claim: Claim | None
     ) -> tuple[str, OwnerLock]:
         """Make the run in the folder, which may hold other files: it exists once its journal has its name."""
         name = _named(self.root.name) or _dated(first.partition(b"\n")[0]) or next(names)

@@ -9,6 +9,7 @@ import pytest
 from pipeline.errors import CheckpointCorrupt
 from pipeline.records.kinds import Gap, StepStarted
 from pipeline.records.lines import line_seq
+from pipeline.store.checking import check
 from pipeline.store.objects import journal as journals
 from pipeline.store.objects import keys
 from pipeline.store.objects.store import ObjectStore, open_objects
@@ -164,3 +165,50 @@ def test_heads_are_in_the_keys_newest_first(store: ObjectStore) -> None:
         store.create_named(name, started(), at=AT + timedelta(days=1)).close()
     wanted = sorted(names, key=lambda name: (name[:15], len(name), name), reverse=True)
     assert ids(store) == wanted
+
+
+def test_check_finds_what_is_damaged_in_a_bucket(store: ObjectStore, long: str) -> None:
+    def said() -> str:
+        return "\n".join(problem.text for problem in check(store, store.account()))
+
+    assert said() == ""
+    bucket = store.bucket
+    bucket.put(keys.journal(long, 3), b"junk\n")
+    assert f"{keys.journal(long, 3)}: 4 bytes are no record." in said()
+    bucket.put(keys.journal(long, 3), b"")
+    assert f"{keys.journal(long, 3)} is empty." in said()
+    bucket.put(keys.segment(long, 9, 16), b"junk")
+    assert f"{keys.segment(long, 9, 16)} is damaged" in said()
+    bucket.delete([keys.journal(long, 18)])
+    assert f"{keys.segment(long, 17, 24)} is not what the appends say" in said()
+    bucket.delete([keys.journal(long, 26)])
+    assert "Record 26 is missing from the journal" in said()
+    bucket.put(keys.head(long), b"{...}")
+    assert "Its head is damaged" in said()
+    bucket.put("runs/20200101_000000/b/x", b"")
+    assert "half made or half removed" in said()
+    bucket.put("kept/20200101_000000", b"{")
+    assert "account cannot be read" in said()
+    bucket.delete([keys.journal(long, 1), keys.segment(long, 1, 8)])
+    assert "first append is missing" in said()
+    # However damaged, it is nothing to be swept away.
+    assert long not in store.sweep(AT + timedelta(days=9999))
+
+
+def test_run_without_a_head_is_found_and_gets_one_again(store: ObjectStore) -> None:
+    run = apart(store)
+    store.bucket.delete([keys.head(run)])
+    assert ids(store) == []
+    (problem,) = check(store, store.account())
+    assert (problem.run, problem.text.partition(",")[0]) == (run, "Its head is missing")
+    store.sweep(AT)
+    assert ids(store) == [run]
+
+
+def test_run_that_is_half_removed_is_swept(store: ObjectStore) -> None:
+    run = apart(store)
+    store.bucket.put(keys.deleted(run), b"")
+    store.bucket.delete([keys.head(run), keys.journal(run, 1)])
+    assert (ids(store), store.leftovers()) == ([], [run])
+    assert store.sweep(AT + timedelta(days=9999)) == [run]
+    assert not list(store.bucket.under("runs"))

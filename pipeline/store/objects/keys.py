@@ -50,6 +50,11 @@ def lease(run: str) -> str:
     return f"{home(run)}/lease"
 
 
+def deleted(run: str) -> str:
+    """The key of what says that a run is being removed."""
+    return f"{home(run)}/deleted"
+
+
 def blob(run: str, name: str) -> str:
     """The key of a blob; sub-journals share those of their run."""
     return f"{RUNS}/{split(run)[0]}/b/{name}"

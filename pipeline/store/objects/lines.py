@@ -33,10 +33,9 @@ class Piece(NamedTuple):
 
 
 def exists(bucket: Bucket, run: str) -> bool:
-    """Whether there is such a run or sub-journal."""
-    if "/" in run:
-        return next(bucket.under(keys.home(run)), None) is not None
-    return bucket.get(keys.journal(run, 1)) is not None
+    """Whether there is such a run or sub-journal: a run has a record, a sub-journal at least had an owner."""
+    home = keys.home(run)
+    return next(bucket.under(home if "/" in run else f"{home}/j"), None) is not None
 
 
 def entries(bucket: Bucket, run: str, after: int = 0) -> tuple[list[Entry], list[Entry]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from itertools import islice
@@ -12,10 +12,11 @@ from typing import Any
 
 from pipeline.clock import Clock
 from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound, StoreError, WriteFailed
+from pipeline.records.lines import line_seq
 from pipeline.store.base import Claim, Head
 from pipeline.store.claims import refuse_if_held
 from pipeline.store.names import minted, split
-from pipeline.store.objects import claiming, keys, late
+from pipeline.store.objects import claiming, inside, keys, late
 from pipeline.store.objects.account import ObjectAccount
 from pipeline.store.objects.address import parse_address
 from pipeline.store.objects.blobs import Blobs
@@ -61,18 +62,35 @@ class ObjectStore:
             claiming.pause(number)
         raise WriteFailed("No run could be made: others begin the same course all the time.", fatal=False)
 
-    def create_named(self, run: str, first: bytes, *, at: datetime) -> ObjectJournal:
-        """Make a run under a name that the caller chose.
-
-        Raises:
-            RunNotFound: The name cannot be a run's.
-            StoreError: The name is taken.
-            WriteFailed: Nothing was made.
-        """
+    def create_named(self, run: str, first: bytes, blobs: Iterable[bytes] = (), *, at: datetime) -> ObjectJournal:
+        """See store.base.Movable.create_named."""
         self.prove()
         if split(run)[1]:
             raise StoreError(f"A run named {run} cannot be made: it is the name of a sub-journal.", run=run)
-        return self._make(first, (), iter([run]), at, pending=False)[1]
+        return self._make(first, blobs, iter([run]), at, pending=False)[1]
+
+    def parts(self, run: str) -> list[str]:
+        """See store.base.Movable.parts."""
+        self._check(run)
+        return inside.parts(self.bucket, run)
+
+    def blobs(self, run: str) -> list[str]:
+        """See store.base.Movable.blobs."""
+        self._check(run)
+        return inside.blobs(self.bucket, run)
+
+    def flaws(self, run: str) -> Iterator[str]:
+        """See store.base.Movable.flaws."""
+        return inside.flaws(self.bucket, run)
+
+    def leftovers(self) -> list[str]:
+        """See store.base.Movable.leftovers."""
+        return [run_id for run_id in self.bucket.names(keys.RUNS) if not self._lives(run_id)]
+
+    def unlisted(self) -> list[str]:
+        """See store.base.Movable.unlisted."""
+        listed = {keys.head_id(entry.key) for entry in self.bucket.under(keys.HEADS)}
+        return [run for run in self.bucket.names(keys.RUNS) if run not in listed and self._lives(run)]
 
     def open(self, run: str) -> ObjectJournal:
         """See store.base.Store.open."""
@@ -112,7 +130,7 @@ class ObjectStore:
         return self._heads.all(match)
 
     def delete(self, run: str) -> None:
-        """See store.base.Store.delete. The run is gone once its first append is; the rest follows."""
+        """See store.base.Store.delete. The run is gone once its head is; what a crash leaves is swept."""
         self._check(run)
         bucket, part = self.bucket, "/" in run
         held = [acquire(bucket, keys.lease(run), run, self._clock.now())]
@@ -121,25 +139,27 @@ class ObjectStore:
             for entry in under:
                 if not part and entry.key.endswith("/lease") and "/parts/" in entry.key and entry.size > FREE_BYTES:
                     held.append(acquire(bucket, entry.key, run, self._clock.now()))
-            first = bucket.get(keys.journal(run, 1))
-            if first is not None and not part:
-                bucket.delete([keys.journal(run, 1)])
-                claiming.unmark(bucket, run, first.data)
+            if not part:
+                first = bucket.get(keys.journal(run, 1))
+                bucket.put(keys.deleted(run), b"")
                 bucket.delete([keys.head(run)])
+                claiming.unmark(bucket, run, first.data if first is not None else b"")
             bucket.delete(entry.key for entry in under if entry.key != keys.lease(run))
-            bucket.delete([keys.lease(run)])
+            bucket.delete([keys.lease(run), keys.deleted(run)])
         finally:
             for lease in held:
                 lease.release()
 
     def sweep(self, before: datetime) -> list[str]:
-        """See store.base.Store.sweep."""
+        """See store.base.Store.sweep. A run that has lost its head gets one again."""
         done = []
-        for run_id in self.bucket.names(keys.RUNS):
-            under = self._leftover(run_id)
-            if under and max(entry.modified for entry in under) < before:
+        for run_id in self.leftovers():
+            under = list(self.bucket.under(keys.home(run_id)))
+            if max(entry.modified for entry in under) < before:
                 self.bucket.delete([keys.head(run_id), *(entry.key for entry in under)])
                 done.append(run_id)
+        for run_id in self.unlisted():
+            self.bucket.put_new(keys.head(run_id), b"{}")
         return done
 
     def account(self) -> ObjectAccount:
@@ -156,14 +176,12 @@ class ObjectStore:
             prove(self.bucket)
             self._proven = True
 
-    def _leftover(self, run_id: str) -> list[Any]:
-        """The objects of a run that was half built or half removed; [] if it is whole."""
-        under = []
-        for entry in self.bucket.under(keys.home(run_id)):
-            under.append(entry)
-            if entry.key == keys.journal(run_id, 1):
-                return []
-        return under
+    def _lives(self, run_id: str) -> bool:
+        """Whether a run has records and is not being removed."""
+        # Only blobs stand before these two.
+        after = f"{keys.home(run_id)}/c"
+        first = next(self.bucket.under(keys.home(run_id), after), None)
+        return first is not None and first.key.startswith(f"{keys.home(run_id)}/j/")
 
     def _check(self, run: str) -> None:
         if not exists(self.bucket, run):
@@ -178,16 +196,18 @@ class ObjectStore:
         yield from islice(minted(at), int(taken[1] or 1) if taken else 1, None)
 
     def _make(
-        self, first: bytes, blobs: Sequence[bytes], names: Iterator[str], at: datetime, *, pending: bool
+        self, first: bytes, blobs: Iterable[bytes], names: Iterator[str], at: datetime, *, pending: bool
     ) -> tuple[str, ObjectJournal]:
         """Make a run under the first name that is free; it is there once its first append is."""
         run, lease = self._claim_name(names, at)
         bucket = self.bucket
         try:
             store = Blobs(bucket, run)
-            if blobs:
-                with ThreadPoolExecutor(_AT_ONCE) as pool:
-                    list(pool.map(store.put, blobs))
+            waiting = iter(blobs)
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                # A few at a time: all values of a long run need not fit into memory.
+                while some := list(islice(waiting, _AT_ONCE)):
+                    list(pool.map(store.put, some))
             head_etag = bucket.put_new(keys.head(run), b"{}") or ""
             claiming.mark(bucket, run, first, proven=not pending)
             if bucket.put_new(keys.journal(run, 1), first) is None:
@@ -198,7 +218,7 @@ class ObjectStore:
                 claiming.unmark(bucket, run, first)
                 bucket.delete([keys.head(run), *(entry.key for entry in bucket.under(keys.home(run)))])
             raise
-        end = End(first.count(b"\n"), len(first), 1, [first])
+        end = End(line_seq(first.rstrip(b"\n").rpartition(b"\n")[2]), len(first), 1, [first])
         return run, self._journal(run, lease, end, head_etag, ())
 
     def _claim_name(self, names: Iterator[str], at: datetime) -> tuple[str, Lease]:

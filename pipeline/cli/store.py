@@ -1,0 +1,144 @@
+"""`store`: what is in a store, what of it is damaged, and how it gets into another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC
+from typing import cast
+
+import click
+
+from pipeline import environment
+from pipeline.cli.options import json_option, open_account, open_store, store_option
+from pipeline.cli.text import count, money, say, say_json
+from pipeline.clock import SystemClock
+from pipeline.errors import StoreError
+from pipeline.records.statuses import IN_PROGRESS
+from pipeline.store.base import Movable
+from pipeline.store.checking import Problem, check
+from pipeline.store.copying import Copied, copy, copy_account
+from pipeline.store.reading import resolve
+
+
+@click.group("store")
+def store() -> None:
+    """Look through the store, find damage, copy runs to another.
+
+    A store is files:DIR (a folder, the default), s3://BUCKET/PREFIX (objects) or memory: (gone at the end).
+    """
+
+
+@store.command("info")
+@store_option
+@json_option
+def info(store: str | None, as_json: bool) -> None:
+    """Say where runs are kept, how many there are, and what was spent today."""
+    place, account = open_store(store), open_account(store)
+    now = SystemClock().now().astimezone(UTC)
+    statuses: Counter[str] = Counter()
+    newest = oldest = None
+    for head in place.heads():
+        newest, oldest = newest or head.run_id, head.run_id
+        statuses["corrupt" if head.corrupt else _shown(head.document)] += 1
+    row = {"store": place.url, "runs": statuses.total(), "statuses": dict(sorted(statuses.items())), "newest": newest,
+           "oldest": oldest, "deleted_runs": len(account.kept()), "today_usd": account.total(now.date())}  # fmt: skip
+    if as_json:
+        say_json(row)
+        return
+    say(f"Store:   {place.url}")
+    say(f"Runs:    {statuses.total()}" + "".join(f", {number} {name}" for name, number in sorted(statuses.items())))
+    if newest:
+        say(f"Newest:  {newest}")
+        say(f"Oldest:  {oldest}")
+    say(f"Deleted: {count(len(account.kept()), 'run')} whose cost is kept")
+    say(f"Today:   {money(account.total(now.date()))} spent or reserved")
+
+
+def _shown(document: object) -> str:
+    row = cast(dict[str, str | None], document)
+    status = row.get("status") or "unknown"
+    return row.get("status_detail") or status if status == IN_PROGRESS else status
+
+
+@store.command("check")
+@click.argument("run", required=False, default="")
+@store_option
+@json_option
+def check_store(run: str, store: str | None, as_json: bool) -> None:
+    """Read every record, value and head, or those of RUN, and explain what is damaged.
+
+    Nothing is changed: what can be mended is mended by the next resume.
+    """
+    place = _movable(store)
+    problems = list(check(place, open_account(store), resolve(place, run) if run else ""))
+    for problem in problems:
+        _say_problem(problem, as_json)
+    serious = [problem for problem in problems if problem.serious]
+    if serious:
+        runs = {problem.run.partition("/")[0] for problem in serious}
+        raise StoreError(
+            f"{count(len(serious), 'fault')} in {count(len(runs), 'run')}.",
+            hint="`lessons --resume RUN` or `run … --resume RUN` mends the journal of a run and goes on with it.",
+        )
+    if not as_json:
+        say("Nothing is damaged.")
+
+
+def _say_problem(problem: Problem, as_json: bool) -> None:
+    if as_json:
+        say_json({"run": problem.run, "problem": problem.text, "serious": problem.serious})
+    else:
+        say(f"{problem.run or 'store'}: {'' if problem.serious else '(no harm now) '}{problem.text}")
+
+
+@store.command("copy")
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@click.option("--run", default="", metavar="RUN", help="Only this run.")
+@json_option
+def copy_store(source: str, target: str, run: str, as_json: bool) -> None:
+    """Copy the runs of the store FROM into the store TO, byte for byte; both are URLs as --store takes them.
+
+    The same command again copies what has come since. Others may read and run in both meanwhile: a run that is
+    still going is copied as far as it has got.
+    """
+    there, here = _movable(source), _movable(target)
+    if there.url == here.url:
+        raise StoreError("FROM and TO are the same store.", hint="Name two.")
+    clock = SystemClock()
+    done = list(_told(copy(there, here, clock, resolve(there, run) if run else ""), as_json))
+    if not run:
+        copy_account(open_account(source), open_account(target), clock)
+    failed = [each for each in done if each.problem]
+    if not as_json:
+        say(f"{count(len(done) - len(failed), 'run')} there, {sum(each.records for each in done)} new records.")
+    if failed:
+        raise StoreError(
+            f"{count(len(failed), 'run')} could not be copied whole.", hint=f"store check --store {there.url}"
+        )
+
+
+def _told(rows: Iterable[Copied], as_json: bool) -> Iterable[Copied]:
+    for row in rows:
+        if as_json:
+            say_json({"run": row.run, "records": row.records, "values": row.values, "running": row.owned,
+                      "problem": row.problem or None})  # fmt: skip
+        else:
+            say(f"{row.run}  {_outcome(row)}")
+        yield row
+
+
+def _outcome(row: Copied) -> str:
+    if row.problem and not row.records:
+        return f"not copied: {row.problem}"
+    said = f"{count(row.records, 'record')}, {count(row.values, 'value')}" if row.records or row.values else "no change"
+    said += " (it is still running: copy again later)" if row.owned else ""
+    return f"{said}. {row.problem}" if row.problem else said
+
+
+def _movable(url: str | None) -> Movable:
+    place = open_store(url or environment.default_store())
+    if not hasattr(place, "flaws"):
+        raise StoreError(f"The store {place.url} cannot be looked through or copied.")
+    return cast(Movable, place)

@@ -1,0 +1,133 @@
+"""`store copy` and `store check` over every store: byte for byte there and back, and what is said of damage."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from pipeline.errors import RunNotFound
+from pipeline.records.kinds import Gap, StepStarted
+from pipeline.store.base import Movable, Store
+from pipeline.store.checking import check
+from pipeline.store.copying import Copied, copy, copy_account
+from pipeline.store.files import FileStore
+from pipeline.store.memory import MemoryAccount, MemoryStore
+from tests.faulty_disk import LazyDisk
+from tests.journals import AT, StillClock, ended, line, small_run, started
+from tests.stores import ids, write
+
+RUN = "20260109_143022"
+
+
+@pytest.fixture
+def place(store: Store) -> Movable:
+    return cast(Movable, store)
+
+
+@pytest.fixture
+def other(tmp_path: Path, clock: StillClock) -> FileStore:
+    return FileStore(tmp_path / "other", clock, disk=LazyDisk())
+
+
+def filled(store: Movable) -> None:
+    """Two runs, one of them with values, a sub-journal and a head."""
+    write(store, [*small_run(), ended(8)])
+    run, journal = store.create(started(), [b"graph"], at=AT)
+    journal.put_blob(b"lesson" * 1000)
+    part = store.open(f"{run}/fan#1/left#2")
+    part.append(1, [line(1, StepStarted("write#1"))])
+    part.close()
+    journal.append(2, [line(2, StepStarted("seed#1"))])
+    journal.close()
+
+
+def content(store: Movable) -> dict[str, object]:
+    """All that a store holds, byte for byte."""
+    held: dict[str, object] = {}
+    for run in ids(store):
+        for name in (run, *(f"{run}/{path}" for path in store.parts(run))):
+            held[name] = list(store.read(name))
+        held[f"{run} values"] = {name: store.get_blob(run, name) for name in store.blobs(run)}
+    return held
+
+
+def test_runs_come_back_byte_for_byte(place: Movable, other: FileStore, clock: StillClock) -> None:
+    filled(other)
+    before = content(other)
+    done = list(copy(other, place, clock))
+    assert done == [Copied(RUN, 8, 0), Copied(f"{RUN}_02", 3, 2)]
+    assert content(place) == before
+    back = MemoryStore(clock)
+    list(copy(place, back, clock))
+    assert content(back) == before
+    assert [dict(head.document) for head in place.heads()] == [dict(head.document) for head in other.heads()]
+    assert list(check(place, MemoryAccount(clock))) == []
+
+
+def test_copying_again_brings_only_what_is_new(place: Movable, other: FileStore, clock: StillClock) -> None:
+    filled(place)
+    list(copy(place, other, clock))
+    assert [row.records for row in copy(place, other, clock)] == [0, 0]
+    journal = place.open(f"{RUN}_02")
+    journal.append(3, [line(3, StepStarted("sow#1")), ended(4)])
+    part = place.open(f"{RUN}_02/fan#1/left#2")
+    part.append(2, [line(2, StepStarted("write#2"))])
+    part.close()
+    journal.put_blob(b"more")
+    assert list(copy(place, other, clock)) == [Copied(RUN), Copied(f"{RUN}_02", 3, 1, owned=True)]
+    journal.close()
+    assert content(other) == content(place)
+    assert next(other.heads()).document["status"] == "completed"
+
+
+def test_one_run_is_copied_alone(place: Movable, other: FileStore, clock: StillClock) -> None:
+    filled(place)
+    assert [row.run for row in copy(place, other, clock, RUN)] == [RUN]
+    assert ids(other) == [RUN]
+    with pytest.raises(RunNotFound):
+        list(copy(place, other, clock, "20200101_000000"))
+
+
+def test_journal_with_a_gap_stays_as_it_is(place: Movable, other: FileStore, clock: StillClock) -> None:
+    lines = small_run()
+    lines[2:4] = [line(3, Gap(3, 4, 20, "journal.damaged-1", "records in the middle were damaged"))]
+    other.create_named(RUN, b"".join(lines), at=AT).close()
+    assert list(copy(other, place, clock)) == [Copied(RUN, 6)]
+    assert content(place) == content(other)
+    journal = place.open(RUN)
+    journal.append(8, [ended(8)])
+    journal.close()
+    (problem,) = check(place, MemoryAccount(clock), RUN)
+    assert (problem.serious, problem.text.partition(":")[0]) == (False, "Records 3 to 4 are lost")
+
+
+def test_another_run_of_the_same_name_is_left_alone(place: Movable, other: FileStore, clock: StillClock) -> None:
+    write(place, small_run())
+    write(other, [started(), line(2, StepStarted("other#1"))])
+    before = content(other)
+    (row,) = copy(place, other, clock)
+    assert "record 2 differs" in row.problem
+    assert content(other) == before
+
+
+def test_taken_name_is_refused(place: Movable) -> None:
+    write(place, small_run())
+    with pytest.raises(Exception, match="taken"):
+        place.create_named(RUN, started(), at=AT)
+    assert len(list(place.read(RUN))) == 7
+
+
+def test_account_goes_along(clock: StillClock) -> None:
+    source, target = MemoryAccount(clock), MemoryAccount(clock)
+    source.keep(RUN, {"usd": "1"})
+    name = source.reserve("me", Decimal(3), AT, Decimal(10))
+    assert name
+    source.settle(name, Decimal("2.5"))
+    target.reserve("me", Decimal("0.5"), AT, Decimal(10))
+    for _ in range(2):
+        copy_account(source, target, clock)
+        assert target.total(AT.date()) == Decimal("2.5")
+        assert target.kept() == {RUN: {"usd": "1"}}
