@@ -76,7 +76,7 @@ def options_of(ctx: click.Context) -> LessonsOptions:
 def execution_options(command: F) -> F:
     """The options that say how work is done; `run` has them too."""
     decorators = [
-        setting("store", metavar="files:DIR", help="Where runs are kept.  [default: devops/checkpoints]"),
+        setting("store", metavar="URL", help="Where runs are kept.  [default: files:devops/checkpoints]"),
         setting("max_cost_usd", type=Usd(), metavar="USD|none", help="Ceiling of the run's spend.  [default: 50]"),
         setting("budget", type=click.Choice(settings.BUDGETS),
                 help="How a call's worst case is bounded: by its bytes, or by the provider's token count and 5 %."),

@@ -135,7 +135,7 @@ def store_option(command: F) -> F:
     return click.option(
         "--store",
         envvar=environment.VARIABLES["store"],
-        metavar="files:DIR",
+        metavar="URL",
         help="Where runs are kept.  [default: files:devops/checkpoints beside pipeline.sh]",
         show_envvar=True,
     )(command)

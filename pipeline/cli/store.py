@@ -10,7 +10,7 @@ from typing import cast
 import click
 
 from pipeline import environment
-from pipeline.cli.options import json_option, open_account, open_store, store_option
+from pipeline.cli.options import RunName, json_option, open_account, open_store, store_option
 from pipeline.cli.text import count, money, say, say_json
 from pipeline.clock import SystemClock
 from pipeline.errors import StoreError
@@ -62,13 +62,13 @@ def _shown(document: object) -> str:
 
 
 @store.command("check")
-@click.argument("run", required=False, default="")
+@click.argument("run", type=RunName(), required=False, default="")
 @store_option
 @json_option
 def check_store(run: str, store: str | None, as_json: bool) -> None:
-    """Read every record, value and head, or those of RUN, and explain what is damaged.
+    """Explain what is damaged in the store, or in RUN.
 
-    Nothing is changed: what can be mended is mended by the next resume.
+    Every record, value and head is read. Nothing is changed: what can be mended is mended by the next resume.
     """
     place = _movable(store)
     problems = list(check(place, open_account(store), resolve(place, run) if run else ""))
@@ -95,13 +95,14 @@ def _say_problem(problem: Problem, as_json: bool) -> None:
 @store.command("copy")
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@click.option("--run", default="", metavar="RUN", help="Only this run.")
+@click.argument("run", type=RunName(), required=False, default="")
 @json_option
 def copy_store(source: str, target: str, run: str, as_json: bool) -> None:
-    """Copy the runs of the store FROM into the store TO, byte for byte; both are URLs as --store takes them.
+    """Copy the runs of the store FROM, or only RUN, into the store TO.
 
-    The same command again copies what has come since. Others may read and run in both meanwhile: a run that is
-    still going is copied as far as it has got.
+    FROM and TO are URLs as --store takes them; journals are the same there byte for byte. The same command again
+    copies what has come since. Others may read and run in both meanwhile: a run that is still going is copied as
+    far as it has got.
     """
     there, here = _movable(source), _movable(target)
     if there.url == here.url:
