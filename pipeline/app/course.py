@@ -309,7 +309,7 @@ def _announce(
     info, prices = setup.info, setup.prices
     if info is None or prices is None or not info.paid:
         return
-    sow_done, done = _finished(state, again, redo)
+    sow_done, done = _finished(state, again, redo, skip_failed=start.options.skip_failed)
     expected, worst = remaining(
         course, prompts, identity, prices, sow_done=sow_done, lessons_done=done,
         batch=bool(setup.options.get("batch")), history=expectations(start.options, info.id, course.subject),
@@ -323,13 +323,16 @@ def _announce(
         raise PipelineError("Not started.", hint="--yes goes on without asking; --dry-run shows the plan.")
 
 
-def _finished(state: RunState | None, again: str, redo: Sequence[tuple[str, str]]) -> tuple[bool, int]:
-    """Whether there is a scheme, and how many lessons there are, not counting a step that is made again and after."""
+def _finished(
+    state: RunState | None, again: str, redo: Sequence[tuple[str, str]], *, skip_failed: bool
+) -> tuple[bool, int]:
+    """Whether there is a scheme, and how many lessons need no more, without a step that is made again."""
     if state is None or again in ("seed", "sow"):
         return False, 0
     anew = {task for _, task in redo}
     tasks = state.tasks.get(_LESSONS, {})
-    done = sum(task.status == COMPLETED and name not in anew for name, task in tasks.items())
+    ended = (COMPLETED, FAILED) if skip_failed else (COMPLETED,)
+    done = sum(task.status in ended and name not in anew for name, task in tasks.items())
     scheme = state.steps.get("sow#1")
     return bool(scheme and scheme.artifacts), 0 if again == "lessons" else done
 

@@ -22,6 +22,20 @@ def replaced(publisher: Publisher, run: str, outputs: Mapping[str, Any]) -> str:
     return f"It replaces what run {there.run} had published there{kept}."
 
 
+def left_out(outputs: Mapping[str, Any], command: str) -> str:
+    """What a completed course does without, and how that is tried again; "" if nothing.
+
+    Args:
+        outputs: Of the lessons step.
+        command: What resumes the run.
+    """
+    failed = int(outputs.get("failed") or 0)
+    if not failed:
+        return ""
+    which = "1 lesson failed and is" if failed == 1 else f"{failed} lessons failed and are"
+    return f"{which} left out; {command} --retry-failed tries again."
+
+
 def stands(publisher: Publisher, outputs: Mapping[str, Any], folder: Path, again: str) -> tuple[bool, str]:
     """Whether a completed run's course is what is published now, and what is to be said of that.
 

@@ -57,6 +57,8 @@ class RunResult:
     completed_nodes: tuple[str, ...] = ()
     #: What else is to be said of the published folder: what was replaced, or stands there now.
     published_note: str = ""
+    #: Of a completed course: the lessons it does without.
+    left_out: str = ""
 
 
 def open_store(url: str, *, concurrency: int = 4) -> Store:
@@ -253,12 +255,13 @@ def resume_command(options: LessonsOptions, run: str, verb: str = "lessons") -> 
 
 def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lessons") -> RunResult:
     """The end as the command line shows it; the receipt beside what was published."""
-    from pipeline.app.published import replaced
+    from pipeline.app.published import left_out, replaced
     from pipeline.engine.limits import more_room
 
     if setup.model is not None:
         setup.model.close()
     outputs = result.outputs.get("publish") or {}
+    again = resume_command(start.options, result.run_id, verb)
     spent = Amount(result.spent.usd + result.spent.low, result.spent.usd + result.spent.high)
     note = ""
     if verb == "lessons" and result.status == "completed" and result.worked and outputs.get("path"):
@@ -270,8 +273,11 @@ def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lesson
         str(Path(setup.options["out"], str(outputs["path"]))) if verb == "lessons" and outputs.get("path") else "",
         spent, sum(result.spent.tokens.values()), result.seconds,
         "" if result.status == "completed"
-        else resume_command(start.options, result.run_id, verb) + more_room(result.error) + _confirmed(result.error),
-        start.expected if result.status == "completed" else None, result.spent_now.usd, published_note=note,
+        else again + more_room(result.error) + _confirmed(result.error),
+        start.expected if result.status == "completed" and result.worked else None, result.spent_now.usd,
+        published_note=note,
+        left_out=left_out(result.outputs.get("lessons") or {}, again)
+        if verb == "lessons" and result.status == "completed" else "",
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from pipeline.cli.progress.watch import asker, display
 from pipeline.cli.streams import quietly
 from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, warn
 from pipeline.engine.events import Listener
-from pipeline.errors import PipelineError, StoreError
+from pipeline.errors import ConfigError, ExecutorLost, PipelineError, StoreError
 from pipeline.settings import LessonsOptions
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def result_code(result: RunResult) -> int:
     """0 for a run that completed or stopped as asked; else its error's code."""
     if result.status == "completed" or result.detail == _AS_ASKED:
         return 0
-    if result.detail == "interrupted" and not isinstance(result.error, StoreError):
+    if result.detail == "interrupted" and not isinstance(result.error, (ConfigError, ExecutorLost, StoreError)):
         return EXIT_CODES["RunInterrupted"]
     return exit_code_of(result.error) if result.error is not None else 1
 
@@ -76,6 +76,8 @@ def success_lines(result: RunResult) -> list[str]:
         lines.append(f"Published: {result.published}")
     if result.published_note:
         lines.append(result.published_note if result.published else f"Not published now: {result.published_note}")
+    if result.left_out:
+        lines.append(result.left_out)
     if result.detail == _AS_ASKED:
         lines.append("Stopped as asked; all that was made is kept.")
     if nodes := result.completed_nodes:
@@ -114,6 +116,7 @@ def result_json(result: RunResult) -> dict[str, Any]:
         "error": error_json(result.error),
         "published": result.published or None,
         "published_note": result.published_note or None,
+        "left_out": result.left_out or None,
         "seconds": result.seconds,
         "tokens": result.tokens,
         "cost_usd": result.spent.low,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -19,16 +19,16 @@ from pipeline.cli.summary import Row, row_of
 from pipeline.cli.text import count, duration, heading, money, money_between, one_line, say, say_json, table, when
 from pipeline.errors import CheckpointCorrupt
 from pipeline.records.run import RunState, Spend, StepRun, bare
-from pipeline.records.statuses import COMPLETED, PENDING
+from pipeline.records.statuses import COMPLETED, IN_PROGRESS, PENDING
 from pipeline.store.base import Store
 from pipeline.store.reading import resolve
 from pipeline.store.view import pinned_nodes
 
-#: Shown of a step that acts outside the run and was cut off.
-UNKNOWN = "unknown"
+#: Shown of a step that acts outside the run and was cut off; and of one that has no end while nobody works on it.
+UNKNOWN, BEGUN = "unknown", "begun"
 _MARKS = {
     COMPLETED: "✓ completed", "failed": "✗ failed", "in_progress": "⏳ in progress", PENDING: "· pending",
-    UNKNOWN: "? end unknown",
+    UNKNOWN: "? end unknown", BEGUN: "· begun",
 }  # fmt: skip
 _ERROR_WIDTH = 500
 #: Steps of an imported course, whose document does not name those to come.
@@ -90,6 +90,7 @@ def _visit(store: Store, state: RunState, step: StepRun, spend: Spend) -> dict[s
         "outputs": _inline(store, state, step.outputs),
         "error": step.error,
         "inherited": 0 < step.ended_seq <= state.inherited,
+        "items_completed": sum(task.status == COMPLETED for task in state.tasks.get(step.path, {}).values()),
     }
 
 
@@ -149,15 +150,16 @@ def status_lines(
     lines = [heading(f"RUN {state.run_id}", f"{state.pipeline}: {about}" if about else state.pipeline)]
     lines.append(f"Status:  {row.shown_status.replace('_', ' ')}")
     active = sum(float(step.get("duration_seconds") or 0) for step in steps)
+    part = " in steps that ended" if any(step["status"] == IN_PROGRESS for step in steps) else ""
     lines.append(f"Started: {when(state.started_at)} UTC, last record {when(state.updated_at)} UTC")
     resumed = f", resumed {count(state.resumes, 'time')}" if state.resumes else ""
-    lines.append(f"Active:  {duration(active)}{resumed}")
+    lines.append(f"Active:  {duration(active)}{part}{resumed}")
     if state.parent:
         lines.append(f"Forked:  from run {state.parent.get('run')} at {state.parent.get('seq')}")
     if settings := ", ".join(f"{name} {value}" for name, value in state.identity.items() if name in _SHOWN and value):
         lines.append(f"Made by: {settings}")
     waiting = {each.path for each in unknown}
-    shown = [{**step, "status": UNKNOWN} if step.get("path") in waiting else step for step in steps]
+    shown = [{**step, "status": _shown(step, waiting, owned=row.owned)} for step in steps]
     lines += ["", steps_table(shown), "", *cost_lines(state.total, state.reported)]
     lines += [f"Damage:  records {gap.get('first')} to {gap.get('last')} are missing ({gap.get('reason', '')})"
               for gap in state.gaps]  # fmt: skip
@@ -173,6 +175,12 @@ def status_lines(
 _SHOWN = ("author", "model", "effort", "lessons")
 
 
+def _shown(step: Mapping[str, Any], waiting: Collection[str], *, owned: bool) -> str:
+    if step.get("path") in waiting:
+        return UNKNOWN
+    return BEGUN if step["status"] == IN_PROGRESS and not owned else str(step["status"])
+
+
 def steps_table(steps: list[dict[str, Any]]) -> str:
     """The steps with time, cost and what they returned."""
     rows = []
@@ -184,10 +192,17 @@ def steps_table(steps: list[dict[str, Any]]) -> str:
         attempt = f" (attempt {step['attempt']})" if step["attempt"] > 1 else ""
         attempt += ", inherited" if step["inherited"] else ""
         error = (step["error"] or {}).get("message", "") if step["status"] != COMPLETED else ""
-        shown = one_line(error, 100) if error else outputs_text(step["outputs"])
-        rows.append([step["step"], mark + attempt, duration(step["duration_seconds"]),
+        shown = one_line(error, 100) if error else outputs_text(step["outputs"]) or _made(step)
+        took = "-" if step["status"] in (BEGUN, IN_PROGRESS) else duration(step["duration_seconds"])
+        rows.append([step["step"], mark + attempt, took,
                      money(step.get("reported_usd") or step["cost_usd"]), shown])  # fmt: skip
     return table(["Step", "Status", "Time", "Cost", "Outputs"], rows, right=["Time", "Cost"])
+
+
+def _made(step: Mapping[str, Any]) -> str:
+    """What stands already of a step that has no end yet."""
+    done = int(step.get("items_completed") or 0)
+    return f"{count(done, 'item')} made so far" if done and step["status"] != COMPLETED else ""
 
 
 def cost_lines(total: Spend, reported: Mapping[str, Any]) -> list[str]:

@@ -116,7 +116,7 @@ def run(running: Running, parent: Scope, seen: Mapping[str, Any], work: Work) ->
         _Pool(running, parent, work, names, todo).run()
     failed = _failures(running, parent.path, names)
     if failed and not work.skip_failed:
-        raise _step_failed(work.name, failed)
+        raise _step_failed(work.name, len(names), failed)
     parent.reads.update(_reads_of(running, parent.path, names))
     return MapResult(running, parent.path, names)
 
@@ -192,11 +192,11 @@ def _reads_of(running: Running, path: str, names: Sequence[str]) -> dict[str, st
     return {key: value for reads in found.values() for key, value in reads.items()}
 
 
-def _step_failed(name: str, failed: Sequence[tuple[str, TaskRun]]) -> StepFailed:
+def _step_failed(name: str, count: int, failed: Sequence[tuple[str, TaskRun]]) -> StepFailed:
     first = (failed[0][1].error or {}).get("message", "")
     shown = ", ".join(task for task, _ in failed[:10]) + (f" and {len(failed) - 10} more" if len(failed) > 10 else "")
     return StepFailed(
-        f"{len(failed)} of the items of {name!r} failed: {shown}. First: {first}",
+        f"{len(failed)} of {count} items of {name} failed: {shown}. First: {first}",
         hint="Resume: only what failed is made again.",
         tasks=[task for task, _ in failed],
     )

@@ -8,6 +8,7 @@ from typing import Any
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
 from pipeline.engine.tasks import TaskFailure
+from pipeline.errors import StepFailed
 from pipeline.lessons.author import offline, write_lesson
 from pipeline.lessons.checks import repeats
 from pipeline.lessons.examine import warning
@@ -28,7 +29,11 @@ def lessons(ctx: StepContext) -> dict[str, Any]:
     sample = ctx.options.get("sample")
     wanted = total if sample is None else min(int(sample), total)
     skip = bool(ctx.options.get("skip_failed"))
-    rows = ctx.map("lessons", range(1, wanted + 1), write_lesson, key=str, warm=True, skip_failed=skip)
+    try:
+        rows = ctx.map("lessons", range(1, wanted + 1), write_lesson, key=str, warm=True, skip_failed=skip)
+    except StepFailed as error:
+        error.hint = f"{error.hint.rstrip('.')}; --skip-failed publishes without it."
+        raise
     if wanted < total:
         which = "The first lesson" if wanted == 1 else f"The first {wanted} lessons"
         ctx.stop(f"{which} of {total} {'is' if wanted == 1 else 'are'} made, as asked.")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,3 +80,44 @@ def test_batch_of_a_run_at_work_is_cancelled_and_left_to_its_owner(cli: Cli, roo
     assert said.code == 0, said.err
     assert "living process" in said.out
     assert cli("batches", "--json").json()[0]["status"] == "out"
+
+
+def test_status_of_a_run_left_in_a_step_says_what_is_made_and_nothing_that_is_not_so(
+    cli: Cli, server: BillingServer
+) -> None:
+    assert cli(*COURSE[:-1], "3", "--sample", "1").code == 0
+    said = cli("status", "latest").out
+    (line,) = [line for line in said.splitlines() if line.startswith("lessons ")]
+    assert "· begun" in line
+    assert "1 item made so far" in line
+    assert "in progress" not in said
+    assert "in steps that ended" in said
+    assert "Note:    The first lesson of 3 is made, as asked." in said
+    assert "wasted" not in cli("cost", "latest").out
+
+
+def test_lessons_that_failed_are_named_with_both_ways_on_until_they_are_made(
+    cli: Cli, server: BillingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(body: Mapping[str, Any], fault: str) -> str:
+        # The second lesson never passes its checks.
+        return "{}" if "Write lesson 2" in json.dumps(body) else answer(body, fault)
+
+    server.responder = refusing
+    said = cli(*COURSE)
+    assert said.code == 6
+    assert "1 of 2 items of lessons failed: lessons/2." in said.err
+    assert "only what failed is made again; --skip-failed publishes without it." in said.err
+    skipped = cli("lessons", "--resume", "latest", "--skip-failed")
+    assert skipped.code == 0, skipped.err
+    assert "Expected cost: $0.00" in skipped.out
+    command = "1 lesson failed and is left out; ./pipeline.sh lessons --resume "
+    assert command in skipped.out
+    again = cli(*COURSE)
+    assert "already completed" in again.out
+    assert command in again.out
+    server.responder = answer
+    retry = again.out.partition("left out; ./pipeline.sh ")[2].partition(" tries again")[0]
+    done = cli(*retry.split())
+    assert done.code == 0, done.err
+    assert "left out" not in done.out + cli(*COURSE).out

@@ -67,7 +67,8 @@ def _cells(line: Line) -> list[str]:
 
 def _summary(total: Line) -> Iterator[str]:
     low, high = possibly_spent(total)
-    yield f"Spent:  {money_between(low, high)}, of it failed or wasted {money(total.wasted)}"
+    wasted = f", of it failed or wasted {money(total.wasted)}" if total.wasted else ""
+    yield f"Spent:  {money_between(low, high)}{wasted}"
     if total.waste:
         yield "Wasted: " + ", ".join(_wasted(cause, total.waste[cause]) for cause in CAUSES if cause in total.waste)
     if saved := saved_text(total.spend):
