@@ -27,7 +27,7 @@ unset PYTHONHOME PYTHONPATH
 check "ruff check" "$VENV/bin/python" -m ruff check .
 check "ruff format" "$VENV/bin/python" -m ruff format --check .
 check "mypy" "$VENV/bin/python" -m mypy
-check "pytest" "$VENV/bin/python" -m pytest -n 2 --cov=pipeline --cov-report=term "$@"
+check "pytest" "$VENV/bin/python" -m pytest -n 2 --dist worksteal --cov=pipeline --cov-report=term "$@"
 
 if [ -n "$failed" ]; then
     printf '\nFAILED: %s\n' "$failed"

@@ -1,14 +1,19 @@
-"""What holds for every test: no credentials, no network beyond this machine."""
+"""What holds for every test: no credentials, no network beyond this machine; and which tests begin first."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
 import socket
+import sys
+import threading
+from collections.abc import Generator
 from typing import Any
 
 import hypothesis
 import pytest
+
+from tests.longest import FIRST, UNCOUNTED
 
 # How long an example takes says something about the machine, not about the code; and the build
 # server should find the same today as yesterday.
@@ -61,3 +66,24 @@ def _no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", _guarded_connect)
     monkeypatch.setattr(socket.socket, "connect_ex", _guarded_connect_ex)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest begin first, so that no core is idle at the end."""
+    rank = {name: place for place, name in enumerate(FIRST)}
+    items.sort(key=lambda item: rank.get(item.location[0], len(FIRST)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Lines are not counted where they are only repeated."""
+    if item.location[0] not in UNCOUNTED:
+        return (yield)
+    here, threads = sys.gettrace(), threading.gettrace()
+    sys.settrace(None)
+    threading.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(here)
+        threading.settrace(threads)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.longest import FIRST, UNCOUNTED
+
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = ROOT / "devops" / "requirements"
 
@@ -74,6 +76,10 @@ def test_links_between_the_documents_lead_somewhere() -> None:
             if "://" not in target and not (ROOT / name).parent.joinpath(target).exists():
                 broken.append(f"{name}: {target}")
     assert not broken, "\n".join(["", *broken])
+
+
+def test_longest_files_of_tests_are_there() -> None:
+    assert [name for name in (*FIRST, *UNCOUNTED) if not (ROOT / name).is_file()] == []
 
 
 # --- pins -----------------------------------------------------------------------------------------

@@ -1,0 +1,50 @@
+"""Which files of tests take longest, and in which the lines of the product are not counted."""
+
+from __future__ import annotations
+
+#: They take ten seconds and more, the longest first.
+FIRST = (
+    "tests/acceptance/test_kills.py",
+    "tests/acceptance/test_kills_in_batches.py",
+    "tests/acceptance/test_first_start_real.py",
+    "tests/acceptance/test_site_html.py",
+    "tests/acceptance/test_run_dot_kills.py",
+    "tests/acceptance/cases/test_cases_runs.py",
+    "tests/acceptance/test_death_at_every_write.py",
+    "tests/acceptance/test_cli_process.py",
+    "tests/acceptance/test_many_starts.py",
+    "tests/acceptance/test_signals.py",
+    "tests/unit/lessons/test_offline.py",
+    "tests/unit/store/test_store_damage.py",
+    "tests/test_architecture.py",
+)
+
+#: They go through lines that other tests go through too, some thousand times: counting makes that twice as long.
+UNCOUNTED = frozenset(
+    {
+        "tests/acceptance/cases/test_cases_layers_elsewhere.py",
+        "tests/acceptance/test_death_at_every_write.py",
+        "tests/acceptance/test_kills.py",
+        "tests/acceptance/test_kills_in_batches.py",
+        "tests/acceptance/test_run_dot_kills.py",
+        "tests/acceptance/test_site_html.py",
+        "tests/acceptance/test_travel_lessons.py",
+        "tests/test_architecture.py",
+        "tests/unit/cost/test_cost_sums.py",
+        "tests/unit/dot/test_dot_laws.py",
+        "tests/unit/engine/test_engine_batches.py",
+        "tests/unit/engine/test_engine_laws.py",
+        "tests/unit/formats/test_formats_attractor_laws.py",
+        "tests/unit/formats/test_formats_casys_runs.py",
+        "tests/unit/formats/test_formats_deaths.py",
+        "tests/unit/graph/test_graph_follows.py",
+        "tests/unit/graph/test_graph_readiness.py",
+        "tests/unit/lessons/test_offline.py",
+        "tests/unit/llm/test_llm_bill.py",
+        "tests/unit/publish/test_publish_every_page.py",
+        "tests/unit/records/test_records_frequent.py",
+        "tests/unit/records/test_records_laws.py",
+        "tests/unit/store/test_store_damage.py",
+        "tests/unit/travel/test_travel_laws.py",
+    }
+)
