@@ -125,16 +125,20 @@ class Loop:
 
     def _bounded(self, found: list[Activation]) -> list[Activation]:
         """As many visits of a fan-out's branches as may run at once."""
-        running = list(self._active.values())
-        free = {name: most - running.count(name) for name, most in self._most.items()}
-        kept = []
-        for activation in found:
-            fan = self._fans.get(activation.node, "")
-            if activation.path not in self._active and fan in free:
+        active, fans = self._active, self._fans
+        free = dict(self._most)
+        for fan in active.values():
+            if fan in free:
                 free[fan] -= 1
-                if free[fan] < 0:
-                    continue
-            kept.append(activation)
+        kept = []
+        # Of a wide fan-out most of it waits each time: what is looked at here is looked at once a branch and end.
+        for activation in found:
+            left = free.get(fans.get(activation.node, ""))
+            if left is None or activation.path in active:
+                kept.append(activation)
+            elif left > 0:
+                free[fans[activation.node]] = left - 1
+                kept.append(activation)
         return kept
 
     def _note_stop(self) -> None:

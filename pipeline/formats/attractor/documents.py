@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,7 @@ def read_document(document: Mapping[str, Any], get_blob: Callable[[str], bytes] 
     return replace(found, node_history=tuple((node, said if node == last else SUCCESS) for node in completed))
 
 
+@lru_cache(maxsize=1024)
 def outcome_word(text: str) -> str:
     """An outcome in this program's spelling; run_dot's execution log says Error."""
     word = normalise(text)

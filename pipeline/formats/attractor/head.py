@@ -81,7 +81,7 @@ def _names(facts: Facts, state: RunState, ended: list[StepRun]) -> dict[str, Any
         "node_retries": retries(state),
         "goal_gate_status": gate_status(facts, ended),
         "fidelity_state": fidelity_state(facts, passed, state),
-        "artifacts": {name: blob for step in passed for name, blob in step.artifacts.items()},
+        "artifacts": {name: blob for step in passed if step.artifacts for name, blob in step.artifacts.items()},
         "open_questions": {bare(path): list(asked.choices) for path, asked in state.questions.items()},
         "context": dict(state.context),
         "logs": [log_line(step) for step in ended[-_LOGGED:]],
@@ -158,11 +158,16 @@ def retries(state: RunState) -> dict[str, int]:
 
 def gate_status(facts: Facts, ended: list[StepRun]) -> dict[str, str]:
     """Each goal gate: satisfied or unsatisfied by its newest visit, pending before the first."""
-    newest = {step.node: word_of(step) for step in ended}
-    return {
-        gate: ("pending" if gate not in newest else "satisfied" if newest[gate] in SATISFYING else "unsatisfied")
-        for gate in facts.gates
-    }
+    if not facts.gates:
+        return {}
+    newest = {step.node: step for step in ended}
+    return {gate: _judged(newest.get(gate)) for gate in facts.gates}
+
+
+def _judged(step: StepRun | None) -> str:
+    if step is None:
+        return "pending"
+    return "satisfied" if word_of(step) in SATISFYING else "unsatisfied"
 
 
 def fidelity_state(facts: Facts, passed: list[StepRun], state: RunState) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from pipeline.dot.diagnostics import Diagnostic, Rule
@@ -46,7 +47,7 @@ class Source:
             GraphError: It, or a child, is no graph that can be run; names file, line and column.
         """
         text = read_text(path)
-        return cls(text, str(path), child_texts(parse(text, str(path)), from_folder(Path(path).absolute().parent)))
+        return cls(text, str(path), child_texts(_parsed(text, str(path)), from_folder(Path(path).absolute().parent)))
 
     @classmethod
     def stored(cls, store: Store, state: RunState) -> Source:
@@ -76,7 +77,7 @@ class Source:
         Raises:
             GraphError: It is none.
         """
-        return parse(self.text, self.name)
+        return _parsed(self.text, self.name)
 
     def checked(self, types: Iterable[str], extra: Iterable[Rule] = ()) -> list[Diagnostic]:
         """Warnings and remarks about the graph.
@@ -96,6 +97,12 @@ class Source:
     def same(self, other: Source) -> bool:
         """Whether both have the same texts, wherever they lie."""
         return (self.text, dict(self.children)) == (other.text, dict(other.children))
+
+
+@lru_cache(maxsize=8)
+def _parsed(text: str, name: str) -> DotGraph:
+    """The graph of a text, which is asked for several times in each start; nobody changes one."""
+    return parse(text, name)
 
 
 def attribute_changes(before: DotGraph, now: DotGraph) -> list[str]:

@@ -37,6 +37,7 @@ _TAKEN = frozenset({"lock", "blobs", "parts", HEAD, CHECKPOINTS, EVENTS, GRAPH, 
 #: Events after which there is something new to show.
 _HEARD = ("run_", "step_", "decision")
 _BOUNDARY = (StepCompleted, StepFailed)
+_ASIDE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 #: Longer names are cut and told apart by a hash.
 _LONGEST = 120
 
@@ -180,13 +181,16 @@ class Views:
         with contextlib.suppress(OSError):
             if not path.is_symlink() and path.read_bytes() == data:
                 return
-        path.parent.mkdir(parents=True, exist_ok=True)
         aside = path.with_name(f".{path.name}.new")
-        aside.unlink(missing_ok=True)
-        fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fd = os.open(aside, _ASIDE, 0o600)
+        except (FileNotFoundError, FileExistsError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            aside.unlink(missing_ok=True)
+            fd = os.open(aside, _ASIDE, 0o600)
         with os.fdopen(fd, "wb") as file:
             file.write(data)
-        aside.rename(path)
+        os.rename(aside, path)
 
     def _append(self, data: bytes) -> None:
         if self._events < 0:
