@@ -1,0 +1,126 @@
+"""A course kept in a bucket, through the real program: killed and resumed, nothing is paid for twice; copied home."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from pipeline.store.files import FileStore
+from pipeline.store.objects.store import open_objects
+from pipeline.store.reading import load
+from tests.acceptance.killing import CLOCK, Course, Starter, kill_at
+from tests.acceptance.test_kills import judge
+from tests.said import Cli
+from tests.servers.billing import BillingServer
+from tests.servers.lessons import answer
+from tests.servers.mishaps import Plan
+from tests.servers.objects import Moto, environ
+from tests.servers.objects import moto as moto
+from tests.servers.objects import objects as objects
+
+TRIALS = int(os.environ.get("OBJECT_KILL_TRIALS", "2"))
+
+
+@dataclass
+class BucketCourse(Course):
+    """A course whose runs are objects."""
+
+    url: str = ""
+    endpoint: str = ""
+
+    @property
+    def store(self) -> FileStore:
+        return cast(FileStore, open_objects(self.url, CLOCK))
+
+    def begin(self, *more: str) -> int:
+        argv = ["lessons", "--store", self.url, "--out", str(self.home / "out"), "--quiet", *self.options, *more]
+        env = {"ANTHROPIC_API_KEY": "sk-ant-of-nobody", "ANTHROPIC_BASE_URL": self.server.url}
+        return self.starter.start(argv, {**env, **environ(self.endpoint)}, self.home / "log.txt")
+
+
+@pytest.fixture
+def starter() -> Iterator[Starter]:
+    made = Starter()
+    yield made
+    made.close()
+
+
+def test_course_in_a_bucket_survives_kills_and_is_copied_home(
+    starter: Starter, moto: Moto, objects: str, tmp_path: Path, cli: Cli
+) -> None:
+    draw = random.Random(5)
+    published: dict[str, str] = {}
+    duration = 0.0
+    for number in range(TRIALS + 1):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with BillingServer(plan=Plan("", number), responder=answer, latency=0.01) as server:
+            made = BucketCourse(home, server, starter, url=f"s3://{moto.bucket()}/runs", endpoint=moto.endpoint)
+            if not published:
+                begun = CLOCK.monotonic()
+                made.new()
+                assert starter.wait() == 0, made.log()
+                published, duration = made.published(), CLOCK.monotonic() - begun
+                first = made.url
+                continue
+            kill_at(made.go(), draw.uniform(0.2, 0.9) * duration, signal.SIGKILL)
+            code = starter.wait()
+            possible = sum(len(load(made.store, run).open_calls) for run in made.runs())
+            if code != 0:
+                made.go()
+                assert starter.wait() == 0, made.log()
+            assert judge(number, made, published, possible) == ""
+    said = cli("list", "--store", first)
+    assert (said.code, "completed" in said.out) == (0, True)
+    assert cli("store", "check", "--store", first).out == "Nothing is damaged.\n"
+    said = cli("store", "copy", first, f"files:{tmp_path / 'home'}")
+    assert (said.code, said.out.splitlines()[-1].startswith("1 run there, ")) == (0, True)
+    home_url = f"files:{tmp_path / 'home'}"
+    assert cli("cost", "--json", "--store", first).out == cli("cost", "--json", "--store", home_url).out
+
+
+def test_store_commands_say_what_is_there_and_what_is_wrong(objects: str, tmp_path: Path, cli: Cli) -> None:
+    cli("lessons", "--subject", "maths", "--level", "n5", "--model", "offline", "--lessons", "1", "--until", "seed",
+        "--store", objects, "--out", str(tmp_path / "out"))  # fmt: skip
+    (row,) = cli("store", "info", "--json", "--store", objects).json()
+    assert (row["store"], row["runs"], row["statuses"]) == (objects, 1, {"stopped_as_asked": 1})
+    assert f"Store:   {objects}" in cli("store", "info", "--store", objects).out
+    bucket = open_objects(objects, CLOCK).bucket
+    (blob, *_) = [entry.key for entry in bucket.under(f"runs/{row['newest']}/b")]
+    bucket.put(blob, b"junk")
+    said = cli("store", "check", "--store", objects)
+    assert (said.code, "is damaged; a record refers to it" in said.out) == (3, True)
+    assert "1 fault in 1 run" in said.err
+    (problem,) = cli("store", "check", "latest", "--json", "--store", objects).json()
+    assert (problem["run"], problem["serious"]) == (row["newest"], True)
+    said = cli("store", "copy", objects, f"files:{tmp_path / 'home'}", "--json")
+    assert (said.code, said.json()[0]["problem"].split(":")[0]) == (3, "These values are damaged and were left out")
+    assert cli("store", "copy", objects, objects).code == 3
+
+
+@pytest.mark.parametrize(
+    ("url", "endpoint", "code"),
+    [
+        ("s3://courses/x", "http://objects.example", 2),
+        ("s3://key:a-secret-of-nobody@courses/x", "https://objects.example", 2),
+        ("s3://no-such-bucket/x", "", 3),
+    ],
+)
+def test_server_that_cannot_be_used_is_said_without_secrets(
+    objects: str, cli: Cli, monkeypatch: pytest.MonkeyPatch, url: str, endpoint: str, code: int
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret-of-nobody")
+    if endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    for command in (["store", "info"], ["list"], ["cost"], ["status", "latest"]):
+        said = cli(*command, "--store", url)
+        assert said.code == code, said.err
+        assert "a-secret-of-nobody" not in said.out + said.err
+        assert "Traceback" not in said.err
