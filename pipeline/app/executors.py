@@ -104,8 +104,9 @@ def _client(options: LessonsOptions, emit: Emitter, stack: ExitStack) -> Any:
     import distributed
 
     dask: Any = distributed
-    # What becomes of the cluster is said once, by the run.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    # What becomes of the cluster is said once, by the run. Its parts have loggers, and levels, of their own.
+    for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     host, port = _address(options.executor or LOCAL)
     if not host:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pipeline-dask-", ignore_cleanup_errors=True))
@@ -129,6 +130,7 @@ def _client(options: LessonsOptions, emit: Emitter, stack: ExitStack) -> Any:
 
 
 def _close(client: Any) -> None:
-    """Close a client, also one whose scheduler is gone."""
+    """Close a client; one whose scheduler is gone has nobody to take leave of."""
+    seconds = _CONNECT_SECONDS if client.status == "running" else 0
     with suppress(Exception):
-        client.close(timeout=_CONNECT_SECONDS)
+        client.close(timeout=seconds)

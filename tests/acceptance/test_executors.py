@@ -1,0 +1,124 @@
+"""The real command line on a real cluster: kill -9 of a worker, of the scheduler, of the coordinator.
+
+The provider's own bill says whether anything was paid twice.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+
+from pipeline.app import executors
+from pipeline.clock import SystemClock
+from pipeline.records.kinds import TaskSubmitted, TaskTaken
+from pipeline.store.parts import part_records
+from pipeline.store.reading import records
+from pipeline.store.url import open_store
+from tests.acceptance.fleet import Fleet, ended, until
+from tests.acceptance.fleet import fleet as fleet
+from tests.acceptance.fleet_course import ITEMS
+from tests.said import Cli
+from tests.servers.objects import moto as moto
+from tests.servers.objects import objects as objects
+
+CALLS = 2 * ITEMS
+
+
+@pytest.fixture(autouse=True)
+def _ready(request: pytest.FixtureRequest) -> None:
+    if "fleet" in request.fixturenames:
+        fleet: Fleet = request.getfixturevalue("fleet")
+        fleet.server.reset(latency=0.15)
+        fleet.heal()
+
+
+def repeated(fleet: Fleet) -> int:
+    """How often something was asked that had been asked before."""
+    return sum(count - 1 for count in Counter(entry.body_hash for entry in fleet.server.bill.entries()).values())
+
+
+def distinct(fleet: Fleet) -> int:
+    return len({entry.body_hash for entry in fleet.server.bill.entries()})
+
+
+def owners(url: str, run: str) -> set[int]:
+    """Processes that worked on the parts of a run."""
+    store = open_store(url, SystemClock())
+    found = set()
+    for record in records(store, run):
+        if isinstance(record.fact, TaskSubmitted) and not record.fact.part:
+            part = part_records(store, run, f"task-{record.seq}")
+            found |= {each.fact.host["pid"] for each in part if isinstance(each.fact, TaskTaken)}
+    return found
+
+
+def test_worker_killed_in_a_call_costs_that_call_at_most(fleet: Fleet, objects: str) -> None:
+    coordinator = fleet.begin(objects, "--param", "name=worker")
+    until(lambda: fleet.server.bill.requests >= 5)
+    fleet.kill("one")
+    result = ended(coordinator)
+    assert (result["status"], result["exit_code"]) == ("completed", 0)
+    assert distinct(fleet) == CALLS
+    assert repeated(fleet) <= 1
+    assert result["cost_usd_at_most"] >= float(fleet.server.bill.usd) * 0.999
+
+
+def test_coordinator_killed_is_taken_over_and_nothing_is_paid_again(fleet: Fleet, objects: str) -> None:
+    coordinator = fleet.begin(objects, "--param", "name=coordinator")
+    until(lambda: fleet.server.bill.requests >= 5)
+    coordinator.kill()
+    coordinator.communicate()
+    result = fleet.run(objects, "--resume", "latest")
+    assert (result["status"], result["exit_code"]) == ("completed", 0)
+    # The workers went on with the tasks they had; whoever came after them waited, and found their end.
+    assert (distinct(fleet), repeated(fleet)) == (CALLS, 0)
+    assert result["cost_usd"] == pytest.approx(float(fleet.server.bill.usd))
+    assert owners(objects, result["run"]) == {fleet.members["one"].pid, fleet.members["two"].pid}
+
+
+def test_scheduler_killed_leaves_the_run_resumable(fleet: Fleet, objects: str) -> None:
+    coordinator = fleet.begin(objects, "--param", "name=scheduler")
+    until(lambda: fleet.server.bill.requests >= 5)
+    fleet.kill("scheduler")
+    result = ended(coordinator)
+    assert (result["status"], result["status_detail"], result["exit_code"]) == ("in_progress", "interrupted", 9)
+    assert "--resume" in result["resume_command"]
+    fleet.heal()
+    result = fleet.run(objects, "--resume", "latest")
+    assert (result["status"], result["exit_code"]) == ("completed", 0)
+    assert distinct(fleet) == CALLS
+    # At most what each worker had in flight.
+    assert repeated(fleet) <= 2
+
+
+def test_scheduler_that_is_not_there_is_said(cli: Cli, objects: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "_CONNECT_SECONDS", 0.3)
+    said = cli("run", f"{os.path.dirname(__file__)}/fleet_course.py:PIPELINE", "--param", "name=x", "--store", objects,
+               "--executor", "dask://127.0.0.1:9", "--model", "offline")  # fmt: skip
+    assert said.code == 9
+    assert "No scheduler answers at 127.0.0.1:9" in said.err
+
+
+@pytest.mark.parametrize("executor", ["dask:local", "dask://127.0.0.1:8786"])
+def test_file_store_on_a_cluster_is_refused_with_the_reason(cli: Cli, executor: str) -> None:
+    said = cli("lessons", "--subject", "mathematics", "--level", "n5", "--executor", executor)
+    assert said.code == 2
+    assert "locks are the kernel's" in said.err
+    assert "postgresql://" in said.err
+    assert not list(open_store(os.environ["PIPELINE_STORE"]).heads())
+
+
+@pytest.mark.parametrize("name", ["dask", "dask://", "dask://here", "http://here:1", "dask://user:pw@here:1", "local"])
+def test_executor_that_is_none_is_refused(cli: Cli, name: str) -> None:
+    said = cli("lessons", "--subject", "mathematics", "--level", "n5", "--executor", name)
+    assert said.code == 2
+    assert "dask://HOST:PORT and dask:local" in said.err
+    assert "pw" not in said.err
+
+
+def test_graph_on_a_cluster_is_refused(cli: Cli, objects: str) -> None:
+    said = cli("run", "graph.dot", "--store", objects, "--executor", "dask:local")
+    assert said.code == 2
+    assert "DOT graph" in said.err
