@@ -99,6 +99,11 @@ def _task_completed(fact: kinds.TaskCompleted) -> str:
     return f"{item_name(fact.path, fact.task)}{_again(fact.attempt)}"
 
 
+def _task_submitted(fact: kinds.TaskSubmitted) -> str:
+    again = f" again, {fact.part}" if fact.part else ""
+    return f"{item_name(fact.path, fact.task)}{again}" + ("" if fact.usd is None else f", at most {money(fact.usd)}")
+
+
 def _task_failed(fact: kinds.TaskFailed) -> str:
     return f"{item_name(fact.path, fact.task)}{_again(fact.attempt)}: {_message(fact.error)}"
 
@@ -108,7 +113,8 @@ def _step_completed(fact: kinds.StepCompleted) -> str:
 
 
 def _invalidated(fact: kinds.Invalidated) -> str:
-    return f"{fact.reason}: {', '.join([*map(bare, fact.paths), *(item_name(*task) for task in fact.tasks)])}"
+    note = f" ({fact.note})" if fact.note and fact.tasks else ""
+    return f"{fact.reason}: {', '.join([*map(bare, fact.paths), *(item_name(*task) for task in fact.tasks)])}{note}"
 
 
 def _document_kept(fact: kinds.DocumentKept) -> str:
@@ -131,6 +137,10 @@ _TELLERS: Mapping[type[Fact], Callable[[Any], str]] = {
     kinds.StepCompleted: _step_completed,
     kinds.StepFailed: lambda fact: f"{bare(fact.path)}{_again(fact.attempt)}: {_message(fact.error)}",
     kinds.TaskStarted: lambda fact: f"{item_name(fact.path, fact.task)} ({fact.effect})",
+    kinds.TaskSubmitted: _task_submitted,
+    kinds.TaskTaken: lambda fact: f"{item_name(fact.path, fact.task)} by process {fact.host.get('pid')} "
+    f"on {fact.host.get('host')}",
+    kinds.FleetTold: lambda fact: f"no call before {fact.until} ({fact.reason})" if fact.until else "begin nothing more",
     kinds.TaskCompleted: _task_completed,
     kinds.TaskFailed: _task_failed,
     kinds.CallStarted: _call_started,

@@ -108,8 +108,10 @@ def run(running: Running, parent: Scope, seen: Mapping[str, Any], work: Work) ->
     if running.recorder.state.submitted:
         taking_in.settle_parts(running, parent.path, names, elsewhere=elsewhere)
     todo = _missing(running, parent.path, names, work, seen)
-    restored = len(names) - len(todo)
-    running.emit("map_started", path=parent.path, name=work.name, total=len(names), restored=restored)
+    # Failed ones that are done without are no work that stands.
+    without = _failed_before(running, parent.path, names) if work.skip_failed else 0
+    restored = len(names) - len(todo) - without
+    running.emit("map_started", path=parent.path, name=work.name, total=len(names), restored=restored, failed=without)
     if todo and running.crew is not None and elsewhere:
         running.crew.do(parent, seen, work, names, todo)
     elif todo:
@@ -174,6 +176,12 @@ def _stands(
         current = running.sources.hash
         same[id(done.reads)] = all(current(name, seen) == known for name, known in done.reads.items())
     return same[id(done.reads)]
+
+
+def _failed_before(running: Running, path: str, names: Sequence[str]) -> int:
+    with running.recorder.reading() as state:
+        done = state.tasks.get(path, {})
+        return sum(name in done and done[name].status == FAILED for name in names)
 
 
 def _failures(running: Running, path: str, names: Sequence[str]) -> list[tuple[str, TaskRun]]:

@@ -111,6 +111,7 @@ def test_lessons_that_failed_are_named_with_both_ways_on_until_they_are_made(
     skipped = cli("lessons", "--resume", "latest", "--skip-failed")
     assert skipped.code == 0, skipped.err
     assert "Expected cost: $0.00" in skipped.out
+    assert "  lessons: 2 items, 1 made before, 1 failed before" in skipped.out
     command = "1 lesson failed and is left out; ./pipeline.sh lessons --resume "
     assert command in skipped.out
     again = cli(*COURSE)

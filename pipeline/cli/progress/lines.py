@@ -97,6 +97,7 @@ def _map_started(data: Data, tally: Tally) -> list[str]:
         return []
     restored = data.get("restored", 0)
     note = f", {restored:,} made before" if restored else ""
+    note += f", {data['failed']:,} failed before" if data.get("failed") else ""
     return [f"  {data.get('name', '')}: {count(data.get('total', 0), 'item')}{note}"]
 
 

@@ -85,7 +85,7 @@ def _map_started(tally: Tally, data: Mapping[str, Any]) -> None:
         return
     tally._maps.add(name)
     tally.map, tally.items = name, data.get("total", 0)
-    tally.restored, tally.made, tally.failed = data.get("restored", 0), 0, 0
+    tally.restored, tally.made, tally.failed = data.get("restored", 0), 0, data.get("failed", 0)
 
 
 def _task_completed(tally: Tally, data: Mapping[str, Any]) -> None:

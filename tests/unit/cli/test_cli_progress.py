@@ -109,6 +109,13 @@ def test_progress_lines_name_items_as_show_takes_them() -> None:
     assert plain(asked)[-2:] == ["  sow/entry/2 · 1 of 3 · $0.00", "  ✗ sow/entry/3: no"]
 
 
+def test_progress_counts_what_failed_before_as_no_work_that_stands() -> None:
+    begun = ("map_started", {"name": "lessons", "total": 6, "restored": 3, "failed": 2})
+    assert plain([begun]) == ["  lessons: 6 items, 3 made before, 2 failed before"]
+    state = tally([begun])
+    assert (state.restored, state.failed, state.done) == (3, 2, 5)
+
+
 def test_progress_tells_until_when_a_batch_is_answered_in_words() -> None:
     state = tally([("batch_waiting", {"batch": "msgbatch_1", "expires_at": "2026-01-10T14:30:22Z", "ended": False})])
     assert state.waiting == "batch msgbatch_1, until 2026-01-10 14:30 UTC at the latest"
