@@ -11,10 +11,15 @@ from pipeline.store.base import Store
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
 from pipeline.store.objects.store import open_objects
+from pipeline.store.run_folder import RunFolder
+from pipeline.store.sql.store import open_sql
 from tests.faulty_disk import LazyDisk
 from tests.journals import StillClock
 from tests.servers.objects import moto as moto
 from tests.servers.objects import objects as objects
+
+#: Each keeps the whole contract.
+STORES = ["files", "memory", "objects", "sqlite"]
 
 
 @pytest.fixture
@@ -22,11 +27,24 @@ def clock() -> StillClock:
     return StillClock()
 
 
-@pytest.fixture(params=["files", "memory", "objects"])
-def store(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock) -> Store:
+@pytest.fixture
+def make_store(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock) -> Callable[[str], Store]:
     makers: dict[str, Callable[[], Store]] = {
         "files": lambda: FileStore(tmp_path / "runs", clock, disk=LazyDisk()),
         "memory": lambda: MemoryStore(clock),
         "objects": lambda: open_objects(request.getfixturevalue("objects"), clock),
+        "sqlite": lambda: open_sql(f"sqlite:{tmp_path}/runs.db", clock),
+        "run folder": lambda: RunFolder(tmp_path / ".attractor_run", clock, disk=LazyDisk()),
     }
-    return makers[request.param]()
+    return lambda kind: makers[kind]()
+
+
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest, make_store: Callable[[str], Store]) -> Store:
+    return make_store(request.param)
+
+
+@pytest.fixture(params=[*STORES, "run folder"])
+def run_store(request: pytest.FixtureRequest, make_store: Callable[[str], Store]) -> Store:
+    """As far as one run goes, a folder that is itself the run is a store too."""
+    return make_store(request.param)
