@@ -31,6 +31,8 @@ def start_step(state: RunState, seq: int, at: str, fact: StepStarted) -> None:
         step = StepRun(path, node, number, IN_PROGRESS, fact.attempt, fact.version, fact.consumed or (START,), at)
         if number > state.visits.get(place, 0):
             state.visits[place] = number
+        if state.worked:
+            step.seconds = state.worked.pop(path, 0.0)
     else:
         step = StepRun(
             path, old.node, old.visit, IN_PROGRESS, fact.attempt, fact.version, fact.consumed or old.consumed,
@@ -154,6 +156,7 @@ _MAY_STAND = frozenset({"changed", "refresh"})
 
 def _remember(state: RunState, step: StepRun, fact: Invalidated) -> None:
     """Keep what followed from a change, for the case that it read nothing of it; forget what is to be made anew."""
+    state.worked[step.path] = step.seconds
     if fact.reason in _MAY_STAND and step.path not in fact.paths and step.status == COMPLETED:
         state.former[step.path] = step
     else:

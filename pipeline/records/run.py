@@ -330,6 +330,8 @@ class RunState:
     #: Completed visits that are void only because they followed from changed ones: they stand again if all they
     #: read turns out to be the same.
     former: dict[str, StepRun] = field(default_factory=dict)
+    #: Active seconds of visits that are void, until they are made again: they count on.
+    worked: dict[str, float] = field(default_factory=dict)
     #: seq of the snapshot with which a fork began: what ended by then was inherited. 0: no fork.
     inherited: int = 0
     #: Remarks on tasks that are to be made again: (path, task).

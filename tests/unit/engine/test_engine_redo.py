@@ -73,3 +73,20 @@ def test_a_remark_outlives_a_run_that_ends_before_its_task_does(store: MemorySto
     assert again(what, store, run, redo=[("make#1", "m/1")], note="more").status == "failed"
     result = again(what, store, run)
     assert (seen, result.outputs["make"]) == (["more", "more"], {"all": [0, 11]})
+
+
+def test_active_seconds_count_on_where_a_step_is_made_again(store: MemoryStore) -> None:
+    clock = FakeClock()
+
+    @step("make")
+    def make(ctx: StepContext) -> Any:
+        clock.advance(60)
+        return {}
+
+    what = Pipeline("slow", [make])
+    engine = Engine(what.definition, Setup(store, clock, Emitter(clock)))
+    run = engine.start({}, identity={}, pins={}).run_id
+    engine.resume(run, from_step="make")
+    assert load(store, run).steps["make#1"].seconds == 120
+    engine.resume(run, from_step="make")
+    assert load(store, run).steps["make#1"].seconds == 180
