@@ -92,7 +92,7 @@ def _call_ended(fact: kinds.CallEnded) -> str:
     charge = Charge.from_json(fact.charge)
     cost = "not priced" if charge.state == UNPRICED else money_between(charge.low, charge.high)
     how = f"failed, {_message(fact.error)}" if fact.error else (fact.stop_reason or "cut off")
-    return f"call {fact.call}: {how}, {cost}, {sum(charge.tokens.values()):,} tokens"
+    return f"call {fact.call}: {how}, {cost}, {count(sum(charge.tokens.values()), 'token')}"
 
 
 def _task_completed(fact: kinds.TaskCompleted) -> str:
@@ -140,7 +140,7 @@ _TELLERS: Mapping[type[Fact], Callable[[Any], str]] = {
     kinds.TaskSubmitted: _task_submitted,
     kinds.TaskTaken: lambda fact: f"{item_name(fact.path, fact.task)} by process {fact.host.get('pid')} "
     f"on {fact.host.get('host')}",
-    kinds.FleetTold: lambda fact: f"no call before {fact.until} ({fact.reason})" if fact.until else "begin nothing more",
+    kinds.FleetTold: lambda fact: f"no call before {fact.until}" if fact.until else "begin nothing more",
     kinds.TaskCompleted: _task_completed,
     kinds.TaskFailed: _task_failed,
     kinds.CallStarted: _call_started,

@@ -63,7 +63,8 @@ def _costs(run: Iterable[Record]) -> dict[_Share, Decimal | None]:
     def noted() -> Iterator[Record]:
         for record in run:
             if isinstance(record.fact, CallStarted):
-                owners[record.seq] = record.owner
+                # What was copied from a part came out of a slice of its worker.
+                owners[record.seq] = 0 if record.fact.origin else record.owner
             yield record
 
     costs: dict[_Share, Decimal | None] = {}

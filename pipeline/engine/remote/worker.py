@@ -14,6 +14,7 @@ from pipeline.engine import tasks
 from pipeline.engine.contexts import Contexts
 from pipeline.engine.entries import Scope
 from pipeline.engine.events import Emitter
+from pipeline.engine.left import settle_left
 from pipeline.engine.lineage import Lineage
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.remote.answers import CLOSED, ENDED, NEEDS, Answer, paused, refused
@@ -141,6 +142,7 @@ class _Errand:
         emit = Emitter(clock)
         recorder = PartRecorder(self._journal, builder, clock, owner=0, nodes=(), warn=lambda text: None)
         record_repairs(self._journal, recorder)
+        left = dict(builder.state.slices)
         recorder.owner = recorder.append(TaskTaken(spec["path"], spec["task"], spec["attempt"], host()))
         options = {**spec["options"], "max_cost_usd": spec["usd"]}
         setup = Setup(
@@ -149,6 +151,8 @@ class _Errand:
         )  # fmt: skip
         if spec["account"]:
             setup.account = resolve({**spec["opener"], "name": "open_account"})(spec["store"], clock)
+            # What workers that died over this task had reserved of the day, and did not use.
+            settle_left(self._store, setup.account, self._journal.run_id, left)
         sources = Sources(recorder, self._store)
         running = Running(recorder, sources, clock, emit, stop, options, services=tools.services)
         made = caller(setup, recorder, sources.values, stop)

@@ -19,6 +19,7 @@ from pipeline import Event, Message, Pipeline, Reply, Request, StepContext, Task
 from pipeline.clock import SystemClock
 from pipeline.cost.ledger import rows
 from pipeline.cost.prices import PriceBook
+from pipeline.engine.daily import Daily
 from pipeline.engine.remote.notices import Notices
 from pipeline.engine.remote.references import reference, resolve
 from pipeline.engine.remote.worker import run_task
@@ -325,18 +326,25 @@ def test_executor_that_loses_an_answer_stops_the_run_and_a_resume_pays_nothing_a
     assert second.spent.calls == 8
 
 
-def cut_off(store: FileStore, *, calls: int) -> RunResult:
-    """A run whose coordinator is gone after a worker has paid for so many calls of task 0, and has died too."""
+class Dead(BaseException):
+    """The worker is no more."""
 
-    class Dead(BaseException):
-        pass
+
+def dying(calls: int) -> Callable[[str], None]:
+    """Dies over the call after so many."""
 
     def look(text: str) -> None:
         if len(ASKED) > calls:
             ASKED.pop()
             raise Dead
 
-    BEFORE.append(look)
+    return look
+
+
+def cut_off(store: FileStore, *, calls: int) -> RunResult:
+    """A run whose coordinator is gone after a worker has paid for so many calls of task 0, and has died too."""
+
+    BEFORE.append(dying(calls))
     with Losing(lambda task: True) as executor:
         first = run(course(count=2), store, executor, {"concurrency": 1})
     BEFORE.clear()
@@ -558,6 +566,21 @@ def test_day_is_one_for_all_workers(store: FileStore, workers: Executor) -> None
     assert "day" in done.error.message
     assert done.spent.usd + done.spent.high <= limit
     assert account.total(SystemClock().now().date()) <= limit
+
+
+def test_day_gets_back_what_a_worker_that_died_had_reserved(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    account, options = open_account(store.url), {"daily_budget_usd": "5", "concurrency": 1}
+    today = SystemClock().now().date()
+    with monkeypatch.context() as death, Losing(lambda task: True) as executor:
+        death.setattr(Daily, "leave", lambda self: None)
+        BEFORE.append(dying(1))
+        first = run(course(count=1), store, executor, options, account=account)
+    BEFORE.clear()
+    assert account.total(today) > first.spent.high
+    with ThreadPoolExecutor(1) as executor:
+        second = resume(course(count=1), store, first, executor, options=options, account=account)
+    assert second.status == COMPLETED
+    assert account.total(today) == second.spent.usd + second.spent.high
 
 
 def test_cool_down_is_told_to_all(store: FileStore, workers: Executor) -> None:
