@@ -274,7 +274,8 @@ def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lesson
         spent, sum(result.spent.tokens.values()), result.seconds,
         "" if result.status == "completed"
         else again + more_room(result.error) + _confirmed(result.error),
-        start.expected if result.status == "completed" and result.worked else None, result.spent_now.usd,
+        start.expected if result.status == "completed" and result.worked else None,
+        result.spent_now.usd if result.worked else Decimal(0),
         published_note=note,
         left_out=left_out(result.outputs.get("lessons") or {}, again)
         if verb == "lessons" and result.status == "completed" else "",

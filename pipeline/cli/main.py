@@ -24,6 +24,7 @@ COMPLETE_VARIABLE = "_PIPELINE_COMPLETE"
 #: Command → module, attribute, what it does. `--help` and completion read only this.
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "lessons": ("pipeline.cli.lessons", "lessons", "Make a course, or go on with one: seed, sow, lessons, publish."),
+    "courses": ("pipeline.cli.courses", "courses", "Make many courses, a line of a CSV file each."),
     "list": ("pipeline.cli.runs", "list_runs", "List runs, newest first."),
     "status": ("pipeline.cli.status", "status", "Show one run: its steps, cost and how to go on."),
     "show": ("pipeline.cli.show", "show", "Show what a step or one of its items made."),

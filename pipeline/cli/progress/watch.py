@@ -82,11 +82,16 @@ def display(*, quiet: bool, json: bool) -> Display:
         return JsonLines()
     if quiet:
         return Quiet()
-    if sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown"):
+    if on_screen():
         from pipeline.cli.progress.live import Live
 
         return Live(ascii_only=plain_ascii(sys.stdout))
     return Plain()
+
+
+def on_screen() -> bool:
+    """Whether stdout is a terminal on which something can be drawn anew."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
 
 
 def asker(shown: Display, *, json: bool) -> Callable[[str], bool] | None:

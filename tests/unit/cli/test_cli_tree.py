@@ -43,7 +43,7 @@ def test_tree_every_option_that_sets_a_value_has_its_variable() -> None:
     for command, option, param in options():
         tail = option.removeprefix("--").replace("-", "_").upper()
         expected = None if option in ONE_ACT else SHARED.get(option, f"PIPELINE_{tail}")
-        whole = ("lessons", "run", "run_dot") + (("redo",) if param.name in option_fields() else ())
+        whole = ("lessons", "run", "run_dot") + (("redo", "courses") if param.name in option_fields() else ())
         if command not in whole and option not in ONE_ACT and option not in SHARED:
             expected = f"PIPELINE_{command.upper().replace('-', '_')}_{tail}"
         if param.envvar != expected:

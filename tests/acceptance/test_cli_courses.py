@@ -1,0 +1,233 @@
+"""`courses`: many courses from a file: checked first, a run each, gone on with as a whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from tests.documents import ROOT
+from tests.said import Cli
+from tests.servers.billing import BillingServer
+from tests.servers.lessons import answer
+from tests.servers.mishaps import Plan
+
+TWO = "subject,level,lessons\nmathematics,national_5,2\nphysics,higher,1\n"
+
+
+@pytest.fixture
+def out(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PIPELINE_OUT", str(root.parent / "site"))
+    return root.parent / "site"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BillingServer]:
+    with BillingServer(responder=answer) as made:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", made.url)
+        yield made
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIPELINE_MODEL", "offline")
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "courses.csv"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.usefixtures("offline")
+def test_courses_are_made_each_in_a_run_and_left_alone_by_the_same_command(
+    cli: Cli, root: Path, out: Path, tmp_path: Path
+) -> None:
+    file = write(tmp_path, TWO)
+    said = cli("courses", file)
+    assert said.code == 0, said.err
+    assert "2 of 2 courses completed. This start cost $0.00." in said.out
+    assert sorted(path.name for path in out.iterdir() if (path / "index.html").exists()) == [
+        "course_c84775-draft", "course_c85776-draft",
+    ]  # fmt: skip
+    rows = cli("list", "--json").json()
+    assert sorted((row["subject"], row["status"]) for row in rows) == [
+        ("mathematics", "completed"), ("physics", "completed"),
+    ]  # fmt: skip
+    again = cli("courses", file, "--quiet")
+    assert again.code == 0
+    assert again.out.count("already completed") == 2
+    assert len(cli("list", "--json").json()) == 2
+
+
+@pytest.mark.usefixtures("out", "offline")
+def test_courses_names_every_wrong_line_and_begins_none(cli: Cli, root: Path, tmp_path: Path) -> None:
+    file = write(tmp_path, "\n".join([
+        "Subject,level,Lessons,batch,effort,max-cost-usd",
+        "mathematics,national_5,2,,,",
+        "mathematic,higher,2,,,",
+        "",
+        ",higher,,,,",
+        "physics,higher,two,,,",
+        "physics,higher,500,,,",
+        "physics,higher,,maybe,,",
+        "maths,N5,3,,,",
+        "physics,higher,,,huge,",
+        "physics,higher,,,,lots",
+    ]))  # fmt: skip
+    said = cli("courses", file)
+    assert said.code == 2
+    assert said.out == ""
+    assert [line.strip().removeprefix("Error: ") for line in said.err.splitlines()] == [
+        "courses.csv line 3: There is no subject 'mathematic'. Did you mean mathematics?",
+        "courses.csv line 5: the subject is missing",
+        "courses.csv line 6: --lessons: 'two' is no whole number",
+        "courses.csv line 7: --lessons is 500; it can be 1 to 120.",
+        "courses.csv line 8: --batch: 'maybe' is neither yes nor no",
+        "courses.csv line 9: this is the course of line 2 again",
+        "courses.csv line 10: --effort is 'huge'; it can be low, medium, high, xhigh, max.",
+        "courses.csv line 11: --max-cost-usd is 'lots'; it is an amount of dollars such as 2.50, or none.",
+        "Hint: Nothing was begun.",
+    ]
+    assert not root.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "line 1: there is no column 'subject'"),
+        ("subject,level\n", "names no course"),
+        ("subject,level,colour\nphysics,higher,red\n", "line 1: 'colour' is no column"),
+        ("subject,level,level\n", "line 1: there are two columns 'level'"),
+        ("subject,level\nphysics,higher,3\n", "line 2: it has more cells than the header"),
+        ('subject,level\n"physics,higher\n', "line 2: unexpected end of data"),
+    ],
+)
+@pytest.mark.usefixtures("out", "offline")
+def test_courses_refuses_a_file_that_is_no_table_of_courses(cli: Cli, tmp_path: Path, text: str, said: str) -> None:
+    found = cli("courses", write(tmp_path, text))
+    assert found.code == 2
+    assert said in found.err
+
+
+@pytest.mark.usefixtures("out", "offline")
+def test_courses_reads_what_spreadsheets_write(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "courses.csv"
+    path.write_bytes(b"\xef\xbb\xbfsubject;level;lessons\r\nphysics;Higher;1\r\n;;\r\n")
+    said = cli("courses", str(path), "--dry-run")
+    assert said.code == 0, said.err
+    assert "1 course of courses.csv" in said.out
+    path.write_bytes("subject,level\nphysique appliquée,higher\n".encode("latin-1"))
+    assert "is not UTF-8" in cli("courses", str(path)).err
+    assert "cannot be read" in cli("courses", str(tmp_path / "none.csv")).err
+
+
+@pytest.mark.usefixtures("out")
+def test_courses_dry_run_says_what_each_line_would_cost_and_makes_nothing(
+    cli: Cli, root: Path, server: BillingServer, tmp_path: Path
+) -> None:
+    said = cli("courses", write(tmp_path, TWO), "--dry-run", "--json")
+    assert said.code == 0
+    plans = said.json()
+    assert [plan["line"] for plan in plans] == [2, 3]
+    assert all(plan["expected_usd"] > 0 for plan in plans)
+    assert server.bill.requests == 0
+    assert not root.exists()
+
+
+@pytest.mark.usefixtures("out")
+def test_courses_go_on_past_one_that_fails_and_exit_with_its_code(
+    cli: Cli, server: BillingServer, tmp_path: Path
+) -> None:
+    # The first course may spend next to nothing, so it stops at its own ceiling; the second has another one.
+    file = write(tmp_path, "subject,level,lessons,max_cost_usd\nmathematics,national_5,1,0.01\nphysics,higher,1,\n")
+    said = cli("courses", file)
+    assert said.code == 5
+    assert "Line 2, National 5 Mathematics: Error:" in said.err
+    assert "1 of 2 courses completed." in said.out
+    assert "The same command again" in said.err
+    (spent,) = [row for row in cli("courses", file, "--json").json() if row["type"] == "courses"]
+    assert (spent["completed"], spent["exit_code"], spent["spent_now_usd"]) == (1, 5, 0)
+
+
+@pytest.mark.usefixtures("out")
+def test_courses_stop_as_a_whole_at_the_days_limit(cli: Cli, server: BillingServer, tmp_path: Path) -> None:
+    file = write(tmp_path, TWO)
+    said = cli("courses", file, "--daily-budget-usd", "0.50")
+    assert said.code == 5
+    assert "the day's limit of $0.50" in said.err
+    assert "1 not begun" in said.out
+    assert len(cli("list", "--json").json()) == 1
+    assert server.bill.usd <= Decimal("0.50")
+    again = cli("courses", file, "--daily-budget-usd", "50")
+    assert again.code == 0, again.err
+    assert int(server.bill.to_json()["repeated"]) == 0
+
+
+@pytest.mark.usefixtures("out")
+def test_courses_with_a_wrong_key_stop_at_the_first(
+    cli: Cli, root: Path, server: BillingServer, tmp_path: Path
+) -> None:
+    server.free_fault = (401, "authentication_error", "invalid x-api-key")
+    said = cli("courses", write(tmp_path, TWO))
+    assert said.code == 4
+    assert "1 not begun" in said.out
+    assert not root.exists()
+
+
+def test_courses_killed_in_the_middle_go_on_and_pay_nothing_twice(tmp_path: Path) -> None:
+    file = write(tmp_path, TWO)
+    with BillingServer(plan=Plan(), responder=answer, latency=0.05) as server:
+        env = {**os.environ, "ANTHROPIC_API_KEY": "sk-ant-of-nobody", "ANTHROPIC_BASE_URL": server.url}
+        command = [sys.executable, "-m", "pipeline", "courses", file, "--json", "--concurrency", "1",
+                   "--store", f"files:{tmp_path / 'runs'}", "--out", str(tmp_path / "site")]  # fmt: skip
+        with subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as first:
+            assert first.stdout is not None
+            begun = [json.loads(line) for line in iter_until(first, "task_completed", times=5)]
+            os.kill(first.pid, signal.SIGKILL)
+        assert begun[0]["type"] == "course"
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        assert rows[-1]["completed"] == 2
+        assert [row["line"] for row in rows if row["type"] == "result"] == [2, 3]
+        bill = server.bill.to_json()
+        # At most the one call that was in flight.
+        assert int(bill["repeated"]) <= 1
+        runs = [path for path in (tmp_path / "runs").iterdir() if path.name[0].isdigit()]
+        assert len(runs) == 2
+
+
+def iter_until(process: subprocess.Popen[str], kind: str, *, times: int) -> Iterator[str]:
+    """Lines of a process up to the one that says so for that many times."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        yield line
+        times -= json.loads(line)["type"] == kind
+        if not times:
+            return
+    raise AssertionError("it ended before")
+
+
+def test_courses_interrupted_begin_no_other(tmp_path: Path) -> None:
+    file = write(tmp_path, TWO)
+    with BillingServer(responder=answer, latency=0.05) as server:
+        env = {**os.environ, "ANTHROPIC_API_KEY": "sk-ant-of-nobody", "ANTHROPIC_BASE_URL": server.url}
+        command = [sys.executable, "-m", "pipeline", "courses", file, "--json",
+                   "--store", f"files:{tmp_path / 'runs'}", "--out", str(tmp_path / "site")]  # fmt: skip
+        with subprocess.Popen(
+            command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            list(iter_until(process, "call_started", times=1))
+            process.send_signal(signal.SIGINT)
+            rows = [json.loads(line) for line in process.communicate(timeout=30)[0].splitlines()]
+        assert process.returncode == 130
+        assert (rows[-1]["begun"], rows[-1]["completed"], rows[-1]["exit_code"]) == (1, 0, 130)
