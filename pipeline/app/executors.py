@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from pipeline.environment import VARIABLES
 from pipeline.errors import ConfigError, ExecutorLost
 from pipeline.settings import LessonsOptions
 
@@ -113,6 +114,8 @@ def _client(options: LessonsOptions, emit: Emitter, stack: ExitStack) -> Any:
         cluster = dask.LocalCluster(
             n_workers=_PROCESSES, threads_per_worker=-(-options.at_once // _PROCESSES), processes=True,
             host="127.0.0.1", dashboard_address=None, silence_logs=logging.CRITICAL, local_directory=folder,
+            # A password that was given with the command is not sent, but lent to its own children.
+            env={str(VARIABLES["store"]): options.store_url},
         )  # fmt: skip
         stack.enter_context(cluster)
         return stack.enter_context(dask.Client(cluster))

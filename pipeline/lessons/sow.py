@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from pipeline.engine.step import StepContext, step
@@ -32,10 +33,8 @@ def sow(ctx: StepContext) -> dict[str, Any]:
     made_from = value_hash(outline)
     items = [{"order": row["order"], "outline": made_from} for row in outline["entries"]]
 
-    def write_entry(task: StepContext, item: dict[str, Any]) -> dict[str, Any]:
-        return _write_entry(task, outline, item["order"])
-
-    details = ctx.map("entry", items, write_entry, key=lambda item: item["order"], warm=True)
+    # Not a function within this one: a worker elsewhere must find it by its name.
+    details = ctx.map("entry", items, partial(write_entry, outline), key=lambda item: item["order"], warm=True)
     course = course_of(ctx.pin("catalogue"))
     covered = {ref for row in outline["entries"] if row["lesson_type"] == "teach" for ref in row["outcome_refs"]}
     left = [out.id for out in course.outcomes() if out.id not in covered]
@@ -68,8 +67,9 @@ def write_outline(ctx: StepContext, _item: Any) -> dict[str, Any]:
     return {"entries": [row.model_dump(mode="json") for row in outline.entries]}
 
 
-def _write_entry(ctx: StepContext, outline: dict[str, Any], order: int) -> dict[str, Any]:
+def write_entry(outline: dict[str, Any], ctx: StepContext, item: dict[str, Any]) -> dict[str, Any]:
     """The details of one lesson, without its order."""
+    order = int(item["order"])
     asks = asks_of(ctx)
     entries = [OutlineEntry.model_validate(row) for row in outline["entries"]]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from pipeline.engine.remote.tools import packed
 from pipeline.engine.setup import Definition, Setup
@@ -37,9 +39,28 @@ def fleet_of(executor: Executor, store_url: str, definition: Definition, setup: 
     """
     check_store(store_url, near=near or isinstance(executor, _NEAR))
     spec = {
-        "store": store_url, "opener": _OPENER, "account": setup.account is not None, "tools": packed(definition, setup)
-    }  # fmt: skip
+        "store": plain_url(store_url),
+        "opener": _OPENER,
+        "account": setup.account is not None,
+        "tools": packed(definition, setup),
+    }
     return Fleet(executor, spec)
+
+
+def plain_url(url: str) -> str:
+    """A store's URL as workers are told it: without a password, and the same in any folder."""
+    scheme, _, rest = url.partition(":")
+    if scheme in ("files", "sqlite"):
+        return f"{scheme}:{os.path.abspath(os.path.expanduser(rest))}"
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=user.partition(":")[0] + at + host)) if at else url
+
+
+def own_url(url: str) -> str:
+    """The URL of a store as this worker knows it: its own PIPELINE_STORE, if that is the same store."""
+    own = os.environ.get("PIPELINE_STORE", "")
+    return own if own and plain_url(own) == url else url
 
 
 def check_store(url: str, *, near: bool) -> None:

@@ -46,11 +46,22 @@ class Crew:
         self._fleet = fleet
         state = running.recorder.state
         assert running.store is not None
+        #: Maps whose items are done here, and why was said.
+        self._noted: set[str] = set()
         self.notices = Notices(running.store, state.run_id, state.owner, running.clock)
 
     def takes(self, parent: Scope, work: Work) -> bool:
         """Whether these items are done elsewhere: those of a map, in a step; a single task is done here."""
-        return not work.single and parent.task is None and work.lineage is not None
+        if work.single or parent.task is not None or work.lineage is None:
+            return False
+        try:
+            reference(work.body, f"map {work.name!r}")
+        except ConfigError as error:
+            if work.name not in self._noted:
+                self._noted.add(work.name)
+                self._running.emit("note", text=f"{error.message} So its items are done here. {error.hint}")
+            return False
+        return True
 
     def do(self, parent: Scope, seen: Mapping[str, Any], work: Work, names: Sequence[str], todo: Sequence[int]) -> None:
         """See running.Crew.do."""
@@ -105,11 +116,7 @@ class _Map:
         """
         # The same for all, so that a worker works out the run's state once.
         self.base = self.running.recorder.state.seq
-        try:
-            self.spec = self._common()
-        except ConfigError as error:
-            # A fault of the program, not of what it makes.
-            raise Pause("interrupted", error) from None
+        self.spec = self._common()
         items = deque(self._errand(index) for index in todo)
         if self.work.warm and len(items) > 1:
             self._first(items.popleft())

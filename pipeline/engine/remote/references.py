@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from pipeline.errors import ConfigError
+from pipeline.records.values import encode_value
 
 _MAIN = "__main__"
 _loading = threading.RLock()
 
 
-def reference(function: Callable[..., Any], where: str) -> dict[str, str]:
+def reference(function: Callable[..., Any], where: str) -> dict[str, Any]:
     """How a function is found again: {"module", "name", "file"}; file "" where the module is imported by its name.
+
+    Of a functools.partial of one with JSON values also "first": these values.
 
     Raises:
         ConfigError: It has no name of its own; says which map it is of.
     """
+    if isinstance(function, partial) and not function.keywords:
+        first = json.loads(encode_value(list(function.args), where))
+        return {**reference(function.func, where), "first": first}
     module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
     known = sys.modules.get(module)
     if known is None or "<" in name or _follow(known, name) is not function:
@@ -35,7 +43,7 @@ def reference(function: Callable[..., Any], where: str) -> dict[str, str]:
     return {"module": module, "name": name, "file": file if file.endswith(".py") else ""}
 
 
-def resolve(found: Mapping[str, str]) -> Any:
+def resolve(found: Mapping[str, Any]) -> Any:
     """The function that a reference names. Imports its module, as Python does.
 
     Raises:
@@ -43,10 +51,11 @@ def resolve(found: Mapping[str, str]) -> Any:
     """
     try:
         with _loading:
-            return _follow(_module(found["module"], found.get("file", "")), found["name"])
+            function = _follow(_module(found["module"], found.get("file", "")), found["name"])
+        return partial(function, *found["first"]) if "first" in found else function
     except (ImportError, AttributeError, OSError) as error:
         raise ConfigError(
-            f"A worker cannot import {found['name']} of {found['file'] or found['module']}: {error}",
+            f"A worker cannot import {found['name']} of {found.get('file') or found['module']}: {error}",
             hint="Workers need the same code at the same place as whoever started the run.",
         ) from None
 

@@ -19,6 +19,7 @@ from pipeline.engine.lineage import Lineage
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.remote.answers import CLOSED, ENDED, NEEDS, Answer, paused, refused
 from pipeline.engine.remote.base import part_of, state_at
+from pipeline.engine.remote.fleet import own_url
 from pipeline.engine.remote.notices import LOOK_SECONDS, HeardStop, Notices, SharedCoolDown
 from pipeline.engine.remote.references import resolve
 from pipeline.engine.remote.tools import Tools, unpacked
@@ -85,7 +86,7 @@ def _store(spec: Mapping[str, Any], clock: Clock) -> Store:
     url = spec["store"]
     with _lock:
         if url not in _stores:
-            _stores[url] = resolve({**spec["opener"], "name": "open_store"})(url, clock)
+            _stores[url] = resolve({**spec["opener"], "name": "open_store"})(own_url(url), clock)
         return _stores[url]
 
 
@@ -150,7 +151,7 @@ class _Errand:
             policy=tools.policy,
         )  # fmt: skip
         if spec["account"]:
-            setup.account = resolve({**spec["opener"], "name": "open_account"})(spec["store"], clock)
+            setup.account = resolve({**spec["opener"], "name": "open_account"})(own_url(spec["store"]), clock)
             # What workers that died over this task had reserved of the day, and did not use.
             settle_left(self._store, setup.account, self._journal.run_id, left)
         sources = Sources(recorder, self._store)

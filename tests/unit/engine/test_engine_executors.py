@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from pipeline.clock import SystemClock
 from pipeline.cost.ledger import rows
 from pipeline.cost.prices import PriceBook
 from pipeline.engine.daily import Daily
+from pipeline.engine.remote.fleet import own_url, plain_url
 from pipeline.engine.remote.notices import Notices
 from pipeline.engine.remote.references import reference, resolve
 from pipeline.engine.remote.worker import run_task
@@ -87,6 +89,13 @@ def store(tmp_path: Path) -> FileStore:
     return FileStore(tmp_path / "store", SystemClock())
 
 
+@pytest.fixture(params=["files", "sqlite"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """A store that the workers open for themselves."""
+    where = f"files:{tmp_path / 'runs'}" if request.param == "files" else f"sqlite:{tmp_path / 'runs.db'}"
+    return open_store(where)
+
+
 @pytest.fixture
 def workers() -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(4) as executor:
@@ -120,6 +129,10 @@ def ask(text: str, tokens: int = 100) -> Request:
 def write(ctx: StepContext, item: int) -> dict[str, Any]:
     first = ctx.ask(ask(f"first {item} for {ctx.params['who']}")).text
     return {"first": first, "second": ctx.ask(ask(f"second {item}")).text, "attempt": ctx.attempt}
+
+
+def write_for(whom: dict[str, str], ctx: StepContext, item: int) -> str:
+    return ctx.ask(ask(f"{item} for {whom['name']}")).text
 
 
 def write_long(ctx: StepContext, item: int) -> str:
@@ -182,8 +195,8 @@ def worst(text: str) -> Decimal:
 # --- the same work --------------------------------------------------------------------------------
 
 
-def test_executor_gives_what_threads_give(store: FileStore, workers: Executor, tmp_path: Path) -> None:
-    there = run(course(), store, workers)
+def test_executor_gives_what_threads_give(shared: Store, workers: Executor, tmp_path: Path) -> None:
+    there = run(course(), shared, workers)
     here = run(course(), FileStore(tmp_path / "here", SystemClock()), None)
     assert there.status == COMPLETED
     assert there.outputs == here.outputs
@@ -191,12 +204,12 @@ def test_executor_gives_what_threads_give(store: FileStore, workers: Executor, t
     assert len(ASKED) == 16
 
 
-def test_executor_leaves_a_ledger_as_of_the_runs_own_calls(store: FileStore, workers: Executor, tmp_path: Path) -> None:
-    there = run(course(), store, workers)
+def test_executor_leaves_a_ledger_as_of_the_runs_own_calls(shared: Store, workers: Executor, tmp_path: Path) -> None:
+    there = run(course(), shared, workers)
     here = run(course(), other := FileStore(tmp_path / "here", SystemClock()), None)
     mine, theirs = (
         sorted((row.place, row.n, row.k, row.state, row.low, row.outcome) for row in rows(records(where, one.run_id)))
-        for where, one in ((store, there), (other, here))
+        for where, one in ((shared, there), (other, here))
     )
     assert mine == theirs
     assert len(mine) == 8
@@ -239,8 +252,8 @@ def test_executor_runs_what_a_task_maps_itself_in_its_part(store: FileStore, wor
     assert {"made/0/inner/2", "made/1/last", "made/0", "made/1"} <= names
 
 
-def test_executor_hands_back_long_values(store: FileStore, workers: Executor) -> None:
-    done = run(course(write_long, 2), store, workers)
+def test_executor_hands_back_long_values(shared: Store, workers: Executor) -> None:
+    done = run(course(write_long, 2), shared, workers)
     assert done.outputs["made"]["all"] == [f"<long {item}>" * 500 for item in range(2)]
 
 
@@ -311,16 +324,16 @@ def test_executor_never_has_more_tasks_out_than_calls_may_be_in_flight(store: Fi
 # --- accidents ------------------------------------------------------------------------------------
 
 
-def test_executor_that_loses_an_answer_stops_the_run_and_a_resume_pays_nothing_again(store: FileStore) -> None:
+def test_executor_that_loses_an_answer_stops_the_run_and_a_resume_pays_nothing_again(shared: Store) -> None:
     with Losing(lambda task: task == "made/2") as executor:
-        first = run(course(), store, executor, {"concurrency": 1})
+        first = run(course(), shared, executor, {"concurrency": 1})
     assert (first.status, first.detail, first.exit_code) == ("in_progress", "interrupted", 9)
     assert isinstance(first.error, ExecutorLost)
     assert "made/2" in first.error.message
     paid = list(ASKED)
     assert "second 2" in paid
     with ThreadPoolExecutor(1) as executor:
-        second = resume(course(), store, first, executor)
+        second = resume(course(), shared, first, executor)
     assert second.status == COMPLETED
     assert sorted(ASKED) == sorted(set(ASKED))
     assert second.spent.calls == 8
@@ -341,7 +354,7 @@ def dying(calls: int) -> Callable[[str], None]:
     return look
 
 
-def cut_off(store: FileStore, *, calls: int) -> RunResult:
+def cut_off(store: Store, *, calls: int) -> RunResult:
     """A run whose coordinator is gone after a worker has paid for so many calls of task 0, and has died too."""
 
     BEFORE.append(dying(calls))
@@ -354,11 +367,11 @@ def cut_off(store: FileStore, *, calls: int) -> RunResult:
 
 @pytest.mark.parametrize("calls", [0, 1, 2])
 @pytest.mark.parametrize("elsewhere", [True, False])
-def test_executor_resume_goes_on_where_a_worker_died(store: FileStore, calls: int, elsewhere: bool) -> None:
-    first = cut_off(store, calls=calls)
+def test_executor_resume_goes_on_where_a_worker_died(shared: Store, calls: int, elsewhere: bool) -> None:
+    first = cut_off(shared, calls=calls)
     assert len(ASKED) == calls
     with ThreadPoolExecutor(2) as executor:
-        second = resume(course(count=2), store, first, executor if elsewhere else None)
+        second = resume(course(count=2), shared, first, executor if elsewhere else None)
     assert second.status == COMPLETED
     assert len(set(ASKED)) == len(ASKED) == 4
     # The call that was in flight is in the ledger, beside the four.
@@ -429,15 +442,15 @@ class Watch(ThreadPoolExecutor):
         return super().submit(fn, *args, **kwargs)
 
 
-def test_worker_that_comes_late_finds_the_end(store: FileStore) -> None:
+def test_worker_that_comes_late_finds_the_end(shared: Store) -> None:
     with Watch() as executor:
-        run(course(count=1), store, executor)
+        run(course(count=1), shared, executor)
     ASKED.clear()
     assert run_task(executor.specs[0]) == {"how": "ended"}
     assert ASKED == []
 
 
-def test_worker_waits_for_another_on_the_same_task(store: FileStore) -> None:
+def test_worker_waits_for_another_on_the_same_task(shared: Store) -> None:
     let_go, both = threading.Event(), threading.Event()
     answers: list[Any] = []
     with Watch() as executor:
@@ -452,7 +465,7 @@ def test_worker_waits_for_another_on_the_same_task(store: FileStore) -> None:
 
         threads: list[threading.Thread] = []
         BEFORE.append(look)
-        done = run(course(count=1), store, executor)
+        done = run(course(count=1), shared, executor)
         for thread in threads:
             thread.join(10)
     assert answers == [{"how": "ended"}]
@@ -511,9 +524,9 @@ def test_executor_pauses_the_run_where_a_worker_pauses(store: FileStore, workers
 # --- limits ---------------------------------------------------------------------------------------
 
 
-def test_ceiling_holds_over_all_workers(store: FileStore, workers: Executor) -> None:
+def test_ceiling_holds_over_all_workers(shared: Store, workers: Executor) -> None:
     limit = worst("second 0") * 3
-    done = run(course(count=30), store, workers, {"max_cost_usd": str(limit)})
+    done = run(course(count=30), shared, workers, {"max_cost_usd": str(limit)})
     assert done.detail == "paused_budget"
     assert isinstance(done.error, BudgetExceeded)
     assert done.error.data["limit"] == str(limit)
@@ -549,18 +562,18 @@ def test_ceiling_is_kept_at_worst_case_at_every_moment(store: FileStore, workers
     assert max(calls for calls, _ in peaks) >= 2
 
 
-def test_ceiling_raised_lets_the_run_go_on_without_paying_again(store: FileStore, workers: Executor) -> None:
-    first = run(course(count=6), store, workers, {"max_cost_usd": str(worst("second 0") * Decimal("1.5"))})
+def test_ceiling_raised_lets_the_run_go_on_without_paying_again(shared: Store, workers: Executor) -> None:
+    first = run(course(count=6), shared, workers, {"max_cost_usd": str(worst("second 0") * Decimal("1.5"))})
     assert first.detail == "paused_budget"
-    second = resume(course(count=6), store, first, workers, options={"max_cost_usd": "1"})
+    second = resume(course(count=6), shared, first, workers, options={"max_cost_usd": "1"})
     assert second.status == COMPLETED
     assert len(set(ASKED)) == len(ASKED) == 12
 
 
-def test_day_is_one_for_all_workers(store: FileStore, workers: Executor) -> None:
-    account = open_account(store.url)
+def test_day_is_one_for_all_workers(shared: Store, workers: Executor) -> None:
+    account = open_account(shared.url)
     limit = worst("second 0") * 3
-    done = run(course(count=30), store, workers, {"daily_budget_usd": str(limit)}, account=account)
+    done = run(course(count=30), shared, workers, {"daily_budget_usd": str(limit)}, account=account)
     assert done.detail == "paused_budget"
     assert isinstance(done.error, BudgetExceeded)
     assert "day" in done.error.message
@@ -583,12 +596,12 @@ def test_day_gets_back_what_a_worker_that_died_had_reserved(store: FileStore, mo
     assert account.total(today) == second.spent.usd + second.spent.high
 
 
-def test_cool_down_is_told_to_all(store: FileStore, workers: Executor) -> None:
+def test_cool_down_is_told_to_all(shared: Store, workers: Executor) -> None:
     told: list[Event] = []
     TROUBLE["first 0 for us"] = [ModelUnavailable("busy", status=429, retry_after=0.3)]
-    done = run(course(count=2), store, workers, listener=told.append)
+    done = run(course(count=2), shared, workers, listener=told.append)
     assert done.status == COMPLETED
-    news = [record.fact for record in part_records(store, done.run_id, "notices")]
+    news = [record.fact for record in part_records(shared, done.run_id, "notices")]
     assert [fact.reason for fact in news if hasattr(fact, "reason")] == ["429"]
     assert len(ASKED) == 5
 
@@ -632,15 +645,34 @@ def test_batches_with_an_executor_are_refused(store: FileStore, workers: Executo
         course().run({"who": "us"}, store=store, model=Batching(), executor=workers, options={"batch": True})
 
 
-def test_function_without_a_name_stops_the_run_before_anything_is_paid(store: FileStore, workers: Executor) -> None:
+def test_function_without_a_name_is_run_here_and_that_is_said(store: FileStore, workers: Executor) -> None:
     def inner(ctx: StepContext, item: int) -> str:
-        return write_long(ctx, item)
+        return write_long(ctx, item)[:8]
 
-    done = run(course(inner), store, workers)
-    assert (done.status, done.exit_code) == ("in_progress", 2)
-    assert isinstance(done.error, ConfigError)
-    assert "top of a module" in done.error.hint
-    assert ASKED == []
+    told: list[Event] = []
+    done = run(course(inner, 2), store, workers, listener=told.append)
+    assert done.outputs["made"]["all"] == ["<long 0>", "<long 1>"]
+    notes = [event.data["text"] for event in told if event.type == "note"]
+    assert len(notes) == 1
+    assert "its items are done here" in notes[0]
+    assert not all_facts(store, done.run_id, TaskSubmitted)
+
+
+def test_function_may_be_given_values_before_the_rest(store: FileStore, workers: Executor) -> None:
+    done = run(course(partial(write_for, {"name": "them"}), 2), store, workers)
+    assert done.outputs["made"]["all"] == ["<0 for them>", "<1 for them>"]
+    assert len(all_facts(store, done.run_id, TaskSubmitted)) == 2
+
+
+def test_password_of_a_store_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = "postgresql://me:secret@db:5432/runs?sslmode=require"
+    sent = plain_url(given)
+    assert sent == "postgresql://me@db:5432/runs?sslmode=require"
+    assert own_url(sent) == sent
+    monkeypatch.setenv("PIPELINE_STORE", given)
+    assert own_url(sent) == given
+    monkeypatch.setenv("PIPELINE_STORE", "postgresql://me:secret@other/runs")
+    assert own_url(sent) == sent
 
 
 def test_service_that_cannot_be_sent_says_so_where_it_is_used(store: FileStore, workers: Executor) -> None:
