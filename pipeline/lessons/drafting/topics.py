@@ -19,6 +19,7 @@ from pipeline.lessons.drafting.maths import (
     fractions,
     gradient,
     linear,
+    magnitude,
     quadratic_formula,
     reverse_percent,
     rounding,
@@ -26,6 +27,7 @@ from pipeline.lessons.drafting.maths import (
     straight_line,
     surds,
     triangle_area,
+    volume,
 )
 from pipeline.lessons.drafting.parts import Topic
 
@@ -47,6 +49,8 @@ WRITTEN: Mapping[tuple[str, str], Callable[[], Topic]] = {
     (_MATHS, "alg.discriminant"): discriminant.topic,
     (_MATHS, "geo.gradient"): gradient.topic,
     (_MATHS, "geo.circle"): circle.topic,
+    (_MATHS, "geo.volume"): volume.topic,
+    (_MATHS, "geo.vector_magnitude"): magnitude.topic,
     (_MATHS, "trig.area"): triangle_area.topic,
     (_MATHS, "stat.compare"): compare_data.topic,
 }
