@@ -29,12 +29,19 @@ def fork(store: Store, run: str, *, at: str, assignments: Sequence[str], into: S
         ConfigError, RunNotFound, SecretRefused, CheckpointCorrupt: See travel.fork.
     """
     from pipeline import __version__
+    from pipeline.formats.langgraph.finding import PIPELINE as THREAD
     from pipeline.store.reading import load
     from pipeline.travel.fork import fork as made
     from pipeline.travel.given import read_assignments, wishes
 
     changes = read_assignments(assignments)
-    if changes and load(store, run).pipeline == "lessons":
+    pipeline = load(store, run).pipeline
+    if pipeline == THREAD:
+        raise ConfigError(
+            f"Run {run} holds a LangGraph thread, and its graph is not part of this program.",
+            hint="`update_state` of the graph forks it at any checkpoint; `copy_thread` of the saver copies it.",
+        )
+    if changes and pipeline == "lessons":
         check_course([(wish.kind, wish.key, wish.value) for wish in wishes(changes)])
     found = made(store, run, at=at, changes=changes, into=into, product=__version__)
     return replace(found, unknown=_not_named(store, run, found.unknown)) if found.unknown else found

@@ -31,8 +31,9 @@ def runs_of(store: Store, thread_id: str) -> list[str]:
     """All runs of a thread, newest first: more than one only where a process died in the middle of a change."""
     claim = claim_of(thread_id).to_json()
     heads = store.heads(lambda document: document.get("claim") == claim)
-    # A run that cannot be read at all passes every question.
-    return [head.run_id for head in heads if head.document.get("claim") == claim]
+    # A run that cannot be read at all passes every question. A fork inherits the claim, but no checkpoints.
+    found = [head for head in heads if head.document.get("claim") == claim]
+    return [head.run_id for head in found if not head.document.get("parent")]
 
 
 def chosen(store: Store, runs: Sequence[str]) -> str | None:

@@ -8,18 +8,20 @@ import operator
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
-from pipeline import LangGraphSaver
+from pipeline import LangGraphSaver, fork_run
+from pipeline.app.travel import fork
 from pipeline.clock import SystemClock
 from pipeline.errors import CheckpointCorrupt, ConfigError, RunExists, RunLocked
 from pipeline.formats.langgraph.choosing import newest
@@ -251,6 +253,42 @@ def test_langgraph_pruning_keeps_what_a_channel_of_deltas_is_put_together_from()
     assert {key.id for key in newest(found, lambda _: ["log"])} == {"2", "3", "4"}
     assert {key.id for key in newest(found, lambda _: [])} == {"4"}
     assert {key.id for key in newest(found, lambda _: ["x", "gone"])} == {"1", "2", "3", "4"}
+
+
+def joined(log: list[str] | None, writes: Sequence[list[str]]) -> list[str]:
+    return [*(log or []), *(each for write in writes for each in write)]
+
+
+class Log(TypedDict):
+    log: Annotated[list[str], DeltaChannel(joined, list, snapshot_frequency=4)]
+
+
+def test_langgraph_graph_with_a_channel_of_deltas_goes_on_after_pruning_and_copying() -> None:
+    saver = LangGraphSaver("memory:")
+    made = StateGraph(Log).add_node("a", lambda state: {"log": [f"a{len(state['log'])}"]})
+    graph = made.add_edge(START, "a").add_edge("a", END).compile(checkpointer=saver)
+    config: Any = {"configurable": {"thread_id": "one"}}
+    for _ in range(5):
+        log = graph.invoke({"log": ["in"]}, config)["log"]
+    before = len(list(saver.list(config)))
+    saver.prune(["one"])
+    assert len(list(saver.list(config))) < before
+    assert graph.get_state(config).values["log"] == log
+    saver.copy_thread("one", "two")
+    again: Any = {"configurable": {"thread_id": "two"}}
+    assert graph.invoke({"log": ["more"]}, again)["log"] == [*log, "more", f"a{len(log) + 1}"]
+
+
+def test_langgraph_thread_is_not_forked_as_a_run_of_ours_and_a_fork_would_not_be_it() -> None:
+    store = MemoryStore(CLOCK)
+    saver = LangGraphSaver(store)
+    first = put(saver, "t", x=1)
+    run = next(store.heads()).run_id
+    with pytest.raises(ConfigError, match="holds a LangGraph thread"):
+        fork(store, run, at="end", assignments=[])
+    fork_run(store, run)
+    put(LangGraphSaver(store), "t", first, x=2)
+    assert len(list(saver.list(thread("t")))) == 2
 
 
 def test_langgraph_saver_does_not_copy_over_a_thread() -> None:
