@@ -111,11 +111,14 @@ def redo(
 
     start = Start.of(options, listener, confirm)
     run = resolve(start.store, text)
-    tasks = load(start.store, run).tasks.get(_LESSONS, {})
+    state = load(start.store, run)
+    tasks = state.tasks.get(_LESSONS, {})
     task = f"lessons/{place.rpartition('/')[2]}"
     if place.rpartition("/")[0] not in ("", "lessons", "lessons#1") or task not in tasks:
         known = ", ".join(tasks) or "none yet"
         raise ConfigError(f"Run {run} has no {place!r} to make again.", hint=f"Lessons that have ended: {known}.")
+    if note and state.identity.get("author") == OFFLINE:
+        start.emit("note", text="The offline author reads no notes: the lesson comes out as it was.")
     return _resume(start, run, redo=[(_LESSONS, task)], note=note)
 
 

@@ -58,17 +58,33 @@ def _lines(found: Why) -> Iterator[str]:
     if found.reads:
         yield "Read:"
         for name, value in list(found.reads.items())[:_SHOWN]:
-            yield f"  {name} {value}"
+            yield f"  {_read(name, value)}"
         if len(found.reads) > _SHOWN:
             yield f"  … and {len(found.reads) - _SHOWN} more"
     else:
-        yield "Read: nothing that is tracked, or it has not ended."
+        ended = bool(found.goes) and bool(found.goes[-1].ended)
+        yield "Read: nothing that is tracked." if ended else "Read: not known before it has ended."
     if found.dependents:
         yield "Read by:"
         for path, by in found.dependents.items():
-            yield f"  {bare(path)}: {one_line(', '.join(by), 150)}"
+            yield f"  {bare(path)}: {one_line(', '.join(_WHOLE.get(name, name) for name in by), 150)}"
     else:
         yield "Read by: nobody yet."
+
+
+#: Reads that are noted without what was read, as people say them.
+_WHOLE = {
+    "ancestors": "all visits that led to it",
+    "arrivals": "how the visits before it ended",
+    "context": "the whole context",
+}
+
+
+def _read(name: str, value: str) -> str:
+    """A name that was read and the hash of what stood there; in words where there is no hash."""
+    if name in _WHOLE:
+        return _WHOLE[name]
+    return f"{name}: there was none" if value == "missing" else f"{name} {value}"
 
 
 def _title(go: Go, found: Why) -> str:

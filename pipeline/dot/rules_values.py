@@ -157,7 +157,7 @@ def retries(graph: DotGraph) -> Iterator[Diagnostic]:
     for node in graph.nodes.values():
         count = node.number("max_retries")
         if count is not None and count > MANY_RETRIES:
-            message = f"Node {node.id!r} may be retried {count} times, each of them paid."
+            message = f"Node {node.id!r} may be retried {count} times, each time paid."
             yield at_node("high_retry_count", INFO, node, message)
 
 

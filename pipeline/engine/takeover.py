@@ -158,7 +158,7 @@ class TakeOver:
                 hint="Resume with the version it was started with, or start a new run.",
                 changed=list(stale.said),
             )
-        shown = ", ".join(f"{path} ({why})" for path, why in stale.steps.items())
+        shown = ", ".join(f"{bare(path)} ({why})" for path, why in stale.steps.items())
         return SettingsConflict(
             f"Finished work of run {run} would have to be made again: {shown}.",
             hint="Resume without the change, add --accept-changes, or start anew with --force.",

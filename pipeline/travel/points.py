@@ -123,6 +123,12 @@ def _unknown(known: Points, text: str) -> RunNotFound:
     own = [f"{bare(mark.path)} ({mark.seq})" for mark in known.boundaries if not mark.inherited]
     if len(own) > _SHOWN:
         own = [*own[: _SHOWN // 2], "…", *own[-_SHOWN // 2 :]]
+    step = text.rpartition("/")[0]
+    if step and any(step in _names(mark.path) for mark in known.boundaries):
+        return RunNotFound(
+            f"{text!r} is an item; points are the ends of steps.",
+            hint=f"Name its step ({step}), or the number of a record; `log` has them.", point=text,
+        )  # fmt: skip
     there = ", ".join([f"{START} ({known.start})", *own, f"{END} ({known.end})"])
     return RunNotFound(
         f"Run {known.run_id} has no point {text!r}.",

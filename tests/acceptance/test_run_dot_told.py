@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.dots import FAN, put
+from tests.acceptance.dots import FAN, SHIP, put
 from tests.said import Cli
 
 #: A check that fails until a person mends it; what it says never changes.
@@ -102,3 +102,42 @@ def test_list_marks_forks(cli: Cli, tmp_path: Path) -> None:
     row = next(line for line in cli("list").out.splitlines() if line.startswith(made["run"]))
     assert row.split()[-1] == parent["run_id"]
     assert [row["parent"] for row in cli("list", "--json").json()] == [parent["run_id"], None]
+
+
+def test_changes_that_make_work_again_are_told_with_what_follows(cli: Cli, tmp_path: Path) -> None:
+    simulated(cli, tmp_path, ROUTE)
+    file = put(tmp_path, ROUTE.replace("Mend it", "Mend it well"))
+    told = "mend (does something else now), and what followed: exit; it had cost $0.00."
+    refused = cli("run", file, "--resume", "latest", "--allow-tools")
+    assert refused.code == 2
+    assert told in refused.err
+    said = cli("run", file, "--resume", "latest", "--allow-tools", "--accept-changes")
+    assert said.code == 0, said.err
+    assert f"Made again because of changes: {told}" in said.out
+
+
+def test_why_says_in_words_what_a_node_was_told(cli: Cli, tmp_path: Path) -> None:
+    assert cli("run", put(tmp_path, FAN), "--agent-cmd", "cat", "--allow-tools").code == 0
+    said = cli("why", "latest", "sum").out
+    assert "  all visits that led to it" in said
+    assert "ancestors" not in said
+    simulated(cli, tmp_path, ROUTE)
+    assert "Read: nothing that is tracked.\n" in cli("why", "latest", "check").out
+
+
+def test_why_says_that_there_was_nothing_under_a_name(cli: Cli, tmp_path: Path) -> None:
+    simulated(cli, tmp_path, SHIP)
+    assert "  params.reader: there was none" in cli("why", "latest", "write").out
+
+
+def test_show_at_an_item_says_what_points_are(cli: Cli, tmp_path: Path) -> None:
+    assert cli("run", put(tmp_path, SHIP), "--agent-cmd", "cat", "--allow-tools").code == 0
+    said = cli("show", "latest", "--at", "plan/backend")
+    assert said.code == 3
+    assert "'plan/backend' is an item; points are the ends of steps." in said.err
+
+
+def test_limits_of_one_are_once(cli: Cli, tmp_path: Path) -> None:
+    said = cli("run", put(tmp_path, LOOP.replace("fix [", "fix [max_visits=1, ")), "--simulate", "--allow-tools")
+    assert said.code == 6
+    assert "has been taken once, which is its limit" in said.err

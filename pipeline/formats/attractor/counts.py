@@ -101,6 +101,11 @@ def same_failures(state: RunState, node: str, sign: str, path: str) -> list[int]
     ]
 
 
+def times(number: int) -> str:
+    """once, 2 times."""
+    return "once" if number == 1 else f"{number} times"
+
+
 class Limits:
     """What a graph allows: how often a node, an edge or a restart."""
 
@@ -122,15 +127,15 @@ class Limits:
         most = self.visits(node)
         if state.visits.get(node, 0) < most:
             return ""
-        return f"{node} has been visited {most} times, which is its limit (max_visits, max_node_visits)."
+        return f"{node} has been visited {times(most)}, which is its limit (max_visits, max_node_visits)."
 
     def edge_closed(self, state: RunState, edge: DotEdge) -> str:
         """Why an edge may not be taken again; "": it may."""
         most = edge.number("max_visits")
         if most is not None and taken(state, (edge.id,)) >= most:
-            return f"{edge.id} has been taken {most} times, which is its limit (max_visits)."
+            return f"{edge.id} has been taken {times(most)}, which is its limit (max_visits)."
         if edge.id in self._restarts and taken(state, self._restarts) >= self._most_restarts:
-            return f"The run has begun anew {self._most_restarts} times, which is its limit (max_restarts)."
+            return f"The run has begun anew {times(self._most_restarts)}, which is its limit (max_restarts)."
         return self.node_closed(state, edge.target)
 
 

@@ -30,12 +30,15 @@ from pipeline.formats.attractor.head import Facts, shaped
 from pipeline.formats.attractor.kept import graph_context
 from pipeline.formats.attractor.source import Source, attribute_changes
 from pipeline.formats.attractor.views import Views
-from pipeline.records.run import RunState, full
+from pipeline.records.run import RunState, bare, full
 from pipeline.store.head import HEAD
 from pipeline.store.names import JOURNAL
 
 #: Types that are worked without anybody's answer, or whose questions are looked at above.
 BUILT_IN = frozenset({*(kind.type for kind in kinds.KINDS), CHILD_START, CHILD_EXIT})
+
+#: Visits that followed and are named.
+_MOST_FOLLOWERS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +191,11 @@ class Launch:
         return {run.path: "the goal it names differs" for run in done}
 
     def _accepted(self, state: RunState, stale: changes.Stale) -> bool:
-        shown = ", ".join(f"{path} ({why})" for path, why in stale.steps.items()) or "; ".join(stale.said)
-        self._setup.emit("note", text=f"Made again because of changes: {shown}; {_cost(state, stale.steps)}.")
+        if not stale.steps:
+            return True
+        shown = ", ".join(f"{bare(path)} ({why})" for path, why in stale.steps.items())
+        follows = _also(state, stale.steps)
+        self._setup.emit("note", text=f"Made again because of changes: {shown}{follows}; {_cost(state, stale.steps)}.")
         return True
 
     @contextmanager
@@ -240,7 +246,7 @@ def _at(checkpoint: Checkpoint, node: str) -> Checkpoint:
 def _conflict(state: RunState, steps: Mapping[str, str], said: Sequence[str]) -> SettingsConflict:
     """Why a run is not gone on with in a changed graph: what would be made again, and what it had cost."""
     if steps:
-        shown = ", ".join(f"{path} ({why})" for path, why in steps.items())
+        shown = ", ".join(f"{bare(path)} ({why})" for path, why in steps.items()) + _also(state, steps)
         what = f"Finished work of run {state.run_id} would have to be made again: {shown}; {_cost(state, steps)}."
     else:
         what = (
@@ -252,11 +258,26 @@ def _conflict(state: RunState, steps: Mapping[str, str], said: Sequence[str]) ->
     )  # fmt: skip
 
 
-def _cost(state: RunState, paths: Mapping[str, str]) -> str:
-    """What these visits and all that followed from them had cost."""
-    gone = set(paths)
+def _with_followers(state: RunState, paths: Mapping[str, str]) -> dict[str, None]:
+    """These visits and all that followed from them, in order of their starts."""
+    gone = dict.fromkeys(paths)
     for path, run in state.steps.items():
         if any(source in gone for _, source in run.consumed):
-            gone.add(path)
+            gone[path] = None
+    return gone
+
+
+def _also(state: RunState, paths: Mapping[str, str]) -> str:
+    """The visits that these take with them, for people; "": none."""
+    more = [bare(path) for path in _with_followers(state, paths) if path not in paths]
+    if not more:
+        return ""
+    rest = f" and {len(more) - _MOST_FOLLOWERS} more" if len(more) > _MOST_FOLLOWERS else ""
+    return f", and what followed: {', '.join(more[:_MOST_FOLLOWERS])}{rest}"
+
+
+def _cost(state: RunState, paths: Mapping[str, str]) -> str:
+    """What these visits and all that followed from them had cost."""
+    gone = _with_followers(state, paths)
     spent = [spend for key, spend in state.spend.items() if full(key.step) in gone]
     return f"it had cost ${sum((spend.usd for spend in spent), Decimal(0)):.2f}"

@@ -19,6 +19,7 @@ from pipeline.formats.attractor.counts import (
     outcome_of,
     restart_count,
     same_failures,
+    times,
 )
 from pipeline.formats.attractor.ending import Ending, ending_of, signature
 from pipeline.formats.attractor.jumps import BRANCH, EXITS, GATE, branch_id, gate_id, retry_id, targets
@@ -167,10 +168,11 @@ class _Decision:
         if len(earlier) + 1 < self._limits.same:
             return None
         visits, attempts = len(earlier) + 1, sum(earlier) + self._settled.attempt
-        times = f"{visits} visits" if attempts == visits else f"{visits} visits ({attempts} attempts)"
+        again = f"{visits} visit{'s' if visits > 1 else ''}"
+        again += f" ({attempts} attempts)" if attempts != visits else ""
         error = {
             **(ending.error or {}), "type": "SameFailure",
-            "message": f"It has failed in the same way on {times}, so it is not tried again: {ending.reason}",
+            "message": f"It has failed in the same way on {again}, so it is not tried again: {ending.reason}",
             "hint": "Mend the cause, then resume; loop_restart_signature_limit says how often is too often.",
         }  # fmt: skip
         return self._to_fan_in(replace(ending, error=error))
@@ -233,7 +235,7 @@ class _Decision:
 
     def _unsatisfied(self, gate: str, reason: str, limit: int) -> Mapping[str, Any]:
         way = targets(self._plan.dot, self._plan.dot.nodes[gate])
-        tried = f"went back for it {limit} times" if way else "it names no retry_target"
+        tried = f"went back for it {times(limit)}" if way else "it names no retry_target"
         return {
             "type": "GoalGateUnsatisfied",
             "message": f"Goal gate unsatisfied: {gate} ({tried}): {reason.rstrip('.')}.",

@@ -50,7 +50,7 @@ def test_failure_whose_edge_is_used_up_ends_the_run_and_says_both() -> None:
         f'{ENDS}start -> w\nw [retry_target=start]\nw -> fix [condition="outcome=fail"]\nfix [max_visits=1]\nfix -> w'
     )
     play, result = played(text + "\nw -> exit", {"w": [failure("red"), failure("blue")]})
-    assert "blue fix has been visited 1 times" in str(result.error)
+    assert "blue fix has been visited once" in str(result.error)
     assert play.count("start") == 1
 
 
