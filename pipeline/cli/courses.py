@@ -123,8 +123,8 @@ def _show_end(lines: list[Line], ends: list[End], board: Board, options: Lessons
     done = sum(end.result is not None and end.result.status == "completed" for end in ends)
     if options.json:
         say_json({"type": "courses", "courses": len(lines), "completed": done, "begun": len(ends),
-                  "spent_now_usd": spent, "exit_code": _code(codes)})  # fmt: skip
-        return _code(codes)
+                  "spent_now_usd": spent, "exit_code": exit_code(codes)})  # fmt: skip
+        return exit_code(codes)
     say()
     say(board.table())
     say()
@@ -139,7 +139,7 @@ def _show_end(lines: list[Line], ends: list[End], board: Board, options: Lessons
                 say(f"Line {end.line.number}, {end.line.plan.title}: {note}")
     if any(codes) or left:
         warn("The same command again goes on with what is unfinished.")
-    return _code(codes)
+    return exit_code(codes)
 
 
 def _warn_of(end: End) -> None:
@@ -154,7 +154,7 @@ def _warn_of(end: End) -> None:
         warn(f"  {text}")
 
 
-def _code(codes: list[int]) -> int:
+def exit_code(codes: list[int]) -> int:
     """130 where it was interrupted, else that of the first course that did not come to its end."""
     stopped = RunInterrupted.exit_code
     return stopped if stopped in codes else next((code for code in codes if code), 0)

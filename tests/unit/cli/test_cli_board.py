@@ -1,0 +1,93 @@
+"""The table of `courses`: which rows it shows, what it says of each; the exit code of many courses."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from pipeline.app.courses import End, Line
+from pipeline.app.plan import Item, Plan
+from pipeline.app.start import Amount, RunResult
+from pipeline.cli.board import Board
+from pipeline.cli.courses import code_of, exit_code
+from pipeline.engine.events import Event
+from pipeline.errors import BudgetExceeded, CredentialMissing, ModelRejected, PipelineError, StepFailed
+from pipeline.settings import LessonsOptions
+
+
+def line(number: int, *, made: int = 0) -> Line:
+    items = [Item(f"lessons/{at}", "reuse", "", 0, 0, None, None) for at in range(1, made + 1)]
+    plan = Plan(f"Course {number}", "offline", "offline", 18, None, (), items=items)
+    return Line(number, LessonsOptions(), plan)
+
+
+def ended(error: PipelineError | None, detail: str | None = "paused_budget") -> End:
+    status = "in_progress" if error or detail == "interrupted" else "completed"
+    result = RunResult("r", status, detail if status != "completed" else None, error, "", Amount(), 0, 0.0, "")
+    return End(line(2), result, None)
+
+
+def test_board_counts_what_a_run_tells(capsys: pytest.CaptureFixture[str]) -> None:
+    board = Board([line(2, made=7), line(3)], quiet=True, as_json=False)
+    listen = board.begin(line(2))
+    assert "running" in board.table()
+    assert "7/18" in board.table()
+    for kind, data in (
+        ("run_resumed", {"run": "20260109_143022", "spent_usd": "1.50"}),
+        ("step_started", {"path": "lessons#1", "step": "lessons", "index": 3, "total": 4}),
+        ("map_started", {"name": "lessons", "total": 18, "restored": 7}),
+        ("task_completed", {"name": "lessons"}),
+        ("call_ended", {"call": 1, "usd": "0.25"}),
+    ):
+        listen(Event(kind, "2026-01-09T14:30:22Z", data))
+    row = board.table().splitlines()[2]
+    assert [cell.strip() for cell in row.split("   ") if cell.strip()] == [
+        "2", "Course 2", "running: lessons", "8/18", "$1.75", "20260109_143022",
+    ]  # fmt: skip
+    assert capsys.readouterr().out == ""
+
+
+def test_board_that_is_too_long_shows_the_rows_around_the_course_being_made() -> None:
+    lines = [line(number) for number in range(2, 102)]
+    board = Board(lines, quiet=True, as_json=False)
+    assert "Course 2 " in board.table(10)
+    board.begin(lines[60])
+    shown = board.table(10).splitlines()[2:]
+    assert len(shown) == 10
+    assert any("Course 62 " in row and "running" in row for row in shown)
+    board.begin(lines[-1])
+    assert "Course 101" in board.table(10).splitlines()[-1]
+    assert len(board.table().splitlines()) == 102
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "stops"),
+    [
+        (ended(None), 0, False),
+        (ended(StepFailed("x")), 6, False),
+        (ended(BudgetExceeded("x", limit="1")), 5, False),
+        (ended(BudgetExceeded("x", daily="1")), 5, True),
+        (ended(None, "interrupted"), 130, True),
+        (End(line(2), None, CredentialMissing("x")), 2, True),
+        (End(line(2), None, ModelRejected("x")), 4, True),
+        (End(line(2), None, StepFailed("x")), 6, False),
+    ],
+)
+def test_courses_end_says_its_code_and_whether_others_are_begun(end: End, code: int, stops: bool) -> None:
+    assert (code_of(end), end.stops_all) == (code, stops)
+
+
+def test_courses_exit_code_is_the_first_that_is_not_0_unless_they_were_interrupted() -> None:
+    assert exit_code([0, 0]) == 0
+    assert exit_code([0, 5, 6]) == 5
+    assert exit_code([6, 0, 130]) == 130
+
+
+def test_board_says_what_a_refused_course_and_a_cost_between_bounds_are() -> None:
+    board = Board([line(2), line(3)], quiet=True, as_json=False)
+    board.end(End(line(2), None, StepFailed("x")))
+    spent = Amount(Decimal("1"), Decimal("1.5"))
+    board.end(End(line(3), RunResult("r", "completed", None, None, "", spent, 0, 0.0, ""), None))
+    assert "refused" in board.table()
+    assert "$1.00 to at most $1.50" in board.table()
