@@ -111,8 +111,8 @@ class Allowance:
         self._buckets = {REQUESTS: Bucket(), INPUT: Bucket(_NEWS_TOKENS), OUTPUT: Bucket(_NEWS_TOKENS)}
         #: Kind of call → tokens that one takes.
         self._usual: dict[str, dict[str, float]] = {}
-        #: Output tokens of the calls that are out; the provider counts them when they are made.
-        self._out = 0.0
+        #: What the calls that are out take: the provider may not have counted it yet.
+        self._out: dict[str, float] = dict.fromkeys(self._buckets, 0.0)
 
     @property
     def known(self) -> bool:
@@ -126,9 +126,8 @@ class Allowance:
         wait = max(self._buckets[name].wait(now, amount) for name, amount in amounts.items())
         if wait:
             return wait
-        counted = {name: bucket.spent for name, bucket in self._buckets.items()}
-        counted[OUTPUT] -= self._out
-        self._out += amounts[OUTPUT]
+        counted = {name: bucket.spent - self._out[name] for name, bucket in self._buckets.items()}
+        self._leave(amounts, 1)
         self._spend(now, amounts)
         return Need(request.label, now, amounts, counted)
 
@@ -138,7 +137,7 @@ class Allowance:
         usual = self._usual.setdefault(need.label, dict(took))
         for name, amount in took.items():
             usual[name] += (amount - usual[name]) * _NEWEST
-        self._out -= need.amounts[OUTPUT]
+        self._leave(need.amounts, -1)
         self._spend(now, {name: took[name] - need.amounts[name] for name in took})
         self._learn(now, need, reply.limits)
         for bucket in self._buckets.values():
@@ -147,7 +146,7 @@ class Allowance:
     def failed(self, now: float, need: Need, limits: Any, *, refused: bool) -> None:
         """A call has no answer; `refused`: by a limit, so it took nothing, and what is told to be used up is."""
         told = limits if isinstance(limits, Mapping) else {}
-        self._out -= need.amounts[OUTPUT]
+        self._leave(need.amounts, -1)
         self._spend(now, {name: -amount for name, amount in need.amounts.items() if refused or name == OUTPUT})
         self._learn(now, need, told)
         if not refused:
@@ -158,7 +157,7 @@ class Allowance:
 
     def give_back(self, now: float, need: Need) -> None:
         """A call did not leave after all."""
-        self._out -= need.amounts[OUTPUT]
+        self._leave(need.amounts, -1)
         self._spend(now, {name: -amount for name, amount in need.amounts.items()})
 
     def _learn(self, now: float, need: Need, limits: Mapping[str, Any]) -> None:
@@ -169,6 +168,10 @@ class Allowance:
                 # Of requests and input its own part is counted before it is answered.
                 own = 0.0 if name == OUTPUT else need.amounts[name]
                 bucket.learn(float(limit), left, now, since=since - own, age=now - need.begun)
+
+    def _leave(self, amounts: Mapping[str, float], sign: int) -> None:
+        for name, amount in amounts.items():
+            self._out[name] += sign * amount
 
     def _spend(self, now: float, amounts: Mapping[str, float]) -> None:
         for name, amount in amounts.items():
