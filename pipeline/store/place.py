@@ -1,4 +1,4 @@
-"""What a store's URL says, without opening it: `files:DIR`, `s3://BUCKET/PREFIX` or `memory:`."""
+"""What a store's URL says, without opening it: a folder, a database, a bucket or memory."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from urllib.parse import urlsplit
 
 from pipeline.errors import ConfigError
 from pipeline.store.objects.address import is_objects
+from pipeline.store.sql.address import is_sql
 
-_HINT = "Stores are files:DIR (a folder), s3://BUCKET/PREFIX (objects) and memory: (gone at the end)."
+_HINT = (
+    "Stores are files:DIR (a folder), sqlite:FILE, postgresql://USER@HOST/DATABASE, s3://BUCKET/PREFIX (objects) "
+    "and memory: (gone at the end)."
+)
 
 
 def folder_of(url: str) -> Path | None:
@@ -19,7 +23,7 @@ def folder_of(url: str) -> Path | None:
         ConfigError: The URL names no store this program knows.
     """
     scheme, colon, rest = url.partition(":")
-    if (scheme == "memory" and colon) or is_objects(url):
+    if (scheme == "memory" and colon) or is_objects(url) or is_sql(url):
         return None
     if scheme == "files" and rest:
         # Not Path.expanduser: it raises where the home of a user is not known.

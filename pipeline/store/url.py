@@ -1,4 +1,4 @@
-"""From a store's URL to the store: `files:DIR`, `s3://BUCKET/PREFIX` or `memory:`."""
+"""From a store's URL to the store: `files:DIR`, `sqlite:FILE`, `postgresql://…`, `s3://BUCKET/PREFIX` or `memory:`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from pipeline.store.objects.address import is_objects
 from pipeline.store.objects.store import open_objects
 from pipeline.store.place import folder_of
 from pipeline.store.run_folder import RunFolder, has_run
+from pipeline.store.sql.address import is_sql
+from pipeline.store.sql.store import open_sql
 
 
 def open_store(url: str, clock: Clock | None = None, *, concurrency: int = 4) -> Store:
-    """The store at `files:DIR` (a folder of runs, or of one run; relative to the caller), in a bucket, or in memory.
+    """The store at `files:DIR` (a folder of runs, or of one run; relative to the caller), or in what else it names.
 
     Args:
         concurrency: Calls that may be in flight: as much disk is held back to record them.
@@ -24,6 +26,8 @@ def open_store(url: str, clock: Clock | None = None, *, concurrency: int = 4) ->
     """
     if is_objects(url):
         return open_objects(url, clock or SystemClock())
+    if is_sql(url):
+        return open_sql(url, clock or SystemClock())
     folder = folder_of(url)
     if folder is None:
         return MemoryStore(clock or SystemClock())
@@ -36,5 +40,7 @@ def open_account(url: str, clock: Clock | None = None) -> Account:
     """The account of the store at `url`."""
     if is_objects(url):
         return open_objects(url, clock or SystemClock()).account()
+    if is_sql(url):
+        return open_sql(url, clock or SystemClock()).account()
     folder = folder_of(url)
     return MemoryAccount(clock or SystemClock()) if folder is None else FileAccount(folder, clock or SystemClock())

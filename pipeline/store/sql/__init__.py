@@ -1,0 +1,1 @@
+"""The stores in a database (SQLite, PostgreSQL); they need the extra `sql`."""

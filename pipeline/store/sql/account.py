@@ -1,0 +1,69 @@
+"""What all runs of a database spend: reservations of the daily limit, and the sums of runs that were deleted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from pipeline.clock import Clock
+from pipeline.errors import StoreError
+from pipeline.store.account import reserved, utc_day
+from pipeline.store.sql.database import SPENDING, Database, Link
+
+
+class SqlAccount:
+    """The account beside the runs; see store.base.Account. Each change is made under one lock."""
+
+    def __init__(self, database: Database, clock: Clock, ready: Callable[[bool], bool]) -> None:
+        self._database = database
+        self._clock = clock
+        self._ready = ready
+
+    def reserve(self, owner: str, usd: Decimal, at: datetime, limit: Decimal) -> str | None:
+        """See store.base.Account.reserve."""
+        name, day = self._clock.new_id(), utc_day(at)
+        fact = reserved(name, owner, day, usd)
+        self._ready(True)
+        with self._database.write(lock=SPENDING) as link:
+            if _total(link, day) + usd > limit:
+                return None
+            sql = "INSERT INTO slices (slice, day, owner, usd, settled) VALUES (?, ?, ?, ?, 0)"
+            link.run(sql, name, day, owner, fact["usd"])
+        return name
+
+    def settle(self, slice_id: str, usd: Decimal) -> None:
+        """See store.base.Account.settle."""
+        self._ready(True)
+        with self._database.write() as link:
+            if link.run("UPDATE slices SET usd = ?, settled = 1 WHERE slice = ?", str(usd), slice_id) != 1:
+                raise StoreError(f"There is no reservation {slice_id}.")
+
+    def total(self, day: date) -> Decimal:
+        """See store.base.Account.total."""
+        if not self._ready(False):
+            return Decimal(0)
+        with self._database.read() as link:
+            return _total(link, day.isoformat())
+
+    def keep(self, run: str, sums: Mapping[str, Any]) -> None:
+        """See store.base.Account.keep."""
+        self._ready(True)
+        sql = "INSERT INTO kept (run_id, sums) VALUES (?, ?) ON CONFLICT (run_id) DO UPDATE SET sums = excluded.sums"
+        with self._database.write() as link:
+            link.run(sql, run, json.dumps(dict(sums)))
+
+    def kept(self) -> Mapping[str, Mapping[str, Any]]:
+        """See store.base.Account.kept."""
+        if not self._ready(False):
+            return {}
+        with self._database.read() as link:
+            return {run: json.loads(sums) for run, sums in link.rows("SELECT run_id, sums FROM kept")}
+
+
+def _total(link: Link, day: str) -> Decimal:
+    """Added up here, exactly: not every database can."""
+    rows = link.rows("SELECT usd FROM slices WHERE day = ?", day)
+    return sum((Decimal(usd) for (usd,) in rows), Decimal(0))

@@ -1,0 +1,72 @@
+"""What `sqlite:FILE` and `postgresql://…` say, without loading a database library. A password is never shown."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from pipeline.errors import ConfigError
+
+_POSTGRES = ("postgresql://", "postgres://")
+_HINT = "Write sqlite:FILE or postgresql://USER@HOST:PORT/DATABASE; PGPASSWORD holds a password."
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Which database."""
+
+    #: How people write it, without a password.
+    url: str
+    #: The file of a SQLite database, else None.
+    file: Path | None = None
+    #: What the driver is given, with the password if the URL has one.
+    dsn: str = field(default="", repr=False)
+    #: A server that may lose what it promised is accepted.
+    unsafe: bool = False
+    #: Connections to hold at once (0: as many as are good); a server for a single one takes `?connections=1`.
+    connections: int = 0
+
+
+def is_sql(url: str) -> bool:
+    """Whether a store's URL names a database."""
+    return url.startswith(("sqlite:", *_POSTGRES))
+
+
+def parse_address(url: str) -> Address:
+    """The database a URL names.
+
+    Raises:
+        ConfigError: The URL is none; the message never repeats what may be a password.
+    """
+    if url.startswith("sqlite:"):
+        return _file(url.removeprefix("sqlite:"))
+    try:
+        parts = urlsplit(url)
+        asked = dict(parse_qsl(parts.query, keep_blank_values=True))
+        known = parts.hostname is not None or "host" in asked
+        _ = parts.port
+    except ValueError:
+        raise ConfigError("--store postgresql://… cannot be read.", hint=_HINT) from None
+    if not known or not parts.path.strip("/") or parts.fragment or "/" in parts.path.strip("/"):
+        raise ConfigError("--store postgresql://… names no host or no database.", hint=_HINT)
+    if "password" in asked:
+        raise ConfigError("--store postgresql://… holds a password among its settings.", hint=_HINT)
+    unsafe, connections = asked.pop("unsafe", ""), asked.pop("connections", "0")
+    if not connections.isdecimal():
+        raise ConfigError("--store postgresql://…: connections is no whole number.", hint=_HINT)
+    user, at, host = parts.netloc.rpartition("@")
+    shown = urlsplit(url)._replace(scheme="postgresql", netloc=user.partition(":")[0] + at + host)
+    dsn = parts._replace(scheme="postgresql+psycopg", query=urlencode(asked))
+    return Address(urlunsplit(shown), None, urlunsplit(dsn), unsafe == "1", int(connections))
+
+
+def _file(text: str) -> Address:
+    path = os.path.expanduser(text)
+    if not text or text.startswith("//") or text.endswith("/") or "\0" in text:
+        raise ConfigError(f"--store sqlite:{text} names no file.", hint=_HINT)
+    file = Path(os.path.abspath(path))
+    if file.is_dir():
+        raise ConfigError(f"--store sqlite:{text} names a folder.", hint=_HINT)
+    return Address(f"sqlite:{file}", file)

@@ -1,0 +1,70 @@
+"""What calls cost, as rows that can be summed: posted from the records themselves, in their transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+from pipeline.records.charge import Charge, amount, bound
+from pipeline.records.codec import Record, decode_line
+from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
+from pipeline.records.lines import LineDamaged
+from pipeline.store.sql.database import Link
+
+_MARKS = (b'"kind":"call_started"', b'"kind":"call_ended"', b'"kind":"charge_settled"')
+_BEGIN = (
+    "INSERT INTO charges (journal, call, run_id, run, at, day, model, label, state, low, high)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?) ON CONFLICT (journal, call) DO NOTHING"
+)
+_END = "UPDATE charges SET at = ?, day = ?, state = ?, low = ?, high = ? WHERE journal = ? AND call = ?"
+_SETTLE = "UPDATE charges SET state = 'exact', low = ?, high = ? WHERE journal = ? AND call = ?"
+
+
+def has_charge(line: bytes) -> bool:
+    """Whether a line may say something of what a call costs."""
+    return any(mark in line for mark in _MARKS)
+
+
+def post(link: Link, journal: int, run: str, lines: Iterable[bytes]) -> None:
+    """Enter what these records say of calls. Nothing in them stops the record: what makes no sense is no charge."""
+    for line in lines:
+        if not has_charge(line):
+            continue
+        try:
+            _post(link, journal, run, decode_line(line))
+        except (LineDamaged, ValueError, TypeError, KeyError, AttributeError):
+            continue
+
+
+def _post(link: Link, journal: int, run: str, record: Record) -> None:
+    fact, at = record.fact, record.at
+    if isinstance(fact, CallStarted):
+        # Copied from a part, it is a row of that part's already.
+        if not fact.origin:
+            row = (journal, record.seq, run.partition("/")[0], run, at, at[:10], _text(fact.model), _text(fact.label))
+            link.run(_BEGIN, *row, "0", _shown(bound(fact.worst)))
+    elif isinstance(fact, CallEnded):
+        state, low, high = _charge(fact.charge)
+        link.run(_END, at, at[:10], state, _shown(low), _shown(high), journal, fact.call)
+    elif isinstance(fact, ChargeSettled):
+        usd = _shown(amount(fact.usd))
+        link.run(_SETTLE, usd, usd, journal, fact.call)
+
+
+def _charge(data: Any) -> tuple[str, Decimal, Decimal | None]:
+    """State and bounds; a charge that cannot be read is unpriced, never free."""
+    try:
+        charge = Charge.from_json(data)
+    except (LineDamaged, ValueError, TypeError, KeyError, AttributeError):
+        return "unpriced", Decimal(0), None
+    return charge.state, charge.low, None if charge.state == "unpriced" else charge.high
+
+
+def _shown(usd: Decimal | None) -> str | None:
+    """As decimal text: exact in every database."""
+    return None if usd is None else f"{usd:f}"
+
+
+def _text(value: str) -> str:
+    return value.replace("\0", "")

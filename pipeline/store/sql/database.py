@@ -1,0 +1,277 @@
+"""A database as this store uses it: connections, transactions, and what its errors mean. Knows no runs."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pipeline.errors import ConfigError, PipelineError, StoreError, WriteFailed
+from pipeline.store.disk import FOLDER_MODE
+from pipeline.store.lock import drop_in_children
+from pipeline.store.sql.address import Address
+
+#: Only the owner reads what runs hold.
+_FILE_MODE = 0o600
+#: One process at a time makes a run, or the tables: the keys of advisory locks.
+CREATING, UPGRADING, SPENDING = 7_201, 7_202, 7_203
+#: The database's clock, in seconds since 1970.
+_LITE_NOW = "((julianday('now') - 2440587.5) * 86400.0)"
+_POSTGRES_NOW = "extract(epoch from clock_timestamp())::double precision"
+_AT_ONCE = 5
+_WAIT_SECONDS = 30
+#: SQLSTATEs of what another try may do: serialization failure, deadlock.
+_AGAIN = frozenset({"40001", "40P01"})
+
+
+@functools.lru_cache(1024)
+def _percent(sql: str) -> str:
+    return sql.replace("?", "%s")
+
+
+class Link:
+    """A connection that is lent; SQL is written with `?` for each value."""
+
+    def __init__(self, connection: Any, lite: bool) -> None:
+        self.connection = connection
+        self.lite = lite
+
+    def rows(self, sql: str, *values: Any) -> Sequence[Any]:
+        """All rows of a query."""
+        return self._run(sql, values).fetchall()  # type: ignore[no-any-return]
+
+    def row(self, sql: str, *values: Any) -> Any:
+        """The first row of a query; None if there is none."""
+        return self._run(sql, values).fetchone()
+
+    def run(self, sql: str, *values: Any) -> int:
+        """Execute; how many rows were changed."""
+        return self._run(sql, values).rowcount  # type: ignore[no-any-return]
+
+    def run_many(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Execute once for each row of values."""
+        self.connection.exec_driver_sql(sql if self.lite else _percent(sql), list(rows))
+
+    def for_update(self) -> str:
+        """What a query ends with whose rows nobody else may change before this transaction ends."""
+        return "" if self.lite else " FOR UPDATE"
+
+    def _run(self, sql: str, values: tuple[Any, ...]) -> Any:
+        return self.connection.exec_driver_sql(sql if self.lite else _percent(sql), values)
+
+
+class Database:
+    """One database; connections are kept and used again by all threads."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.lite = address.file is not None
+        self.now = _LITE_NOW if self.lite else _POSTGRES_NOW
+        self._engine: Any = None
+        self._errors: tuple[type[BaseException], ...] = ()
+        drop_in_children(self)
+
+    @property
+    def exists(self) -> bool:
+        """Whether there can be anything in it: a file that is not there holds no run."""
+        return self.address.file is None or self.address.file.exists()
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Link]:
+        """A connection for queries, each for itself.
+
+        Raises:
+            StoreError: The database cannot be asked.
+        """
+        with self._mapped(StoreError), self._connect() as connection:
+            yield Link(connection, self.lite)
+
+    @contextlib.contextmanager
+    def write(self, *, sync: bool = True, lock: int = 0) -> Iterator[Link]:
+        """A transaction, durable on return if `sync`, else with the next that is.
+
+        Args:
+            lock: Wait for this one lock of the whole database first.
+
+        Raises:
+            WriteFailed: Nothing was changed; or nobody knows, if the connection was cut in COMMIT.
+        """
+        with self._mapped(WriteFailed), self._connect() as connection:
+            link = Link(connection, self.lite)
+            with self._pace(link, sync):
+                self._begin(link, sync, lock)
+                try:
+                    yield link
+                    link.run("COMMIT")
+                except BaseException:
+                    with contextlib.suppress(*self._errors):
+                        link.run("ROLLBACK")
+                    raise
+
+    @contextlib.contextmanager
+    def statement(self) -> Iterator[Link]:
+        """A connection for one statement that is a transaction by itself.
+
+        Raises:
+            WriteFailed: As `write`.
+        """
+        with self._mapped(WriteFailed), self._connect() as connection:
+            yield Link(connection, self.lite)
+
+    def dispose(self) -> None:
+        """Close all connections; the next use opens new ones."""
+        if self._engine is not None:
+            self._engine.dispose()
+
+    def drop(self) -> None:
+        """In a forked child: the connections are the parent's."""
+        if self._engine is not None:
+            self._engine.dispose(close=False)
+
+    def _begin(self, link: Link, sync: bool, lock: int) -> None:
+        link.run("BEGIN IMMEDIATE" if self.lite else "BEGIN")
+        if self.lite:
+            return
+        if not sync:
+            link.run("SET LOCAL synchronous_commit = off")
+        if lock:
+            link.row("SELECT pg_advisory_xact_lock(?)", lock)
+
+    @contextlib.contextmanager
+    def _pace(self, link: Link, sync: bool) -> Iterator[None]:
+        """A commit of SQLite without a sync: the next one with it makes both durable."""
+        if sync or not self.lite:
+            yield
+            return
+        link.run("PRAGMA synchronous = NORMAL")
+        try:
+            yield
+        finally:
+            with contextlib.suppress(*self._errors):
+                link.run("PRAGMA synchronous = FULL")
+
+    @contextlib.contextmanager
+    def _mapped(self, kind: type[PipelineError]) -> Iterator[None]:
+        self._start()
+        try:
+            yield
+        except self._errors as error:
+            raise self._said(kind, error) from error
+
+    def _said(self, kind: type[PipelineError], error: Any) -> PipelineError:
+        """What went wrong in a sentence; the driver's own words may hold the server's address, never a password."""
+        cause = getattr(error, "orig", None) or error
+        words = " ".join(str(cause).split())[:300].rstrip(".")
+        state = getattr(cause, "sqlstate", None) or ""
+        code = getattr(cause, "sqlite_errorname", "")
+        cut = bool(getattr(error, "connection_invalidated", False)) or (not self.lite and state in ("", "57P01"))
+        again = cut or state in _AGAIN or state.startswith(("57P", "08")) or code == "SQLITE_BUSY"
+        data: dict[str, Any] = {"fatal": False} if kind is WriteFailed else {}
+        return kind(f"The database of {self.address.url} refused: {words}.", hint=self._hint(code), again=again, **data)
+
+    def _hint(self, code: str) -> str:
+        if code == "SQLITE_FULL":
+            return "Free space on the disk, then go on."
+        return "Check the file and its folder." if self.lite else "Check that the server runs and lets you in."
+
+    def _connect(self) -> Any:
+        return self._engine.connect()
+
+    def _start(self) -> None:
+        if self._engine is not None:
+            return
+        try:
+            import sqlalchemy
+            from sqlalchemy import exc
+        except ImportError:
+            raise _not_installed() from None
+        self._errors = (exc.DBAPIError, exc.TimeoutError)
+        if self.lite:
+            self._engine = self._open_file(sqlalchemy)
+        else:
+            self._engine = self._open_server(sqlalchemy)
+
+    def _open_file(self, sqlalchemy: Any) -> Any:
+        file = self.address.file
+        assert file is not None
+        try:
+            file.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE))
+        except OSError as error:
+            raise StoreError(f"The database {file} cannot be opened: {error.strerror}.") from error
+        engine = sqlalchemy.create_engine(
+            sqlalchemy.URL.create("sqlite", database=str(file)),
+            isolation_level="AUTOCOMMIT",
+            connect_args={"timeout": _WAIT_SECONDS},
+            pool_size=_AT_ONCE,
+            max_overflow=-1,
+        )
+        sqlalchemy.event.listen(engine, "connect", _ready_file)
+        return engine
+
+    def _open_server(self, sqlalchemy: Any) -> Any:
+        try:
+            engine = sqlalchemy.create_engine(
+                self.address.dsn,
+                isolation_level="AUTOCOMMIT",
+                connect_args={"connect_timeout": 10, "application_name": "pipeline", "tcp_user_timeout": 30_000},
+                pool_size=self.address.connections or _AT_ONCE,
+                max_overflow=0 if self.address.connections else -1,
+            )
+        except ImportError:
+            raise _not_installed() from None
+        except (ValueError, sqlalchemy.exc.ArgumentError):
+            raise ConfigError("--store postgresql://… cannot be read.") from None
+        sqlalchemy.event.listen(engine, "connect", self._ready_server)
+        return engine
+
+    def _ready_server(self, connection: Any, _: Any) -> None:
+        """A server that forgets at power loss is refused; this connection's commits are durable on return."""
+        cursor = connection.cursor()
+        was, connection.autocommit = connection.autocommit, True
+        cursor.execute("SELECT current_setting('fsync'), current_setting('synchronous_commit')")
+        fsync, commit = cursor.fetchone()
+        if not self.address.unsafe and fsync == "off":
+            connection.close()
+            raise ConfigError(
+                f"The server of {self.address.url} runs with fsync=off: a power loss may take records with it.",
+                hint="Set fsync=on there; or add ?unsafe=1 to --store where nothing matters.",
+            )
+        if commit in ("off", "local"):
+            cursor.execute("SET synchronous_commit = on")
+        cursor.close()
+        connection.autocommit = was
+
+
+def _not_installed() -> ConfigError:
+    return ConfigError(
+        "Stores in a database need packages that are not installed.",
+        hint="Install the extra: pip install 'course-pipeline[sql]'",
+    )
+
+
+def _ready_file(connection: Any, _: Any) -> None:
+    cursor = connection.cursor()
+    for pragma in ("journal_mode = WAL", "synchronous = FULL"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+_open: dict[Address, Database] = {}
+
+
+def database(address: Address) -> Database:
+    """The database at an address: one of each in a process."""
+    return _open.setdefault(address, Database(address))
+
+
+def close_all() -> None:
+    """Close the connections of all databases of this process."""
+    for one in list(_open.values()):
+        one.dispose()
+
+
+atexit.register(close_all)

@@ -1,0 +1,197 @@
+"""The one writer of a run in a database: an append is one transaction that only the owner can commit."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from pipeline.clock import Clock
+from pipeline.errors import PipelineError, StoreError, WriteFailed
+from pipeline.records.lines import line_body, line_seq
+from pipeline.store.emergency import EmergencyFile
+from pipeline.store.head import head_bytes
+from pipeline.store.lock import drop_in_children
+from pipeline.store.sql import blobs, charges, late
+from pipeline.store.sql.database import Database, Link
+from pipeline.store.sql.lease import Lease
+from pipeline.store.sql.rows import insert_records, lines_of
+
+#: How long a database that does not answer is asked again, in seconds between tries.
+_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 3.2)
+_MINE = "UPDATE leases SET last_seq = ?, size = ? WHERE journal = ? AND epoch = ? AND last_seq = ?"
+#: PostgreSQL does both in one way there and back, and commits.
+_BOTH = (
+    f"WITH mine AS ({_MINE} RETURNING journal) INSERT INTO records (journal, seq, line) SELECT journal, ?, ? FROM mine"
+)
+_PEOPLE = ("pipeline", "subject", "level", "status", "status_detail", "started_at", "updated_at", "total_cost_usd")
+_HEAD = f"UPDATE journals SET head = ?, {', '.join(f'{name} = ?' for name in _PEOPLE)} WHERE journal = ?"
+_STILL = " AND EXISTS (SELECT 1 FROM leases WHERE leases.journal = journals.journal AND epoch = ?)"
+
+
+class _NotOwner(Exception):
+    """The lease has another epoch, or the journal another end, than this owner knows."""
+
+
+class SqlJournal:
+    """An open journal; see store.base.Journal. One thread at a time."""
+
+    #: The disk is the database's.
+    strained = False
+
+    def __init__(self, database: Database, run: str, lease: Lease, clock: Clock, *, last_seq: int, size: int) -> None:
+        self.run_id = run
+        self.last_seq = last_seq
+        self.size = size
+        self.repairs: Sequence[Sequence[Any]] = ()
+        self._database = database
+        self._lease = lease
+        self._clock = clock
+        self._open = True
+        self._emergency = EmergencyFile(run)
+        drop_in_children(self)
+
+    def append(self, first_seq: int, lines: Sequence[bytes], sync: bool = True) -> None:
+        """See store.base.Journal.append."""
+        if not self._open or self._lease.lost:
+            self._refuse(lines)
+        if first_seq != self.last_seq + 1:
+            lines = self._unseen(first_seq, lines)
+        if not lines:
+            return
+        rows = [(seq, line.rstrip(b"\n")) for seq, line in enumerate(lines, self.last_seq + 1)]
+        size = self.size + sum(len(line) + 1 for _, line in rows)
+        self._insist(rows, size, sync)
+        self.last_seq += len(lines)
+        self.size = size
+
+    def put_blob(self, data: bytes) -> str:
+        """See store.base.Journal.put_blob."""
+        # A reply in flight may still be stored by an owner that was fenced out: blobs harm nobody.
+        if not self._open and not self._emergency.path:
+            raise self._failed("The journal is closed.")
+        with self._database.write() as link:
+            return blobs.put(link, self.run_id.partition("/")[0], data)
+
+    def get_blob(self, blob: str) -> bytes:
+        """See store.base.Journal.get_blob."""
+        with self._database.read() as link:
+            return blobs.get(link, self.run_id.partition("/")[0], blob)
+
+    def write_head(self, document: Mapping[str, Any], durable: bool) -> None:
+        """See store.base.Journal.write_head."""
+        if not self._open or self._lease.lost or "/" in self.run_id:
+            return
+        people = [_word(document.get(name)) for name in _PEOPLE]
+        with contextlib.suppress(PipelineError), self._database.write(sync=durable) as link:
+            link.run(_HEAD + _STILL, head_bytes(document), *people, self._lease.journal, self._lease.epoch)
+
+    def close(self) -> None:
+        """See store.base.Journal.close."""
+        if not self._open:
+            return
+        if self._lease.epoch > 1 and not self._lease.lost:
+            # Only who was fenced out leaves something, and there was nobody before the first.
+            with contextlib.suppress(PipelineError):
+                late.take_in(self._database, self)
+        self._shut()
+        self._emergency.close()
+
+    def drop(self) -> None:
+        """In a forked child: the parent owns the run, so nothing here writes any more."""
+        self._open = False
+        self._emergency.close()
+
+    def _insist(self, rows: Sequence[tuple[int, bytes]], size: int, sync: bool) -> None:
+        """Write, again where the connection was cut: what was committed all the same is found and not written twice."""
+        never = threading.Event()
+        for pause in (*_PAUSES, None):
+            try:
+                self._write(rows, size, sync)
+                return
+            except _NotOwner:
+                if self._stands(rows):
+                    return
+                self._lease.lost = True
+                self._refuse([line + b"\n" for _, line in rows])
+            except WriteFailed as error:
+                if pause is None or not error.data.get("again"):
+                    self._give_up(rows, error)
+                self._clock.wait(never, pause)
+
+    def _write(self, rows: Sequence[tuple[int, bytes]], size: int, sync: bool) -> None:
+        lease, database = self._lease, self._database
+        mine = (rows[-1][0], size, lease.journal, lease.epoch, self.last_seq)
+        if len(rows) == 1 and sync and not database.lite and not charges.has_charge(rows[0][1]):
+            with database.statement() as link:
+                if link.run(_BOTH, *mine, *rows[0]) != 1:
+                    raise _NotOwner
+            return
+        with database.write(sync=sync) as link:
+            if link.run(_MINE, *mine) != 1:
+                raise _NotOwner
+            insert_records(link, lease.journal, rows)
+            charges.post(link, lease.journal, self.run_id, [line for _, line in rows])
+
+    def _stands(self, rows: Sequence[tuple[int, bytes]]) -> bool:
+        """Whether these very lines are there, and this is the owner still: an answer was lost, not the append."""
+        try:
+            with self._database.read() as link:
+                sql = "SELECT epoch, last_seq FROM leases WHERE journal = ?"
+                if tuple(link.row(sql, self._lease.journal) or ()) != (self._lease.epoch, rows[-1][0]):
+                    return False
+            return list(lines_of(self._database, self._lease.journal, rows[0][0] - 1)) == [line for _, line in rows]
+        except StoreError as error:
+            self._give_up(rows, error)
+
+    def _unseen(self, first_seq: int, lines: Sequence[bytes]) -> Sequence[bytes]:
+        if first_seq > self.last_seq + 1:
+            raise StoreError(f"Record {first_seq} cannot follow record {self.last_seq}.", seq=first_seq)
+        known = self.last_seq + 1 - first_seq
+        stored = {line_seq(line): line for line in lines_of(self._database, self._lease.journal, first_seq - 1)}
+        for seq, line in enumerate(lines[:known], first_seq):
+            if seq not in stored or line_body(stored[seq]) != line_body(line):
+                raise StoreError(f"Record {seq} holds another fact.", seq=seq)
+        return lines[known:]
+
+    def _refuse(self, lines: Sequence[bytes]) -> NoReturn:
+        """Nothing is appended any more; what was paid for goes where the run finds it."""
+        if not self._lease.lost:
+            if self._emergency.path:
+                self._emergency.add(b"".join(lines))
+            raise self._failed("The journal is closed.")
+        if self._open:
+            self._emergency.add(b"".join(late.keep(self._database, self.run_id, self._lease.epoch, lines)))
+        raise self._failed(f"Run {self.run_id} was taken over by another process, so this one stops.")
+
+    def _give_up(self, rows: Sequence[tuple[int, bytes]], error: PipelineError) -> NoReturn:
+        """Nobody knows whether the database has it, so this owner adds nothing more."""
+        self._emergency.add(b"".join(line + b"\n" for _, line in rows))
+        self._shut()
+        raise self._failed(error.message) from error
+
+    def _shut(self) -> None:
+        self._open = False
+        self._lease.release()
+
+    def _failed(self, what: str) -> WriteFailed:
+        path, hint = self._emergency.path, "Go on with the run once the database answers."
+        if self._lease.lost:
+            hint = f"What it had paid for is kept with the run: `status {self.run_id}` shows it."
+        if path:
+            hint = f"Then append what was kept: recover {self.run_id} {path}"
+        return WriteFailed(what, hint=hint, fatal=True, emergency=path, run=self.run_id)
+
+
+def new_journal(link: Link, journal: int, run: str, first: bytes) -> tuple[int, int]:
+    """Enter the first lines of a new journal, under the numbers they have; (last seq, size)."""
+    lines = first.splitlines()
+    insert_records(link, journal, [(line_seq(line), line) for line in lines])
+    charges.post(link, journal, run, lines)
+    return line_seq(lines[-1]), sum(len(line) + 1 for line in lines)
+
+
+def _word(value: Any) -> str | None:
+    """A value of the head as people query it."""
+    return None if value is None else str(value).replace("\0", "").encode(errors="replace").decode()

@@ -1,0 +1,83 @@
+"""What an owner that was fenced out had already paid for: kept in a sub-journal, and taken in by the next owner."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from pipeline.errors import PipelineError
+from pipeline.records.codec import decode_line
+from pipeline.records.kinds import CallEnded, ChargeSettled, TaskCompleted
+from pipeline.records.lines import LineDamaged, encode_line, line_body
+from pipeline.store.base import Journal
+from pipeline.store.sql.database import Database
+from pipeline.store.sql.rows import insert_journal, lines_of
+
+#: Money was spent, or a finished value is known; the rest is for the new owner to decide.
+_KEPT = (CallEnded, TaskCompleted, ChargeSettled)
+_NAME = re.compile(r"late-[0-9]+")
+
+
+def keep(database: Database, run: str, epoch: int, given: Sequence[bytes]) -> list[bytes]:
+    """Keep those lines that must not be lost, durable on return; those that could not be kept."""
+    kept = [line for line in given if isinstance(decode_line(line).fact, _KEPT)]
+    if not kept:
+        return []
+    name = f"{run}/late-{epoch}"
+    try:
+        with database.write() as link:
+            found = link.row("SELECT journal FROM journals WHERE run = ?", name)
+            journal = found[0] if found else insert_journal(link, name, "")
+            if not found:
+                link.run("INSERT INTO leases VALUES (?, 0, '', 0, 0, 0)", journal)
+            last, size = link.row("SELECT last_seq, size FROM leases WHERE journal = ?" + link.for_update(), journal)
+            for seq, line in enumerate(kept, last + 1):
+                record = decode_line(line)
+                again = encode_line(seq, record.at, record.owner, line_body(line))
+                size += len(again)
+                link.run("INSERT INTO records VALUES (?, ?, ?)", journal, seq, again.rstrip(b"\n"))
+            link.run("UPDATE leases SET last_seq = ?, size = ? WHERE journal = ?", last + len(kept), size, journal)
+    except PipelineError:
+        return kept
+    return []
+
+
+def take_in(database: Database, journal: Journal) -> None:
+    """Append what late sub-journals of this one hold and it does not, then remove them.
+
+    It gets new numbers and keeps its owner, so its money and values count and its position does not.
+
+    Raises:
+        WriteFailed: What was not taken in is still there.
+    """
+    run = journal.run_id
+    with database.read() as link:
+        rows = link.rows("SELECT journal, run FROM journals WHERE run_id = ? AND path <> ''", run.partition("/")[0])
+    for number, name in rows:
+        if name.startswith(f"{run}/") and _NAME.fullmatch(name[len(run) + 1 :]):
+            _append(journal, lines_of(database, number), lines_of(database, own_number(database, run)))
+            with database.write() as link:
+                for table in ("records", "leases", "journals"):
+                    link.run(f"DELETE FROM {table} WHERE journal = ?", number)
+
+
+def own_number(database: Database, run: str) -> int:
+    """The number of a run's journal, which is there."""
+    with database.read() as link:
+        return int(link.row("SELECT journal FROM journals WHERE run = ?", run)[0])
+
+
+def _append(journal: Journal, late: Iterable[bytes], known: Iterable[bytes]) -> None:
+    bodies = Counter(map(line_body, known))
+    for line in late:
+        body = line_body(line)
+        if bodies[body] > 0:
+            bodies[body] -= 1
+            continue
+        try:
+            record = decode_line(line)
+        except LineDamaged:
+            continue
+        seq = journal.last_seq + 1
+        journal.append(seq, [encode_line(seq, record.at, record.owner, body)])

@@ -1,0 +1,115 @@
+"""Who owns a journal of a database: one row, with an epoch that each owner raises and the database's own clock.
+
+An append is made only where the row still has the owner's epoch, in the same transaction: who was fenced out
+cannot write, however late it wakes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from pipeline.clock import Clock, SystemClock, iso
+from pipeline.errors import PipelineError
+from pipeline.store.lock import drop_in_children, locked
+from pipeline.store.owner import alive, process
+from pipeline.store.sql.database import Database, Link
+
+#: How often an owner says that it lives, and after how long without that another host may take over: two beats.
+BEAT_SECONDS, TTL_SECONDS = 15, 30
+
+#: Leases that this process gave up, also where the database could not be told: (store, journal, epoch).
+_given_up: set[tuple[str, int, int]] = set()
+
+
+class Lease:
+    """A lease that is held, renewed by a thread of its own until it is released or lost."""
+
+    def __init__(self, database: Database, journal: int, epoch: int) -> None:
+        self.journal = journal
+        self.epoch = epoch
+        #: Another owner has it.
+        self.lost = False
+        self._database = database
+        self._done = threading.Event()
+        drop_in_children(self)
+        # Real seconds, whatever the run's clock says: the database counts them too.
+        threading.Thread(target=self._beat, args=(SystemClock(),), name="lease", daemon=True).start()
+
+    def renew(self) -> None:
+        """Say that the owner lives. A database that does not answer is asked again at the next beat."""
+        database = self._database
+        sql = f"UPDATE leases SET beat_at = {database.now} WHERE journal = ? AND epoch = ?"
+        with contextlib.suppress(PipelineError), database.write(sync=False) as link:
+            self.lost = link.run(sql, self.journal, self.epoch) == 0
+
+    def release(self) -> None:
+        """Give up ownership; idempotent. Where the database does not answer, the lease runs out by itself."""
+        if self._done.is_set():
+            return
+        self._done.set()
+        _given_up.add((self._database.address.url, self.journal, self.epoch))
+        sql = "UPDATE leases SET holder = '' WHERE journal = ? AND epoch = ?"
+        with contextlib.suppress(PipelineError), self._database.write(sync=False) as link:
+            link.run(sql, self.journal, self.epoch)
+
+    def drop(self) -> None:
+        """In a forked child: the parent goes on owning it."""
+        self._done = threading.Event()
+        self._done.set()
+
+    def _beat(self, clock: Clock) -> None:
+        done = self._done
+        while not clock.wait(done, BEAT_SECONDS) and not self.lost:
+            self.renew()
+
+
+def begin(database: Database, link: Link, journal: int, since: datetime, *, last_seq: int, size: int) -> int:
+    """The row of a new journal, owned by this process; its epoch."""
+    sql = f"INSERT INTO leases (journal, epoch, holder, beat_at, last_seq, size) VALUES (?, 1, ?, {database.now}, ?, ?)"
+    link.run(sql, journal, holder_text(since), last_seq, size)
+    return 1
+
+
+def take(database: Database, link: Link, journal: int, run: str, since: datetime) -> tuple[int, int, int]:
+    """Own a journal from now on; (epoch, last seq, size).
+
+    Raises:
+        RunLocked: A living process owns it; names host, pid, since when.
+    """
+    sql = f"SELECT epoch, holder, beat_at, {database.now}, last_seq, size FROM leases WHERE journal = ?"
+    epoch, holder, beat, now, last_seq, size = link.row(sql + link.for_update(), journal)
+    if is_held(database, journal, epoch, holder, beat, now):
+        raise locked(run, parse(holder))
+    sql = f"UPDATE leases SET epoch = ?, holder = ?, beat_at = {database.now} WHERE journal = ?"
+    link.run(sql, epoch + 1, holder_text(since), journal)
+    return epoch + 1, last_seq, size
+
+
+def holder_text(since: datetime) -> str:
+    """How this process names itself in a lease."""
+    return json.dumps({**process(), "since": iso(since)}, separators=(",", ":"))
+
+
+def is_held(database: Database, journal: int, epoch: int, holder: str, beat: float, now: float) -> bool:
+    """Whether the owner is alive: seen to be so on this host; on another, heard of within two beats.
+
+    Args:
+        now: What time it is by the database's clock, which `beat` was taken from too.
+    """
+    if not holder or (database.address.url, journal, epoch) in _given_up:
+        return False
+    return alive(parse(holder), otherwise=now - beat <= TTL_SECONDS)
+
+
+def parse(holder: str) -> Mapping[str, Any]:
+    """Who a lease names; {} where it cannot be read."""
+    try:
+        text = json.loads(holder)
+    except ValueError:
+        return {}
+    return text if isinstance(text, dict) else {}

@@ -1,0 +1,1 @@
+"""The versions of the tables, and what brings one to the next."""

@@ -1,0 +1,57 @@
+"""Rows of journals and of their records, as bytes: found, read in pages, inserted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pipeline.records.lines import LineDamaged, check_line
+from pipeline.store.sql.database import Database, Link
+
+#: Records that are fetched at once.
+_PAGE = 500
+#: Ids of runs begin with their moment: YYYYMMDD_HHMMSS.
+STEM = 15
+
+
+def find(link: Link, run: str) -> int | None:
+    """The number of a run's or sub-journal's journal; None if there is none."""
+    row = link.row("SELECT journal FROM journals WHERE run = ?", run)
+    return row[0] if row else None
+
+
+def insert_journal(link: Link, run: str, claim: str) -> int:
+    """A row for a new journal; its number."""
+    run_id, _, path = run.partition("/")
+    sql = "INSERT INTO journals (run, run_id, path, stem, width, claim) VALUES (?, ?, ?, ?, ?, ?) RETURNING journal"
+    return int(link.row(sql, run, run_id, path, run_id[:STEM], len(run_id), claim)[0])
+
+
+def insert_records(link: Link, journal: int, rows: Sequence[tuple[int, bytes]]) -> None:
+    """Records under their numbers; each line without its newline."""
+    sql = "INSERT INTO records (journal, seq, line) VALUES (?, ?, ?)"
+    if len(rows) == 1:
+        link.run(sql, journal, *rows[0])
+    else:
+        link.run_many(sql, [(journal, seq, line) for seq, line in rows])
+
+
+def raw_lines(database: Database, journal: int, after: int = 0) -> Iterator[tuple[int, bytes]]:
+    """All (seq, line) with seq > after, damaged or not."""
+    while True:
+        with database.read() as link:
+            sql = "SELECT seq, line FROM records WHERE journal = ? AND seq > ? ORDER BY seq LIMIT ?"
+            rows = link.rows(sql, journal, after, _PAGE)
+        for seq, line in rows:
+            yield seq, bytes(line)
+        if len(rows) < _PAGE:
+            return
+        after = rows[-1][0]
+
+
+def lines_of(database: Database, journal: int, after: int = 0) -> Iterator[bytes]:
+    """The whole lines with seq > after; damaged ones are left out."""
+    for _, line in raw_lines(database, journal, after):
+        try:
+            yield check_line(line)
+        except LineDamaged:
+            continue
