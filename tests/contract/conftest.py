@@ -17,9 +17,11 @@ from tests.faulty_disk import LazyDisk
 from tests.journals import StillClock
 from tests.servers.objects import moto as moto
 from tests.servers.objects import objects as objects
+from tests.servers.postgres import postgres as postgres
+from tests.servers.postgres import postgresql as postgresql
 
 #: Each keeps the whole contract.
-STORES = ["files", "memory", "objects", "sqlite"]
+STORES = ["files", "memory", "objects", "sqlite", "postgresql"]
 
 
 @pytest.fixture
@@ -34,6 +36,7 @@ def make_store(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock
         "memory": lambda: MemoryStore(clock),
         "objects": lambda: open_objects(request.getfixturevalue("objects"), clock),
         "sqlite": lambda: open_sql(f"sqlite:{tmp_path}/runs.db", clock),
+        "postgresql": lambda: open_sql(request.getfixturevalue("postgresql"), clock),
         "run folder": lambda: RunFolder(tmp_path / ".attractor_run", clock, disk=LazyDisk()),
     }
     return lambda kind: makers[kind]()

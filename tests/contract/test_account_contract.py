@@ -15,6 +15,7 @@ from pipeline.store.account import FileAccount
 from pipeline.store.base import Account
 from pipeline.store.memory import MemoryAccount
 from pipeline.store.objects.store import open_objects
+from pipeline.store.sql.store import open_sql
 from tests.journals import AT, StillClock
 
 DAY = date(2026, 1, 9)
@@ -22,13 +23,15 @@ LIMIT = Decimal(10)
 ME = "host:1:2"
 
 
-@pytest.fixture(params=["files", "memory", "objects"])
+@pytest.fixture(params=["files", "memory", "objects", "sqlite", "postgresql"])
 def account(request: pytest.FixtureRequest, tmp_path: Path) -> Account:
     clock = StillClock()
     makers: dict[str, Callable[[], Account]] = {
         "files": lambda: FileAccount(tmp_path / "runs", clock),
         "memory": lambda: MemoryAccount(clock),
         "objects": lambda: open_objects(request.getfixturevalue("objects"), clock).account(),
+        "sqlite": lambda: open_sql(f"sqlite:{tmp_path}/runs.db", clock).account(),
+        "postgresql": lambda: open_sql(request.getfixturevalue("postgresql"), clock).account(),
     }
     return makers[request.param]()
 
