@@ -58,6 +58,9 @@ OUTSIDE = {
     "matplotlib": ("pipeline.cli.cost.png",),
     "langgraph": ("pipeline.formats.langgraph.saver",),
     "obstore": ("pipeline.store.objects",),
+    "sqlalchemy": ("pipeline.store.sql",),
+    "alembic": ("pipeline.store.sql",),
+    "psycopg": ("pipeline.store.sql",),
 }
 
 #: These make what the rest knows as a protocol, so they may import late what only they choose.
