@@ -167,3 +167,11 @@ def test_an_imported_course_is_shown_and_forked_as_it_came(cli: Cli, root: Path,
     assert cost(cli, made["run"]) == 0
     assert cli("lessons", "--resume", run, "--lessons", "2", "--quiet").code == 0
     assert cli("replay", run).code == 0
+
+
+def test_redo_says_that_the_offline_author_reads_no_note(cli: Cli, out: Path) -> None:
+    assert cli(*COURSE, "--model", "offline", "--quiet").code == 0
+    said = cli("redo", "latest", "lessons/1", "--note", "shorter")
+    assert said.code == 0, said.err
+    assert "The offline author reads no notes: the lesson comes out as it was." in said.out
+    assert "reads no notes" not in cli("redo", "latest", "lessons/1").out
