@@ -182,6 +182,11 @@ def exact(kind: str, expression: str, value: str, form: str, shown: str, *, erro
     return {"kind": kind, "expression": expression, "value": value, "form": form, "wrong": list(errors), "shown": shown}
 
 
+def column(expressions: Sequence[str], values: Sequence[str], shown: str) -> Json:
+    """Return a vector: the calculation and the value of each component."""
+    return {"kind": "vector", "expressions": list(expressions), "values": list(values), "wrong": [], "shown": shown}
+
+
 def algebra(
     given: str,
     answer: str,
