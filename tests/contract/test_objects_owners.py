@@ -17,6 +17,7 @@ from pipeline.records.lines import line_body, line_seq
 from pipeline.store.objects import lease as leases
 from pipeline.store.objects.address import parse_address
 from pipeline.store.objects.bucket import Bucket
+from pipeline.store.objects.journal import ObjectJournal
 from pipeline.store.objects.store import ObjectStore, open_objects
 from pipeline.store.owner import process
 from pipeline.store.reading import load
@@ -176,6 +177,43 @@ def test_of_two_that_open_a_dead_owners_run_at_once_one_gets_it(store: ObjectSto
         for _ in range(TRIALS):
             assert "owned" in list(pool.map(race, stores))
     assert [line_seq(one) for one in store.read(run)] == list(range(1, len(list(store.read(run))) + 1))
+
+
+def test_what_an_owner_was_told_is_durable_stays_so_while_it_is_replaced(
+    elsewhere: ObjectStore, store: ObjectStore, proxy: Proxy
+) -> None:
+    write(store, small_run())
+    for _ in range(max(TRIALS // 4, 2)):
+        proxy.skew = timedelta()
+        zombie = elsewhere.open(RUN)
+        proxy.skew = timedelta(seconds=leases.TTL_SECONDS + 2)
+        begun = threading.Event()
+        with ThreadPoolExecutor(1) as pool:
+            working = pool.submit(keep_appending, zombie, 80, begun)
+            begun.wait(10)
+            journal = store.open(RUN)
+            told = keep_appending(journal, 4, begun)
+            told += working.result()
+        journal.close()
+        stored = list(store.read(RUN))
+        assert [line_seq(one) for one in stored] == list(range(1, len(stored) + 1))
+        assert [one for one in told if one not in stored] == []
+        assert len(set(stored)) == len(stored)
+
+
+def keep_appending(journal: ObjectJournal, most: int, begun: threading.Event) -> list[bytes]:
+    """The lines that an owner was told are durable, until it is stopped."""
+    told: list[bytes] = []
+    try:
+        for _ in range(most):
+            seq = journal.last_seq + 1
+            one = line(seq, StepStarted(f"{journal._lease.epoch}.{seq}#1"))
+            journal.append(seq, [one])
+            told.append(one.rstrip())
+            begun.set()
+    except WriteFailed:
+        pass
+    return told
 
 
 def test_two_writers_of_one_number_never_both_win(store: ObjectStore, objects: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from pipeline.errors import StoreError
@@ -12,12 +12,14 @@ from pipeline.store.objects import keys
 from pipeline.store.objects.bucket import Bucket
 from pipeline.store.objects.journal import End
 from pipeline.store.objects.lease import Lease
-from pipeline.store.objects.lines import FENCE
+from pipeline.store.objects.lines import FENCE, whole
 from pipeline.store.objects.survey import Survey, mend, survey
 from pipeline.store.repair import Repair
 from pipeline.store.view import first_problem
 
 _TRIES = 100
+#: How many numbers further on an owner that still appends is stopped, at first.
+_AHEAD = 8
 
 
 def take_over(bucket: Bucket, run: str, lease: Lease) -> tuple[End, str, Sequence[Sequence[Any]]]:
@@ -48,15 +50,60 @@ def _fence(bucket: Bucket, run: str, lease: Lease) -> tuple[Survey, list[Repair]
         if found.middle or found.torn:
             said += mend(bucket, run, found)
             continue
-        key = keys.journal(run, found.end.last_seq + 1)
-        text = FENCE + f"epoch {lease.epoch} {os.urandom(8).hex()}\n".encode()
-        before = found.end.fence
-        etag = bucket.put_over(key, text, before) if before else bucket.put_new(key, text)
-        if etag is not None:
+        last = found.end.last_seq
+        seq, etag = _place(bucket, run, lease, last + 1, found.end.fence)
+        if seq != last + 1:
+            # Whoever owned it before was still appending.
+            found = survey(bucket, run)
+        if found.end.last_seq == seq - 1:
             found.end.fence = etag
             return found, said
-        # Whoever owned it before has just appended: look again.
-    raise StoreError(f"Run {run} is written to all the time by another process.", run=run)
+    raise _busy(run)
+
+
+def _place(bucket: Bucket, run: str, lease: Lease, seq: int, before: str) -> tuple[int, str]:
+    """Put a fence where the journal ends, at `seq` or behind it; the seq and etag of the fence.
+
+    Who still appends may do so faster than its end can be found, so a fence further on stops it.
+    """
+    ahead, barriers = _AHEAD, dict[int, str]()
+    try:
+        for _ in range(_TRIES):
+            if seq in barriers:
+                return seq, barriers.pop(seq)
+            key = keys.journal(run, seq)
+            etag = bucket.put_over(key, _text(lease), before) if before else bucket.put_new(key, _text(lease))
+            if etag is not None:
+                return seq, etag
+            if max(barriers, default=0) < seq:
+                etag = bucket.put_new(keys.journal(run, seq + ahead), _text(lease))
+                if etag is not None:
+                    barriers[seq + ahead] = etag
+                ahead *= 2
+            seq, before = _next(bucket, run, seq, barriers)
+    finally:
+        bucket.delete([keys.journal(run, each) for each in barriers])
+    raise _busy(run)
+
+
+def _next(bucket: Bucket, run: str, seq: int, barriers: Collection[int]) -> tuple[int, str]:
+    """Where the next append belongs, at `seq` or behind it, and the etag of the fence that is there, if any."""
+    listed = bucket.under(f"{keys.home(run)}/j", keys.journal(run, seq - 1))
+    found = [entry for entry in listed if keys.seq(entry.key) not in barriers]
+    if not found:
+        return seq, ""
+    data = bucket.fetch(found[-1])
+    if data.startswith(FENCE):
+        return keys.seq(found[-1].key), found[-1].etag
+    return max((number for number, _ in whole(data)), default=seq) + 1, ""
+
+
+def _text(lease: Lease) -> bytes:
+    return FENCE + f"epoch {lease.epoch} {os.urandom(8).hex()}\n".encode()
+
+
+def _busy(run: str) -> StoreError:
+    return StoreError(f"Run {run} is written to all the time by another process.", hint="Try again.", run=run)
 
 
 def _head(bucket: Bucket, run: str, last_seq: int) -> tuple[str, list[Repair]]:
