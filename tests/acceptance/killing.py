@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pipeline.clock import SystemClock
 from pipeline.store.files import FileStore
+from tests.acceptance.partner import Partner
 from tests.servers.billing import BillingServer
 from tests.servers.lessons import answer
 from tests.servers.mishaps import Plan
@@ -25,37 +22,19 @@ LATENCY = 0.03
 CLOCK = SystemClock()
 
 
-class Starter:
+class Starter(Partner):
     """One process that forks a start at a time."""
 
     def __init__(self) -> None:
-        command = [sys.executable, str(Path(__file__).with_name("starter.py"))]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        super().__init__(Path(__file__).with_name("starter.py"))
 
     def start(self, argv: list[str], env: dict[str, str], log: Path) -> int:
         """Start the program; its pid."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"argv": argv, "env": env, "log": str(log)}) + "\n")
-        self._process.stdin.flush()
-        return int(self._answer()["pid"])
+        return int(self.tell({"argv": argv, "env": env, "log": str(log)})["pid"])
 
     def wait(self) -> int:
         """The exit code of the started process, or minus the signal that ended it."""
-        return int(self._answer()["status"])
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert line, "the starter died"
-        answered: dict[str, Any] = json.loads(line)
-        return answered
-
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(10)
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        return int(self.answer()["status"])
 
 
 @dataclass

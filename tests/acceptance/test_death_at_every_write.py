@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,35 +15,23 @@ from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.store.files import FileStore
 from pipeline.store.reading import load, records
 from tests.acceptance.dying import DIED, ITEMS, answer, ask, go
+from tests.acceptance.partner import Partner
 from tests.faulty_disk import LazyDisk
 
 ALL = {"plan", *(f"{kind} {item}" for kind in ("draft", "check") for item in ITEMS)}
 
 
-class Forker:
+class Forker(Partner):
     """The process that forks runs."""
 
     def __init__(self) -> None:
-        command = [sys.executable, str(Path(__file__).with_name("dying.py"))]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        super().__init__(Path(__file__).with_name("dying.py"))
 
     def run(self, home: Path, at: int, how: str, concurrency: int) -> tuple[int, int]:
         """Run until it ends or dies; exit code and calls of the disk (0 if it died)."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         home.mkdir(exist_ok=True)
-        order = {"home": str(home), "at": at, "how": how, "concurrency": concurrency}
-        self._process.stdin.write(json.dumps(order) + "\n")
-        self._process.stdin.flush()
-        said: dict[str, Any] = json.loads(self._process.stdout.readline())
+        said = self.tell({"home": str(home), "at": at, "how": how, "concurrency": concurrency})
         return int(said["status"]), int(said["calls"])
-
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        assert self._process.wait(10) == 0
-        self._process.stdout.close()
 
 
 @pytest.fixture(scope="module")

@@ -25,11 +25,10 @@ TRIALS = int(os.environ.get("KILL_TRIALS", "60"))
 
 
 @pytest.fixture(scope="module")
-def starters() -> Iterator[list[Starter]]:
-    made = [Starter(), Starter()]
-    yield made
-    for starter in made:
-        starter.close()
+def starters(starter: Starter) -> Iterator[list[Starter]]:
+    other = Starter()
+    yield [starter, other]
+    other.close()
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -21,13 +20,6 @@ from tests.acceptance.killing import CLOCK, Course, Starter, course, kill_at
 
 TRIALS = int(os.environ.get("BATCH_KILL_TRIALS", "5"))
 OPTIONS = ("--batch", "--batch-poll", "0.05")
-
-
-@pytest.fixture(scope="module")
-def starter() -> Iterator[Starter]:
-    made = Starter()
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module")

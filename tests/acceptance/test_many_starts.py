@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,6 +14,7 @@ import pytest
 from pipeline.clock import SystemClock
 from pipeline.store.files import FileStore
 from pipeline.store.reading import load
+from tests.acceptance.partner import Partner
 from tests.servers.billing import BillingServer
 from tests.servers.lessons import answer
 
@@ -46,32 +44,9 @@ class Gate:
         return answer(body, fault)
 
 
-class Forks:
-    """The process that starts the program."""
-
-    def __init__(self) -> None:
-        command = [sys.executable, str(Path(__file__).with_name("many.py"))]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def tell(self, order: Mapping[str, Any]) -> dict[str, Any]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(order) + "\n")
-        self._process.stdin.flush()
-        answered: dict[str, Any] = json.loads(self._process.stdout.readline())
-        return answered
-
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        assert self._process.wait(30) == 0
-        self._process.stdout.close()
-
-
 @pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    made = Forks()
+def forks() -> Iterator[Partner]:
+    made = Partner(Path(__file__).with_name("many.py"))
     yield made
     made.close()
 
@@ -79,7 +54,7 @@ def forks() -> Iterator[Forks]:
 class Starts:
     """Starts on one store and one server, each with a log of its own."""
 
-    def __init__(self, home: Path, forks: Forks, server: BillingServer) -> None:
+    def __init__(self, home: Path, forks: Partner, server: BillingServer) -> None:
         self.store = FileStore(home / "store", CLOCK)
         self.server = server
         self._home = home
@@ -112,7 +87,7 @@ def gate() -> Iterator[Gate]:
 
 
 @pytest.fixture
-def starts(tmp_path: Path, forks: Forks, gate: Gate) -> Iterator[Starts]:
+def starts(tmp_path: Path, forks: Partner, gate: Gate) -> Iterator[Starts]:
     with BillingServer(responder=gate) as server:
         yield Starts(tmp_path, forks, server)
 

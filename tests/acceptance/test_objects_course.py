@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -43,13 +42,6 @@ class BucketCourse(Course):
         argv = ["lessons", "--store", self.url, "--out", str(self.home / "out"), "--quiet", *self.options, *more]
         env = {"ANTHROPIC_API_KEY": "sk-ant-of-nobody", "ANTHROPIC_BASE_URL": self.server.url}
         return self.starter.start(argv, {**env, **environ(self.endpoint)}, self.home / "log.txt")
-
-
-@pytest.fixture
-def starter() -> Iterator[Starter]:
-    made = Starter()
-    yield made
-    made.close()
 
 
 def test_course_in_a_bucket_survives_kills_and_is_copied_home(

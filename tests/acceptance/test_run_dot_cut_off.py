@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from tests.acceptance.dots import put, read, wait_for
 from tests.acceptance.killing import Starter
@@ -21,13 +18,6 @@ SLOW = """digraph Slow {
   start -> first -> second -> exit
 }
 """
-
-
-@pytest.fixture(scope="module")
-def starter() -> Iterator[Starter]:
-    made = Starter()
-    yield made
-    made.close()
 
 
 class Slow:

@@ -9,7 +9,7 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +32,6 @@ LATENCY = 0.05
 def reply(body: Mapping[str, Any], fault: str) -> str:
     """The prompt, said back."""
     return "I say: " + "".join(block["text"] for block in blocks(body["messages"][-1]["content"]))[:80]
-
-
-@pytest.fixture(scope="module")
-def starter() -> Iterator[Starter]:
-    made = Starter()
-    # The first start waits for all imports.
-    made.start(["--help"], {}, Path(os.devnull))
-    made.wait()
-    yield made
-    made.close()
 
 
 class Fan:

@@ -80,13 +80,6 @@ class Gate:
             assert self._more.wait_for(lambda: self._waiting >= number, 30)
 
 
-@pytest.fixture(scope="module")
-def starter() -> Iterator[Starter]:
-    made = Starter()
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def gate() -> Iterator[Gate]:
     made = Gate()

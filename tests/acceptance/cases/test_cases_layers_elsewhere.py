@@ -25,6 +25,7 @@ from pipeline.errors import (
 from pipeline.store.files import FileStore
 from pipeline.store.reading import load
 from pipeline.testing import FakeClock
+from tests.acceptance.partner import Partner
 from tests.layered import Layered, chain, done, state
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -55,35 +56,19 @@ def started(layered: Layered, checkpoint: str, cwd: Path, how: str = "go") -> su
     return subprocess.Popen(command, cwd=cwd, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
-class Forker:
+class Forker(Partner):
     """The process that forks runs; see dying_layers.py."""
 
     def __init__(self) -> None:
-        command = [sys.executable, str(Path(__file__).with_name("dying_layers.py"))]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        super().__init__(Path(__file__).with_name("dying_layers.py"))
 
     def start(self, home: Path, write: int = 0) -> int:
         """Begin the run, or go on with it; the pid. With `write`, it kills itself in the middle of that write."""
-        assert self._process.stdin
-        self._process.stdin.write(json.dumps({"home": str(home), "write": write}) + "\n")
-        self._process.stdin.flush()
-        return int(self._answer()["pid"])
+        return int(self.tell({"home": str(home), "write": write})["pid"])
 
     def wait(self) -> int:
         """The exit code, or minus the signal that ended it."""
-        return int(self._answer()["status"])
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
-        return answer
-
-    def close(self) -> None:
-        assert self._process.stdin
-        assert self._process.stdout
-        self._process.stdin.close()
-        assert self._process.wait(10) == 0
-        self._process.stdout.close()
+        return int(self.answer()["status"])
 
 
 @pytest.fixture(scope="module")
