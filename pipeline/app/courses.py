@@ -17,6 +17,7 @@ from pipeline.errors import (
     CredentialMissing,
     ModelError,
     PipelineError,
+    SettingsConflict,
     SpendLimit,
     WriteFailed,
 )
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 #: A course needs these.
 _NEEDED = ("subject", "level")
+#: What to do where an unfinished run has other settings.
+_CHANGED = "With --accept-changes what the changed settings touch is made again."
 _YES, _NO = frozenset({"yes", "true", "1"}), frozenset({"no", "false", "0"})
 
 
@@ -107,6 +110,7 @@ def read(path: Path, given: LessonsOptions) -> list[Line]:
         ConfigError: The file cannot be read, or lines of it are wrong; names each with its number.
     """
     wrong: list[str] = []
+    hints: set[str] = set()
     lines: list[Line] = []
     known: dict[tuple[str, ...], int] = {}
     for number, cells in _rows(path):
@@ -119,8 +123,11 @@ def read(path: Path, given: LessonsOptions) -> list[Line]:
             lines.append(line)
         except PipelineError as error:
             wrong += [f"line {number}: {part}" for part in error.message.splitlines()]
+            hints.add(_CHANGED if isinstance(error, SettingsConflict) else error.hint)
     if wrong:
-        raise ConfigError("\n".join(f"{path.name} {part}" for part in wrong), hint="Nothing was begun.")
+        shared = hints.pop() if len(hints) == 1 else ""
+        hint = f"Nothing was begun. {shared}".strip()
+        raise ConfigError("\n".join(f"{path.name} {part}" for part in wrong), hint=hint)
     if not lines:
         raise ConfigError(f"{path.name} names no course.", hint="Below the header each line is a course.")
     return lines

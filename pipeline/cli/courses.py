@@ -129,15 +129,16 @@ def _show_end(lines: list[Line], ends: list[End], board: Board, options: Lessons
     say(board.table())
     say()
     left = len(lines) - len(ends)
-    parts = [f"{done} of {count(len(lines), 'course')} completed", *([f"{left} not begun"] if left else [])]
-    say(f"{', '.join(parts)}. This start cost {money(spent)}.")
+    stopped = sum(end.result is not None and end.result.detail == "stopped_as_asked" for end in ends)
+    more = [f", {number} {word}" for number, word in ((stopped, "stopped as asked"), (left, "not begun")) if number]
+    say(f"{done} of {count(len(lines), 'course')} completed{''.join(more)}. This start cost {money(spent)}.")
     for end, code in zip(ends, codes, strict=True):
         if code:
             _warn_of(end)
         elif end.result is not None:
             for note in filter(None, (end.result.left_out, end.result.published_note)):
                 say(f"Line {end.line.number}, {end.line.plan.title}: {note}")
-    if any(codes) or left:
+    if any(codes) or left or stopped:
         warn("The same command again goes on with what is unfinished.")
     return exit_code(codes)
 

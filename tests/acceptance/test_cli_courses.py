@@ -19,6 +19,7 @@ from tests.servers.billing import BillingServer
 from tests.servers.lessons import answer
 from tests.servers.mishaps import Plan
 
+SHORT = "subject,level,lessons\nmathematics,national_5,1\nphysics,higher,1\n"
 TWO = "subject,level,lessons\nmathematics,national_5,2\nphysics,higher,1\n"
 
 
@@ -98,6 +99,31 @@ def test_courses_names_every_wrong_line_and_begins_none(cli: Cli, root: Path, tm
         "Hint: Nothing was begun.",
     ]
     assert not root.exists()
+
+
+@pytest.mark.usefixtures("out", "offline")
+def test_courses_go_on_with_what_was_stopped_but_not_with_other_settings_unasked(cli: Cli, tmp_path: Path) -> None:
+    said = cli("courses", write(tmp_path, TWO), "--until", "seed", "--quiet")
+    assert said.code == 0
+    assert "0 of 2 courses completed, 2 stopped as asked." in said.out
+    other = write(tmp_path, TWO.replace("national_5,2", "national_5,3"))
+    refused = cli("courses", other)
+    assert refused.code == 2
+    assert "courses.csv line 2: Run " in refused.err
+    assert "Hint: Nothing was begun. With --accept-changes" in refused.err
+    rows = cli("courses", other, "--accept-changes", "--json").json()
+    assert (rows[-1]["completed"], rows[-1]["exit_code"]) == (2, 0)
+    assert len(cli("list", "--json").json()) == 2
+
+
+def test_courses_that_need_a_credential_say_how_to_set_one(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    said = cli("courses", write(tmp_path, "subject,level,model\nphysics,higher,claude-sonnet-5-5\n"))
+    assert said.code == 2
+    assert "line 2: --model claude-sonnet-5-5 needs a credential" in said.err
+    assert "ANTHROPIC_API_KEY" in said.err.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -184,14 +210,14 @@ def test_courses_with_a_wrong_key_stop_at_the_first(
 
 
 def test_courses_killed_in_the_middle_go_on_and_pay_nothing_twice(tmp_path: Path) -> None:
-    file = write(tmp_path, TWO)
-    with BillingServer(plan=Plan(), responder=answer, latency=0.05) as server:
+    file = write(tmp_path, SHORT)
+    with BillingServer(plan=Plan(), responder=answer, latency=0.02) as server:
         env = {**os.environ, "ANTHROPIC_API_KEY": "sk-ant-of-nobody", "ANTHROPIC_BASE_URL": server.url}
         command = [sys.executable, "-m", "pipeline", "courses", file, "--json", "--concurrency", "1",
                    "--store", f"files:{tmp_path / 'runs'}", "--out", str(tmp_path / "site")]  # fmt: skip
         with subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as first:
             assert first.stdout is not None
-            begun = [json.loads(line) for line in iter_until(first, "task_completed", times=5)]
+            begun = [json.loads(line) for line in iter_until(first, "task_completed", times=2)]
             os.kill(first.pid, signal.SIGKILL)
         assert begun[0]["type"] == "course"
         done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
@@ -218,8 +244,8 @@ def iter_until(process: subprocess.Popen[str], kind: str, *, times: int) -> Iter
 
 
 def test_courses_interrupted_begin_no_other(tmp_path: Path) -> None:
-    file = write(tmp_path, TWO)
-    with BillingServer(responder=answer, latency=0.05) as server:
+    file = write(tmp_path, SHORT)
+    with BillingServer(responder=answer, latency=0.02) as server:
         env = {**os.environ, "ANTHROPIC_API_KEY": "sk-ant-of-nobody", "ANTHROPIC_BASE_URL": server.url}
         command = [sys.executable, "-m", "pipeline", "courses", file, "--json",
                    "--store", f"files:{tmp_path / 'runs'}", "--out", str(tmp_path / "site")]  # fmt: skip
