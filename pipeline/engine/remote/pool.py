@@ -260,7 +260,7 @@ class _Map:
 
     def _settle(self, errand: _Errand, future: Future[Answer]) -> None:
         """What a worker answered; what counts stands in the part."""
-        error = CancelledError("cancelled") if future.cancelled() else future.exception()
+        error = CancelledError() if future.cancelled() else future.exception()
         self._take_in(errand)
         self._give_back(errand)
         if error is not None:
@@ -319,8 +319,11 @@ class _Map:
             cause: PipelineError = error
         else:
             text = " ".join(str(error).split())[:300]
+            why = f"{type(error).__name__}{': ' if text else ''}{text}"
+            if isinstance(error, CancelledError):
+                why = "it took the task back, as one does whose scheduler is gone."
             cause = ExecutorLost(
-                f"The executor has lost {errand.task}: {type(error).__name__}{': ' if text else ''}{text}",
+                f"The executor has lost {errand.task}: {why}",
                 hint="Start it again, then resume: nothing that was recorded is paid again.",
                 task=errand.task,
             )
