@@ -87,7 +87,7 @@ def test_records_that_the_server_never_takes_are_kept_here_and_recovered(
     proxy.mishap = first(99, "503", part="/runs-")
     with pytest.raises(WriteFailed, match="503") as caught:
         journal.append(2, lines[1:5])
-    with pytest.raises(WriteFailed):
+    with pytest.raises(WriteFailed, match="503"):
         journal.append(6, lines[5:6])
     journal.close()
     proxy.mishap = lambda method, path: ""

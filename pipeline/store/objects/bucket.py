@@ -290,7 +290,8 @@ def _connect(address: Address, retries: int) -> S3Store:
         region=address.region,
         client_options={"allow_http": address.plain, "timeout": timedelta(seconds=_REQUEST_SECONDS)},
         retry_config={
-            "max_retries": retries,
+            # A put is sent again by its own rule; see _put.
+            "max_retries": min(retries, 3),
             "retry_timeout": timedelta(seconds=_GIVE_UP_SECONDS),
             "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2},
         },

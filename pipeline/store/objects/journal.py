@@ -68,6 +68,8 @@ class ObjectJournal:
         self._open = True
         self._emergency = EmergencyFile(run)
         self._late: LateJournal | None = None
+        #: Why nothing is taken any more, once that is so.
+        self._why = "The journal is closed."
         drop_in_children(self)
 
     def append(self, first_seq: int, lines: Sequence[bytes], sync: bool = True) -> None:
@@ -157,7 +159,7 @@ class ObjectJournal:
         if not self._lease.lost:
             if self._emergency.path:
                 self._emergency.add(b"".join(lines))
-            raise self._failed("The journal is closed.")
+            raise self._failed(self._why)
         if self._late is None:
             self._late = LateJournal(self._bucket, self.run_id, self._lease.epoch)
         kept = worth_keeping(lines)
@@ -169,7 +171,8 @@ class ObjectJournal:
         """Nobody knows whether the object will still appear, so its place is not used again by this owner."""
         self._emergency.add(data)
         self._shut()
-        raise self._failed(error.message) from error
+        self._why = f"A record could not be stored. {error.message}"
+        raise self._failed(self._why) from error
 
     def _shut(self) -> None:
         self._open = False
