@@ -61,11 +61,11 @@ def asking(saver: Any) -> Any:
     return graph.add_edge(START, "first").add_edge("first", "ask").add_edge("ask", END).compile(checkpointer=saver)
 
 
-@pytest.mark.parametrize("kind", ["memory", "files"])
+@pytest.mark.parametrize("kind", ["memory:", "files:", "sqlite:"])
 def test_langgraph_saver_passes_the_conformance_suite_in_full(kind: str, tmp_path: Path) -> None:
     @checkpointer_test(name=kind)
     async def made() -> AsyncGenerator[LangGraphSaver, None]:
-        yield LangGraphSaver("memory:" if kind == "memory" else f"files:{tmp_path}")
+        yield LangGraphSaver(kind if kind == "memory:" else f"{kind}{tmp_path / 'store'}")
 
     report = asyncio.run(validate(made))
     failures = {name: result.failures for name, result in report.results.items() if not result.passed}
