@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from pathlib import Path
 from typing import Any
 
 from pipeline import Message, Pipeline, Request, StepContext, step
@@ -22,4 +25,21 @@ def made(ctx: StepContext) -> dict[str, Any]:
     return {"rows": list(ctx.map("made", range(ITEMS), write, key=str))}
 
 
+def fragile(ctx: StepContext, item: int) -> str:
+    """One question; over item 1 the process is killed with the reply in its hand, once."""
+    text = ctx.ask(Request(MODEL, [Message("user", f"fragile {item}")], max_tokens=64)).text
+    mark = Path(ctx.params["mark"])
+    if item == 1 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return text
+
+
+@step()
+def broken(ctx: StepContext) -> dict[str, Any]:
+    """Items that kill whoever does them."""
+    return {"rows": list(ctx.map("broken", range(3), fragile, key=str))}
+
+
 PIPELINE = Pipeline("fleet", [made])
+FRAGILE = Pipeline("fragile", [broken])

@@ -7,19 +7,25 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
 
 import pytest
 
+from pipeline import AnthropicModel
 from pipeline.app import executors
 from pipeline.clock import SystemClock
+from pipeline.errors import ExecutorLost
 from pipeline.records.kinds import TaskSubmitted, TaskTaken
 from pipeline.store.parts import part_records
 from pipeline.store.reading import records
 from pipeline.store.url import open_store
 from tests.acceptance.fleet import Fleet, ended, until
 from tests.acceptance.fleet import fleet as fleet
-from tests.acceptance.fleet_course import ITEMS
+from tests.acceptance.fleet_course import FRAGILE, ITEMS, MODEL
 from tests.said import Cli
+from tests.servers.billing import BillingServer
 from tests.servers.objects import moto as moto
 from tests.servers.objects import objects as objects
 
@@ -91,6 +97,29 @@ def test_scheduler_killed_leaves_the_run_resumable(fleet: Fleet, objects: str) -
     assert distinct(fleet) == CALLS
     # At most what each worker had in flight.
     assert repeated(fleet) <= 2
+
+
+def test_pool_whose_process_is_killed_stops_the_run_and_nothing_is_paid_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(f"sqlite:{tmp_path / 'runs.db'}", SystemClock())
+    with BillingServer() as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody")
+        model, options = AnthropicModel(MODEL), {"concurrency": 1}
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+            first = FRAGILE.run(
+                {"mark": str(tmp_path / "mark")}, store=store, model=model, executor=executor, options=options
+            )
+        assert (first.detail, first.exit_code) == ("interrupted", 9)
+        assert isinstance(first.error, ExecutorLost)
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+            second = FRAGILE.resume(first.run_id, store=store, model=model, executor=executor, options=options)
+        assert second.status == "completed"
+        assert second.outputs["broken"]["rows"] == [f"fragile {item}" for item in range(3)]
+        assert server.bill.requests == 3
+        assert second.spent.usd == server.bill.usd
+        model.close()
 
 
 def test_scheduler_that_is_not_there_is_said(cli: Cli, objects: str, monkeypatch: pytest.MonkeyPatch) -> None:
