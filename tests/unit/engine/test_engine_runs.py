@@ -214,7 +214,7 @@ def test_raised_step_version_is_refused_and_names_it(store: MemoryStore) -> None
         return Pipeline("v", [step("a", version=version)(lambda ctx: {}), bad])
 
     result = make(1).run(store=store)
-    with pytest.raises(SettingsConflict, match=r"a#1 \(version 1 → 2\)"):
+    with pytest.raises(SettingsConflict, match=r"a \(version 1 → 2\)"):
         make(2).resume(result.run_id, store=store)
 
 
