@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import date
+from functools import partial
 
+from pipeline.clock import parse_iso
 from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound
 from pipeline.records.codec import Record, decode_line
 from pipeline.records.fold import fold
@@ -36,11 +40,12 @@ def check(store: Movable, account: Account, run: str = "") -> Iterator[Problem]:
         RunNotFound: There is no such run.
         StoreError: The store cannot be read.
     """
-    found = False
+    found, days = False, set[date]()
     for head in store.heads():
         if run and head.run_id != run:
             continue
         found = True
+        days.update(_days(head))
         yield from check_run(store, head)
     if run:
         if not found:
@@ -50,10 +55,24 @@ def check(store: Movable, account: Account, run: str = "") -> Iterator[Problem]:
         yield Problem(name, "It was half made or half removed; `cleanup` removes it once it is a day old.", False)
     for name in store.unlisted():
         yield from check_run(store, Head(name, {}))
-    try:
-        account.kept()
-    except (PipelineError, LookupError, TypeError, ValueError) as error:
-        yield Problem("", f"The account cannot be read ({type(error).__name__}: {error}).")
+    yield from _account(account, days)
+
+
+def _account(account: Account, days: Iterable[date]) -> Iterator[Problem]:
+    looks: list[tuple[str, Callable[[], object]]] = [("", account.kept)]
+    looks += [(f" of {day}", partial(account.total, day)) for day in sorted(days)]
+    for what, look in looks:
+        try:
+            look()
+        except (PipelineError, LookupError, TypeError, ValueError) as error:
+            yield Problem("", f"The account{what} cannot be read ({type(error).__name__}: {error}).")
+
+
+def _days(head: Head) -> Iterator[date]:
+    """Days on which a run may have spent."""
+    for name in ("started_at", "updated_at"):
+        with contextlib.suppress(TypeError, ValueError):
+            yield parse_iso(head.document.get(name, "")).date()
 
 
 def check_run(store: Movable, head: Head) -> Iterator[Problem]:

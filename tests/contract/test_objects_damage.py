@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from pipeline.errors import CheckpointCorrupt
+from pipeline.errors import CheckpointCorrupt, StoreError
 from pipeline.records.kinds import Gap, StepStarted
 from pipeline.records.lines import line_seq
 from pipeline.store.checking import check
@@ -212,3 +212,25 @@ def test_run_that_is_half_removed_is_swept(store: ObjectStore) -> None:
     assert (ids(store), store.leftovers()) == ([], [run])
     assert store.sweep(AT + timedelta(days=9999)) == [run]
     assert not list(store.bucket.under("runs"))
+
+
+def test_objects_of_others_below_the_prefix_are_no_runs_and_no_records(store: ObjectStore) -> None:
+    run = apart(store)
+    for key in (
+        f"runs/{run}/j/readme.txt",
+        f"runs/{run}/s/x",
+        "heads/zz",
+        "heads/00-..",
+        "account/notes",
+        "runs/x y/z",
+    ):
+        store.bucket.put(key, b"{}", {"append": "many"})
+    assert ids(store) == [run]
+    assert seqs(store, run) == [1, 2, 3, 4, 5, 6, 7]
+    store.open(run).close()
+    store.bucket.put("account/2026-01-09", b'{"a":["me","much"]}')
+    with pytest.raises(StoreError, match="damaged"):
+        store.account().total(AT.date())
+    assert [problem.text for problem in check(store, store.account()) if not problem.run] == [
+        "The account of 2026-01-09 cannot be read (StoreError: The account of a day is damaged.)."
+    ]

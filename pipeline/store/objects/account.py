@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from pipeline.clock import Clock
@@ -100,10 +100,12 @@ class ObjectAccount:
 
 def _parse(data: bytes) -> Slices:
     try:
-        slices = json.loads(data)
-    except ValueError as error:
-        raise StoreError("The account of a day is damaged.", hint="`store check` says which object.") from error
-    return dict(slices)
+        slices = {str(name): [str(owner), str(Decimal(usd))] for name, (owner, usd) in json.loads(data).items()}
+    except (ValueError, TypeError, AttributeError, InvalidOperation) as error:
+        raise StoreError(
+            "The account of a day is damaged.", hint="Bring account/DAY back from a copy of the bucket."
+        ) from error
+    return slices
 
 
 def _sum(slices: Slices) -> Decimal:

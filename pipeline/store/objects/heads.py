@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from pipeline.errors import PipelineError
 from pipeline.store.base import Head
 from pipeline.store.head import HeadText, parse_head, sealed
+from pipeline.store.names import is_id
 from pipeline.store.objects import keys
 from pipeline.store.objects.blobs import Blobs
 from pipeline.store.objects.bucket import Bucket, Entry, Found
@@ -49,7 +50,9 @@ class Heads:
 
     def all(self, match: Match | None = None) -> Iterator[Head]:
         """See store.base.Listable.heads."""
-        return self.of((keys.head_id(entry.key) for entry in self._bucket.under(keys.HEADS)), match)
+        names = (keys.head_id(entry.key) for entry in self._bucket.under(keys.HEADS))
+        # Whoever can write there may have put anything there.
+        return self.of(filter(is_id, names), match)
 
     def of(self, names: Iterable[str], match: Match | None = None) -> Iterator[Head]:
         """The runs of these names, in this order; those that are not there are left out."""
@@ -65,7 +68,7 @@ class Heads:
 
     def _look(self, run_id: str) -> Look:
         head = self._bucket.get(keys.head(run_id))
-        append = int(head.notes.get("append", "0")) if head else 0
+        append = _number(head.notes.get("append", "")) if head else 0
         lease, found, more = None, False, []
         # Blobs stand before the appends, the lease behind them.
         for entry in self._bucket.under(
@@ -75,6 +78,8 @@ class Heads:
                 lease = entry if entry.size > FREE_BYTES else None
             if "/j/" not in entry.key:
                 break
+            if not keys.is_append(entry.key):
+                continue
             found = found or keys.seq(entry.key) == append
             if keys.seq(entry.key) > append:
                 more.append(entry)
@@ -122,3 +127,7 @@ class Heads:
         found = self._bucket.get(entry.key)
         text = parse(found.data) if found else {}
         return bool(found) and is_held(text) and not is_over(text, entry.modified, now)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0

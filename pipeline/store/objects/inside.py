@@ -8,7 +8,7 @@ from pipeline.store.head import sealed
 from pipeline.store.names import split
 from pipeline.store.objects import keys
 from pipeline.store.objects.bucket import Bucket
-from pipeline.store.objects.lines import FENCE, parts_of, sound, whole
+from pipeline.store.objects.lines import FENCE, appends, parts_of, sound, whole
 
 
 def parts(bucket: Bucket, run: str) -> list[str]:
@@ -25,23 +25,29 @@ def blobs(bucket: Bucket, run: str) -> list[str]:
 
 def flaws(bucket: Bucket, run: str) -> Iterator[str]:
     """See store.base.Movable.flaws. Every append is read, also those that a segment stands for."""
-    appends = list(bucket.under(f"{keys.home(run)}/j"))
-    if not appends or keys.seq(appends[0].key) != 1:
+    found = list(appends(bucket, run))
+    if not found or keys.seq(found[0].key) != 1:
         yield "Its first append is missing."
-    for entry, data in zip(appends, bucket.fetch_all(appends), strict=True):
+    for entry, data in zip(found, bucket.fetch_all(found), strict=True):
         bad = sum(len(raw) for seq, raw in whole(data) if not seq)
         if not data:
             yield f"{entry.key} is empty."
         elif bad and not data.startswith(FENCE):
             yield f"{entry.key}: {bad} bytes are no record."
-    for entry in bucket.under(f"{keys.home(run)}/s"):
-        data = bucket.fetch(entry)
-        if not sound(data, *keys.span(entry.key)):
-            yield f"{entry.key} is damaged; the appends that it stands for are read instead."
-        elif b"".join(map(bucket.fetch, parts_of(bucket, run, entry))) != data:
-            yield f"{entry.key} is not what the appends say that it stands for; it is what is read."
+    yield from _segments(bucket, run)
     head = bucket.get(keys.head(run)) if "/" not in run else None
     if "/" not in run and head is None:
         yield "Its head is missing, so it is not listed; the next `cleanup` makes it again."
     elif head is not None and head.data != b"{}" and not sealed(head.data):
         yield "Its head is damaged; it is made afresh from the records."
+
+
+def _segments(bucket: Bucket, run: str) -> Iterator[str]:
+    for entry in bucket.under(f"{keys.home(run)}/s"):
+        if not keys.is_segment(entry.key):
+            continue
+        data = bucket.fetch(entry)
+        if not sound(data, *keys.span(entry.key)):
+            yield f"{entry.key} is damaged; the appends that it stands for are read instead."
+        elif b"".join(map(bucket.fetch, parts_of(bucket, run, entry))) != data:
+            yield f"{entry.key} is not what the appends say that it stands for; it is what is read."

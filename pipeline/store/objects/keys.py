@@ -14,6 +14,7 @@ proof/RANDOM                 what shows that the server keeps its word
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote, unquote
 
 from pipeline.store.names import split
@@ -23,6 +24,7 @@ HEADS, RUNS, ACCOUNT, KEPT, CLAIMS, PROOF = "heads", "runs", "account", "kept", 
 _LONGEST = 255
 #: As many characters as a minted id has without its counter: names.newest_first compares these first.
 _STEM = 15
+_APPEND, _SEGMENT = re.compile("[0-9]{12}"), re.compile("[0-9]{12}-[0-9]{12}")
 
 
 def home(run: str) -> str:
@@ -63,6 +65,16 @@ def blob(run: str, name: str) -> str:
 def segment(run: str, first: int, last: int) -> str:
     """The key of an object that holds the lines first to last of many appends."""
     return f"{home(run)}/s/{first:012d}-{last:012d}"
+
+
+def is_append(key: str) -> bool:
+    """Whether an object below `j` is one of ours."""
+    return _APPEND.fullmatch(key.rpartition("/")[2]) is not None
+
+
+def is_segment(key: str) -> bool:
+    """Whether an object below `s` is one of ours."""
+    return _SEGMENT.fullmatch(key.rpartition("/")[2]) is not None
 
 
 def span(key: str) -> tuple[int, int]:

@@ -38,11 +38,21 @@ def exists(bucket: Bucket, run: str) -> bool:
     return next(bucket.under(home if "/" in run else f"{home}/j"), None) is not None
 
 
+def appends(bucket: Bucket, run: str, after: int = 0) -> Iterator[Entry]:
+    """The appends that begin behind a seq; what is no append of ours is left out."""
+    listed = bucket.under(f"{keys.home(run)}/j", keys.journal(run, after) if after else "")
+    return (entry for entry in listed if keys.is_append(entry.key))
+
+
+def _segment(entry: Entry) -> bool:
+    return keys.is_segment(entry.key)
+
+
 def entries(bucket: Bucket, run: str, after: int = 0) -> tuple[list[Entry], list[Entry]]:
     """The segments and the later appends that hold all lines with seq > after, as they are listed now."""
     home = keys.home(run)
     segments, covered = [], 0
-    for entry in bucket.under(f"{home}/s"):
+    for entry in filter(_segment, bucket.under(f"{home}/s")):
         first, last = keys.span(entry.key)
         if first != covered + 1:
             # One that was damaged was removed: from there on the appends are read.
@@ -50,7 +60,7 @@ def entries(bucket: Bucket, run: str, after: int = 0) -> tuple[list[Entry], list
         segments.append(entry)
         covered = last
     wanted = [entry for entry in segments if keys.span(entry.key)[1] > after]
-    tail = list(bucket.under(f"{home}/j", keys.journal(run, covered) if covered else ""))
+    tail = list(appends(bucket, run, covered))
     # An append begins at or before what is wanted where the next one begins behind it.
     begin = 0
     for number, (_, following) in enumerate(pairwise(tail), 1):
@@ -74,7 +84,7 @@ def parts_of(bucket: Bucket, run: str, segment: Entry) -> list[Entry]:
     """The appends that a segment stands for."""
     first, last = keys.span(segment.key)
     found = []
-    for entry in bucket.under(f"{keys.home(run)}/j", keys.journal(run, first - 1)):
+    for entry in appends(bucket, run, first - 1):
         if keys.seq(entry.key) > last:
             break
         found.append(entry)

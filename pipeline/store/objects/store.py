@@ -15,7 +15,7 @@ from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound, Store
 from pipeline.records.lines import line_seq
 from pipeline.store.base import Claim, Head
 from pipeline.store.claims import refuse_if_held
-from pipeline.store.names import minted, split
+from pipeline.store.names import is_id, minted, split
 from pipeline.store.objects import claiming, inside, keys, late
 from pipeline.store.objects.account import ObjectAccount
 from pipeline.store.objects.address import parse_address
@@ -85,12 +85,12 @@ class ObjectStore:
 
     def leftovers(self) -> list[str]:
         """See store.base.Movable.leftovers."""
-        return [run_id for run_id in self.bucket.names(keys.RUNS) if not self._lives(run_id)]
+        return [run_id for run_id in self._names() if not self._lives(run_id)]
 
     def unlisted(self) -> list[str]:
         """See store.base.Movable.unlisted."""
         listed = {keys.head_id(entry.key) for entry in self.bucket.under(keys.HEADS)}
-        return [run for run in self.bucket.names(keys.RUNS) if run not in listed and self._lives(run)]
+        return [run for run in self._names() if run not in listed and self._lives(run)]
 
     def open(self, run: str) -> ObjectJournal:
         """See store.base.Store.open."""
@@ -175,6 +175,10 @@ class ObjectStore:
         if not self._proven:
             prove(self.bucket)
             self._proven = True
+
+    def _names(self) -> list[str]:
+        """What lies below `runs`; what others put there is never touched."""
+        return [name for name in self.bucket.names(keys.RUNS) if is_id(name)]
 
     def _lives(self, run_id: str) -> bool:
         """Whether a run has records and is not being removed."""

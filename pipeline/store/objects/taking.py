@@ -12,7 +12,7 @@ from pipeline.store.objects import keys
 from pipeline.store.objects.bucket import Bucket
 from pipeline.store.objects.journal import End
 from pipeline.store.objects.lease import Lease
-from pipeline.store.objects.lines import FENCE, whole
+from pipeline.store.objects.lines import FENCE, appends, whole
 from pipeline.store.objects.survey import Survey, mend, survey
 from pipeline.store.repair import Repair
 from pipeline.store.view import first_problem
@@ -32,8 +32,8 @@ def take_over(bucket: Bucket, run: str, lease: Lease) -> tuple[End, str, Sequenc
     found, said = _fence(bucket, run, lease)
     end = found.end
     if not end.last_append and end.last_seq:
-        appends = list(bucket.under(f"{keys.home(run)}/j"))
-        end.last_append = max(keys.seq(entry.key) for entry in appends if keys.seq(entry.key) <= end.last_seq)
+        found_there = [keys.seq(entry.key) for entry in appends(bucket, run)]
+        end.last_append = max((seq for seq in found_there if seq <= end.last_seq), default=0)
     etag, loss = _head(bucket, run, end.last_seq)
     return end, etag, [*said, *loss]
 
@@ -88,8 +88,7 @@ def _place(bucket: Bucket, run: str, lease: Lease, seq: int, before: str) -> tup
 
 def _next(bucket: Bucket, run: str, seq: int, barriers: Collection[int]) -> tuple[int, str]:
     """Where the next append belongs, at `seq` or behind it, and the etag of the fence that is there, if any."""
-    listed = bucket.under(f"{keys.home(run)}/j", keys.journal(run, seq - 1))
-    found = [entry for entry in listed if keys.seq(entry.key) not in barriers]
+    found = [entry for entry in appends(bucket, run, seq - 1) if keys.seq(entry.key) not in barriers]
     if not found:
         return seq, ""
     data = bucket.fetch(found[-1])
