@@ -19,13 +19,15 @@ from pipeline.store.base import Movable
 from pipeline.store.checking import Problem, check
 from pipeline.store.copying import Copied, copy, copy_account
 from pipeline.store.reading import resolve
+from pipeline.store.sql.store import SqlStore
 
 
 @click.group("store")
 def store() -> None:
     """Look through the store, find damage, copy runs to another.
 
-    A store is files:DIR (a folder, the default), s3://BUCKET/PREFIX (objects) or memory: (gone at the end).
+    A store is files:DIR (a folder, the default), sqlite:FILE, postgresql://USER@HOST/DATABASE, s3://BUCKET/PREFIX
+    (objects) or memory: (gone at the end).
     """
 
 
@@ -118,6 +120,24 @@ def copy_store(source: str, target: str, run: str, as_json: bool) -> None:
         raise StoreError(
             f"{count(len(failed), 'run')} could not be copied whole.", hint=f"store check --store {there.url}"
         )
+
+
+@store.command("upgrade")
+@store_option
+@json_option
+def upgrade(store: str | None, as_json: bool) -> None:
+    """Bring the tables of a database up to date with this program, in one transaction.
+
+    Other stores need none. Runs that are going must be stopped first.
+    """
+    place = open_store(store)
+    before, after = place.upgrade() if isinstance(place, SqlStore) else ("", "")
+    if as_json:
+        say_json({"store": place.url, "before": before or None, "after": after or None})
+    elif before == after:
+        say(f"{place.url} is up to date.")
+    else:
+        say(f"{place.url}: tables of version {after}, {before or 'none'} before.")
 
 
 def _told(rows: Iterable[Copied], as_json: bool) -> Iterable[Copied]:

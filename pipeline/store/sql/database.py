@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pipeline.errors import ConfigError, PipelineError, StoreError, WriteFailed
+from pipeline.extras import how_to_install
 from pipeline.store.disk import FOLDER_MODE
 from pipeline.store.lock import drop_in_children
 from pipeline.store.sql.address import Address
@@ -71,6 +72,7 @@ class Database:
         self.lite = address.file is not None
         self.now = _LITE_NOW if self.lite else _POSTGRES_NOW
         self._engine: Any = None
+        self._closed = False
         self._errors: tuple[type[BaseException], ...] = ()
         drop_in_children(self)
 
@@ -121,8 +123,9 @@ class Database:
         with self._mapped(WriteFailed), self._connect() as connection:
             yield Link(connection, self.lite)
 
-    def dispose(self) -> None:
-        """Close all connections; the next use opens new ones."""
+    def close(self) -> None:
+        """Close all connections, for good: a heartbeat that comes later opens none."""
+        self._closed = True
         if self._engine is not None:
             self._engine.dispose()
 
@@ -132,7 +135,8 @@ class Database:
             self._engine.dispose(close=False)
 
     def _begin(self, link: Link, sync: bool, lock: int) -> None:
-        link.run("BEGIN IMMEDIATE" if self.lite else "BEGIN")
+        # Whatever the server's default: a snapshot from before a lock was waited for would be stale.
+        link.run("BEGIN IMMEDIATE" if self.lite else "BEGIN ISOLATION LEVEL READ COMMITTED")
         if self.lite:
             return
         if not sync:
@@ -181,6 +185,8 @@ class Database:
         return self._engine.connect()
 
     def _start(self) -> None:
+        if self._closed:
+            raise StoreError(f"The database of {self.address.url} is closed.")
         if self._engine is not None:
             return
         try:
@@ -188,7 +194,7 @@ class Database:
             from sqlalchemy import exc
         except ImportError:
             raise _not_installed() from None
-        self._errors = (exc.DBAPIError, exc.TimeoutError)
+        self._errors = (exc.DBAPIError, exc.TimeoutError, exc.PendingRollbackError)
         if self.lite:
             self._engine = self._open_file(sqlalchemy)
         else:
@@ -249,7 +255,7 @@ class Database:
 def _not_installed() -> ConfigError:
     return ConfigError(
         "Stores in a database need packages that are not installed.",
-        hint="Install the extra: pip install 'course-pipeline[sql]'",
+        hint=how_to_install("sql"),
     )
 
 
@@ -269,9 +275,9 @@ def database(address: Address) -> Database:
 
 
 def close_all() -> None:
-    """Close the connections of all databases of this process."""
-    for one in list(_open.values()):
-        one.dispose()
+    """Close the connections of all databases of this process; who opens one again gets new ones."""
+    while _open:
+        _open.popitem()[1].close()
 
 
 atexit.register(close_all)

@@ -160,6 +160,15 @@ class SqlStore:
         """The account of the same database."""
         return SqlAccount(self.database, self._clock, self.ready)
 
+    def upgrade(self) -> tuple[str, str]:
+        """Bring the tables up to date; their versions before ("": there were none) and after.
+
+        Raises:
+            SchemaTooNew: They are newer than this program.
+            WriteFailed: The database refused; nothing was changed.
+        """
+        return schema.upgrade(self.database)
+
     def ready(self, create: bool) -> bool:
         """Whether the tables are there, in the version that this program knows; made first if `create`.
 

@@ -1,0 +1,245 @@
+"""Databases that go away, fill up, lose answers or say no: what was told stays, what was not is kept elsewhere."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from pipeline.clock import SystemClock
+from pipeline.errors import ConfigError, PipelineError, WriteFailed
+from pipeline.records.kinds import StepStarted
+from pipeline.records.lines import line_seq
+from pipeline.store.base import Journal, Store
+from pipeline.store.emergency import recover
+from pipeline.store.sql.store import SqlStore, open_sql
+from tests.journals import AT, StillClock, line, started
+from tests.servers.postgres import Cable, Postgres, name_of
+from tests.servers.postgres import cable as cable
+
+WRITER = """
+import sys
+from pipeline.clock import SystemClock
+from pipeline.store.url import open_store
+from pipeline.records.kinds import StepStarted
+from tests.journals import line
+journal = open_store(sys.argv[1]).open(sys.argv[2])
+for seq in range(journal.last_seq + 1, 100_000):
+    journal.append(seq, [line(seq, StepStarted(f"s{seq}#1"))])
+    print(seq, flush=True)
+"""
+
+
+def step(seq: int) -> bytes:
+    return line(seq, StepStarted(f"s{seq}#1"))
+
+
+def seqs(store: Store, run: str) -> list[int]:
+    return [line_seq(one) for one in store.read(run)]
+
+
+@pytest.fixture
+def cut_off(cable: Cable, postgres: Postgres, postgresql: str) -> Iterator[SqlStore]:
+    """A store behind a cable that can be cut."""
+    store = open_sql(postgres.url(name_of(postgresql), cable.port), StillClock())
+    yield store
+    store.database.close()
+
+
+def once(mark: bytes, when: str, cable: Cable) -> list[str]:
+    """Cut the cable the next time that the client sends this."""
+    cuts: list[str] = []
+
+    def cut(data: bytes) -> str:
+        if mark in data and not cuts:
+            cuts.append(when)
+            return when
+        return ""
+
+    cable.cut = cut
+    return cuts
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("mark", "count"), [(b"WITH mine", 1), (b"COMMIT", 2), (b"UPDATE leases", 2)])
+def test_append_whose_connection_is_cut_is_there_once(
+    cut_off: SqlStore, cable: Cable, when: str, mark: bytes, count: int
+) -> None:
+    run, journal = cut_off.create(started(), [], at=AT)
+    cuts = once(mark, when, cable)
+    journal.append(2, [step(seq) for seq in range(2, 2 + count)])
+    assert cuts == [when]
+    journal.append(2 + count, [step(2 + count)])
+    assert seqs(cut_off, run) == list(range(1, 3 + count))
+
+
+def test_server_that_stays_away_leaves_the_records_in_a_file(cut_off: SqlStore, cable: Cable) -> None:
+    run, journal = cut_off.create(started(), [], at=AT)
+    journal.append(2, [step(2)])
+    cable.cut = lambda data: "before"
+    with pytest.raises(WriteFailed) as caught:
+        journal.append(3, [step(3)])
+    assert caught.value.data["fatal"]
+    cable.cut = lambda data: ""
+    path = Path(caught.value.data["emergency"])
+    try:
+        assert seqs(cut_off, run) == [1, 2]
+        recover(cut_off, run, path)
+        assert seqs(cut_off, run) == [1, 2, 3]
+    finally:
+        path.unlink()
+
+
+def test_restarted_server_costs_a_wait_only(postgres: Postgres, postgresql: str) -> None:
+    store = open_sql(postgresql, SystemClock())
+    run, journal = store.create(started(), [], at=AT)
+    postgres.stop()
+    postgres.start()
+    journal.append(2, [step(2)])
+    journal.close()
+    assert seqs(store, run) == [1, 2]
+
+
+def fill(journal: Journal) -> None:
+    for seq in range(2, 1000):
+        journal.append(seq, [line(seq, StepStarted("s" * 5000 + "#1"))])
+
+
+def test_full_disk_loses_nothing_that_was_told(tmp_path: Path) -> None:
+    store = open_sql(f"sqlite:{tmp_path}/runs.db", StillClock())
+    run, journal = store.create(started(), [], at=AT)
+    with store.database.read() as link:
+        pages = link.row("PRAGMA page_count")[0]
+        link.run(f"PRAGMA max_page_count = {pages + 2}")
+    with pytest.raises(WriteFailed, match="full") as caught:
+        fill(journal)
+    path, told = Path(caught.value.data["emergency"]), journal.last_seq
+    try:
+        assert seqs(store, run) == list(range(1, told + 1))
+        with store.database.read() as link:
+            link.run("PRAGMA max_page_count = 100000")
+        recover(store, run, path)
+        assert seqs(store, run) == list(range(1, told + 2))
+    finally:
+        path.unlink()
+
+
+def test_servers_default_of_serializable_changes_nothing(postgres: Postgres, postgresql: str) -> None:
+    name = name_of(postgresql)
+    postgres.execute("postgres", f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
+    store = open_sql(postgresql, SystemClock())
+    account = store.account()
+    journals = [store.create(started(), [], at=AT)[1] for _ in range(4)]
+
+    def work(number: int) -> bool:
+        for seq in range(2, 6):
+            journals[number].append(seq, [step(seq)])
+        return sum(bool(account.reserve("me", Decimal("0.7"), AT, Decimal(10))) for _ in range(5)) >= 0
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))
+    assert account.total(AT.date()) == Decimal("9.8")
+    assert [journal.last_seq for journal in journals] == [5, 5, 5, 5]
+
+
+def test_server_that_forgets_at_power_loss_is_refused_unless_asked_for(postgres: Postgres, postgresql: str) -> None:
+    name = name_of(postgresql)
+    postgres.execute("postgres", "ALTER SYSTEM SET fsync = off")
+    try:
+        postgres.execute("postgres", "SELECT pg_reload_conf()")
+        while postgres.execute(name, "SHOW fsync") != [("off",)]:
+            pass
+        with pytest.raises(ConfigError, match="fsync=off") as caught:
+            list(open_sql(postgresql, StillClock()).heads())
+        assert "unsafe=1" in caught.value.hint
+        assert list(open_sql(postgresql + "?unsafe=1", StillClock()).heads()) == []
+    finally:
+        postgres.execute("postgres", "ALTER SYSTEM RESET fsync")
+        postgres.execute("postgres", "SELECT pg_reload_conf()")
+        while postgres.execute(name, "SHOW fsync") != [("on",)]:
+            pass
+
+
+def test_commits_are_durable_also_where_the_database_says_otherwise(postgres: Postgres, postgresql: str) -> None:
+    postgres.execute("postgres", f"ALTER DATABASE {name_of(postgresql)} SET synchronous_commit = off")
+    store = open_sql(postgresql, StillClock())
+    with store.database.read() as link:
+        assert link.row("SHOW synchronous_commit") == ("on",)
+
+
+def test_password_is_in_no_message(postgres: Postgres) -> None:
+    url = f"postgresql://nobody:hunter2@127.0.0.1:{postgres.port}/no_such"
+    store = open_sql(url, StillClock())
+    assert store.url == f"postgresql://nobody@127.0.0.1:{postgres.port}/no_such"
+    with pytest.raises(PipelineError) as caught:
+        list(store.heads())
+    for text in (str(caught.value), caught.value.hint, repr(caught.value.data), repr(store.database.address)):
+        assert "hunter2" not in text
+    assert "hunter2" not in repr(replace(store.database.address, url=""))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:hunter2@[/x",
+        "postgresql://u:hunter2@h",
+        "postgresql://h/d?password=hunter2",
+        "sqlite:",
+        "sqlite:/",
+    ],
+)
+def test_url_that_names_no_database_is_refused_without_being_repeated(url: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        open_sql(url, StillClock())
+    assert "hunter2" not in str(caught.value) + caught.value.hint
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_what_was_told_survives_a_kill_and_nothing_owns_the_run(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    url = request.getfixturevalue("postgresql") if kind == "postgresql" else f"sqlite:{tmp_path}/runs.db"
+    store = open_sql(url, SystemClock())
+    run, journal = store.create(started(), [], at=AT)
+    journal.close()
+    for lines in (1, 7, 40):
+        told = kill_after(url, run, lines)
+        there = seqs(store, run)
+        assert there == list(range(1, len(there) + 1))
+        assert told <= there[-1] <= told + 1
+    assert not next(store.heads()).owned
+    store.open(run).close()
+
+
+def kill_after(url: str, run: str, lines: int) -> int:
+    """Kill a writer once it has told of so many appends; the last one that it told of."""
+    command = [sys.executable, "-c", WRITER, url, run]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": "."}) as writer:
+        assert writer.stdout
+        told = [writer.stdout.readline() for _ in range(lines)]
+        writer.send_signal(signal.SIGKILL)
+        return int([*told, *writer.stdout.read().split()][-1])
+
+
+def test_forked_child_leaves_the_connections_to_its_parent(postgresql: str) -> None:
+    store = open_sql(postgresql, StillClock())
+    run, journal = store.create(started(), [], at=AT)
+    child = os.fork()
+    if child == 0:
+        failed = 1
+        try:
+            journal.append(2, [step(2)])
+        except WriteFailed:
+            failed = 0
+        os._exit(failed)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    journal.append(2, [step(2)])
+    assert seqs(store, run) == [1, 2]

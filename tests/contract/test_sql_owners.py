@@ -1,0 +1,119 @@
+"""Who may write to a run in a database: leases, takeover, what a fenced-out owner had paid for."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from pipeline.errors import RunLocked, WriteFailed
+from pipeline.records.charge import Charge
+from pipeline.records.codec import decode_line
+from pipeline.records.kinds import CallEnded, CallStarted, StepStarted
+from pipeline.store.sql.journal import SqlJournal
+from pipeline.store.sql.store import SqlStore
+from tests.journals import AT, StillClock, line, started
+
+CALL = line(2, CallStarted("sow#1", "key", "a model", "blob", worst="2"))
+PAID = line(3, CallEnded(2, b'{"text": "paid"}', Charge("exact", Decimal("1.25"), Decimal("1.25")).to_json()))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def sql(request: pytest.FixtureRequest, make_store: object) -> SqlStore:
+    store = make_store(request.param)  # type: ignore[operator]
+    assert isinstance(store, SqlStore)
+    return store
+
+
+def elsewhere(store: SqlStore, heard: float) -> None:
+    """All owners are on another machine, last heard of so many seconds ago."""
+    text = json.dumps({"host": "elsewhere", "pid": 7, "space": "x", "boot": "y", "started": "z", "since": "then"})
+    with store.database.write() as link:
+        link.run(f"UPDATE leases SET holder = ?, beat_at = {store.database.now} - ?", text, heard)
+
+
+def zombie(store: SqlStore) -> tuple[str, SqlJournal]:
+    """A run whose owner has begun a call and is not heard of any more."""
+    run, journal = store.create(started(), [], at=AT)
+    journal.append(2, [CALL])
+    elsewhere(store, 31)
+    return run, journal
+
+
+def test_owner_elsewhere_is_believed_for_two_beats_by_the_databases_clock(sql: SqlStore, clock: StillClock) -> None:
+    run, _journal = sql.create(started(), [], at=AT)
+    elsewhere(sql, 29)
+    clock.at += timedelta(days=300)
+    with pytest.raises(RunLocked, match="process 7 on elsewhere since then"):
+        sql.open(run)
+    with pytest.raises(RunLocked):
+        sql.delete(run)
+    assert next(sql.heads()).owned
+    elsewhere(sql, 31)
+    clock.at -= timedelta(days=900)
+    assert not next(sql.heads()).owned
+    sql.open(run).close()
+
+
+def test_owner_that_wakes_after_a_takeover_writes_nothing(sql: SqlStore) -> None:
+    run, old = zombie(sql)
+    new = sql.open(run)
+    with pytest.raises(WriteFailed, match="taken over") as caught:
+        old.append(3, [line(3, StepStarted("seed#1"))])
+    assert caught.value.data["fatal"]
+    old.write_head({"status": "failed", "journal_bytes": new.size}, True)
+    new.append(3, [line(3, StepStarted("sow#1"))])
+    old.close()
+    assert next(sql.heads()).owned
+    assert [decode_line(one).fact for one in sql.read(run)][2] == StepStarted("sow#1")
+    assert next(sql.heads()).document["status"] == "in_progress"
+
+
+def test_reply_of_a_fenced_out_owner_is_taken_in_by_the_next_and_charged_once(sql: SqlStore) -> None:
+    run, old = zombie(sql)
+    new = sql.open(run)
+    with pytest.raises(WriteFailed):
+        old.append(3, [PAID])
+    assert sql.parts(run) == ["late-1"]
+    new.append(3, [line(3, StepStarted("sow#1"), owner=3)])
+    new.close()
+    facts = [decode_line(one) for one in sql.read(run)]
+    assert sum(isinstance(record.fact, CallEnded) for record in facts) == 1
+    assert sql.parts(run) == []
+    with sql.database.read() as link:
+        rows = link.rows("SELECT state, low, high FROM charges")
+    assert [(state, Decimal(low), Decimal(high)) for state, low, high in rows] == [
+        ("exact", Decimal("1.25"), Decimal("1.25"))
+    ]
+
+
+def test_heartbeat_keeps_a_lease_and_tells_who_lost_it(sql: SqlStore) -> None:
+    run, old = zombie(sql)
+    old._lease.renew()
+    with pytest.raises(RunLocked):
+        sql.open(run)
+    elsewhere(sql, 31)
+    sql.open(run)
+    old._lease.renew()
+    assert old._lease.lost
+
+
+def test_of_two_who_open_at_once_one_owns(sql: SqlStore) -> None:
+    run, journal = sql.create(started(), [], at=AT)
+    journal.close()
+
+    def attempt(_: int) -> SqlJournal | None:
+        try:
+            return sql.open(run)
+        except RunLocked:
+            return None
+
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(200):
+            owners = [one for one in pool.map(attempt, range(2)) if one]
+            # The second may have come after the first had its lease, never while.
+            assert len(owners) == 1
+            owners[0].close()

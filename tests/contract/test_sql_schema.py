@@ -1,0 +1,118 @@
+"""Tables of older and newer versions, and what people query in them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from pipeline.errors import SchemaTooNew, StoreError
+from pipeline.records.charge import Charge
+from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
+from pipeline.store.sql import schema
+from pipeline.store.sql.database import close_all
+from pipeline.store.sql.store import SqlStore, open_sql
+from tests.journals import AT, StillClock, line, small_run, started
+from tests.stores import ids, write
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def sql(request: pytest.FixtureRequest, make_store: object) -> SqlStore:
+    store = make_store(request.param)  # type: ignore[operator]
+    assert isinstance(store, SqlStore)
+    return store
+
+
+def older(store: SqlStore) -> str:
+    """A database as the first version left it, with a run in it."""
+    schema.upgrade(store.database, "0001")
+    with store.database.write() as link:
+        row = ("r1", "r1", "", "r1", 2, "")
+        link.run("INSERT INTO journals (run, run_id, path, stem, width, claim) VALUES (?, ?, ?, ?, ?, ?)", *row)
+        lines = [one.rstrip(b"\n") for one in small_run()]
+        size = sum(len(one) + 1 for one in lines)
+        link.run("INSERT INTO leases VALUES (1, 1, '', 0, ?, ?)", len(lines), size)
+        link.run_many("INSERT INTO records VALUES (1, ?, ?)", list(enumerate(lines, 1)))
+        link.run("INSERT INTO slices VALUES ('s', '2026-01-09', 'me', '1.5', 1)")
+    return "r1"
+
+
+def test_filled_older_database_is_refused_upgraded_and_read(sql: SqlStore) -> None:
+    run = older(sql)
+    with pytest.raises(StoreError, match="version 0001") as caught:
+        list(sql.heads())
+    assert f"store upgrade --store '{sql.url}'" in caught.value.hint
+    assert sql.upgrade() == ("0001", "0002")
+    assert sql.upgrade() == ("0002", "0002")
+    assert ids(sql) == [run]
+    assert next(sql.heads()).document["total_cost_usd"] == 1.85
+    assert sql.account().total(AT.date()) == Decimal("1.5")
+    with sql.database.read() as link:
+        ((low, high),) = link.rows("SELECT low, high FROM charges")
+    assert (Decimal(low), Decimal(high)) == (Decimal("1.85"), Decimal("1.85"))
+    sql.open(run).close()
+
+
+def test_newer_database_is_refused_by_every_way_in(sql: SqlStore) -> None:
+    run = write(sql, small_run())
+    with sql.database.write() as link:
+        link.run("UPDATE alembic_version SET version_num = '9999'")
+    url = sql.url
+    close_all()
+    again = open_sql(url, StillClock())
+    for way in (
+        lambda: list(again.heads()),
+        lambda: again.open(run),
+        lambda: again.create(started(), [], at=AT),
+        lambda: again.account().kept(),
+        again.upgrade,
+    ):
+        with pytest.raises(SchemaTooNew, match="9999"):
+            way()
+
+
+def test_looking_makes_nothing(sql: SqlStore) -> None:
+    assert ids(sql) == []
+    assert sql.account().kept() == {}
+    assert sql.database.address.file is None or not sql.database.address.file.exists()
+
+
+def test_costs_and_runs_are_queried_exactly(sql: SqlStore) -> None:
+    tenth = Charge("exact", Decimal("0.1"), Decimal("0.1")).to_json()
+    lines = [started()]
+    for call in range(2, 12, 2):
+        lines.append(line(call, CallStarted("sow#1", "key", "m\0del", "blob", worst="0.5")))
+        charge = {"state": "unpriced"} if call == 10 else tenth
+        lines.append(line(call + 1, CallEnded(call, None, charge)))
+    lines.append(line(12, CallStarted("sow#1", "key", "mdel", "blob", worst="0.5")))
+    lines.append(line(13, CallStarted("sow#1", "key", "other", "blob", origin="part:2")))
+    lines.append(line(14, ChargeSettled(12, "0.3")))
+    run = write(sql, lines)
+    with sql.database.read() as link:
+        costs = link.rows("SELECT * FROM costs_by_day")
+        runs = link.rows("SELECT run_id, subject, status, records, owned FROM runs")
+    assert [(str(day), model, calls, Decimal(low), opened) for day, model, calls, low, _, opened, _ in costs] == [
+        ("2026-01-09", "mdel", 6, Decimal("0.7"), 0)
+    ]
+    assert costs[0][-1] == 1
+    assert [tuple(row) for row in runs] == [(run, "mathematics", "in_progress", 14, 0)]
+
+
+def test_texts_and_numbers_come_back_as_they_were(sql: SqlStore) -> None:
+    document = {"a\0b": "\0ü\ud800", "n": 12345678901234567890, "usd": "0.10", "f": 1e300}
+    run, journal = sql.create(started(), [], at=AT)
+    journal.write_head({"run_id": run, "subject": "ma\0ths", **document, "journal_bytes": journal.size}, True)
+    (head,) = sql.heads()
+    assert {name: head.document[name] for name in document} == document
+    with sql.database.read() as link:
+        assert tuple(link.row("SELECT subject FROM runs")) == ("maths",)
+
+
+def test_damaged_record_and_head_are_left_out_and_told(sql: SqlStore) -> None:
+    run = write(sql, small_run())
+    with sql.database.write() as link:
+        link.run("UPDATE records SET line = ? WHERE seq = 3", b"no record")
+        link.run("UPDATE journals SET head = ?", b"no head")
+    assert len(list(sql.flaws(run))) == 2
+    assert len(list(sql.read(run))) == len(small_run()) - 1
+    assert next(sql.heads()).run_id == run
