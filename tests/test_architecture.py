@@ -19,6 +19,7 @@ PACKAGE = ROOT / "pipeline"
 FLOORS = {
     "errors": 0,
     "environment": 0,
+    "extras": 0,
     "clock": 0,
     "records": 1,
     "graph": 2,

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from pipeline.environment import VARIABLES
 from pipeline.errors import ConfigError, ExecutorLost
+from pipeline.extras import how_to_install
 from pipeline.settings import LessonsOptions
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def check_executor(options: LessonsOptions) -> None:
         import distributed  # noqa: F401
     except ImportError:
         raise ConfigError(
-            "--executor needs dask.distributed, which is not installed.", hint="pip install 'course-pipeline[dask]'"
+            "--executor needs dask.distributed, which is not installed.", hint=how_to_install("dask")
         ) from None
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,9 +10,8 @@ from pipeline.cli.cost.panels import Panel
 from pipeline.cli.cost.scale import label, ticks
 from pipeline.cli.cost.svg import PARTS, shown
 from pipeline.errors import ConfigError
+from pipeline.extras import how_to_install
 
-#: What the extra `plot` asks for.
-REQUIREMENT = "matplotlib>=3.9,<4"
 _INCHES, _DPI = (9.0, 7.5), 120
 
 
@@ -28,7 +25,10 @@ def png_of(panels: Sequence[Panel]) -> bytes:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise ConfigError("A .png needs matplotlib, which is not installed.", hint=_how()) from None
+        raise ConfigError(
+            "A .png needs matplotlib, which is not installed.",
+            hint=f"{how_to_install('plot')} installs it; an .svg needs nothing.",
+        ) from None
     figure = Figure(figsize=_INCHES, layout="constrained")
     above, below = figure.subplots(2, 1)
     _draw(above, panels[0], across=False)
@@ -72,11 +72,3 @@ def _draw(axes: Any, panel: Panel, *, across: bool) -> None:
 def _plain(text: str) -> str:
     """A $ in a text would begin a formula of matplotlib's own."""
     return text.replace("$", r"\$")
-
-
-def _how() -> str:
-    """How to install it into the Python that runs this."""
-    installer = f"{sys.executable} -m pip install"
-    if importlib.util.find_spec("pip") is None:
-        installer = f"uv pip install --python {sys.executable}"
-    return f"{installer} '{REQUIREMENT}' installs it; an .svg needs nothing."

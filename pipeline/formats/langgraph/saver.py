@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.clock import Clock, SystemClock
 from pipeline.errors import ConfigError
+from pipeline.extras import how_to_install
 from pipeline.formats.langgraph import choosing, finding
 from pipeline.formats.langgraph.shelf import Addition, Shelf
 from pipeline.formats.langgraph.stored import Gathered
@@ -31,7 +32,7 @@ try:
 except ImportError as error:
     raise ConfigError(
         "LangGraphSaver needs langgraph-checkpoint, which is not installed.",
-        hint="pip install 'course-pipeline[langgraph]'",
+        hint=how_to_install("langgraph"),
     ) from error
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError, PipelineError, StoreError, WriteFailed
+from pipeline.extras import how_to_install
 from pipeline.store.objects.address import Address
 
 if TYPE_CHECKING:
@@ -281,7 +282,7 @@ def _connect(address: Address, retries: int) -> S3Store:
     except ImportError:
         raise ConfigError(
             "--store s3://… needs the package obstore, which is not installed.",
-            hint="Install the extra: pip install 'course-pipeline[objects]'",
+            hint=how_to_install("objects"),
         ) from None
     return S3Store(
         address.bucket,

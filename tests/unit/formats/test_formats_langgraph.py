@@ -24,6 +24,7 @@ from pipeline import LangGraphSaver, fork_run
 from pipeline.app.travel import fork
 from pipeline.clock import SystemClock
 from pipeline.errors import CheckpointCorrupt, ConfigError, RunExists, RunLocked
+from pipeline.extras import how_to_install
 from pipeline.formats.langgraph.choosing import newest
 from pipeline.formats.langgraph.shelf import Shelf
 from pipeline.formats.langgraph.stored import Stored
@@ -361,4 +362,4 @@ except pipeline.ConfigError as error:
 """
     message, hint = json.loads(bare(code))
     assert "not installed" in message
-    assert hint == "pip install 'course-pipeline[langgraph]'"
+    assert hint == how_to_install("langgraph")
