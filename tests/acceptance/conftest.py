@@ -12,6 +12,9 @@ from pipeline import environment
 from pipeline.cli.main import main
 from tests.acceptance.killing import Starter
 from tests.said import Cli, Said
+from tests.servers.billing import BillingServer
+from tests.servers.lessons import answer
+from tests.servers.replies import Responder
 
 
 @pytest.fixture
@@ -31,6 +34,28 @@ def cli(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
         return Said(code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def out(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where courses are published unless an option says otherwise."""
+    monkeypatch.setenv("PIPELINE_OUT", str(root.parent / "site"))
+    return root.parent / "site"
+
+
+@pytest.fixture
+def responder() -> Responder:
+    """How the server answers: as the author of lessons, unless a file of tests has another."""
+    return answer
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, responder: Responder) -> Iterator[BillingServer]:
+    """A server that keeps a bill; the program finds it and a credential in the environment."""
+    with BillingServer(responder=responder) as made:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-api03-not-a-real-key-0123456789")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", made.url)
+        yield made
 
 
 # Not for the whole session: the starts of a test that failed would answer those of another file.

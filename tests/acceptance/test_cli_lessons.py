@@ -21,12 +21,6 @@ HELLO = Pipeline("hello", steps=[greet])
 """
 
 
-@pytest.fixture
-def out(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PIPELINE_OUT", str(root.parent / "site"))
-    return root.parent / "site"
-
-
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["help"], ["help", "list"], ["cost", "--help"]])
 def test_help_exits_with_zero(cli: Cli, arguments: list[str]) -> None:
     said = cli(*arguments)

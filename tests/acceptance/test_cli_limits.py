@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -26,20 +25,6 @@ from tests.servers.lessons import answer
 COURSE = ("lessons", "--subject", "maths", "--level", "N5", "--lessons", "2")
 CLAUDE = "claude-sonnet-5-5"
 UNPRICED = "claude-mythos-5"
-
-
-@pytest.fixture
-def out(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PIPELINE_OUT", str(root.parent / "site"))
-    return root.parent / "site"
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BillingServer]:
-    with BillingServer(responder=answer) as made:
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody")
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", made.url)
-        yield made
 
 
 def three_lines(said: Said) -> list[str]:

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,17 +15,15 @@ from pipeline import open_store
 from tests.documents import DOCS, ROOT, codes, fenced, table
 from tests.said import Cli
 from tests.servers.billing import BillingServer
+from tests.servers.replies import Responder, echo
 
 EXAMPLES = DOCS / "examples"
 TOWNS = 'towns=["Oban","Nairn"]'
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BillingServer]:
-    with BillingServer() as running:
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-api03-not-a-real-key-0123456789")
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", running.url)
-        yield running
+def responder() -> Responder:
+    return echo
 
 
 def test_docs_example_counts_words_without_a_key(tmp_path: Path) -> None:

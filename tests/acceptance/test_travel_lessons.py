@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,23 +10,8 @@ import pytest
 from tests.said import Cli
 from tests.sample_runs import original_run
 from tests.servers.billing import BillingServer
-from tests.servers.lessons import answer
 
 COURSE = ("lessons", "--subject", "maths", "--level", "N5", "--lessons", "3")
-
-
-@pytest.fixture
-def out(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PIPELINE_OUT", str(root.parent / "site"))
-    return root.parent / "site"
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BillingServer]:
-    with BillingServer(responder=answer) as made:
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody")
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", made.url)
-        yield made
 
 
 def newest(cli: Cli) -> str:

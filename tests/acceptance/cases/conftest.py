@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,13 +15,19 @@ from tests.layered import Layered
 from tests.said import Cli
 
 
+def _made(kind: str, folder: Path) -> Store:
+    return MemoryStore(SystemClock()) if kind == "memory" else FileStore(folder, SystemClock())
+
+
 @pytest.fixture(params=["memory", "files"])
 def layered(request: pytest.FixtureRequest, tmp_path: Path) -> Layered:
-    stores: dict[str, Callable[[], Store]] = {
-        "memory": lambda: MemoryStore(SystemClock()),
-        "files": lambda: FileStore(tmp_path / "runs", SystemClock()),
-    }
-    return Layered(stores[request.param]())
+    return Layered(_made(request.param, tmp_path / "runs"))
+
+
+@pytest.fixture(params=["memory", "files"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """Another store than that of the command line."""
+    return _made(request.param, tmp_path / "other")
 
 
 @pytest.fixture

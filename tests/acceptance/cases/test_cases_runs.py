@@ -7,40 +7,25 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from pipeline import Answer, Outcome, Pipeline, Question, StepContext, step
-from pipeline.clock import SystemClock
 from pipeline.store.base import Store
-from pipeline.store.files import FileStore
-from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load
 from pipeline.travel.fork import fork_run
 from tests.acceptance.cases.acting import KILLED, Acting
 from tests.acceptance.cases.dying_steps import CHAIN, GATE
 from tests.said import Cli
-from tests.servers.billing import BillingServer, echo
-
-
-@pytest.fixture(params=["memory", "files"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    made: dict[str, Callable[[], Store]] = {
-        "memory": lambda: MemoryStore(SystemClock()),
-        "files": lambda: FileStore(tmp_path / "other", SystemClock()),
-    }
-    return made[request.param]()
+from tests.servers.billing import BillingServer
+from tests.servers.replies import Responder, echo
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BillingServer]:
-    with BillingServer() as running:
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-api03-not-a-real-key-0123456789")
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", running.url)
-        yield running
+def responder() -> Responder:
+    return echo
 
 
 def test_case_11_from_the_checkpoint_at_a_step_the_ones_after_it_run_in_order(store: Store, acting: Acting) -> None:

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 from pipeline import Pipeline, StepContext, step
-from pipeline.clock import SystemClock
 from pipeline.records.codec import Record
 from pipeline.records.fold import spent
 from pipeline.records.kinds import CallEnded, CallStarted, MemoryApplied, RunEnded, StepCompleted, StepFailed
 from pipeline.store.base import Store
-from pipeline.store.files import FileStore
-from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load, records
 from tests.acceptance.cases.acting import KILLED, STEPS, Acting
 from tests.acceptance.cases.dying_steps import CHAIN, PARALLEL
 from tests.said import Cli
 
 NO_LUCK = "ValueError: b has no luck"
-
-
-@pytest.fixture(params=["memory", "files"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    made: dict[str, Callable[[], Store]] = {
-        "memory": lambda: MemoryStore(SystemClock()),
-        "files": lambda: FileStore(tmp_path / "other", SystemClock()),
-    }
-    return made[request.param]()
 
 
 def of_kind(acting: Acting, kind: type) -> list[Any]:

@@ -22,18 +22,6 @@ from tests.servers.billing import BillingServer
 KEY = "sk-ant-api03-not-a-real-key-0123456789"
 
 
-@pytest.fixture(scope="module")
-def _running() -> Iterator[BillingServer]:
-    with BillingServer() as running:
-        yield running
-
-
-@pytest.fixture
-def server(_running: BillingServer) -> BillingServer:
-    _running.reset()
-    return _running
-
-
 @pytest.fixture
 def model(server: BillingServer) -> Iterator[AnthropicModel]:
     made = AnthropicModel("claude-sonnet-5-5", api_key=KEY, base_url=server.url, deadline_seconds=20)

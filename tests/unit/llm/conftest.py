@@ -11,18 +11,6 @@ KEY = "sk-ant-api03-not-a-real-key-0123456789"
 MakeModel = Callable[..., AnthropicModel]
 
 
-@pytest.fixture(scope="session")
-def _running() -> Iterator[BillingServer]:
-    with BillingServer() as running:
-        yield running
-
-
-@pytest.fixture
-def server(_running: BillingServer) -> BillingServer:
-    _running.reset()
-    return _running
-
-
 @pytest.fixture
 def make_model(server: BillingServer) -> Iterator[MakeModel]:
     made: list[AnthropicModel] = []
