@@ -183,7 +183,8 @@ def test_case_14_a_no_ends_it_and_is_not_asked_about_again(acting: Acting, cli: 
         refused = acting.resume("GATE")
         assert (refused.code, "The reviewer said no." in refused.err) == (6, True)
         result = GATE.resume(acting.run, store=acting.store, services={"interviewer": Nobody()})
-        assert (result.status, cli("gates").out) == ("failed", "Nothing is asked.\n")
+        assert result.status == "failed"
+        assert cli("gates").out.startswith("Nothing is asked by the runs of the store.")
     assert "publish" not in acting.ran()
 
 
