@@ -1,0 +1,185 @@
+"""What tests of executors share: a model that counts, bodies with names, executors that lose what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline import Message, Pipeline, Reply, Request, StepContext, TaskFailure, open_store, step
+from pipeline.clock import SystemClock
+from pipeline.cost.prices import PriceBook
+from pipeline.engine.result import RunResult
+from pipeline.errors import (
+    TaskRejected,
+)
+from pipeline.llm.base import ModelInfo
+from pipeline.store.base import Store
+from pipeline.store.files import FileStore
+from pipeline.store.reading import records
+
+MODEL = "claude-sonnet-5-5"
+PRICES = PriceBook()
+
+#: What the model was asked, in order; what it does instead of answering; how many at once.
+ASKED: list[str] = []
+TROUBLE: dict[str, list[BaseException]] = {}
+#: Called with the question before it is answered, and after.
+BEFORE: list[Callable[[str], None]] = []
+AFTER: list[Callable[[str], None]] = []
+
+
+class Counting:
+    """A model that knows what it was asked, whichever copy of it was."""
+
+    def check(self) -> ModelInfo:
+        return ModelInfo(MODEL, paid=True)
+
+    def complete(self, request: Request) -> Reply:
+        text = request.messages[-1].text
+        ASKED.append(text)
+        for look in BEFORE:
+            look(text)
+        if TROUBLE.get(text):
+            raise TROUBLE[text].pop(0)
+        for look in AFTER:
+            look(text)
+        return Reply(f"<{text}>", "end_turn", usage={"input_tokens": 10, "output_tokens": 100}, model=MODEL)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> None:
+    ASKED.clear()
+    TROUBLE.clear()
+    BEFORE.clear()
+    AFTER.clear()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    return FileStore(tmp_path / "store", SystemClock())
+
+
+@pytest.fixture(params=["files", "sqlite"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """A store that the workers open for themselves."""
+    where = f"files:{tmp_path / 'runs'}" if request.param == "files" else f"sqlite:{tmp_path / 'runs.db'}"
+    return open_store(where)
+
+
+@pytest.fixture
+def workers() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as executor:
+        yield executor
+
+
+class Losing(ThreadPoolExecutor):
+    """Loses the answers to some of what it was given, after the work was done; or does not begin it."""
+
+    def __init__(self, lost: Callable[[str], bool], *, begun: bool = True) -> None:
+        super().__init__(1)
+        self._lost = lost
+        self._begun = begun
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        lost = self._lost(args[0]["task"])
+
+        def work() -> Any:
+            answer = fn(*args, **kwargs) if self._begun or not lost else None
+            if lost:
+                raise ConnectionResetError("the worker is gone")
+            return answer
+
+        return super().submit(work)
+
+
+def ask(text: str, tokens: int = 100) -> Request:
+    return Request(MODEL, [Message("user", text)], max_tokens=tokens)
+
+
+def write(ctx: StepContext, item: int) -> dict[str, Any]:
+    first = ctx.ask(ask(f"first {item} for {ctx.params['who']}")).text
+    return {"first": first, "second": ctx.ask(ask(f"second {item}")).text, "attempt": ctx.attempt}
+
+
+def write_for(whom: dict[str, str], ctx: StepContext, item: int) -> str:
+    return ctx.ask(ask(f"{item} for {whom['name']}")).text
+
+
+def write_long(ctx: StepContext, item: int) -> str:
+    return ctx.ask(ask(f"long {item}")).text * 500
+
+
+def write_three(ctx: StepContext, item: int) -> list[str]:
+    return [*ctx.map("inner", range(3), ask_inner, key=str), ctx.task("last", ask_inner, 9)]
+
+
+def ask_inner(ctx: StepContext, item: int) -> str:
+    return ctx.ask(ask(f"inner {ctx.path} {item}")).text
+
+
+def write_or_reject(ctx: StepContext, item: int) -> str:
+    text = ctx.ask(ask(f"draft {item}")).text
+    if item == 1:
+        raise TaskRejected("not good enough")
+    return text
+
+
+def read_much(ctx: StepContext, item: int) -> list[Any]:
+    return [ctx.outputs["plan"]["count"], ctx.load("notes"), ctx.pin("style"), ctx.context["mood"], ctx.node.id, item]
+
+
+def use_service(ctx: StepContext, item: int) -> str:
+    return str(ctx.services["lock"])
+
+
+def course(body: Callable[..., Any] = write, count: int = 4, **more: Any) -> Pipeline:
+    @step()
+    def made(ctx: StepContext) -> dict[str, Any]:
+        found = ctx.map("made", range(count), body, key=str, **more)
+        return {"all": [row.error if isinstance(row, TaskFailure) else row for row in found]}
+
+    return Pipeline("course", [made])
+
+
+def run(
+    pipeline: Pipeline, store: Store, executor: Executor | None, options: dict[str, Any] | None = None, **more: Any
+) -> RunResult:
+    return pipeline.run({"who": "us"}, store=store, model=Counting(), executor=executor, options=options, **more)
+
+
+def resume(pipeline: Pipeline, store: Store, first: RunResult, executor: Executor | None, **more: Any) -> RunResult:
+    return pipeline.resume(first.run_id, store=store, model=Counting(), executor=executor, **more)
+
+
+def all_facts(store: Store, run_id: str, kind: type) -> list[Any]:
+    return [record.fact for record in records(store, run_id) if isinstance(record.fact, kind)]
+
+
+def worst(text: str) -> Decimal:
+    request = ask(text)
+    found = PRICES.worst(request.size(), request.max_tokens, model=MODEL, at=SystemClock().now())
+    assert found is not None
+    return found
+
+
+class Dead(BaseException):
+    """The worker is no more."""
+
+
+def dying(calls: int) -> Callable[[str], None]:
+    """Dies over the call after so many."""
+
+    def look(text: str) -> None:
+        if len(ASKED) > calls:
+            ASKED.pop()
+            raise Dead
+
+    return look
