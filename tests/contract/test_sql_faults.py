@@ -101,7 +101,7 @@ def test_server_that_stays_away_leaves_the_records_in_a_file(cut_off: SqlStore, 
 def test_restarted_server_costs_a_wait_only(postgres: Postgres, postgresql: str) -> None:
     store = open_sql(postgresql, SystemClock())
     run, journal = store.create(started(), [], at=AT)
-    postgres.stop()
+    postgres.stop("fast")
     postgres.start()
     journal.append(2, [step(2)])
     journal.close()

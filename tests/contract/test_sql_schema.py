@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 
 import pytest
 
+from pipeline.clock import SystemClock
 from pipeline.errors import SchemaTooNew, StoreError
+from pipeline.formats.casys.checkpoints import LayerCheckpoints
+from pipeline.formats.casys.state import WorkflowState
 from pipeline.records.charge import Charge
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
 from pipeline.store.sql import schema
 from pipeline.store.sql.database import close_all
 from pipeline.store.sql.store import SqlStore, open_sql
 from tests.journals import AT, StillClock, line, small_run, started
+from tests.layered import chain
 from tests.stores import ids, write
 
 
@@ -42,8 +47,8 @@ def test_filled_older_database_is_refused_upgraded_and_read(sql: SqlStore) -> No
     with pytest.raises(StoreError, match="version 0001") as caught:
         list(sql.heads())
     assert f"store upgrade --store '{sql.url}'" in caught.value.hint
-    assert sql.upgrade() == ("0001", "0002")
-    assert sql.upgrade() == ("0002", "0002")
+    assert sql.upgrade() == ("0001", "0003")
+    assert sql.upgrade() == ("0003", "0003")
     assert ids(sql) == [run]
     assert next(sql.heads()).document["total_cost_usd"] == 1.85
     assert sql.account().total(AT.date()) == Decimal("1.5")
@@ -96,6 +101,23 @@ def test_costs_and_runs_are_queried_exactly(sql: SqlStore) -> None:
     ]
     assert costs[0][-1] == 1
     assert [tuple(row) for row in runs] == [(run, "mathematics", "in_progress", 14, 0)]
+
+
+def test_checkpoints_of_layers_are_rows_until_they_are_pruned(sql: SqlStore) -> None:
+    shelf = LayerCheckpoints(sql, clock=SystemClock())
+    state = WorkflowState("w", messages=[{"text": "a\0b"}], context={"x": "\ud800"})
+    made = [shelf.save_checkpoint(state, chain(1), layer, {"timeout": 30}) for layer in range(4)]
+    newest = "SELECT * FROM workflow_checkpoints WHERE workflow_id = 'w' ORDER BY timestamp DESC, seq DESC"
+    with sql.database.read() as link:
+        rows = link.rows(newest)
+        first = rows[0]
+    assert [row[3] for row in rows] == [3, 2, 1, 0]
+    assert first[0] == made[-1].id
+    config = first[6] if isinstance(first[6], dict) else json.loads(first[6])
+    assert config == {"timeout": 30}
+    assert shelf.prune_old_checkpoints("w", 2) == 2
+    with sql.database.read() as link:
+        assert [row[3] for row in link.rows(newest)] == [3, 2]
 
 
 def test_texts_and_numbers_come_back_as_they_were(sql: SqlStore) -> None:

@@ -13,7 +13,7 @@ from pipeline.records.lines import line_body, line_seq
 from pipeline.store.emergency import EmergencyFile
 from pipeline.store.head import head_bytes
 from pipeline.store.lock import drop_in_children
-from pipeline.store.sql import blobs, charges, late
+from pipeline.store.sql import blobs, charges, late, layers
 from pipeline.store.sql.database import Database, Link
 from pipeline.store.sql.lease import Lease
 from pipeline.store.sql.rows import insert_records, lines_of
@@ -123,7 +123,7 @@ class SqlJournal:
     def _write(self, rows: Sequence[tuple[int, bytes]], size: int, sync: bool) -> None:
         lease, database = self._lease, self._database
         mine = (rows[-1][0], size, lease.journal, lease.epoch, self.last_seq)
-        if len(rows) == 1 and sync and not database.lite and not charges.has_charge(rows[0][1]):
+        if len(rows) == 1 and sync and not database.lite and not _has_rows(rows[0][1]):
             with database.statement() as link:
                 if link.run(_BOTH, *mine, *rows[0]) != 1:
                     raise _NotOwner
@@ -132,7 +132,7 @@ class SqlJournal:
             if link.run(_MINE, *mine) != 1:
                 raise _NotOwner
             insert_records(link, lease.journal, rows)
-            charges.post(link, lease.journal, self.run_id, [line for _, line in rows])
+            _post(link, lease.journal, self.run_id, [line for _, line in rows])
 
     def _stands(self, rows: Sequence[tuple[int, bytes]]) -> bool:
         """Whether these very lines are there, and this is the owner still: an answer was lost, not the append."""
@@ -188,8 +188,18 @@ def new_journal(link: Link, journal: int, run: str, first: bytes) -> tuple[int, 
     """Enter the first lines of a new journal, under the numbers they have; (last seq, size)."""
     lines = first.splitlines()
     insert_records(link, journal, [(line_seq(line), line) for line in lines])
-    charges.post(link, journal, run, lines)
+    _post(link, journal, run, lines)
     return line_seq(lines[-1]), sum(len(line) + 1 for line in lines)
+
+
+def _has_rows(line: bytes) -> bool:
+    """Whether something of a line stands in other tables too."""
+    return charges.has_charge(line) or layers.has_document(line)
+
+
+def _post(link: Link, journal: int, run: str, lines: Sequence[bytes]) -> None:
+    charges.post(link, journal, run, lines)
+    layers.post(link, journal, lines)
 
 
 def _word(value: Any) -> str | None:

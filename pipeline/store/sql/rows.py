@@ -9,6 +9,7 @@ from pipeline.store.sql.database import Database, Link
 
 #: Records that are fetched at once.
 _PAGE = 500
+_NEXT = "SELECT seq, line FROM records WHERE journal = ? AND seq > ? ORDER BY seq LIMIT ?"
 #: Ids of runs begin with their moment: YYYYMMDD_HHMMSS.
 STEM = 15
 
@@ -35,12 +36,19 @@ def insert_records(link: Link, journal: int, rows: Sequence[tuple[int, bytes]]) 
         link.run_many(sql, [(journal, seq, line) for seq, line in rows])
 
 
+def pages(link: Link, journal: int) -> Iterator[list[bytes]]:
+    """All lines of a journal, damaged or not, so many at a time; for those who have a transaction already."""
+    after = 0
+    while rows := link.rows(_NEXT, journal, after, _PAGE):
+        yield [bytes(line) for _, line in rows]
+        after = rows[-1][0]
+
+
 def raw_lines(database: Database, journal: int, after: int = 0) -> Iterator[tuple[int, bytes]]:
     """All (seq, line) with seq > after, damaged or not."""
     while True:
         with database.read() as link:
-            sql = "SELECT seq, line FROM records WHERE journal = ? AND seq > ? ORDER BY seq LIMIT ?"
-            rows = link.rows(sql, journal, after, _PAGE)
+            rows = link.rows(_NEXT, journal, after, _PAGE)
         for seq, line in rows:
             yield seq, bytes(line)
         if len(rows) < _PAGE:

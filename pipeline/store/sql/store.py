@@ -112,7 +112,7 @@ class SqlStore:
                 if lease.is_held(self.database, number, *held):
                     raise locked(run, lease.parse(held[1]))
             for number, *_ in rows:
-                for table in ("records", "leases", "journals"):
+                for table in ("workflow_checkpoints", "records", "leases", "journals"):
                     link.run(f"DELETE FROM {table} WHERE journal = ?", number)
             if not path:
                 link.run("DELETE FROM blobs WHERE run_id = ?", run_id)

@@ -7,6 +7,7 @@ from alembic import op
 
 from pipeline.store.sql.charges import post
 from pipeline.store.sql.database import Link
+from pipeline.store.sql.rows import pages
 
 revision = "0002"
 down_revision = "0001"
@@ -43,19 +44,11 @@ def upgrade() -> None:
     )
     link = Link(op.get_bind(), op.get_bind().dialect.name == "sqlite")
     for journal, run in link.rows("SELECT journal, run FROM journals"):
-        _fill(link, journal, run)
+        for lines in pages(link, journal):
+            post(link, journal, run, lines)
     if link.lite:
         link.run(_RUNS.format(usd="j.total_cost_usd"))
         link.run(_COSTS.format(low="printf('%.6f', SUM(low))", high="printf('%.6f', SUM(high))"))
     else:
         link.run(_RUNS.format(usd="CAST(j.total_cost_usd AS NUMERIC)"))
         link.run(_COSTS.format(low="SUM(low)", high="SUM(high)"))
-
-
-def _fill(link: Link, journal: int, run: str) -> None:
-    after = 0
-    while rows := link.rows(
-        "SELECT seq, line FROM records WHERE journal = ? AND seq > ? ORDER BY seq LIMIT 500", journal, after
-    ):
-        post(link, journal, run, [bytes(line) for _, line in rows])
-        after = rows[-1][0]
