@@ -41,6 +41,8 @@ class ObjectStore:
         self._clock = clock
         self._heads = Heads(bucket)
         self._proven = False
+        #: The last id that was given here: most collisions are with runs of this process.
+        self._newest = ""
 
     def create(
         self, first: bytes, blobs: Sequence[bytes], *, at: datetime, claim: Claim | None = None
@@ -194,9 +196,11 @@ class ObjectStore:
     def _free_names(self, at: datetime) -> Iterator[str]:
         """Ids that nobody has, as far as is known: behind the newest of the same second."""
         base = next(minted(at))
-        yield base
-        newest = next(self.bucket.under(keys.HEADS, f"{keys.HEADS}/{keys.stem(base)}"), None)
-        taken = re.fullmatch(base + r"(?:_(\d+))?", keys.head_id(newest.key) if newest is not None else "")
+        if not self._newest.startswith(base):
+            yield base
+            newest = next(self.bucket.under(keys.HEADS, f"{keys.HEADS}/{keys.stem(base)}"), None)
+            self._newest = keys.head_id(newest.key) if newest is not None else ""
+        taken = re.fullmatch(base + r"(?:_(\d+))?", self._newest)
         yield from islice(minted(at), int(taken[1] or 1) if taken else 1, None)
 
     def _make(
@@ -229,6 +233,7 @@ class ObjectStore:
         for run in names:
             lease = begin(self.bucket, keys.lease(run), at)
             if lease is not None:
+                self._newest = run
                 return run, lease
         raise StoreError("A run of that name cannot be made: the name is taken.")
 
