@@ -46,6 +46,13 @@ class Moto:
         self._server.stop()
 
 
+class _Quiet(ThreadingHTTPServer):
+    """A server that says nothing of clients that hang up."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        pass
+
+
 @dataclass
 class Proxy:
     """Passes requests on to an object server, and does to some of them what networks do."""
@@ -74,7 +81,7 @@ class Proxy:
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = _Quiet(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
