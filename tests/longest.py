@@ -6,6 +6,8 @@ from __future__ import annotations
 FIRST = (
     "tests/acceptance/test_kills.py",
     "tests/acceptance/test_kills_in_batches.py",
+    "tests/acceptance/test_objects_course.py",
+    "tests/acceptance/test_four_ways.py",
     "tests/acceptance/test_first_start_real.py",
     "tests/acceptance/test_site_html.py",
     "tests/acceptance/test_run_dot_kills.py",
@@ -24,8 +26,10 @@ UNCOUNTED = frozenset(
     {
         "tests/acceptance/cases/test_cases_layers_elsewhere.py",
         "tests/acceptance/test_death_at_every_write.py",
+        "tests/acceptance/test_four_ways.py",
         "tests/acceptance/test_kills.py",
         "tests/acceptance/test_kills_in_batches.py",
+        "tests/acceptance/test_objects_course.py",
         "tests/acceptance/test_run_dot_kills.py",
         "tests/acceptance/test_site_html.py",
         "tests/acceptance/test_travel_lessons.py",
