@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import functools
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -39,6 +40,13 @@ class Link:
     def __init__(self, connection: Any, lite: bool) -> None:
         self.connection = connection
         self.lite = lite
+        # A commit on a good disk takes little more time than what is laid over the driver.
+        self._driver = connection.connection.dbapi_connection
+
+    @property
+    def broken(self) -> bool:
+        """Whether the other side is gone."""
+        return not self.lite and bool(self._driver.closed)
 
     def rows(self, sql: str, *values: Any) -> Sequence[Any]:
         """All rows of a query."""
@@ -54,14 +62,14 @@ class Link:
 
     def run_many(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Execute once for each row of values."""
-        self.connection.exec_driver_sql(sql if self.lite else _percent(sql), list(rows))
+        self._driver.cursor().executemany(sql if self.lite else _percent(sql), rows)
 
     def for_update(self) -> str:
         """What a query ends with whose rows nobody else may change before this transaction ends."""
         return "" if self.lite else " FOR UPDATE"
 
     def _run(self, sql: str, values: tuple[Any, ...]) -> Any:
-        return self.connection.exec_driver_sql(sql if self.lite else _percent(sql), values)
+        return self._driver.execute(sql if self.lite else _percent(sql), values)
 
 
 class Database:
@@ -73,6 +81,7 @@ class Database:
         self.now = _LITE_NOW if self.lite else _POSTGRES_NOW
         self._engine: Any = None
         self._closed = False
+        self._lock = threading.Lock()
         self._errors: tuple[type[BaseException], ...] = ()
         drop_in_children(self)
 
@@ -88,30 +97,29 @@ class Database:
         Raises:
             StoreError: The database cannot be asked.
         """
-        with self._mapped(StoreError), self._connect() as connection:
-            yield Link(connection, self.lite)
+        with self._lent(StoreError, fresh=True) as link:
+            yield link
 
     @contextlib.contextmanager
-    def write(self, *, sync: bool = True, lock: int = 0) -> Iterator[Link]:
+    def write(self, *, sync: bool = True, lock: int = 0, fresh: bool = True) -> Iterator[Link]:
         """A transaction, durable on return if `sync`, else with the next that is.
 
         Args:
             lock: Wait for this one lock of the whole database first.
+            fresh: Make sure that the server is there still; else the caller tries again.
 
         Raises:
             WriteFailed: Nothing was changed; or nobody knows, if the connection was cut in COMMIT.
         """
-        with self._mapped(WriteFailed), self._connect() as connection:
-            link = Link(connection, self.lite)
-            with self._pace(link, sync):
-                self._begin(link, sync, lock)
-                try:
-                    yield link
-                    link.run("COMMIT")
-                except BaseException:
-                    with contextlib.suppress(*self._errors):
-                        link.run("ROLLBACK")
-                    raise
+        with self._lent(WriteFailed, fresh=fresh) as link, self._pace(link, sync):
+            self._begin(link, sync, lock)
+            try:
+                yield link
+                link.run("COMMIT")
+            except BaseException:
+                with contextlib.suppress(*self._errors):
+                    link.run("ROLLBACK")
+                raise
 
     @contextlib.contextmanager
     def statement(self) -> Iterator[Link]:
@@ -120,8 +128,8 @@ class Database:
         Raises:
             WriteFailed: As `write`.
         """
-        with self._mapped(WriteFailed), self._connect() as connection:
-            yield Link(connection, self.lite)
+        with self._lent(WriteFailed, fresh=False) as link:
+            yield link
 
     def close(self) -> None:
         """Close all connections, for good: a heartbeat that comes later opens none."""
@@ -158,12 +166,33 @@ class Database:
                 link.run("PRAGMA synchronous = FULL")
 
     @contextlib.contextmanager
-    def _mapped(self, kind: type[PipelineError]) -> Iterator[None]:
+    def _lent(self, kind: type[PipelineError], *, fresh: bool) -> Iterator[Link]:
         self._start()
         try:
-            yield
+            if fresh and not self.lite:
+                self._look()
+            with self._engine.connect() as connection:
+                link = Link(connection, self.lite)
+                try:
+                    yield link
+                finally:
+                    if link.broken:
+                        self._forget(connection)
         except self._errors as error:
             raise self._said(kind, error) from error
+
+    def _look(self) -> None:
+        """Connections that a restarted server has left behind are found before they are used."""
+        with self._engine.connect() as connection:
+            try:
+                Link(connection, self.lite).row("SELECT 1")
+            except self._errors:
+                self._forget(connection)
+
+    def _forget(self, connection: Any) -> None:
+        """Where one connection is cut the others are as well."""
+        connection.invalidate()
+        self._engine.dispose()
 
     def _said(self, kind: type[PipelineError], error: Any) -> PipelineError:
         """What went wrong in a sentence; the driver's own words may hold the server's address, never a password."""
@@ -171,7 +200,7 @@ class Database:
         words = " ".join(str(cause).split())[:300].rstrip(".")
         state = getattr(cause, "sqlstate", None) or ""
         code = getattr(cause, "sqlite_errorname", "")
-        cut = bool(getattr(error, "connection_invalidated", False)) or (not self.lite and state in ("", "57P01"))
+        cut = not self.lite and not state
         again = cut or state in _AGAIN or state.startswith(("57P", "08")) or code == "SQLITE_BUSY"
         data: dict[str, Any] = {"fatal": False} if kind is WriteFailed else {}
         return kind(f"The database of {self.address.url} refused: {words}.", hint=self._hint(code), again=again, **data)
@@ -181,24 +210,29 @@ class Database:
             return "Free space on the disk, then go on."
         return "Check the file and its folder." if self.lite else "Check that the server runs and lets you in."
 
-    def _connect(self) -> Any:
-        return self._engine.connect()
-
     def _start(self) -> None:
         if self._closed:
             raise StoreError(f"The database of {self.address.url} is closed.")
-        if self._engine is not None:
-            return
+        if self._engine is None:
+            with self._lock:
+                if self._engine is None:
+                    self._engine = self._made()
+
+    def _made(self) -> Any:
+        # Not before a database is asked: who lists a folder of runs need not wait for these.
+        import sqlite3
+
         try:
             import sqlalchemy
             from sqlalchemy import exc
         except ImportError:
             raise _not_installed() from None
-        self._errors = (exc.DBAPIError, exc.TimeoutError, exc.PendingRollbackError)
+        self._errors = (exc.DBAPIError, exc.TimeoutError, sqlite3.Error)
         if self.lite:
-            self._engine = self._open_file(sqlalchemy)
-        else:
-            self._engine = self._open_server(sqlalchemy)
+            return self._open_file(sqlalchemy)
+        engine = self._open_server(sqlalchemy)
+        self._errors = (*self._errors, engine.dialect.dbapi.Error)
+        return engine
 
     def _open_file(self, sqlalchemy: Any) -> Any:
         file = self.address.file

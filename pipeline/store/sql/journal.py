@@ -23,8 +23,11 @@ _PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 3.2)
 _MINE = "UPDATE leases SET last_seq = ?, size = ? WHERE journal = ? AND epoch = ? AND last_seq = ?"
 #: PostgreSQL does both in one way there and back, and commits.
 _BOTH = (
-    f"WITH mine AS ({_MINE} RETURNING journal) INSERT INTO records (journal, seq, line) SELECT journal, ?, ? FROM mine"
+    "WITH mine AS ({mine} RETURNING journal) INSERT INTO records (journal, seq, line)"
+    " SELECT mine.journal, each.seq, each.line FROM mine, unnest(?::bigint[], ?::bytea[]) AS each (seq, line)"
 )
+_SYNCED = _BOTH.format(mine=_MINE)
+_LOOSE = _BOTH.format(mine=_MINE + " AND set_config('synchronous_commit', 'off', true) IS NOT NULL")
 _PEOPLE = ("pipeline", "subject", "level", "status", "status_detail", "started_at", "updated_at", "total_cost_usd")
 _HEAD = f"UPDATE journals SET head = ?, {', '.join(f'{name} = ?' for name in _PEOPLE)} WHERE journal = ?"
 _STILL = " AND EXISTS (SELECT 1 FROM leases WHERE leases.journal = journals.journal AND epoch = ?)"
@@ -123,12 +126,13 @@ class SqlJournal:
     def _write(self, rows: Sequence[tuple[int, bytes]], size: int, sync: bool) -> None:
         lease, database = self._lease, self._database
         mine = (rows[-1][0], size, lease.journal, lease.epoch, self.last_seq)
-        if len(rows) == 1 and sync and not database.lite and not _has_rows(rows[0][1]):
+        if not database.lite and not any(_has_rows(line) for _, line in rows):
+            numbers, lines = map(list, zip(*rows, strict=True))
             with database.statement() as link:
-                if link.run(_BOTH, *mine, *rows[0]) != 1:
+                if link.run(_SYNCED if sync else _LOOSE, *mine, numbers, lines) != len(rows):
                     raise _NotOwner
             return
-        with database.write(sync=sync) as link:
+        with database.write(sync=sync, fresh=False) as link:
             if link.run(_MINE, *mine) != 1:
                 raise _NotOwner
             insert_records(link, lease.journal, rows)

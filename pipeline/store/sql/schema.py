@@ -69,6 +69,8 @@ def _migrate(connection: Any, to: str) -> None:
     def steps(revision: Any, _: Any) -> Any:
         return scripts._upgrade_revs(to, revision)
 
+    # A connection that is in use is left to commit to who uses it.
+    connection.exec_driver_sql("SELECT 1")
     with EnvironmentContext(Config(), scripts, fn=steps, as_sql=False) as environment:
         # The transaction is the caller's: all versions, or none.
         environment.configure(connection=connection, transactional_ddl=False)
