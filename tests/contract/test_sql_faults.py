@@ -16,10 +16,11 @@ import pytest
 
 from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError, PipelineError, WriteFailed
-from pipeline.records.kinds import StepStarted
+from pipeline.records.kinds import CallStarted, StepStarted
 from pipeline.records.lines import line_seq
 from pipeline.store.base import Journal, Store
 from pipeline.store.emergency import recover
+from pipeline.store.sql.database import Database
 from pipeline.store.sql.store import SqlStore, open_sql
 from tests.journals import AT, StillClock, line, started
 from tests.servers.postgres import Cable, Postgres, name_of
@@ -29,7 +30,7 @@ WRITER = """
 import sys
 from pipeline.clock import SystemClock
 from pipeline.store.url import open_store
-from pipeline.records.kinds import StepStarted
+from pipeline.records.kinds import CallStarted, StepStarted
 from tests.journals import line
 journal = open_store(sys.argv[1]).open(sys.argv[2])
 for seq in range(journal.last_seq + 1, 100_000):
@@ -75,7 +76,8 @@ def test_append_whose_connection_is_cut_is_there_once(
 ) -> None:
     run, journal = cut_off.create(started(), [], at=AT)
     cuts = once(mark, when, cable)
-    journal.append(2, [step(seq) for seq in range(2, 2 + count)])
+    begun = line(2, CallStarted("s#1", "key", "model", "blob"))
+    journal.append(2, [begun if count > 1 else step(2), *map(step, range(3, 2 + count))])
     assert cuts == [when]
     journal.append(2 + count, [step(2 + count)])
     assert seqs(cut_off, run) == list(range(1, 3 + count))
@@ -184,6 +186,26 @@ def test_password_is_in_no_message(postgres: Postgres) -> None:
     for text in (str(caught.value), caught.value.hint, repr(caught.value.data), repr(store.database.address)):
         assert "hunter2" not in text
     assert "hunter2" not in repr(replace(store.database.address, url=""))
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_record_without_a_sync_is_seen_by_others_at_the_next_tick(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    url = request.getfixturevalue("postgresql") if kind == "postgresql" else f"sqlite:{tmp_path}/runs.db"
+    store = open_sql(url, SystemClock())
+    run, journal = store.create(started(), [], at=AT)
+    journal.append(2, [step(2)], sync=False)
+    other = SqlStore(Database(store.database.address), SystemClock())
+    assert seqs(other, run) == [1]
+    journal._lease.tick()
+    assert seqs(other, run) == [1, 2]
+    journal.append(3, [step(3)], sync=False)
+    assert seqs(store, run) == [1, 2, 3]
+    journal.append(4, [step(4)], sync=False)
+    journal.close()
+    assert seqs(other, run) == [1, 2, 3, 4]
+    other.database.close()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import functools
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from pipeline.errors import ConfigError, PipelineError, StoreError, WriteFailed
 from pipeline.extras import how_to_install
@@ -72,6 +72,12 @@ class Link:
         return self._driver.execute(sql if self.lite else _percent(sql), values)
 
 
+class Waiting(Protocol):
+    """What holds something back."""
+
+    def flush(self) -> None: ...
+
+
 class Database:
     """One database; connections are kept and used again by all threads."""
 
@@ -79,6 +85,8 @@ class Database:
         self.address = address
         self.lite = address.file is not None
         self.now = _LITE_NOW if self.lite else _POSTGRES_NOW
+        #: Open journals that hold lines back until their next sync.
+        self.waiting: set[Waiting] = set()
         self._engine: Any = None
         self._closed = False
         self._lock = threading.Lock()
@@ -131,6 +139,11 @@ class Database:
         with self._lent(WriteFailed, fresh=False) as link:
             yield link
 
+    def flush(self) -> None:
+        """Have this process see what its own journals hold back."""
+        for one in list(self.waiting):
+            one.flush()
+
     def close(self) -> None:
         """Close all connections, for good: a heartbeat that comes later opens none."""
         self._closed = True
@@ -139,6 +152,8 @@ class Database:
 
     def drop(self) -> None:
         """In a forked child: the connections are the parent's."""
+        self.waiting = set()
+        self._lock = threading.Lock()
         if self._engine is not None:
             self._engine.dispose(close=False)
 

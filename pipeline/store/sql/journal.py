@@ -53,21 +53,35 @@ class SqlJournal:
         self._clock = clock
         self._open = True
         self._emergency = EmergencyFile(run)
+        #: Where the journal ends in the database: last seq, size.
+        self._written = (last_seq, size)
+        #: Lines that go with the next synced append, or at the next tick, whichever is sooner.
+        self._waiting: list[bytes] = []
+        self._lock = threading.RLock()
+        lease.tick = self.flush
         drop_in_children(self)
 
     def append(self, first_seq: int, lines: Sequence[bytes], sync: bool = True) -> None:
         """See store.base.Journal.append."""
-        if not self._open or self._lease.lost:
-            self._refuse(lines)
-        if first_seq != self.last_seq + 1:
-            lines = self._unseen(first_seq, lines)
-        if not lines:
-            return
-        rows = [(seq, line.rstrip(b"\n")) for seq, line in enumerate(lines, self.last_seq + 1)]
-        size = self.size + sum(len(line) + 1 for _, line in rows)
-        self._insist(rows, size, sync)
-        self.last_seq += len(lines)
-        self.size = size
+        with self._lock:
+            if not self._open or self._lease.lost:
+                self._refuse(lines)
+            if first_seq != self.last_seq + 1:
+                lines = self._unseen(first_seq, lines)
+            new = [line.rstrip(b"\n") for line in lines]
+            self._waiting += new
+            self.last_seq += len(new)
+            self.size += sum(map(len, new)) + len(new)
+            if sync or any(map(_has_rows, new)):
+                self._write_waiting(sync)
+            elif new:
+                self._database.waiting.add(self)
+
+    def flush(self) -> None:
+        """Write what waits for a sync, so that others see it. What goes wrong the next append tells."""
+        with self._lock, contextlib.suppress(PipelineError):
+            if self._open and not self._lease.lost:
+                self._write_waiting(sync=False)
 
     def put_blob(self, data: bytes) -> str:
         """See store.base.Journal.put_blob."""
@@ -86,6 +100,7 @@ class SqlJournal:
         """See store.base.Journal.write_head."""
         if not self._open or self._lease.lost or "/" in self.run_id:
             return
+        self.flush()
         people = [_word(document.get(name)) for name in _PEOPLE]
         with contextlib.suppress(PipelineError), self._database.write(sync=durable) as link:
             link.run(_HEAD + _STILL, head_bytes(document), *people, self._lease.journal, self._lease.epoch)
@@ -94,6 +109,7 @@ class SqlJournal:
         """See store.base.Journal.close."""
         if not self._open:
             return
+        self.flush()
         if self._lease.epoch > 1 and not self._lease.lost:
             # Only who was fenced out leaves something, and there was nobody before the first.
             with contextlib.suppress(PipelineError):
@@ -104,7 +120,15 @@ class SqlJournal:
     def drop(self) -> None:
         """In a forked child: the parent owns the run, so nothing here writes any more."""
         self._open = False
+        self._lock = threading.RLock()
         self._emergency.close()
+
+    def _write_waiting(self, sync: bool) -> None:
+        if self._waiting:
+            self._insist(list(enumerate(self._waiting, self._written[0] + 1)), self.size, sync)
+        self._written = (self.last_seq, self.size)
+        self._waiting.clear()
+        self._database.waiting.discard(self)
 
     def _insist(self, rows: Sequence[tuple[int, bytes]], size: int, sync: bool) -> None:
         """Write, again where the connection was cut: what was committed all the same is found and not written twice."""
@@ -125,7 +149,7 @@ class SqlJournal:
 
     def _write(self, rows: Sequence[tuple[int, bytes]], size: int, sync: bool) -> None:
         lease, database = self._lease, self._database
-        mine = (rows[-1][0], size, lease.journal, lease.epoch, self.last_seq)
+        mine = (rows[-1][0], size, lease.journal, lease.epoch, self._written[0])
         if not database.lite and not any(_has_rows(line) for _, line in rows):
             numbers, lines = map(list, zip(*rows, strict=True))
             with database.statement() as link:
@@ -152,6 +176,7 @@ class SqlJournal:
     def _unseen(self, first_seq: int, lines: Sequence[bytes]) -> Sequence[bytes]:
         if first_seq > self.last_seq + 1:
             raise StoreError(f"Record {first_seq} cannot follow record {self.last_seq}.", seq=first_seq)
+        self.flush()
         known = self.last_seq + 1 - first_seq
         stored = {line_seq(line): line for line in lines_of(self._database, self._lease.journal, first_seq - 1)}
         for seq, line in enumerate(lines[:known], first_seq):
@@ -165,6 +190,7 @@ class SqlJournal:
             if self._emergency.path:
                 self._emergency.add(b"".join(lines))
             raise self._failed("The journal is closed.")
+        self._forget()
         if self._open:
             self._emergency.add(b"".join(late.keep(self._database, self.run_id, self._lease.epoch, lines)))
         raise self._failed(f"Run {self.run_id} was taken over by another process, so this one stops.")
@@ -175,8 +201,14 @@ class SqlJournal:
         self._shut()
         raise self._failed(error.message) from error
 
+    def _forget(self) -> None:
+        self.last_seq, self.size = self._written
+        self._waiting.clear()
+        self._database.waiting.discard(self)
+
     def _shut(self) -> None:
         self._open = False
+        self._forget()
         self._lease.release()
 
     def _failed(self, what: str) -> WriteFailed:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from itertools import count
 from typing import Any
 
 from pipeline.clock import Clock, SystemClock, iso
@@ -21,6 +22,8 @@ from pipeline.store.sql.database import Database, Link
 
 #: How often an owner says that it lives, and after how long without that another host may take over: two beats.
 BEAT_SECONDS, TTL_SECONDS = 15, 30
+#: How long a record that needs no sync may be unseen by others.
+TICK_SECONDS = 0.5
 
 #: Leases that this process gave up, also where the database could not be told: (store, journal, epoch).
 _given_up: set[tuple[str, int, int]] = set()
@@ -34,6 +37,8 @@ class Lease:
         self.epoch = epoch
         #: Another owner has it.
         self.lost = False
+        #: What is done at every tick.
+        self.tick: Callable[[], None] = lambda: None
         self._database = database
         self._done = threading.Event()
         drop_in_children(self)
@@ -64,8 +69,12 @@ class Lease:
 
     def _beat(self, clock: Clock) -> None:
         done = self._done
-        while not clock.wait(done, BEAT_SECONDS) and not self.lost:
-            self.renew()
+        for number in count(1):
+            if clock.wait(done, TICK_SECONDS) or self.lost:
+                return
+            self.tick()
+            if number % (BEAT_SECONDS / TICK_SECONDS) == 0:
+                self.renew()
 
 
 def begin(database: Database, link: Link, journal: int, since: datetime, *, last_seq: int, size: int) -> int:

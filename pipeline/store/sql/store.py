@@ -175,6 +175,7 @@ class SqlStore:
         Raises:
             SchemaTooNew, StoreError: They have another version.
         """
+        self.database.flush()
         if self._checked:
             return True
         if not create and not self.database.exists:
