@@ -41,7 +41,7 @@ class Link:
         self.connection = connection
         self.lite = lite
         # A commit on a good disk takes little more time than what is laid over the driver.
-        self._driver = connection.connection.dbapi_connection
+        self._driver = connection.dbapi_connection
 
     @property
     def broken(self) -> bool:
@@ -139,6 +139,12 @@ class Database:
         with self._lent(WriteFailed, fresh=False) as link:
             yield link
 
+    def core(self, link: Link) -> Any:
+        """The connection of a link as SQLAlchemy's."""
+        from sqlalchemy.engine import Connection
+
+        return Connection(self._engine, connection=link.connection)
+
     def flush(self) -> None:
         """Have this process see what its own journals hold back."""
         for one in list(self.waiting):
@@ -186,7 +192,7 @@ class Database:
         try:
             if fresh and not self.lite:
                 self._look()
-            with self._engine.connect() as connection:
+            with contextlib.closing(self._engine.raw_connection()) as connection:
                 link = Link(connection, self.lite)
                 try:
                     yield link
@@ -198,7 +204,7 @@ class Database:
 
     def _look(self) -> None:
         """Connections that a restarted server has left behind are found before they are used."""
-        with self._engine.connect() as connection:
+        with contextlib.closing(self._engine.raw_connection()) as connection:
             try:
                 Link(connection, self.lite).row("SELECT 1")
             except self._errors:
@@ -263,6 +269,7 @@ class Database:
             connect_args={"timeout": _WAIT_SECONDS},
             pool_size=_AT_ONCE,
             max_overflow=-1,
+            pool_reset_on_return=None,
         )
         sqlalchemy.event.listen(engine, "connect", _ready_file)
         return engine
@@ -275,6 +282,7 @@ class Database:
                 connect_args={"connect_timeout": 10, "application_name": "pipeline", "tcp_user_timeout": 30_000},
                 pool_size=self.address.connections or _AT_ONCE,
                 max_overflow=0 if self.address.connections else -1,
+                pool_reset_on_return=None,
             )
         except ImportError:
             raise _not_installed() from None

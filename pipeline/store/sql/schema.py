@@ -55,7 +55,7 @@ def upgrade(database: Database, to: str = VERSIONS[-1]) -> tuple[str, str]:
         if before and before not in VERSIONS:
             check(database, before)
         if before != to:
-            _migrate(link.connection, to)
+            _migrate(database.core(link), to)
     return before, to
 
 

@@ -64,6 +64,8 @@ def _records() -> None:
         sa.Column("seq", _BIG, primary_key=True, autoincrement=False),
         # As it would stand in journal.jsonl; bytes, so that nothing in it is changed.
         sa.Column("line", sa.LargeBinary(), nullable=False),
+        # One tree to write to instead of two.
+        sqlite_with_rowid=False,
     )
     op.create_table(
         "blobs",

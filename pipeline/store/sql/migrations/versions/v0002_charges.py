@@ -42,7 +42,7 @@ def upgrade() -> None:
         sa.Column("low", _USD, nullable=False),
         sa.Column("high", _USD),
     )
-    link = Link(op.get_bind(), op.get_bind().dialect.name == "sqlite")
+    link = Link(op.get_bind().connection, op.get_bind().dialect.name == "sqlite")
     for journal, run in link.rows("SELECT journal, run FROM journals"):
         for lines in pages(link, journal):
             post(link, journal, run, lines)

@@ -35,7 +35,7 @@ def upgrade() -> None:
     )
     op.create_index("workflow_checkpoints_newest", "workflow_checkpoints", ["workflow_id", sa.text("timestamp DESC")])
     op.create_index("workflow_checkpoints_journal", "workflow_checkpoints", ["journal", "seq"])
-    link = Link(op.get_bind(), op.get_bind().dialect.name == "sqlite")
+    link = Link(op.get_bind().connection, op.get_bind().dialect.name == "sqlite")
     for (journal,) in link.rows("SELECT journal FROM journals"):
         for lines in pages(link, journal):
             post(link, journal, lines)
