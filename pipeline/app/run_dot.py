@@ -31,6 +31,7 @@ from pipeline.settings import LessonsOptions
 from pipeline.store.base import Store
 from pipeline.store.head import HEAD
 from pipeline.store.names import JOURNAL
+from pipeline.store.place import store_words
 
 if TYPE_CHECKING:
     from pipeline.engine.events import Listener
@@ -270,7 +271,8 @@ class _Go:
     def _answer(self, store: Store, gate: Gate) -> str:
         """The command that answers a question."""
         own = _folder(store) is not None
-        place = f" --store {self._options.store}" if not own and "store" in self._options.given else ""
+        named = self._options.store if not own and "store" in self._options.given else ""
+        place = store_words(named) if named else ""
         run = quote(str(self._named_folder())) if own else gate.run
         choices = f" ({', '.join(gate.choices)})" if gate.choices else ""
         return f"./pipeline.sh answer {run} {gate.gate} CHOICE{place}{choices}"

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.app.executors import check_executor
 from pipeline.clock import Clock, SystemClock
-from pipeline.errors import CheckpointCorrupt, CredentialMissing, NeedsConfirmation, PipelineError
+from pipeline.errors import CheckpointCorrupt, CredentialMissing, NeedsConfirmation, PipelineError, WriteFailed
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
 from pipeline.store.base import Account, Store
+from pipeline.store.place import has_password, store_words
 
 if TYPE_CHECKING:
     from pipeline.engine.events import Emitter, Listener
@@ -123,6 +124,8 @@ def store_note(url: str) -> str:
     """What a person should know of the place where runs are kept; "" if nothing."""
     from pipeline.store.network import network_note
 
+    if has_password(url):
+        return "The password in --store is neither kept nor repeated; PGPASSWORD gives it to the commands named here."
     scheme, _, folder = url.partition(":")
     return network_note(Path(os.path.expanduser(folder))) if scheme == "files" else ""
 
@@ -249,8 +252,16 @@ def tell_model(start: Start, setup: Setup) -> None:
 
 def resume_command(options: LessonsOptions, run: str, verb: str = "lessons") -> str:
     """What to type to go on with a run."""
-    store = f" --store {options.store}" if "store" in options.given else ""
+    store = store_words(options.store) if options.store and "store" in options.given else ""
     return f"./pipeline.sh {verb} --resume {run}{store}"
+
+
+def name_recovery(error: Any, run: str, options: LessonsOptions) -> None:
+    """Make the advice on an emergency file one that can be typed: the store does not know how it was named."""
+    short = f"recover {run} "
+    if isinstance(error, WriteFailed) and f": {short}" in error.hint:
+        store = store_words(options.store) if options.store and "store" in options.given else ""
+        error.hint = error.hint.replace(f": {short}", f": ./pipeline.sh {short}") + store
 
 
 def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lessons") -> RunResult:
@@ -262,6 +273,7 @@ def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lesson
         setup.model.close()
     outputs = result.outputs.get("publish") or {}
     again = resume_command(start.options, result.run_id, verb)
+    name_recovery(result.error, result.run_id, start.options)
     spent = Amount(result.spent.usd + result.spent.low, result.spent.usd + result.spent.high)
     note = ""
     if verb == "lessons" and result.status == "completed" and result.worked and outputs.get("path"):

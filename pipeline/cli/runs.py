@@ -18,9 +18,12 @@ from pipeline.lessons.names import known_subject, subject_name
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.store.base import Listable
 from pipeline.store.names import JOURNAL
+from pipeline.store.place import has_password, store_words
 
 #: Rows shown unless --limit says otherwise.
 DEFAULT_LIMIT = 50
+#: More rows than any store has; islice takes no number beyond a machine word.
+_MOST = 10**9
 #: How many runs the closing hint names.
 _HINTS = 5
 _ROOM = re.compile(r" --max-cost-usd [0-9.]+$")
@@ -64,7 +67,7 @@ def list_runs(
     place = open_list(store)
     wanted = _subject(place, subject) if subject else None
     rows = find(place, status=status, subject=wanted, resumable=resumable)
-    shown = list(islice(rows, limit or None))
+    shown = list(islice(rows, min(limit, _MOST) or None))
     if as_json:
         for row in shown:
             say_json(row_json(row))
@@ -155,7 +158,8 @@ def way_on(row: Row, store: str | None, more: str = "") -> str:
     Args:
         more: Options that this run needs besides.
     """
-    remark = f"  # give again: {row.needs}" if row.needs else ""
+    needs = [each for each in (row.needs, "PGPASSWORD" if store and has_password(store) else "") if each]
+    remark = f"  # give again: {', '.join(needs)}" if needs else ""
     return f"{resume_command(row, store)}{more}{remark}"
 
 
@@ -170,7 +174,7 @@ def resume_command(row: Row, store: str | None) -> str:
         verb = row.command.removeprefix("./pipeline.sh ").partition(" --resume ")[0]
     if store and verb != "lessons" and os.path.lexists(os.path.join(store.removeprefix("files:"), JOURNAL)):
         return f"./pipeline.sh {verb} --resume {shlex.quote(store.removeprefix('files:'))}"
-    place = f" --store {shlex.quote(store)}" if store else ""
+    place = store_words(store) if store else ""
     return f"./pipeline.sh {verb} --resume {row.run_id}{place}{_more_room(row)}"
 
 

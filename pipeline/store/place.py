@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from pipeline.errors import ConfigError
 from pipeline.store.objects.address import is_objects
-from pipeline.store.sql.address import is_sql
+from pipeline.store.sql.address import is_sql, parse_address
 
 _HINT = (
     "Stores are files:DIR (a folder), sqlite:FILE, postgresql://USER@HOST/DATABASE, s3://BUCKET/PREFIX (objects) "
@@ -29,5 +30,15 @@ def folder_of(url: str) -> Path | None:
         # Not Path.expanduser: it raises where the home of a user is not known.
         return Path(os.path.expanduser(rest)).absolute()
     # Never echo what may be a password.
-    shown = f"{urlsplit(url).scheme}:…" if "://" in url else url
+    shown = f"{scheme}:…" if colon and ("//" in rest or "@" in rest) else url
     raise ConfigError(f"--store is {shown!r}, which names no store.", hint=_HINT)
+
+
+def has_password(url: str) -> bool:
+    """Whether the URL of a database holds a password."""
+    return is_sql(url) and not url.startswith("sqlite:") and urlsplit(url).password is not None
+
+
+def store_words(url: str) -> str:
+    """` --store URL` for a command that is printed and kept: quoted for a shell, and without a password."""
+    return f" --store {shlex.quote(parse_address(url).url if has_password(url) else url)}"

@@ -27,7 +27,8 @@ def removable(heads: Iterable[Head], *, max_age_days: float, max_runs: int, now:
     Only completed runs go, once untouched for max_age_days or beyond the newest max_runs of all
     runs. Never: unfinished, owned or corrupt ones, nor the newest completed one of a course.
     """
-    oldest = now - timedelta(days=max_age_days)
+    # No date lies before the year 1, however large the number.
+    oldest = now - timedelta(days=min(max_age_days, now.toordinal() - 1))
     courses: set[tuple[Any, ...]] = set()
     gone = []
     for rank, head in enumerate(heads, 1):

@@ -78,6 +78,7 @@ def test_list_says_that_older_runs_are_left_out(root: Path, cli: Cli) -> None:
     completed_run(root, 1), completed_run(root, 2)
     assert "The newest 1 are shown" in cli("list", "--limit", "1").out
     assert "are shown" not in cli("list", "--limit", "2").out
+    assert cli("list", "--limit", "9" * 23).code == 0
 
 
 def test_list_verbose_shows_steps_and_error(root: Path, cli: Cli) -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.app.start import store_note
+from pipeline.app.start import name_recovery, resume_command, store_note
+from pipeline.errors import WriteFailed
+from pipeline.settings import LessonsOptions
 from pipeline.store import network
 
 
@@ -23,3 +25,26 @@ def test_store_note_warns_of_a_network_file_system(
 
 def test_store_note_has_nothing_to_say_of_memory() -> None:
     assert store_note("memory:") == ""
+
+
+def test_store_note_says_how_the_commands_get_a_password_that_they_do_not_repeat() -> None:
+    url = "postgresql://me:secret@host/runs"
+    assert "PGPASSWORD" in store_note(url)
+    assert store_note("postgresql://me@host/runs") == ""
+    options = LessonsOptions(store=url, given=frozenset({"store"}))
+    assert resume_command(options, "20260101_120000") == (
+        "./pipeline.sh lessons --resume 20260101_120000 --store postgresql://me@host/runs"
+    )
+
+
+def test_resume_command_quotes_a_store_with_a_space() -> None:
+    options = LessonsOptions(store="files:my runs", given=frozenset({"store"}))
+    assert resume_command(options, "20260101_120000").endswith(" --store 'files:my runs'")
+
+
+def test_advice_on_an_emergency_file_is_a_command_that_names_the_store() -> None:
+    error = WriteFailed("Full.", hint="Then append what was kept: recover 20260101_120000 /tmp/kept.jsonl")
+    name_recovery(error, "20260101_120000", LessonsOptions(store="sqlite:my runs.db", given=frozenset({"store"})))
+    assert error.hint == (
+        "Then append what was kept: ./pipeline.sh recover 20260101_120000 /tmp/kept.jsonl --store 'sqlite:my runs.db'"
+    )

@@ -10,6 +10,7 @@ from pipeline.errors import ConfigError
 from pipeline.store.account import FileAccount
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount, MemoryStore
+from pipeline.store.place import store_words
 from pipeline.store.url import open_account, open_store
 
 
@@ -27,8 +28,21 @@ def test_memory_is_a_store() -> None:
     assert isinstance(open_account("memory:"), MemoryAccount)
 
 
-@pytest.mark.parametrize("url", ["", "files:", "runs", "s3://me:secret@host/x"])
+@pytest.mark.parametrize("url", ["", "files:", "runs", "s3://me:secret@host/x", "postgres:me:secret@host/x"])
 def test_other_urls_are_refused_without_showing_a_password(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_store(url)
     assert "secret" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("postgresql://me:secret@host:5432/runs?unsafe=1", " --store 'postgresql://me@host:5432/runs?unsafe=1'"),
+        ("postgres://me:secret@host/runs", " --store postgresql://me@host/runs"),
+        ("sqlite:my runs@home.db", " --store 'sqlite:my runs@home.db'"),
+        ("files:a;b", " --store 'files:a;b'"),
+    ],
+)
+def test_store_in_a_printed_command_is_quoted_and_has_no_password(url: str, words: str) -> None:
+    assert store_words(url) == words
