@@ -25,8 +25,6 @@ class Address:
     dsn: str = field(default="", repr=False)
     #: A server that may lose what it promised is accepted.
     unsafe: bool = False
-    #: Connections to hold at once (0: as many as are good); a server for a single one takes `?connections=1`.
-    connections: int = 0
 
 
 def is_sql(url: str) -> bool:
@@ -53,13 +51,11 @@ def parse_address(url: str) -> Address:
         raise ConfigError("--store postgresql://… names no host or no database.", hint=_HINT)
     if "password" in asked:
         raise ConfigError("--store postgresql://… holds a password among its settings.", hint=_HINT)
-    unsafe, connections = asked.pop("unsafe", ""), asked.pop("connections", "0")
-    if not connections.isdecimal():
-        raise ConfigError("--store postgresql://…: connections is no whole number.", hint=_HINT)
+    unsafe = asked.pop("unsafe", "") == "1"
     user, at, host = parts.netloc.rpartition("@")
     shown = urlsplit(url)._replace(scheme="postgresql", netloc=user.partition(":")[0] + at + host)
     dsn = parts._replace(scheme="postgresql+psycopg", query=urlencode(asked))
-    return Address(urlunsplit(shown), None, urlunsplit(dsn), unsafe == "1", int(connections))
+    return Address(urlunsplit(shown), None, urlunsplit(dsn), unsafe)
 
 
 def _file(text: str) -> Address:

@@ -280,8 +280,8 @@ class Database:
                 self.address.dsn,
                 isolation_level="AUTOCOMMIT",
                 connect_args={"connect_timeout": 10, "application_name": "pipeline", "tcp_user_timeout": 30_000},
-                pool_size=self.address.connections or _AT_ONCE,
-                max_overflow=0 if self.address.connections else -1,
+                pool_size=_AT_ONCE,
+                max_overflow=-1,
                 pool_reset_on_return=None,
             )
         except ImportError:
