@@ -130,8 +130,9 @@ def _same_subject(found: str, wanted: str) -> bool:
 def render(rows: list[Row], *, verbose: bool) -> str:
     """The table."""
     head = ["Run ID", "Subject", "Level", "Status", "Steps", "Cost"]
-    cells = [[row.run_id, row.subject or row.pipeline or "-", row.level or "-", row.shown_status, row.steps, row.cost]
-             for row in rows]  # fmt: skip
+    # What others name a run by, such as a thread's id, may be of any length.
+    cells = [[row.run_id, one_line(row.subject or row.pipeline, 40) or "-", one_line(row.level, 40) or "-",
+              row.shown_status, row.steps, row.cost] for row in rows]  # fmt: skip
     if any(row.parent for row in rows):
         head.append("Fork of")
         for line, row in zip(cells, rows, strict=True):

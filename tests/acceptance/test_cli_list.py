@@ -88,6 +88,12 @@ def test_list_verbose_shows_steps_and_error(root: Path, cli: Cli) -> None:
     assert "2026-01-09 14:30:22" in text
 
 
+def test_list_cuts_a_long_name_so_that_the_table_stays_one(root: Path, cli: Cli) -> None:
+    Script(root, subject="x" * 3000, level="higher").end("completed")
+    assert max(len(line) for line in cli("list").out.splitlines()) < 120
+    assert cli("list", "--json").json()[0]["subject"] == "x" * 3000
+
+
 def test_list_json_is_versioned_and_complete(root: Path, cli: Cli) -> None:
     failed_run(root)
     (row,) = cli("list", "--json").json()
