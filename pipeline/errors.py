@@ -102,7 +102,7 @@ class CheckpointCorrupt(StoreError):
 
 
 class SchemaTooNew(StoreError):
-    """The run was written by a newer version of this program."""
+    """The run, or the tables of a database, were written by a newer version of this program."""
 
 
 class WriteFailed(StoreError):
