@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.course import lessons
+from pipeline.app.executors import check_executor
 from pipeline.app.plan import Plan, plan
 from pipeline.app.start import RunResult, author_kind, model_name
 from pipeline.errors import (
@@ -19,6 +20,7 @@ from pipeline.errors import (
     PipelineError,
     SettingsConflict,
     SpendLimit,
+    StoreError,
     WriteFailed,
 )
 from pipeline.settings import AUTO, LessonsOptions, option_name, parse_usd
@@ -108,7 +110,10 @@ def read(path: Path, given: LessonsOptions) -> list[Line]:
 
     Raises:
         ConfigError: The file cannot be read, or lines of it are wrong; names each with its number.
+        StoreError: The store cannot be read.
     """
+    if not given.dry_run:
+        check_executor(given)
     wrong: list[str] = []
     hints: set[str] = set()
     lines: list[Line] = []
@@ -122,6 +127,9 @@ def read(path: Path, given: LessonsOptions) -> list[Line]:
             known[key] = number
             lines.append(line)
         except PipelineError as error:
+            # A store that does not answer is no fault of a line; what derives from it is of a single run.
+            if type(error) is StoreError:
+                raise
             wrong += [f"line {number}: {part}" for part in error.message.splitlines()]
             hints.add(_CHANGED if isinstance(error, SettingsConflict) else error.hint)
     if wrong:
@@ -207,6 +215,7 @@ def _line(number: int, cells: Mapping[str, str], given: LessonsOptions) -> Line:
     options = replace(given, **values, given=given.given | values.keys())
     if not options.dry_run:
         model_name(options.model)
+        check_executor(options)
     return Line(number, options, plan(options))
 
 

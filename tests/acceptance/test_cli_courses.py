@@ -101,6 +101,26 @@ def test_courses_names_every_wrong_line_and_begins_none(cli: Cli, root: Path, tm
     assert not root.exists()
 
 
+@pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--executor", "nonsense"], 2, "Error: --executor is 'nonsense'"),
+        (["--executor", "dask:local"], 2, "Error: A file store belongs to"),
+        (["--store", "sqlite:{garbage}"], 3, "Error: The database of"),
+    ],
+)
+def test_courses_check_once_what_no_line_can_help(
+    cli: Cli, tmp_path: Path, options: list[str], code: int, said: str
+) -> None:
+    garbage = tmp_path / "garbage.db"
+    garbage.write_bytes(b"no database " * 100)
+    told = cli("courses", write(tmp_path, SHORT), *(each.format(garbage=garbage) for each in options))
+    assert told.code == code
+    assert told.err.startswith(said)
+    assert "line 2" not in told.err + told.out
+
+
 @pytest.mark.usefixtures("out", "offline")
 def test_courses_go_on_with_what_was_stopped_but_not_with_other_settings_unasked(cli: Cli, tmp_path: Path) -> None:
     said = cli("courses", write(tmp_path, TWO), "--until", "seed", "--quiet")
