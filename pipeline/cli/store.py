@@ -17,7 +17,7 @@ from pipeline.errors import StoreError
 from pipeline.records.statuses import IN_PROGRESS
 from pipeline.store.base import Movable
 from pipeline.store.checking import Problem, check
-from pipeline.store.copying import Copied, copy, copy_account
+from pipeline.store.copying import Copied, arriving, copy, copy_account, count_arriving
 from pipeline.store.reading import resolve
 from pipeline.store.sql.store import SqlStore
 
@@ -110,12 +110,16 @@ def copy_store(source: str, target: str, run: str, as_json: bool) -> None:
     if there.url == here.url:
         raise StoreError("FROM and TO are the same store.", hint="Name two.")
     clock = SystemClock()
-    done = list(_told(copy(there, here, clock, resolve(there, run) if run else ""), as_json))
-    if not run:
-        copy_account(open_account(source), open_account(target), clock)
+    name = resolve(there, run) if run else ""
+    today = arriving(there, here, clock.now().astimezone(UTC).date(), name)
+    if name:
+        count_arriving(open_account(target), clock, today)
+    else:
+        copy_account(open_account(source), open_account(target), clock, today)
+    done = list(_told(copy(there, here, clock, name), as_json))
     failed = [each for each in done if each.problem]
     if not as_json:
-        say(f"{count(len(done) - len(failed), 'run')} there, {sum(each.records for each in done)} new records.")
+        say(f"{count(len(done) - len(failed), 'run')} there whole, {sum(each.records for each in done)} new records.")
     if failed:
         raise StoreError(
             f"{count(len(failed), 'run')} could not be copied whole.", hint=f"store check --store {there.url}"

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from pipeline.clock import Clock
 from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound, StoreError
 from pipeline.records.lines import line_seq
 from pipeline.store.base import Account, Head, Journal, Movable
-from pipeline.store.view import first_problem, fresh_document
+from pipeline.store.view import first_problem, fresh_document, unrecorded_gaps
 
 #: Lines that are appended at once where a run is there already.
 _LINES = 256
+_ZERO = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +50,49 @@ def copy(source: Movable, target: Movable, clock: Clock, run: str = "") -> Itera
             yield Copied(head.run_id, owned=head.owned, problem=error.message)
 
 
-def copy_account(source: Account, target: Account, clock: Clock) -> int:
+def arriving(source: Movable, target: Movable, day: date, run: str = "") -> Decimal:
+    """What the runs that a copy would bring spent on a UTC day, at worst, beyond what is there of them; USD."""
+    there = {head.run_id: _spent_on(head, day) for head in target.heads()}
+    come = {head.run_id: _spent_on(head, day) for head in source.heads() if not run or head.run_id == run}
+    return sum((max(usd - there.get(name, _ZERO), _ZERO) for name, usd in come.items()), _ZERO)
+
+
+def _spent_on(head: Head, day: date) -> Decimal:
+    rows = [row for row in head.document.get("spend") or () if row.get("day") == day.isoformat()]
+    return sum((Decimal(str(row.get(name) or 0)) for row in rows for name in ("usd", "high")), _ZERO)
+
+
+def copy_account(source: Account, target: Account, clock: Clock, arriving: Decimal) -> int:
     """Bring over what deleted runs cost, and what was spent today, so that the day's limit holds there too.
+
+    Before the runs themselves: a copy that is cut off then counts too much, never too little.
+
+    Args:
+        arriving: What the runs that come spent today.
 
     Returns how many deleted runs were new there.
     """
-    there = target.kept()
+    there, now = target.kept(), clock.now().astimezone(UTC)
     new = {run: sums for run, sums in source.kept().items() if there.get(run) != sums}
+    for sums in new.values():
+        today = (sums.get("days") or {}).get(now.date().isoformat()) or {}
+        arriving += sum((Decimal(str(today.get(name) or 0)) for name in ("usd", "high")), _ZERO)
+    _count_today(target, max(arriving, source.total(now.date()) - target.total(now.date())), now)
     for run, sums in new.items():
         target.keep(run, sums)
-    now = clock.now().astimezone(UTC)
-    missing = source.total(now.date()) - target.total(now.date())
-    if missing > 0:
-        name = target.reserve("store copy", missing, now, Decimal("Infinity"))
-        assert name is not None
-        target.settle(name, missing)
     return len(new)
+
+
+def count_arriving(target: Account, clock: Clock, arriving: Decimal) -> None:
+    """Bring over what single runs spent today."""
+    _count_today(target, arriving, clock.now().astimezone(UTC))
+
+
+def _count_today(target: Account, usd: Decimal, now: datetime) -> None:
+    if usd > 0:
+        name = target.reserve("store copy", usd, now, Decimal("Infinity"))
+        assert name is not None
+        target.settle(name, usd)
 
 
 def _copy_run(source: Movable, target: Movable, head: Head, clock: Clock) -> Copied:
@@ -75,11 +103,11 @@ def _copy_run(source: Movable, target: Movable, head: Head, clock: Clock) -> Cop
     before = _there(target, run)
     values = _Values(source, run, [] if before is None else target.blobs(run))
     if before is None:
-        journal = target.create_named(run, _joined(lines), values, at=clock.now())
+        journal = _made(target, run, lines, values, clock)
     else:
         _same(run, before, lines)
         if len(before) == len(lines) and not values.names and _parts_alike(source, target, run):
-            return Copied(run, owned=head.owned)
+            return Copied(run, owned=head.owned, problem=_holes(lines))
         journal = target.open(run)
     try:
         if before is not None:
@@ -92,7 +120,25 @@ def _copy_run(source: Movable, target: Movable, head: Head, clock: Clock) -> Cop
         journal.write_head(fresh_document(run, lines, journal.size, old, journal.get_blob), True)
     finally:
         journal.close()
-    return Copied(run, records, len(values.names) - len(values.damaged), head.owned, values.problem)
+    left_out = " ".join(filter(None, [_holes(lines), values.problem]))
+    return Copied(run, records, len(values.names) - len(values.damaged), head.owned, left_out)
+
+
+def _made(target: Movable, run: str, lines: list[bytes], values: Iterable[bytes], clock: Clock) -> Journal:
+    try:
+        return target.create_named(run, _joined(lines), values, at=clock.now())
+    except StoreError:
+        if _there(target, run) is None:
+            raise
+        raise StoreError(
+            "Another copy has just made it there; the same command again brings what is missing.", run=run
+        ) from None
+
+
+def _holes(lines: list[bytes]) -> str:
+    """Which records are missing at the source without a gap that says so; "" if none are."""
+    found = [f"{gap.first} to {gap.last}" for gap in unrecorded_gaps(lines)]
+    return f"Records {', '.join(found)} cannot be read and were left out." if found else ""
 
 
 class _Values:

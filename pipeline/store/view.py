@@ -37,6 +37,15 @@ def records_in(lines: Iterable[bytes], after: int = 0) -> Iterator[Record]:
         yield Record(senseless, last.at, last.owner, lost)
 
 
+def unrecorded_gaps(lines: Iterable[bytes]) -> list[Gap]:
+    """Where records are missing or make no sense and no record says so."""
+    recorded = [line for line in lines if b'"kind":"gap"' in line]
+    return [
+        record.fact for record in records_in(lines)
+        if isinstance(record.fact, Gap) and not any(line_seq(line) == record.seq for line in recorded)
+    ]  # fmt: skip
+
+
 def first_problem(line: bytes | None) -> PipelineError | None:
     """Why a run with this first line cannot be resumed; None if it can."""
     try:

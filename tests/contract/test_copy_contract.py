@@ -12,7 +12,7 @@ from pipeline.errors import RunNotFound
 from pipeline.records.kinds import Gap, StepStarted
 from pipeline.store.base import Movable, Store
 from pipeline.store.checking import check
-from pipeline.store.copying import Copied, copy, copy_account
+from pipeline.store.copying import Copied, arriving, copy, copy_account
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount, MemoryStore
 from tests.faulty_disk import LazyDisk
@@ -128,6 +128,28 @@ def test_account_goes_along(clock: StillClock) -> None:
     source.settle(name, Decimal("2.5"))
     target.reserve("me", Decimal("0.5"), AT, Decimal(10))
     for _ in range(2):
-        copy_account(source, target, clock)
+        copy_account(source, target, clock, Decimal(0))
         assert target.total(AT.date()) == Decimal("2.5")
         assert target.kept() == {RUN: {"usd": "1"}}
+
+
+def test_spend_of_today_adds_up_where_stores_are_merged(clock: StillClock) -> None:
+    both, account, nothing = MemoryStore(clock), MemoryAccount(clock), MemoryStore(clock)
+    each = [MemoryStore(clock), MemoryStore(clock)]
+    for number, source in enumerate(each):
+        write(source, small_run(), days=number / 24)
+    spent = sum(arriving(source, nothing, AT.date()) for source in each)
+    assert spent > arriving(each[0], nothing, AT.date()) > 0
+    for source in each * 2:
+        copy_account(MemoryAccount(clock), account, clock, arriving(source, both, AT.date()))
+        list(copy(source, both, clock))
+    assert account.total(AT.date()) == spent
+
+
+def test_record_that_cannot_be_read_is_said_to_be_left_out(other: FileStore, clock: StillClock) -> None:
+    write(other, small_run())
+    journal = other.root / RUN / "journal.jsonl"
+    journal.write_bytes(journal.read_bytes().replace(b'"seq":3,', b'"seq":9,', 1))
+    for _ in range(2):
+        (row,) = copy(other, MemoryStore(clock), clock)
+        assert row.problem == "Records 3 to 3 cannot be read and were left out."
