@@ -11,11 +11,12 @@ from pipeline.errors import PipelineError, StoreError, WriteFailed
 from pipeline.records.lines import line_body, line_seq
 from pipeline.store.emergency import EmergencyFile
 from pipeline.store.head import head_bytes
+from pipeline.store.late import worth_keeping
 from pipeline.store.lock import drop_in_children
 from pipeline.store.objects import keys
 from pipeline.store.objects.blobs import Blobs
 from pipeline.store.objects.bucket import Bucket
-from pipeline.store.objects.late import LateJournal, worth_keeping
+from pipeline.store.objects.late import LateJournal
 from pipeline.store.objects.lease import Lease
 from pipeline.store.objects.lines import entries
 from pipeline.store.objects.lines import lines as stored_lines

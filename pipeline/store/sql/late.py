@@ -1,30 +1,24 @@
-"""What an owner that was fenced out had already paid for: kept in a sub-journal, and taken in by the next owner."""
+"""Where a database keeps what an owner that was fenced out had already paid for."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from pipeline.errors import PipelineError
 from pipeline.records.codec import decode_line
-from pipeline.records.kinds import CallEnded, ChargeSettled, TaskCompleted
-from pipeline.records.lines import LineDamaged, encode_line, line_body
+from pipeline.records.lines import encode_line, line_body
 from pipeline.store.base import Journal
+from pipeline.store.late import append_missing, is_late, late_name, worth_keeping
 from pipeline.store.sql.database import Database
 from pipeline.store.sql.rows import insert_journal, lines_of
-
-#: Money was spent, or a finished value is known; the rest is for the new owner to decide.
-_KEPT = (CallEnded, TaskCompleted, ChargeSettled)
-_NAME = re.compile(r"late-[0-9]+")
 
 
 def keep(database: Database, run: str, epoch: int, given: Sequence[bytes]) -> list[bytes]:
     """Keep those lines that must not be lost, durable on return; those that could not be kept."""
-    kept = [line for line in given if isinstance(decode_line(line).fact, _KEPT)]
+    kept = worth_keeping(given)
     if not kept:
         return []
-    name = f"{run}/late-{epoch}"
+    name = late_name(run, epoch)
     try:
         with database.write() as link:
             found = link.row("SELECT journal FROM journals WHERE run = ?", name)
@@ -46,8 +40,6 @@ def keep(database: Database, run: str, epoch: int, given: Sequence[bytes]) -> li
 def take_in(database: Database, journal: Journal) -> None:
     """Append what late sub-journals of this one hold and it does not, then remove them.
 
-    It gets new numbers and keeps its owner, so its money and values count and its position does not.
-
     Raises:
         WriteFailed: What was not taken in is still there.
     """
@@ -55,8 +47,8 @@ def take_in(database: Database, journal: Journal) -> None:
     with database.read() as link:
         rows = link.rows("SELECT journal, run FROM journals WHERE run_id = ? AND path <> ''", run.partition("/")[0])
     for number, name in rows:
-        if name.startswith(f"{run}/") and _NAME.fullmatch(name[len(run) + 1 :]):
-            _append(journal, lines_of(database, number), lines_of(database, own_number(database, run)))
+        if is_late(run, name):
+            append_missing(journal, lines_of(database, number), lines_of(database, own_number(database, run)))
             with database.write() as link:
                 for table in ("records", "leases", "journals"):
                     link.run(f"DELETE FROM {table} WHERE journal = ?", number)
@@ -66,18 +58,3 @@ def own_number(database: Database, run: str) -> int:
     """The number of a run's journal, which is there."""
     with database.read() as link:
         return int(link.row("SELECT journal FROM journals WHERE run = ?", run)[0])
-
-
-def _append(journal: Journal, late: Iterable[bytes], known: Iterable[bytes]) -> None:
-    bodies = Counter(map(line_body, known))
-    for line in late:
-        body = line_body(line)
-        if bodies[body] > 0:
-            bodies[body] -= 1
-            continue
-        try:
-            record = decode_line(line)
-        except LineDamaged:
-            continue
-        seq = journal.last_seq + 1
-        journal.append(seq, [encode_line(seq, record.at, record.owner, body)])

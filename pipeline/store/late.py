@@ -1,0 +1,53 @@
+"""What an owner that was fenced out had already paid for: which of its lines are kept, and how they are taken in."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from pipeline.records.codec import decode_line
+from pipeline.records.kinds import CallEnded, ChargeSettled, TaskCompleted
+from pipeline.records.lines import LineDamaged, encode_line, line_body
+from pipeline.store.base import Journal
+
+#: Money was spent, or a finished value is known; the rest is for the new owner to decide.
+_KEPT = (CallEnded, TaskCompleted, ChargeSettled)
+_NAME = re.compile(r"late-[0-9]+")
+
+
+def late_name(run: str, epoch: int) -> str:
+    """The sub-journal where an owner of that epoch leaves them."""
+    return f"{run}/late-{epoch}"
+
+
+def is_late(run: str, name: str) -> bool:
+    """Whether a sub-journal is one that an owner of this run or sub-journal has left."""
+    return name.startswith(f"{run}/") and _NAME.fullmatch(name[len(run) + 1 :]) is not None
+
+
+def worth_keeping(given: Sequence[bytes]) -> list[bytes]:
+    """Those of the lines that must not be lost."""
+    return [line for line in given if isinstance(decode_line(line).fact, _KEPT)]
+
+
+def append_missing(journal: Journal, late: Iterable[bytes], known: Iterable[bytes]) -> None:
+    """Append what was left late and the journal does not know.
+
+    It gets new numbers and keeps its owner, so its money and values count and its position does not.
+
+    Raises:
+        WriteFailed: As Journal.append.
+    """
+    bodies = Counter(map(line_body, known))
+    for line in late:
+        body = line_body(line)
+        if bodies[body] > 0:
+            bodies[body] -= 1
+            continue
+        try:
+            record = decode_line(line)
+        except LineDamaged:
+            continue
+        seq = journal.last_seq + 1
+        journal.append(seq, [encode_line(seq, record.at, record.owner, body)])
