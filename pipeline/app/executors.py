@@ -67,8 +67,13 @@ def _address(name: str) -> tuple[str, int]:
         parts = urlsplit(name)
         if name.startswith(_SCHEME) and parts.hostname and parts.port and parts.path in ("", "/") and "@" not in name:
             return parts.hostname, parts.port
+    if "@" in name:
+        raise ConfigError(
+            "--executor takes no user and no password: a dask scheduler asks for none.",
+            hint="There are dask://HOST:PORT and dask:local. Keep a scheduler on a network of your own.",
+        )
     raise ConfigError(
-        f"--executor is {name.partition('@')[2] or name!r}; there are dask://HOST:PORT and dask:local.",
+        f"--executor is {name!r}; there are dask://HOST:PORT and dask:local.",
         hint="dask://HOST:PORT is the address that `dask scheduler` prints; dask:local starts workers here.",
     )
 

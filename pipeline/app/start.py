@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -180,7 +181,7 @@ def execution(options: LessonsOptions, recorded: Mapping[str, Any]) -> dict[str,
     for name in _KEPT:
         if name in recorded and name not in options.given:
             values[name] = recorded[name]
-    for name in ("until", "sample", "skip_failed", "overwrite", "no_wait", "resubmit"):
+    for name in ("until", "sample", "skip_failed", "overwrite", "no_wait", "resubmit", "executor"):
         values[name] = getattr(options, name)
     return values
 
@@ -253,7 +254,8 @@ def tell_model(start: Start, setup: Setup) -> None:
 def resume_command(options: LessonsOptions, run: str, verb: str = "lessons") -> str:
     """What to type to go on with a run."""
     store = store_words(options.store) if options.store and "store" in options.given else ""
-    return f"./pipeline.sh {verb} --resume {run}{store}"
+    executor = f" --executor {shlex.quote(options.executor)}" if options.executor else ""
+    return f"./pipeline.sh {verb} --resume {run}{store}{executor}"
 
 
 def name_recovery(error: Any, run: str, options: LessonsOptions) -> None:

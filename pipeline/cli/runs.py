@@ -176,7 +176,8 @@ def resume_command(row: Row, store: str | None) -> str:
     if store and verb != "lessons" and os.path.lexists(os.path.join(store.removeprefix("files:"), JOURNAL)):
         return f"./pipeline.sh {verb} --resume {shlex.quote(store.removeprefix('files:'))}"
     place = store_words(store) if store else ""
-    return f"./pipeline.sh {verb} --resume {row.run_id}{place}{_more_room(row)}"
+    executor = f" --executor {shlex.quote(row.executor)}" if row.executor else ""
+    return f"./pipeline.sh {verb} --resume {row.run_id}{place}{executor}{_more_room(row)}"
 
 
 def _more_room(row: Row) -> str:

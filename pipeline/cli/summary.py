@@ -51,6 +51,8 @@ class Row:
     target: str = ""
     #: Permissions that it was last started with, by the names of their options; a resume needs them again.
     needs: str = ""
+    #: Where the items of its maps were last done, as --executor names it; "": where it was started.
+    executor: str = ""
     #: The run it was forked from; "": from none.
     parent: str = ""
     #: Of `done`: nodes of a completed run that its route did not come by.
@@ -116,6 +118,7 @@ def row_of(head: Head) -> Row:
         command=_text(document, "resume_command"),
         target=_text(document, "target"),
         needs=_text(document, "needs"),
+        executor=_text(document, "executor"),
         parent=_text(document.get("parent") or {}, "run"),
         skipped=sum(step.get("status") == SKIPPED for step in document.get("completed_steps") or ()),
         kept=document.get("checkpoints") if document.get("pipeline") == _LANGGRAPH else None,

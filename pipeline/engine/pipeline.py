@@ -135,6 +135,8 @@ class Pipeline:
     ) -> Setup:
         clock = clock or SystemClock()
         setup = Setup(store, clock, Emitter(clock, [listener] if listener else []), options or {}, model)
+        # An executor of Python's has no name that a command could give again; one of the command line is left.
+        setup.options = {"executor": None, **setup.options}
         setup.services, setup.account = services or {}, account
         setup.command = _command
         preflight.check_asks(model, asks=self.asks)

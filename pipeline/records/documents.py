@@ -142,6 +142,7 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
         "author": state.identity.get("author"),
         "target": state.execution.get("target"),
         "needs": state.execution.get("needs"),
+        "executor": state.execution.get("executor"),
         "claim": list(state.claim) if state.claim else None,
         "identity": dict(state.identity),
         "parent": dict(state.parent) if state.parent else None,

@@ -90,7 +90,7 @@ def test_scheduler_killed_leaves_the_run_resumable(fleet: Fleet, objects: str) -
     fleet.kill("scheduler")
     result = ended(coordinator)
     assert (result["status"], result["status_detail"], result["exit_code"]) == ("in_progress", "interrupted", 9)
-    assert "--resume" in result["resume_command"]
+    assert result["resume_command"].endswith(f" --executor {fleet.address}")
     fleet.heal()
     result = fleet.run(objects, "--resume", "latest")
     assert (result["status"], result["exit_code"]) == ("completed", 0)
@@ -145,6 +145,7 @@ def test_executor_that_is_none_is_refused(cli: Cli, name: str) -> None:
     assert said.code == 2
     assert "dask://HOST:PORT and dask:local" in said.err
     assert "pw" not in said.err
+    assert "user:" not in said.err
 
 
 def test_graph_on_a_cluster_is_refused(cli: Cli, objects: str) -> None:
