@@ -12,7 +12,8 @@ import pytest
 from pipeline.errors import RunLocked, WriteFailed
 from pipeline.records.charge import Charge
 from pipeline.records.codec import decode_line
-from pipeline.records.kinds import CallEnded, CallStarted, StepStarted
+from pipeline.records.kinds import CallEnded, CallStarted, StepStarted, TaskCompleted
+from pipeline.store.sql.database import Database
 from pipeline.store.sql.journal import SqlJournal
 from pipeline.store.sql.store import SqlStore
 from tests.journals import AT, StillClock, line, started
@@ -88,6 +89,35 @@ def test_reply_of_a_fenced_out_owner_is_taken_in_by_the_next_and_charged_once(sq
     assert [(state, Decimal(low), Decimal(high)) for state, low, high in rows] == [
         ("exact", Decimal("1.25"), Decimal("1.25"))
     ]
+
+
+@pytest.mark.parametrize("noticed", ["by an append", "at a tick", "at the end"])
+def test_finished_task_that_waited_for_a_sync_is_kept_where_the_lease_is_lost(sql: SqlStore, noticed: str) -> None:
+    run, old = zombie(sql)
+    # Nothing is written behind this test's back.
+    old._lease.tick = lambda: None
+    done = TaskCompleted("sow#1", "lesson-1", b'"made"', item="x")
+    old.append(3, [line(3, done)], sync=False)
+    other = SqlStore(Database(sql.database.address), StillClock())
+    new = other.open(run)
+    old._lease.renew()
+    assert old._lease.lost
+    if noticed == "by an append":
+        with pytest.raises(WriteFailed, match="taken over"):
+            old.append(4, [line(4, StepStarted("seed#1")), PAID])
+    elif noticed == "at a tick":
+        old.flush()
+    else:
+        old.close()
+    assert other.parts(run) == ["late-1"]
+    new.append(3, [line(3, StepStarted("sow#1"), owner=3)])
+    new.close()
+    facts = [decode_line(one).fact for one in other.read(run)]
+    assert facts.count(done) == 1
+    assert sum(isinstance(fact, CallEnded) for fact in facts) == (noticed == "by an append")
+    old.close()
+    assert other.parts(run) == []
+    other.database.close()
 
 
 def test_heartbeat_keeps_a_lease_and_tells_who_lost_it(sql: SqlStore) -> None:

@@ -80,6 +80,8 @@ class SqlJournal:
     def flush(self) -> None:
         """Write what waits for a sync, so that others see it. What goes wrong the next append tells."""
         with self._lock, contextlib.suppress(PipelineError):
+            if self._open and self._lease.lost and self._waiting:
+                self._refuse([])
             if self._open and not self._lease.lost:
                 self._write_waiting(sync=False)
 
@@ -141,7 +143,8 @@ class SqlJournal:
                 if self._stands(rows):
                     return
                 self._lease.lost = True
-                self._refuse([line + b"\n" for _, line in rows])
+                # These are the ones that wait.
+                self._refuse([])
             except WriteFailed as error:
                 if pause is None or not error.data.get("again"):
                     self._give_up(rows, error)
@@ -190,6 +193,7 @@ class SqlJournal:
             if self._emergency.path:
                 self._emergency.add(b"".join(lines))
             raise self._failed("The journal is closed.")
+        lines = [*(line + b"\n" for line in self._waiting), *lines]
         self._forget()
         if self._open:
             self._emergency.add(b"".join(late.keep(self._database, self.run_id, self._lease.epoch, lines)))

@@ -70,9 +70,12 @@ class Lease:
     def _beat(self, clock: Clock) -> None:
         done = self._done
         for number in count(1):
-            if clock.wait(done, TICK_SECONDS) or self.lost:
+            if clock.wait(done, TICK_SECONDS):
                 return
+            # Once more where it is lost: what waits is kept where the new owner finds it.
             self.tick()
+            if self.lost:
+                return
             if number % (BEAT_SECONDS / TICK_SECONDS) == 0:
                 self.renew()
 
