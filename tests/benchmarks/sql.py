@@ -90,8 +90,9 @@ def many(store: SqlStore) -> None:
                 for n, name in enumerate(names)
             ],
         )
-        link.run_many("INSERT INTO leases VALUES (?, 1, '', 0, 7, ?)", [(base + n, size) for n in range(_RUNS)])
-        link.run_many("INSERT INTO records VALUES (?, 1, ?)", [(base + n, lines[0]) for n in range(_RUNS)])
+        link.run_many("INSERT INTO leases VALUES (?, 1, '', 0)", [(base + n,) for n in range(_RUNS)])
+        rows = [(base + n, seq, one) for n in range(_RUNS) for seq, one in enumerate(lines, 1)]
+        link.run_many("INSERT INTO records VALUES (?, ?, ?)", rows)
 
 
 def newest(store: SqlStore) -> list[float]:

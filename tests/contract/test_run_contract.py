@@ -151,7 +151,7 @@ def test_impossible_and_unknown_names_are_not_found(store: Store, name: str) -> 
 def test_head_is_shown_as_written_while_it_is_up_to_date(store: Store) -> None:
     run, journal = store.create(started(), [], at=AT)
     newer = {"a newer key": {"x": [1, {"ü": "\ud800"}]}, "lines": [{"a": '\n  "'}]}
-    document = {"run_id": run, "status": "failed", **newer, "journal_bytes": journal.size}
+    document = {"run_id": run, "status": "failed", **newer, "seq": 1, "journal_bytes": journal.size}
     journal.write_head(document, False)
     assert dict(next(store.heads()).document) == document
 

@@ -70,7 +70,7 @@ def once(mark: bytes, when: str, cable: Cable) -> list[str]:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize(("mark", "count"), [(b"WITH mine", 1), (b"COMMIT", 2), (b"UPDATE leases", 2)])
+@pytest.mark.parametrize(("mark", "count"), [(b"WITH mine", 1), (b"COMMIT", 2), (b"SELECT journal FROM leases", 2)])
 def test_append_whose_connection_is_cut_is_there_once(
     cut_off: SqlStore, cable: Cable, when: str, mark: bytes, count: int
 ) -> None:

@@ -88,6 +88,9 @@ class Database:
         #: Open journals that hold lines back until their next sync.
         self.waiting: set[Waiting] = set()
         self._engine: Any = None
+        #: Connections that nobody has; the last one given back is lent first. SQLAlchemy's own pool takes as long
+        #: as a statement.
+        self._idle: list[Link] = []
         self._closed = False
         self._lock = threading.Lock()
         self._errors: tuple[type[BaseException], ...] = ()
@@ -119,15 +122,19 @@ class Database:
         Raises:
             WriteFailed: Nothing was changed; or nobody knows, if the connection was cut in COMMIT.
         """
-        with self._lent(WriteFailed, fresh=fresh) as link, self._pace(link, sync):
-            self._begin(link, sync, lock)
+        with self._lent(WriteFailed, fresh=fresh) as link:
             try:
+                self._begin(link, sync, lock)
                 yield link
                 link.run("COMMIT")
             except BaseException:
                 with contextlib.suppress(*self._errors):
                     link.run("ROLLBACK")
                 raise
+            finally:
+                if self.lite and not sync:
+                    with contextlib.suppress(*self._errors):
+                        link.run("PRAGMA synchronous = FULL")
 
     @contextlib.contextmanager
     def statement(self) -> Iterator[Link]:
@@ -153,38 +160,28 @@ class Database:
     def close(self) -> None:
         """Close all connections, for good: a heartbeat that comes later opens none."""
         self._closed = True
-        if self._engine is not None:
-            self._engine.dispose()
+        self._close_idle()
 
     def drop(self) -> None:
         """In a forked child: the connections are the parent's."""
         self.waiting = set()
         self._lock = threading.Lock()
-        if self._engine is not None:
-            self._engine.dispose(close=False)
+        _parents.extend(self._idle)
+        self._idle = []
 
     def _begin(self, link: Link, sync: bool, lock: int) -> None:
-        # Whatever the server's default: a snapshot from before a lock was waited for would be stale.
-        link.run("BEGIN IMMEDIATE" if self.lite else "BEGIN ISOLATION LEVEL READ COMMITTED")
         if self.lite:
+            if not sync:
+                # The next commit with a sync makes both durable.
+                link.run("PRAGMA synchronous = NORMAL")
+            link.run("BEGIN IMMEDIATE")
             return
+        # Whatever the server's default: a snapshot from before a lock was waited for would be stale.
+        link.run("BEGIN ISOLATION LEVEL READ COMMITTED")
         if not sync:
             link.run("SET LOCAL synchronous_commit = off")
         if lock:
             link.row("SELECT pg_advisory_xact_lock(?)", lock)
-
-    @contextlib.contextmanager
-    def _pace(self, link: Link, sync: bool) -> Iterator[None]:
-        """A commit of SQLite without a sync: the next one with it makes both durable."""
-        if sync or not self.lite:
-            yield
-            return
-        link.run("PRAGMA synchronous = NORMAL")
-        try:
-            yield
-        finally:
-            with contextlib.suppress(*self._errors):
-                link.run("PRAGMA synchronous = FULL")
 
     @contextlib.contextmanager
     def _lent(self, kind: type[PipelineError], *, fresh: bool) -> Iterator[Link]:
@@ -192,28 +189,45 @@ class Database:
         try:
             if fresh and not self.lite:
                 self._look()
-            with contextlib.closing(self._engine.raw_connection()) as connection:
-                link = Link(connection, self.lite)
-                try:
-                    yield link
-                finally:
-                    if link.broken:
-                        self._forget(connection)
+            link = self._borrow()
+            try:
+                yield link
+            finally:
+                self._give_back(link)
         except self._errors as error:
             raise self._said(kind, error) from error
 
+    def _borrow(self) -> Link:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            connection = self._engine.raw_connection()
+            connection.detach()
+            return Link(connection, self.lite)
+
+    def _give_back(self, link: Link) -> None:
+        if link.broken:
+            # Where one connection is cut the others are as well.
+            self._close_idle()
+        if link.broken or self._closed or len(self._idle) >= _AT_ONCE:
+            link.connection.close()
+        else:
+            self._idle.append(link)
+
+    def _close_idle(self) -> None:
+        with contextlib.suppress(IndexError):
+            while True:
+                self._idle.pop().connection.close()
+
     def _look(self) -> None:
         """Connections that a restarted server has left behind are found before they are used."""
-        with contextlib.closing(self._engine.raw_connection()) as connection:
-            try:
-                Link(connection, self.lite).row("SELECT 1")
-            except self._errors:
-                self._forget(connection)
-
-    def _forget(self, connection: Any) -> None:
-        """Where one connection is cut the others are as well."""
-        connection.invalidate()
-        self._engine.dispose()
+        link = self._borrow()
+        try:
+            link.row("SELECT 1")
+        except self._errors:
+            pass
+        finally:
+            self._give_back(link)
 
     def _said(self, kind: type[PipelineError], error: Any) -> PipelineError:
         """What went wrong in a sentence; the driver's own words may hold the server's address, never a password."""
@@ -267,8 +281,7 @@ class Database:
             sqlalchemy.URL.create("sqlite", database=str(file)),
             isolation_level="AUTOCOMMIT",
             connect_args={"timeout": _WAIT_SECONDS},
-            pool_size=_AT_ONCE,
-            max_overflow=-1,
+            poolclass=sqlalchemy.NullPool,
             pool_reset_on_return=None,
         )
         sqlalchemy.event.listen(engine, "connect", _ready_file)
@@ -280,8 +293,7 @@ class Database:
                 self.address.dsn,
                 isolation_level="AUTOCOMMIT",
                 connect_args={"connect_timeout": 10, "application_name": "pipeline", "tcp_user_timeout": 30_000},
-                pool_size=_AT_ONCE,
-                max_overflow=-1,
+                poolclass=sqlalchemy.NullPool,
                 pool_reset_on_return=None,
             )
         except ImportError:
@@ -322,6 +334,9 @@ def _ready_file(connection: Any, _: Any) -> None:
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 
+
+#: In a forked child: connections of its parent, which end with the process and never before.
+_parents: list[Link] = []
 
 _open: dict[Address, Database] = {}
 

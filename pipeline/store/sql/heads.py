@@ -12,7 +12,7 @@ from pipeline.store.owner import seen_now
 from pipeline.store.sql import blobs
 from pipeline.store.sql.database import Database
 from pipeline.store.sql.lease import is_held
-from pipeline.store.sql.rows import lines_of
+from pipeline.store.sql.rows import end_of, lines_of
 from pipeline.store.view import first_problem, fresh_document
 
 Match = Callable[[Mapping[str, Any]], bool]
@@ -46,8 +46,9 @@ class Heads:
 
     def _page(self, last: tuple[str, int, str] | None, claim: str) -> Any:
         sql = (
-            f"SELECT j.stem, j.width, j.run_id, j.journal, j.head, l.size, l.epoch, l.holder, l.beat_at,"
-            f" {self._database.now}, r.line FROM journals j JOIN leases l ON l.journal = j.journal"
+            f"SELECT j.stem, j.width, j.run_id, j.journal, j.head, l.epoch, l.holder, l.beat_at,"
+            f" {self._database.now}, r.line, (SELECT MAX(seq) FROM records e WHERE e.journal = j.journal)"
+            " FROM journals j JOIN leases l ON l.journal = j.journal"
             " LEFT JOIN records r ON r.journal = j.journal AND r.seq = 1 WHERE j.path = ''"
         )
         values: list[Any] = [claim] if claim else []
@@ -56,26 +57,28 @@ class Heads:
             return link.rows(sql, *values, *(last or ()), _PAGE)
 
     def _head(self, row: Any, match: Match | None) -> Head | None:
-        _, _, run, journal, raw, size, epoch, holder, beat, now, first = row
+        _, _, run, journal, raw, epoch, holder, beat, now, first, last_seq = row
         owned = is_held(self._database, journal, epoch, holder, beat, now)
         raw, first = bytes(raw or b""), bytes(first or b"")
         document: Mapping[str, Any]
         if not _begins_well(first) and (problem := first_problem(first)):
             return Head(run, {}, corrupt=problem.message, owned=owned)
-        if sealed(raw) and scan_int(raw, "journal_bytes") == size:
+        if sealed(raw) and scan_int(raw, "seq") == last_seq:
             document = HeadText(raw, {})
             if seen := seen_now(document, owned):
                 document = HeadText(raw, seen)
         else:
             try:
-                document = self._fresh(run, journal, raw, size)
+                document = self._fresh(run, journal, raw)
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 return Head(run, {}, corrupt=f"Its records make no sense ({error}).", owned=owned)
             document = {**document, **seen_now(document, owned)}
         return Head(run, document, owned=owned) if match is None or match(document) else None
 
-    def _fresh(self, run: str, journal: int, raw: bytes, size: int) -> dict[str, Any]:
+    def _fresh(self, run: str, journal: int, raw: bytes) -> dict[str, Any]:
         old = (parse_head(raw) if sealed(raw) else None) or {}
+        with self._database.read() as link:
+            _, size = end_of(link, journal)
         return fresh_document(run, lines_of(self._database, journal), size, old, lambda blob: self._blob(run, blob))
 
     def _blob(self, run: str, blob: str) -> bytes:

@@ -12,6 +12,7 @@ from pipeline.errors import PipelineError, StoreError, WriteFailed
 from pipeline.records.lines import line_body, line_seq
 from pipeline.store.emergency import EmergencyFile
 from pipeline.store.head import head_bytes
+from pipeline.store.late import refused
 from pipeline.store.lock import drop_in_children
 from pipeline.store.sql import blobs, charges, late, layers
 from pipeline.store.sql.database import Database, Link
@@ -20,10 +21,14 @@ from pipeline.store.sql.rows import insert_records, lines_of
 
 #: How long a database that does not answer is asked again, in seconds between tries.
 _PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 3.2)
-_MINE = "UPDATE leases SET last_seq = ?, size = ? WHERE journal = ? AND epoch = ? AND last_seq = ?"
-#: PostgreSQL does both in one way there and back, and commits.
+#: The lease, where it is this owner's still and the journal ends where this owner knows.
+_MINE = (
+    "SELECT journal FROM leases WHERE journal = ? AND epoch = ?"
+    " AND (SELECT COALESCE(MAX(seq), 0) FROM records WHERE journal = ?) = ?"
+)
+#: An append as one statement, which is a transaction by itself: one way there and back.
 _BOTH = (
-    "WITH mine AS ({mine} RETURNING journal) INSERT INTO records (journal, seq, line)"
+    "WITH mine AS ({mine} FOR UPDATE) INSERT INTO records (journal, seq, line)"
     " SELECT mine.journal, each.seq, each.line FROM mine, unnest(?::bigint[], ?::bytea[]) AS each (seq, line)"
 )
 _SYNCED = _BOTH.format(mine=_MINE)
@@ -127,17 +132,16 @@ class SqlJournal:
 
     def _write_waiting(self, sync: bool) -> None:
         if self._waiting:
-            self._insist(list(enumerate(self._waiting, self._written[0] + 1)), self.size, sync)
+            self._insist(list(enumerate(self._waiting, self._written[0] + 1)), sync)
         self._written = (self.last_seq, self.size)
         self._waiting.clear()
         self._database.waiting.discard(self)
 
-    def _insist(self, rows: Sequence[tuple[int, bytes]], size: int, sync: bool) -> None:
+    def _insist(self, rows: Sequence[tuple[int, bytes]], sync: bool) -> None:
         """Write, again where the connection was cut: what was committed all the same is found and not written twice."""
-        never = threading.Event()
         for pause in (*_PAUSES, None):
             try:
-                self._write(rows, size, sync)
+                self._write(rows, sync)
                 return
             except _NotOwner:
                 if self._stands(rows):
@@ -148,31 +152,32 @@ class SqlJournal:
             except WriteFailed as error:
                 if pause is None or not error.data.get("again"):
                     self._give_up(rows, error)
-                self._clock.wait(never, pause)
+                self._clock.wait(threading.Event(), pause)
 
-    def _write(self, rows: Sequence[tuple[int, bytes]], size: int, sync: bool) -> None:
-        lease, database = self._lease, self._database
-        mine = (rows[-1][0], size, lease.journal, lease.epoch, self._written[0])
-        if not database.lite and not any(_has_rows(line) for _, line in rows):
+    def _write(self, rows: Sequence[tuple[int, bytes]], sync: bool) -> None:
+        journal, database = self._lease.journal, self._database
+        mine = (journal, self._lease.epoch, journal, self._written[0])
+        posted = [line for _, line in rows if _has_rows(line)]
+        if not posted and not database.lite:
             numbers, lines = map(list, zip(*rows, strict=True))
             with database.statement() as link:
                 if link.run(_SYNCED if sync else _LOOSE, *mine, numbers, lines) != len(rows):
                     raise _NotOwner
             return
         with database.write(sync=sync, fresh=False) as link:
-            if link.run(_MINE, *mine) != 1:
+            if not link.row(_MINE + link.for_update(), *mine):
                 raise _NotOwner
-            insert_records(link, lease.journal, rows)
-            _post(link, lease.journal, self.run_id, [line for _, line in rows])
+            insert_records(link, journal, rows)
+            _post(link, journal, self.run_id, posted)
 
     def _stands(self, rows: Sequence[tuple[int, bytes]]) -> bool:
         """Whether these very lines are there, and this is the owner still: an answer was lost, not the append."""
         try:
             with self._database.read() as link:
-                sql = "SELECT epoch, last_seq FROM leases WHERE journal = ?"
-                if tuple(link.row(sql, self._lease.journal) or ()) != (self._lease.epoch, rows[-1][0]):
+                journal = self._lease.journal
+                if not link.row(_MINE, journal, self._lease.epoch, journal, rows[-1][0]):
                     return False
-            return list(lines_of(self._database, self._lease.journal, rows[0][0] - 1)) == [line for _, line in rows]
+            return list(lines_of(self._database, journal, rows[0][0] - 1)) == [line for _, line in rows]
         except StoreError as error:
             self._give_up(rows, error)
 
@@ -197,7 +202,7 @@ class SqlJournal:
         self._forget()
         if self._open:
             self._emergency.add(b"".join(late.keep(self._database, self.run_id, self._lease.epoch, lines)))
-        raise self._failed(f"Run {self.run_id} was taken over by another process, so this one stops.")
+        raise self._failed("")
 
     def _give_up(self, rows: Sequence[tuple[int, bytes]], error: PipelineError) -> NoReturn:
         """Nobody knows whether the database has it, so this owner adds nothing more."""
@@ -216,12 +221,7 @@ class SqlJournal:
         self._lease.release()
 
     def _failed(self, what: str) -> WriteFailed:
-        path, hint = self._emergency.path, "Go on with the run once the database answers."
-        if self._lease.lost:
-            hint = f"What it had paid for is kept with the run: `status {self.run_id}` shows it."
-        if path:
-            hint = f"Then append what was kept: recover {self.run_id} {path}"
-        return WriteFailed(what, hint=hint, fatal=True, emergency=path, run=self.run_id)
+        return refused(self.run_id, what, lost=self._lease.lost, kept=self._emergency.path, awaited="database")
 
 
 def new_journal(link: Link, journal: int, run: str, first: bytes) -> tuple[int, int]:

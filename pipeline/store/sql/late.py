@@ -9,8 +9,9 @@ from pipeline.records.codec import decode_line
 from pipeline.records.lines import encode_line, line_body
 from pipeline.store.base import Journal
 from pipeline.store.late import append_missing, is_late, late_name, worth_keeping
+from pipeline.store.sql import lease
 from pipeline.store.sql.database import Database
-from pipeline.store.sql.rows import insert_journal, lines_of
+from pipeline.store.sql.rows import end_of, insert_journal, lines_of
 
 
 def keep(database: Database, run: str, epoch: int, given: Sequence[bytes]) -> list[bytes]:
@@ -24,14 +25,12 @@ def keep(database: Database, run: str, epoch: int, given: Sequence[bytes]) -> li
             found = link.row("SELECT journal FROM journals WHERE run = ?", name)
             journal = found[0] if found else insert_journal(link, name, "")
             if not found:
-                link.run("INSERT INTO leases VALUES (?, 0, '', 0, 0, 0)", journal)
-            last, size = link.row("SELECT last_seq, size FROM leases WHERE journal = ?" + link.for_update(), journal)
-            for seq, line in enumerate(kept, last + 1):
+                lease.free(link, journal)
+            link.row("SELECT epoch FROM leases WHERE journal = ?" + link.for_update(), journal)
+            for seq, line in enumerate(kept, end_of(link, journal)[0] + 1):
                 record = decode_line(line)
                 again = encode_line(seq, record.at, record.owner, line_body(line))
-                size += len(again)
                 link.run("INSERT INTO records VALUES (?, ?, ?)", journal, seq, again.rstrip(b"\n"))
-            link.run("UPDATE leases SET last_seq = ?, size = ? WHERE journal = ?", last + len(kept), size, journal)
     except PipelineError:
         return kept
     return []

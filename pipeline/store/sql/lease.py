@@ -29,6 +29,11 @@ TICK_SECONDS = 0.5
 _given_up: set[tuple[str, int, int]] = set()
 
 
+def free(link: Link, journal: int) -> None:
+    """The row of a new journal that nobody owns."""
+    link.run("INSERT INTO leases (journal, epoch, holder, beat_at) VALUES (?, 0, '', 0)", journal)
+
+
 class Lease:
     """A lease that is held, renewed by a thread of its own until it is released or lost."""
 
@@ -80,26 +85,26 @@ class Lease:
                 self.renew()
 
 
-def begin(database: Database, link: Link, journal: int, since: datetime, *, last_seq: int, size: int) -> int:
+def begin(database: Database, link: Link, journal: int, since: datetime) -> int:
     """The row of a new journal, owned by this process; its epoch."""
-    sql = f"INSERT INTO leases (journal, epoch, holder, beat_at, last_seq, size) VALUES (?, 1, ?, {database.now}, ?, ?)"
-    link.run(sql, journal, holder_text(since), last_seq, size)
+    sql = f"INSERT INTO leases (journal, epoch, holder, beat_at) VALUES (?, 1, ?, {database.now})"
+    link.run(sql, journal, holder_text(since))
     return 1
 
 
-def take(database: Database, link: Link, journal: int, run: str, since: datetime) -> tuple[int, int, int]:
-    """Own a journal from now on; (epoch, last seq, size).
+def take(database: Database, link: Link, journal: int, run: str, since: datetime) -> int:
+    """Own a journal from now on; the epoch.
 
     Raises:
         RunLocked: A living process owns it; names host, pid, since when.
     """
-    sql = f"SELECT epoch, holder, beat_at, {database.now}, last_seq, size FROM leases WHERE journal = ?"
-    epoch, holder, beat, now, last_seq, size = link.row(sql + link.for_update(), journal)
+    sql = f"SELECT epoch, holder, beat_at, {database.now} FROM leases WHERE journal = ?"
+    epoch, holder, beat, now = link.row(sql + link.for_update(), journal)
     if is_held(database, journal, epoch, holder, beat, now):
         raise locked(run, parse(holder))
     sql = f"UPDATE leases SET epoch = ?, holder = ?, beat_at = {database.now} WHERE journal = ?"
     link.run(sql, epoch + 1, holder_text(since), journal)
-    return epoch + 1, last_seq, size
+    return int(epoch) + 1
 
 
 def holder_text(since: datetime) -> str:

@@ -27,6 +27,13 @@ def insert_journal(link: Link, run: str, claim: str) -> int:
     return int(link.row(sql, run, run_id, path, run_id[:STEM], len(run_id), claim)[0])
 
 
+def end_of(link: Link, journal: int) -> tuple[int, int]:
+    """The last seq of a journal, and its size as a file."""
+    sql = "SELECT COALESCE(MAX(seq), 0), COALESCE(SUM(LENGTH(line) + 1), 0) FROM records WHERE journal = ?"
+    last_seq, size = link.row(sql, journal)
+    return int(last_seq), int(size)
+
+
 def insert_records(link: Link, journal: int, rows: Sequence[tuple[int, bytes]]) -> None:
     """Records under their numbers; each line without its newline."""
     sql = "INSERT INTO records (journal, seq, line) VALUES (?, ?, ?)"

@@ -24,7 +24,7 @@ from pipeline.store.sql.address import parse_address
 from pipeline.store.sql.database import CREATING, Database, Link, database
 from pipeline.store.sql.heads import Heads, claim_text
 from pipeline.store.sql.journal import SqlJournal, new_journal
-from pipeline.store.sql.rows import STEM, find, insert_journal, lines_of, raw_lines
+from pipeline.store.sql.rows import STEM, end_of, find, insert_journal, lines_of, raw_lines
 from pipeline.store.view import first_problem
 
 
@@ -70,10 +70,11 @@ class SqlStore:
             raise problem
         with self.database.write() as link:
             journal = main if "/" not in run else self._part(link, run)
-            taken = lease.take(self.database, link, journal, run, self._clock.now())
-        opened = self._journal(run, journal, *taken)
+            epoch = lease.take(self.database, link, journal, run, self._clock.now())
+            end = end_of(link, journal)
+        opened = self._journal(run, journal, epoch, *end)
         try:
-            if opened.last_seq and taken[0] > 1:
+            if opened.last_seq and epoch > 1:
                 late.take_in(self.database, opened)
         except BaseException:
             opened.close()
@@ -199,15 +200,14 @@ class SqlStore:
         for data in blobs:
             values.put(link, run, data)
         last_seq, size = new_journal(link, journal, run, first)
-        epoch = lease.begin(self.database, link, journal, at, last_seq=last_seq, size=size)
-        return journal, epoch, last_seq, size
+        return journal, lease.begin(self.database, link, journal, at), last_seq, size
 
     def _part(self, link: Link, run: str) -> int:
         """The number of a sub-journal, which begins with its first owner."""
         journal = find(link, run)
         if journal is None:
             journal = insert_journal(link, run, "")
-            link.run("INSERT INTO leases VALUES (?, 0, '', 0, 0, 0)", journal)
+            lease.free(link, journal)
         return journal
 
     def _journal(self, run: str, journal: int, epoch: int, last_seq: int, size: int) -> SqlJournal:
