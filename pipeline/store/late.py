@@ -1,4 +1,4 @@
-"""What an owner that was fenced out had already paid for: which of its lines are kept, and how they are taken in."""
+"""What an owner that was fenced out had already paid for: which lines are kept, how they are taken in, what it says."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from pipeline.errors import WriteFailed
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import CallEnded, ChargeSettled, TaskCompleted
 from pipeline.records.lines import LineDamaged, encode_line, line_body
@@ -14,6 +15,23 @@ from pipeline.store.base import Journal
 #: Money was spent, or a finished value is known; the rest is for the new owner to decide.
 _KEPT = (CallEnded, TaskCompleted, ChargeSettled)
 _NAME = re.compile(r"late-[0-9]+")
+
+
+def refused(run: str, why: str, *, lost: bool, kept: str, awaited: str) -> WriteFailed:
+    """Why the journal of a server takes nothing more, and what to do.
+
+    Args:
+        why: What went wrong; where the run was lost to another owner that is said instead.
+        kept: The file that holds what nobody took; "" if there is none.
+        awaited: What has to answer again, for people.
+    """
+    hint = f"Go on with the run once the {awaited} answers."
+    if lost:
+        why = f"Run {run} was taken over by another process, so this one stops."
+        hint = f"What it had paid for is kept with the run: `status {run}` shows it."
+    if kept:
+        hint = f"Then append what was kept: recover {run} {kept}"
+    return WriteFailed(why, hint=hint, fatal=True, emergency=kept, run=run)
 
 
 def late_name(run: str, epoch: int) -> str:

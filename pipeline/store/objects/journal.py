@@ -11,7 +11,7 @@ from pipeline.errors import PipelineError, StoreError, WriteFailed
 from pipeline.records.lines import line_body, line_seq
 from pipeline.store.emergency import EmergencyFile
 from pipeline.store.head import head_bytes
-from pipeline.store.late import worth_keeping
+from pipeline.store.late import refused, worth_keeping
 from pipeline.store.lock import drop_in_children
 from pipeline.store.objects import keys
 from pipeline.store.objects.blobs import Blobs
@@ -166,7 +166,7 @@ class ObjectJournal:
         kept = worth_keeping(lines)
         if self._open and not self._late.add(kept):
             self._emergency.add(b"".join(kept))
-        raise self._failed(f"Run {self.run_id} was taken over by another process, so this one stops.")
+        raise self._failed(self._why)
 
     def _give_up(self, data: bytes, error: WriteFailed) -> NoReturn:
         """Nobody knows whether the object will still appear, so its place is not used again by this owner."""
@@ -180,12 +180,7 @@ class ObjectJournal:
         self._lease.release()
 
     def _failed(self, what: str) -> WriteFailed:
-        path, hint = self._emergency.path, "Go on with the run once the server answers."
-        if self._lease.lost:
-            hint = f"What it had paid for is kept with the run: `status {self.run_id}` shows it."
-        if path:
-            hint = f"Then append what was kept: recover {self.run_id} {path}"
-        return WriteFailed(what, hint=hint, fatal=True, emergency=path, run=self.run_id)
+        return refused(self.run_id, what, lost=self._lease.lost, kept=self._emergency.path, awaited="server")
 
 
 def head_notes(last_seq: int, last_append: int) -> dict[str, str]:
