@@ -58,9 +58,14 @@ class FileStore:
     def create_named(self, run: str, first: bytes, blobs: Iterable[bytes] = (), *, at: datetime) -> FileJournal:
         """See store.base.Movable.create_named."""
         run_id, path = split(run)
+        taken = StoreError(f"A run named {run} cannot be made: the name is taken.", run=run)
         if path or os.path.lexists(self.root / run_id):
-            raise StoreError(f"A run named {run} cannot be made: the name is taken.", run=run)
-        return self._create(first, blobs, iter([run_id]), at, None)[1]
+            raise taken
+        try:
+            return self._create(first, blobs, iter([run_id]), at, None)[1]
+        except StopIteration:
+            # Another process was as fast, and first.
+            raise taken from None
 
     def open(self, run: str, *, reserve: bool = True) -> FileJournal:
         """See store.base.Store.open; without `reserve` no disk space is held back."""

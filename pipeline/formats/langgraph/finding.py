@@ -1,69 +1,86 @@
-"""Which run holds a thread, and which threads there are. Never writes."""
+"""Which run holds a thread: its name is made of the thread's id, so no other run is looked at. Never writes."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from pipeline.errors import RunNotFound
+from pipeline.errors import RunNotFound, StoreError
+from pipeline.records.codec import decode_line
 from pipeline.records.kinds import RunStarted
 from pipeline.store.base import Claim, Store
-from pipeline.store.names import newest_first
-from pipeline.store.reading import records
+from pipeline.store.view import first_problem
 
 #: The pipeline of the runs that hold threads, and the source of their documents.
 PIPELINE = SOURCE = "langgraph"
-#: The setting of a run that took the place of another, under which it names that.
-REPLACES = "replaces"
+#: Such names stand behind all that begin with a date: a thread is never the newest run, and displaces none.
+_PREFIX, _OTHER = "0thread-", "-b"
+#: Bytes of the hash: two ids with the same name are refused, and nobody can bring them about by chance.
+_HASH_BYTES = 15
 
 
-def claim_of(thread_id: str) -> Claim:
-    """What the run of a thread says that it is of; the id is text, never part of a path."""
-    return Claim(PIPELINE, thread_id, "", "thread")
+class Home(NamedTuple):
+    """A run that holds a thread."""
+
+    run: str
+    #: How many runs have held the thread up to this one: each pruning makes one more.
+    generation: int
 
 
-def run_of(store: Store, thread_id: str) -> str | None:
-    """The run that holds a thread; None: there is none."""
-    return chosen(store, runs_of(store, thread_id))
+def names_of(thread_id: str) -> tuple[str, str]:
+    """The names that the run of a thread may have: the first, and the one that pruning moves it to and back from."""
+    digest = hashlib.sha256(thread_id.encode("utf-8", "surrogatepass")).digest()[:_HASH_BYTES]
+    name = _PREFIX + base64.b32encode(digest).decode("ascii").lower()
+    return name, name + _OTHER
 
 
-def runs_of(store: Store, thread_id: str) -> list[str]:
-    """All runs of a thread, newest first: more than one only where a process died in the middle of a change."""
-    claim = claim_of(thread_id).to_json()
-    heads = store.heads(lambda document: document.get("claim") == claim)
-    # A run that cannot be read at all passes every question. A fork inherits the claim, but no checkpoints.
-    found = [head for head in heads if head.document.get("claim") == claim]
-    return [head.run_id for head in found if not head.document.get("parent")]
+def claim_of(thread_id: str, generation: int) -> Claim:
+    """What the run of a thread says that it is of; each generation is its own, so no clean-up takes one."""
+    return Claim(PIPELINE, thread_id, str(generation), "thread")
 
 
-def chosen(store: Store, runs: Sequence[str]) -> str | None:
-    """The run that counts: the oldest of those that no other took the place of."""
-    if len(runs) < 2:
-        return runs[0] if runs else None
-    gone = {_replaced(store, run) for run in runs}
-    return newest_first([run for run in runs if run not in gone] or list(runs))[-1]
+def homes(store: Store, thread_id: str) -> list[Home]:
+    """The runs of a thread, the one that counts first; a second one is left where a process died while it pruned.
+
+    Raises:
+        CheckpointCorrupt, SchemaTooNew: One of them cannot be read.
+        StoreError: One of them is not the thread's.
+    """
+    found = (_home(store, run, thread_id) for run in names_of(thread_id))
+    return sorted((home for home in found if home is not None), key=lambda home: home.generation, reverse=True)
 
 
 def threads(store: Store) -> Iterator[str]:
-    """The ids of all threads, the newest first."""
-    seen = set()
+    """The ids of all threads, the one that was begun last first."""
+    begun: dict[str, str] = {}
     for head in store.heads(lambda document: document.get("pipeline") == PIPELINE):
-        thread_id = _thread_id(head.document)
-        if thread_id is not None and thread_id not in seen:
-            seen.add(thread_id)
-            yield thread_id
+        claim = head.document.get("claim")
+        # A fork says the same as the run that it was made of, and is no thread.
+        if isinstance(claim, Sequence) and len(claim) > 1 and head.run_id in names_of(str(claim[1])):
+            begun[str(claim[1])] = _when(head.document)
+    return iter(sorted(begun, key=begun.__getitem__, reverse=True))
 
 
-def _thread_id(document: Mapping[str, Any]) -> str | None:
-    claim = document.get("claim")
-    whole = document.get("pipeline") == PIPELINE and isinstance(claim, Sequence) and len(claim) > 1
-    return str(claim[1]) if whole and claim is not None else None
+def _when(document: Mapping[str, Any]) -> str:
+    return str(document.get("started_at") or "")
 
 
-def _replaced(store: Store, run: str) -> str:
-    """The run whose place a run took; "": none."""
+def _home(store: Store, run: str, thread_id: str) -> Home | None:
     try:
-        first = next(records(store, run)).fact
-    except (RunNotFound, StopIteration):
-        return ""
-    return str(first.identity.get(REPLACES, "")) if isinstance(first, RunStarted) else ""
+        line = next(store.read(run), None)
+    except RunNotFound:
+        return None
+    if problem := first_problem(line):
+        problem.args = (f"Run {run}, which holds thread {thread_id!r}, cannot be read. {problem.message}",)
+        raise problem
+    fact = decode_line(line or b"").fact
+    claim = fact.claim if isinstance(fact, RunStarted) and fact.pipeline == PIPELINE else None
+    if claim is None or len(claim) < 3 or claim[1] != thread_id:
+        raise StoreError(
+            f"Run {run} is not of thread {thread_id!r}, though it has its name.",
+            hint="Use another thread_id, or a store of its own for threads.",
+            run=run,
+        )
+    return Home(run, int(claim[2]))

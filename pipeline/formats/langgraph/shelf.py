@@ -6,42 +6,31 @@ other. What is known of a thread is kept in memory and read on from where it end
 
 from __future__ import annotations
 
-import json
-import logging
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from pipeline.clock import Clock, iso
-from pipeline.engine.head import HeadView
-from pipeline.engine.recorder import Recorder
 from pipeline.engine.setup import host
-from pipeline.engine.takeover import record_repairs
-from pipeline.errors import Pause, RunExists, RunLocked, RunNotFound
-from pipeline.formats.langgraph.finding import PIPELINE, REPLACES, SOURCE, chosen, claim_of, run_of, runs_of
+from pipeline.errors import CheckpointCorrupt, RunExists, RunLocked, RunNotFound, StoreError
+from pipeline.formats.langgraph.finding import PIPELINE, SOURCE, claim_of, homes, names_of
+from pipeline.formats.langgraph.known import Known, unread
 from pipeline.formats.langgraph.thread import MOVED, Key, Thread
-from pipeline.records.codec import decode_line, encode_fact
-from pipeline.records.fold import Builder
-from pipeline.records.kinds import DocumentKept, RunEnded, RunStarted
-from pipeline.records.lines import LineDamaged, encode_line, line_seq
-from pipeline.records.run import RunState
+from pipeline.records.codec import encode_fact
+from pipeline.records.documents import head_document
+from pipeline.records.kinds import DocumentKept, Fact, Gap, RunEnded, RunStarted
+from pipeline.records.lines import encode_line
 from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import encode_value
-from pipeline.store.base import Journal, Store
-from pipeline.store.reading import records
+from pipeline.store.base import Journal, Movable, Store
 
 #: How many threads are remembered; the one that was met first is forgotten first.
 MOST_KNOWN = 256
 _STRIPES = 64
 #: How often a thread that another process writes to is tried again.
 _AGAIN_SECONDS = 0.01
-_KIND = b'"kind":"document_kept"'
-#: The kind stands behind the envelope, within so many bytes.
-_ENVELOPE = 140
-_log = logging.getLogger("pipeline")
 _T = TypeVar("_T")
 
 
@@ -53,18 +42,6 @@ class Addition(NamedTuple):
     blobs: Mapping[str, bytes]
 
 
-@dataclass
-class _Known:
-    """What this process knows of a thread's run."""
-
-    thread: Thread
-    #: The last record that was read.
-    seq: int = 0
-    builder: Builder | None = None
-    #: Blobs that were written.
-    sound: set[str] = field(default_factory=set)
-
-
 #: What is known of a thread (None: there is none) → what to add to it; None: nothing.
 Make = Callable[[Thread | None], Addition | None]
 
@@ -73,10 +50,10 @@ class Shelf:
     """The threads of a store; for any number of threads of this process at once."""
 
     def __init__(self, store: Store, clock: Clock, wait_seconds: float) -> None:
-        self.store = store
+        self.store = cast(Movable, store)
         self._clock = clock
         self._wait_seconds = wait_seconds
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, Known] = {}
         self._guard = threading.Lock()
         self._stripes = [threading.Lock() for _ in range(_STRIPES)]
 
@@ -100,17 +77,18 @@ class Shelf:
         """
         with self._stripe(thread_id):
             while True:
-                known = self._current(thread_id)
+                # Its owner reads on: what it does not know yet need not be read before.
+                known = self._known.get(thread_id) or self._current(thread_id)
                 if known is None:
                     addition = make(None)
                     if addition is None or self._begin(thread_id, addition):
                         return
                     continue
-                with self._owning(thread_id, known) as recorder:
-                    if recorder is not None:
+                with self._owning(thread_id, known) as journal:
+                    if journal is not None:
                         addition = make(known.thread)
                         if addition is not None:
-                            self._record(recorder, known, addition)
+                            self._record(journal, known, addition)
                         return
 
     def keep(self, thread_id: str, choose: Callable[[Thread], Collection[Key]]) -> None:
@@ -121,16 +99,16 @@ class Shelf:
         """
         with self._stripe(thread_id):
             while (known := self._current(thread_id)) is not None:
-                with self._owning(thread_id, known) as recorder:
-                    if recorder is None:
+                with self._owning(thread_id, known) as journal:
+                    if journal is None:
                         continue
                     stay = set(choose(known.thread))
                     if stay >= known.thread.checkpoints.keys():
                         return
                     # A process that waits for the thread looks where it has gone; if we die here it stays where it is.
-                    recorder.append(DocumentKept(encode_value({"type": MOVED}), SOURCE))
+                    self._record(journal, known, Addition([{"type": MOVED}], {}))
                     if stay:
-                        self._make(thread_id, self._copied(known.thread, stay), replaces=known.thread.run_id)
+                        self._move(thread_id, known.thread, stay)
                 self._forget(thread_id)
                 self._delete(thread_id, known.thread.run_id)
                 return
@@ -159,55 +137,47 @@ class Shelf:
         """
         with self._stripe(thread_id):
             self._forget(thread_id)
-            for run in runs_of(self.store, thread_id):
+            try:
+                runs = [home.run for home in homes(self.store, thread_id)]
+            except CheckpointCorrupt:
+                runs = [*names_of(thread_id)]
+            # The one that counts goes last: none that it took the place of comes to light.
+            for run in reversed(runs):
                 self._delete(thread_id, run)
 
     def _stripe(self, thread_id: str) -> threading.Lock:
         return self._stripes[hash(thread_id) % _STRIPES]
 
-    def _current(self, thread_id: str) -> _Known | None:
+    def _current(self, thread_id: str) -> Known | None:
         """What is known of a thread, as far as it has grown by now."""
         known = self._known.get(thread_id)
         if known is not None:
             with suppress(RunNotFound):
-                self._read_on(known)
-                if not known.thread.moved:
+                if known.read_on(self.store) and not known.thread.moved:
                     return known
             self._forget(thread_id)
-        run = run_of(self.store, thread_id)
-        if run is None:
-            return None
-        known = _Known(Thread(run))
-        try:
-            self._read_on(known)
-        except RunNotFound:
-            # It was removed, or replaced, since we found it.
-            return self._current(thread_id)
+        while found := homes(self.store, thread_id):
+            known = unread(found[0].run)
+            # It may be removed, or replaced, since we found it.
+            with suppress(RunNotFound):
+                known.read_on(self.store)
+                self._remember(thread_id, known)
+                return known
+        return None
+
+    def _remember(self, thread_id: str, known: Known) -> None:
         with self._guard:
             self._known[thread_id] = known
             if len(self._known) > MOST_KNOWN:
                 del self._known[next(iter(self._known))]
-        return known
 
     def _forget(self, thread_id: str) -> None:
         with self._guard:
             self._known.pop(thread_id, None)
 
-    def _read_on(self, known: _Known) -> None:
-        """Take in the records that came since."""
-        run = known.thread.run_id
-        for line in self.store.read(run, after=known.seq):
-            seq = line_seq(line)
-            if seq > known.seq + 1:
-                _log.warning("Records %s to %s of run %s are damaged: the checkpoints that they held are not found.",
-                             known.seq + 1, seq - 1, run)  # fmt: skip
-            known.seq = seq
-            if _KIND in line[:_ENVELOPE]:
-                _take(known.thread, line)
-
     @contextmanager
-    def _owning(self, thread_id: str, known: _Known) -> Iterator[Recorder | None]:
-        """The run of a thread, owned; None where the thread is no longer there: look for it again."""
+    def _owning(self, thread_id: str, known: Known) -> Iterator[Journal | None]:
+        """The run of a thread, owned, with all of it known; None where it has changed its place: look for it again."""
         run = known.thread.run_id
         try:
             journal = self._wait_for(thread_id, lambda: self.store.open(run))
@@ -216,14 +186,14 @@ class Shelf:
             yield None
             return
         try:
-            self._read_on(known)
-            if known.thread.moved and run_of(self.store, thread_id) != run:
+            if not known.read_on(self.store) or (known.thread.moved and homes(self.store, thread_id)[0].run != run):
                 self._forget(thread_id)
                 yield None
                 return
-            yield self._recorder(journal, known)
-        except Pause as pause:
-            raise pause.cause from None
+            lost = [Gap(*repair) for repair in journal.repairs if not getattr(repair, "recorded", False)]
+            if lost:
+                self._append(journal, known, lost)
+            yield journal
         finally:
             journal.close()
 
@@ -243,55 +213,65 @@ class Shelf:
                     ) from None
             self._clock.wait(never, _AGAIN_SECONDS)
 
-    def _recorder(self, journal: Journal, known: _Known) -> Recorder:
-        builder = known.builder
-        if builder is None or builder.state.seq != journal.last_seq or journal.repairs:
-            builder = known.builder = Builder(journal.run_id)
-            for record in records(self.store, journal.run_id):
-                builder.apply(record)
-        recorder = Recorder(
-            journal, builder, self._clock, owner=builder.state.owner, nodes=(), warn=_log.warning,
-            view=HeadView(lambda document, state: _shaped(document, state, known.thread)),
-        )  # fmt: skip
-        record_repairs(journal, recorder)
-        return recorder
-
-    def _record(self, recorder: Recorder, known: _Known, addition: Addition) -> None:
+    def _record(self, journal: Journal, known: Known, addition: Addition) -> None:
         for blob, data in addition.blobs.items():
             if blob not in known.sound:
-                recorder.put_blob(data)
+                journal.put_blob(data)
                 known.sound.add(blob)
-        for document in addition.documents:
-            recorder.append(DocumentKept(encode_value(document), SOURCE))
-        self._read_on(known)
-        recorder.leave()
+        self._append(journal, known, _facts(addition))
+
+    def _append(self, journal: Journal, known: Known, facts: Sequence[Fact]) -> None:
+        first, at, owner = journal.last_seq + 1, self._clock.stamp(), known.builder.state.owner
+        lines = [encode_line(seq, at, owner, encode_fact(fact)) for seq, fact in enumerate(facts, first)]
+        journal.append(first, lines)
+        known.take(lines)
+        _write_head(journal, known)
 
     def _begin(self, thread_id: str, addition: Addition) -> bool:
         """Make the run of a new thread; False: another process was faster, and its run holds the thread."""
-        made = self._make(thread_id, addition)
-        if chosen(self.store, runs_of(self.store, thread_id)) == made:
-            return True
-        self.store.delete(made)
-        return False
+        name = names_of(thread_id)[0]
+        known = self._make(thread_id, name, 1, addition)
+        if known is None:
+            return False
+        # While we were about it another may have made the thread under this name, and moved it to the other one.
+        if homes(self.store, thread_id)[0].run != name:
+            self._delete(thread_id, name)
+            return False
+        self._remember(thread_id, known)
+        return True
 
-    def _make(self, thread_id: str, addition: Addition, replaces: str = "") -> str:
-        """A run that holds the thread from its first moment on; its id."""
-        identity = {REPLACES: replaces} if replaces else {}
-        claim = claim_of(thread_id).to_json()
-        # Completed: there is nothing for us to go on with; and the newest of its claim, so that no clean-up takes it.
-        facts = [RunStarted(PIPELINE, {"subject": thread_id}, identity, {}, claim=claim, host=host()),
-                 *(DocumentKept(encode_value(document), SOURCE) for document in addition.documents),
-                 RunEnded(COMPLETED)]  # fmt: skip
+    def _move(self, thread_id: str, thread: Thread, stay: AbstractSet[Key]) -> None:
+        """Write what stays of a thread that we own into another run, which counts from its first moment on."""
+        first, second = names_of(thread_id)
+        target = first if thread.run_id == second else second
+        copied = self._copied(thread, stay)
+        generation = homes(self.store, thread_id)[0].generation + 1
+        while self._make(thread_id, target, generation, copied) is None:
+            # What a process left there that died while it pruned: this one had taken its place.
+            self._delete(thread_id, target)
+
+    def _make(self, thread_id: str, run: str, generation: int, addition: Addition) -> Known | None:
+        """A run that holds the thread from its first moment on; None: there is one of that name."""
+        # Completed: there is nothing for us to go on with, so no clean-up waits for it, and none takes it.
+        claim = claim_of(thread_id, generation).to_json()
+        facts = [RunStarted(PIPELINE, {"subject": thread_id}, {}, {}, claim=claim, host=host()),
+                 RunEnded(COMPLETED), *_facts(addition)]  # fmt: skip
         now = self._clock.now()
         lines = [encode_line(seq, iso(now), 1, encode_fact(fact)) for seq, fact in enumerate(facts, 1)]
-        run, journal = self.store.create(b"".join(lines), list(addition.blobs.values()), at=now)
+        values, first = list(addition.blobs.values()), b"".join(lines)
         try:
-            known = _Known(Thread(run))
-            self._read_on(known)
-            self._recorder(journal, known).leave()
+            journal = self._wait_for(thread_id, lambda: self.store.create_named(run, first, values, at=now))
+        except StoreError:
+            if any(home.run == run for home in homes(self.store, thread_id)):
+                return None
+            raise
+        try:
+            known = unread(run)
+            known.take(lines)
+            _write_head(journal, known)
         finally:
             journal.close()
-        return run
+        return known
 
     def _copied(self, thread: Thread, keys: AbstractSet[Key]) -> Addition:
         blobs = {blob: self.store.get_blob(thread.run_id, blob) for blob in sorted(thread.blobs(keys))}
@@ -302,17 +282,12 @@ class Shelf:
             self._wait_for(thread_id, lambda: self.store.delete(run))
 
 
-def _take(thread: Thread, line: bytes) -> None:
-    """Add what a record says, if it is one of ours and makes sense."""
-    try:
-        fact = decode_line(line, whole=not line.endswith(b"\n")).fact
-        if isinstance(fact, DocumentKept) and fact.source == SOURCE:
-            thread.take(json.loads(fact.content))
-    except (LineDamaged, ValueError, TypeError, KeyError, AttributeError) as error:
-        _log.warning("Record %s of run %s makes no sense (%s); what it held is not found.",
-                     line_seq(line), thread.run_id, error)  # fmt: skip
+def _facts(addition: Addition) -> list[Fact]:
+    return [DocumentKept(encode_value(document), SOURCE) for document in addition.documents]
 
 
-def _shaped(document: dict[str, Any], state: RunState, thread: Thread) -> dict[str, Any]:
+def _write_head(journal: Journal, known: Known) -> None:
     """checkpoint.json of a thread's run: how many checkpoints it holds."""
-    return {**document, "checkpoints": len(thread.checkpoints)}
+    document = head_document(known.builder.state, journal.size, ())
+    # A view, made afresh from the records where a power cut takes it: nobody waits for it.
+    journal.write_head({**document, "checkpoints": len(known.thread.checkpoints)}, durable=False)

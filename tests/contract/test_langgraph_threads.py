@@ -1,0 +1,166 @@
+"""Threads of LangGraph over every store: found by name alone, begun once, and never taken for an earlier one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.base import empty_checkpoint
+
+from pipeline import LangGraphSaver
+from pipeline.errors import StoreError
+from pipeline.formats.langgraph.finding import homes, names_of
+from pipeline.formats.langgraph.shelf import Shelf
+from pipeline.store.base import Store
+from tests.journals import AT, started
+from tests.stores import ids
+
+
+def thread(name: str, **more: str) -> Any:
+    return {"configurable": {"thread_id": name, "checkpoint_ns": "", **more}}
+
+
+def put(saver: LangGraphSaver, name: str, parent: str = "", **values: Any) -> str:
+    checkpoint = {**empty_checkpoint(), "channel_values": values, "channel_versions": dict.fromkeys(values, "1")}
+    config = thread(name, **({"checkpoint_id": parent} if parent else {}))
+    made = saver.put(config, checkpoint, {"source": "loop", "step": 0, "parents": {}}, dict.fromkeys(values, "1"))  # type: ignore[arg-type]
+    return str(made["configurable"]["checkpoint_id"])
+
+
+def listed(saver: LangGraphSaver, name: str) -> list[str]:
+    return [each.checkpoint["id"] for each in saver.list(thread(name))]
+
+
+def blind(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on nobody looks over the runs of the store."""
+
+    def heads(match: object = None) -> Iterator[Any]:
+        raise AssertionError("all runs are looked at")
+
+    monkeypatch.setattr(store, "heads", heads)
+
+
+def test_langgraph_thread_is_found_and_begun_without_a_look_at_other_runs(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blind(store, monkeypatch)
+    saver = LangGraphSaver(store)
+    assert saver.get_tuple(thread("new")) is None
+    first = put(saver, "new", x=1)
+    second = put(LangGraphSaver(store), "new", first, x=2)
+    assert listed(LangGraphSaver(store), "new") == [second, first]
+    saver.copy_thread("new", "copy")
+    saver.prune(["new"])
+    assert listed(LangGraphSaver(store), "new") == [second]
+    saver.delete_thread("new")
+    assert listed(LangGraphSaver(store), "new") == []
+    assert listed(LangGraphSaver(store), "copy") == [second, first]
+
+
+def test_langgraph_thread_that_was_made_anew_is_not_taken_for_the_one_before(store: Store) -> None:
+    one, other = LangGraphSaver(store), LangGraphSaver(store)
+    for saver in (one, other):
+        first = put(saver, "t", x=1)
+        second = put(saver, "t", first, x=2)
+        assert listed(one, "t")[:2] == listed(other, "t")[:2] == [second, first]
+    other.delete_thread("t")
+    again = put(other, "t", x=1)
+    new = put(other, "t", again, x=2)
+    third, fourth = put(other, "t", new, x=3), put(other, "t", new, x=4)
+    # As many records as the one knew, under the same name.
+    assert set(listed(one, "t")) == {again, new, third, fourth}
+    other.delete_thread("t")
+    begun = put(other, "t", x=5)
+    last = put(one, "t", begun, x=6)
+    assert listed(other, "t") == listed(one, "t") == [last, begun]
+
+
+def between(monkeypatch: pytest.MonkeyPatch, store: Store, act: Callable[[], None]) -> None:
+    """Have somebody act just before the next run is made."""
+    create, waiting = store.create_named, [act]  # type: ignore[attr-defined]
+
+    def create_named(*args: Any, **more: Any) -> Any:
+        while waiting:
+            waiting.pop()()
+        return create(*args, **more)
+
+    monkeypatch.setattr(store, "create_named", create_named)
+
+
+def test_langgraph_thread_that_two_begin_at_once_is_one_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = LangGraphSaver(store), LangGraphSaver(store)
+    made: list[str] = []
+    between(monkeypatch, store, lambda: made.append(put(other, "t", x=1)))
+    made.append(put(one, "t", x=2))
+    assert set(listed(one, "t")) == set(listed(other, "t")) == set(made)
+    assert ids(store) == [names_of("t")[0]]
+
+
+def test_langgraph_thread_begun_and_pruned_while_another_begins_it_loses_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = LangGraphSaver(store), LangGraphSaver(store)
+    made: list[str] = []
+
+    def begin_and_prune() -> None:
+        put(other, "t", x=1)
+        made.append(put(other, "t", x=2))
+        other.prune(["t"])
+
+    between(monkeypatch, store, begin_and_prune)
+    made.append(put(one, "t", x=3))
+    assert set(listed(one, "t")) == set(listed(other, "t")) == set(made)
+    assert ids(store) == [names_of("t")[1]]
+
+
+class Died(BaseException):
+    """A process that is gone."""
+
+
+def die(*_: object) -> None:
+    raise Died
+
+
+def test_langgraph_thread_whose_beginner_died_before_it_looked_again_holds_what_counts(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = LangGraphSaver(store), LangGraphSaver(store)
+    made: list[str] = []
+
+    def begin_and_prune() -> None:
+        put(other, "t", x=1)
+        made.append(put(other, "t", x=2))
+        other.prune(["t"])
+        patched.setattr(Shelf, "_delete", die)
+
+    with monkeypatch.context() as patched:
+        between(patched, store, begin_and_prune)
+        with pytest.raises(Died):
+            put(one, "t", x=3)
+    # Its put never returned; what it left counts for nobody, and goes with the next pruning.
+    assert listed(LangGraphSaver(store), "t") == listed(other, "t") == made
+    last = put(other, "t", made[0], x=4)
+    other.prune(["t"])
+    assert listed(LangGraphSaver(store), "t") == [last]
+    assert ids(store) == [names_of("t")[0]]
+
+
+def test_langgraph_thread_pruned_again_and_again_changes_between_two_names(store: Store) -> None:
+    saver, watching = LangGraphSaver(store), LangGraphSaver(store)
+    last = put(saver, "t", x=0)
+    for number in range(1, 5):
+        last = put(saver, "t", last, x=number)
+        saver.prune(["t"])
+        assert ids(store) == [names_of("t")[number % 2]]
+        assert listed(watching, "t") == [last]
+    assert [home.generation for home in homes(store, "t")] == [5]
+
+
+def test_langgraph_thread_with_the_name_of_another_run_is_refused(store: Store) -> None:
+    run = names_of("t")[0]
+    store.create_named(run, started(), at=AT).close()  # type: ignore[attr-defined]
+    with pytest.raises(StoreError, match=f"Run {run} is not of thread 't'"):
+        put(LangGraphSaver(store), "t", x=2)
+    with pytest.raises(StoreError, match=f"Run {run} is not of thread 't'"):
+        LangGraphSaver(store).get_tuple(thread("t"))
