@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import stat
 import threading
-import zlib
 from pathlib import Path
 
-from pipeline.errors import CheckpointCorrupt, StoreError, WriteFailed
+from pipeline.errors import StoreError, WriteFailed
 from pipeline.records.values import digest
 from pipeline.store.disk import Disk, read_file, write_file
+from pipeline.store.packed import is_hash, packed, unpacked, whole
 
 BLOBS = "blobs"
-_HASH = re.compile(r"[0-9a-f]{64}")
-#: Fast rather than small: values are written while a run waits.
-_LEVEL = 1
 
 
 class BlobFolder:
@@ -53,21 +49,16 @@ class BlobFolder:
         Raises:
             CheckpointCorrupt: Missing or damaged.
         """
-        data = self._read(blob) if _HASH.fullmatch(blob) else None
-        if data is None:
-            raise CheckpointCorrupt(f"The stored value {blob} is missing or damaged.", blob=blob)
-        return data
+        return whole(blob, self._read(blob) if is_hash(blob) else None)
 
     def _path(self, blob: str) -> Path:
         return self._folder / blob[:2] / blob
 
     def _read(self, blob: str) -> bytes | None:
         try:
-            packed = read_file(self._path(blob))
-            data = None if packed is None else zlib.decompress(packed)
-        except (OSError, zlib.error):
+            return unpacked(blob, read_file(self._path(blob)))
+        except OSError:
             return None
-        return data if data is not None and digest(data) == blob else None
 
     def _write(self, blob: str, data: bytes) -> None:
         path = self._path(blob)
@@ -75,7 +66,7 @@ class BlobFolder:
             self._need(folder)
         # Parts of a run share its blobs: another of their workers may be writing the same one now.
         aside = path.with_name(f".new-{blob}-{os.getpid()}-{threading.get_ident()}")
-        write_file(self._disk, aside, zlib.compress(data, _LEVEL), replace=True)
+        write_file(self._disk, aside, packed(data), replace=True)
         self._disk.replace(aside, path)
         self._disk.sync_folder(path.parent)
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.clock import Clock, iso
-from pipeline.errors import CheckpointCorrupt, RunNotFound, StoreError, WriteFailed
+from pipeline.errors import RunNotFound, StoreError, WriteFailed
 from pipeline.records.lines import line_body, line_seq
 from pipeline.records.values import digest
 from pipeline.store.account import Sums, reserved, settled, utc_day
@@ -21,6 +21,7 @@ from pipeline.store.head import head_bytes, parse_head
 from pipeline.store.lock import locked
 from pipeline.store.names import minted, newest_first, split
 from pipeline.store.owner import process, seen_now
+from pipeline.store.packed import whole
 from pipeline.store.view import first_problem, fresh_document
 
 
@@ -228,9 +229,7 @@ class MemoryStore:
 
 
 def _blob(run: _Run, blob: str) -> bytes:
-    if blob not in run.blobs:
-        raise CheckpointCorrupt(f"The stored value {blob} is missing or damaged.", blob=blob)
-    return run.blobs[blob]
+    return whole(blob, run.blobs.get(blob))
 
 
 class MemoryAccount:

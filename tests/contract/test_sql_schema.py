@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from pipeline.clock import SystemClock
-from pipeline.errors import SchemaTooNew, StoreError
+from pipeline.errors import CheckpointCorrupt, SchemaTooNew, StoreError
 from pipeline.formats.casys.checkpoints import LayerCheckpoints
 from pipeline.formats.casys.state import WorkflowState
 from pipeline.records.charge import Charge
@@ -138,3 +138,15 @@ def test_damaged_record_and_head_are_left_out_and_told(sql: SqlStore) -> None:
     assert len(list(sql.flaws(run))) == 2
     assert len(list(sql.read(run))) == len(small_run()) - 1
     assert next(sql.heads()).run_id == run
+
+
+def test_damaged_value_is_named_and_stored_anew(sql: SqlStore) -> None:
+    run, journal = sql.create(started(), [], at=AT)
+    blob = journal.put_blob(b"lesson")
+    with sql.database.write() as link:
+        link.run("UPDATE blobs SET data = ?", b"junk")
+    with pytest.raises(CheckpointCorrupt) as caught:
+        sql.get_blob(run, blob)
+    assert caught.value.data["blob"] == blob
+    assert journal.put_blob(b"lesson") == blob
+    assert sql.get_blob(run, blob) == b"lesson"

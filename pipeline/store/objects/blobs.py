@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import re
-import zlib
-
-from pipeline.errors import CheckpointCorrupt
 from pipeline.records.values import digest
 from pipeline.store.objects import keys
 from pipeline.store.objects.bucket import Bucket
-
-_HASH = re.compile(r"[0-9a-f]{64}")
-_LEVEL = 1
+from pipeline.store.packed import is_hash, packed, unpacked, whole
 
 
 class Blobs:
@@ -31,10 +25,9 @@ class Blobs:
         """
         name = digest(data)
         if name not in self._sound:
-            packed = zlib.compress(data, _LEVEL)
-            key = keys.blob(self._run, name)
-            if self._bucket.put_new(key, packed) is None and self._read(name) != data:
-                self._bucket.put(key, packed)
+            key, stored = keys.blob(self._run, name), packed(data)
+            if self._bucket.put_new(key, stored) is None and self._read(name) != data:
+                self._bucket.put(key, stored)
             self._sound.add(name)
         return name
 
@@ -45,17 +38,8 @@ class Blobs:
             CheckpointCorrupt: Missing or damaged.
             StoreError: The server cannot be asked.
         """
-        data = self._read(name) if _HASH.fullmatch(name) else None
-        if data is None:
-            raise CheckpointCorrupt(f"The stored value {name} is missing or damaged.", blob=name)
-        return data
+        return whole(name, self._read(name) if is_hash(name) else None)
 
     def _read(self, name: str) -> bytes | None:
         found = self._bucket.get(keys.blob(self._run, name))
-        if found is None:
-            return None
-        try:
-            data = zlib.decompress(found.data)
-        except zlib.error:
-            return None
-        return data if digest(data) == name else None
+        return unpacked(name, found.data) if found else None

@@ -1,22 +1,22 @@
-"""Values of a run by their hash, compressed."""
+"""Values of a run by their hash, in a table."""
 
 from __future__ import annotations
 
-import contextlib
-import zlib
-
-from pipeline.errors import CheckpointCorrupt
 from pipeline.records.values import digest
+from pipeline.store.packed import is_hash, packed, unpacked, whole
 from pipeline.store.sql.database import Link
 
-_FAST = 1
+#: A row that is there and damaged is written anew.
+_PUT = (
+    "INSERT INTO blobs (run_id, hash, data) VALUES (?, ?, ?)"
+    " ON CONFLICT (run_id, hash) DO UPDATE SET data = excluded.data WHERE blobs.data <> excluded.data"
+)
 
 
 def put(link: Link, run_id: str, data: bytes) -> str:
-    """Store bytes with a run; the same bytes cost nothing."""
+    """Store bytes with a run; its hash."""
     blob = digest(data)
-    sql = "INSERT INTO blobs (run_id, hash, data) VALUES (?, ?, ?) ON CONFLICT (run_id, hash) DO NOTHING"
-    link.run(sql, run_id, blob, zlib.compress(data, _FAST))
+    link.run(_PUT, run_id, blob, packed(data))
     return blob
 
 
@@ -26,10 +26,7 @@ def get(link: Link, run_id: str, blob: str) -> bytes:
     Raises:
         CheckpointCorrupt: Missing or damaged; names the hash.
     """
-    if "\0" not in blob:
-        row = link.row("SELECT data FROM blobs WHERE run_id = ? AND hash = ?", run_id, blob)
-        with contextlib.suppress(zlib.error):
-            data = zlib.decompress(bytes(row[0])) if row else None
-            if data is not None and digest(data) == blob:
-                return data
-    raise CheckpointCorrupt(f"The stored value {blob} is missing or damaged.", blob=blob)
+    if not is_hash(blob):
+        return whole(blob, None)
+    row = link.row("SELECT data FROM blobs WHERE run_id = ? AND hash = ?", run_id, blob)
+    return whole(blob, unpacked(blob, bytes(row[0])) if row else None)
