@@ -1,45 +1,68 @@
-"""What tests of a cluster share: a scheduler and two workers as real processes, a store they share, a coordinator."""
+"""What tests of a cluster share: a scheduler and two workers as real processes, a store they share, coordinators."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import os
-import signal
 import socket
-import subprocess
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
+from multiprocessing import forkserver
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.acceptance import fleet_member
 from tests.servers.billing import BillingServer
 from tests.servers.objects import Moto, environ
 from tests.servers.objects import moto as moto
 
 HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
 _TURNS, _TURN_SECONDS = 3000, 0.02
-
-
-def until(there: Callable[[], Any]) -> None:
-    """Return once it is so."""
-    never = threading.Event()
-    for _ in range(_TURNS):
-        if there():
-            return
-        never.wait(_TURN_SECONDS)
-    raise AssertionError("it has not come to that")
+#: Children of a process that has imported what they need; see the fixture `forks`.
+FORKS = multiprocessing.get_context("forkserver")
 
 
 def _free_port() -> int:
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return int(sock.getsockname()[1])
+
+
+@dataclass
+class Coordinator:
+    """The real command line in a process of its own."""
+
+    process: BaseProcess
+    out: Path
+    log: Path
+
+    def until(self, there: Callable[[], Any]) -> None:
+        """Return once it is so; it ends not before."""
+        for _ in range(_TURNS):
+            if there():
+                return
+            assert self.process.is_alive(), self.out.read_text() + self.log.read_text()
+            self.process.join(_TURN_SECONDS)
+        raise AssertionError("it has not come to that")
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.process.kill()
+        self.process.join(20)
+
+    def ended(self) -> dict[str, Any]:
+        """What its last line says, once it has ended."""
+        self.process.join(120)
+        lines = self.out.read_text().splitlines()
+        assert lines, self.log.read_text()
+        result: dict[str, Any] = json.loads(lines[-1])
+        return result
 
 
 @dataclass
@@ -50,7 +73,8 @@ class Fleet:
     env: dict[str, str]
     server: BillingServer
     port: int = field(default_factory=_free_port)
-    members: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
+    members: dict[str, BaseProcess] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=count)
 
     @property
     def address(self) -> str:
@@ -58,76 +82,72 @@ class Fleet:
 
     def heal(self) -> None:
         """A scheduler and two workers, all living."""
-        if "scheduler" in self.members and self.members["scheduler"].poll() is not None:
+        if "scheduler" in self.members and not self.members["scheduler"].is_alive():
             # Its workers have lost it; they go with it.
             self.stop()
             self.port = _free_port()
-        begun = [name for name in ("scheduler", "one", "two") if self._begin(name)]
-        for name in begun:
-            out = self.members[name].stdout
-            assert out is not None
-            assert out.readline().startswith("tcp://"), (self.folder / f"{name}.log").read_text()[-2000:]
+        begun = {name: said for name in ("scheduler", "one", "two") if (said := self._begin(name))}
+        for name, said in begun.items():
+            assert said.poll(60), (self.folder / f"{name}.log").read_text()[-2000:]
+            assert said.recv().startswith("tcp://")
+            said.close()
 
-    def _begin(self, name: str) -> bool:
+    def _begin(self, name: str) -> Any:
+        """Start a member that does not live; where it will say its address."""
         member = self.members.get(name)
-        if member is not None and member.poll() is None:
-            return False
-        if member is not None:
-            self._forget(member)
-        script = [sys.executable, str(HERE / "fleet_member.py")]
-        role = ["scheduler", str(self.port)] if name == "scheduler" else ["worker", f"tcp://127.0.0.1:{self.port}"]
-        with (self.folder / f"{name}.log").open("a") as log:
-            self.members[name] = subprocess.Popen(
-                [*script, *role], stdout=subprocess.PIPE, stderr=log, text=True, env=self.env, cwd=self.folder
-            )
-        return True
+        if member is not None and member.is_alive():
+            return None
+        role, place = (
+            ("scheduler", str(self.port)) if name == "scheduler" else ("worker", f"tcp://127.0.0.1:{self.port}")
+        )
+        hears, says = FORKS.Pipe(duplex=False)
+        log = str(self.folder / f"{name}.log")
+        self.members[name] = FORKS.Process(target=fleet_member.serve, args=(role, place, self.env, log, says))
+        self.members[name].start()
+        says.close()
+        return hears
 
     def kill(self, name: str) -> None:
         """kill -9."""
-        self.members[name].send_signal(signal.SIGKILL)
-        self.members[name].wait(20)
+        self.members[name].kill()
+        self.members[name].join(20)
 
     def stop(self) -> None:
-        for member in self.members.values():
-            member.kill()
-            self._forget(member)
+        for name in self.members:
+            self.kill(name)
         self.members.clear()
 
-    def _forget(self, member: subprocess.Popen[str]) -> None:
-        member.wait(20)
-        assert member.stdout is not None
-        member.stdout.close()
-
-    def begin(self, store: str, *more: str) -> subprocess.Popen[str]:
-        """Start a coordinator: the real command line."""
-        command = [sys.executable, "-m", "pipeline", "run", str(HERE / "fleet_course.py") + ":PIPELINE", "--json"]
-        return subprocess.Popen(
-            [*command, "--store", store, "--executor", self.address, "--concurrency", "2", *more],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.env, cwd=self.folder,
-        )  # fmt: skip
+    def begin(self, store: str, *more: str) -> Coordinator:
+        """Start a coordinator."""
+        argv = ["run", str(HERE / "fleet_course.py") + ":PIPELINE", "--json", "--store", store]
+        argv += ["--executor", self.address, "--concurrency", "2", *more]
+        number = next(self._numbers)
+        out, log = self.folder / f"out-{number}.txt", self.folder / f"log-{number}.txt"
+        process = FORKS.Process(target=fleet_member.coordinate, args=(argv, self.env, str(out), str(log)))
+        process.start()
+        return Coordinator(process, out, log)
 
     def run(self, store: str, *more: str) -> dict[str, Any]:
         """A coordinator to its end: what its last line says."""
-        return ended(self.begin(store, *more))
-
-
-def ended(coordinator: subprocess.Popen[str]) -> dict[str, Any]:
-    """What a coordinator's last line says."""
-    out, err = coordinator.communicate(timeout=120)
-    lines = out.splitlines()
-    assert lines, err
-    result: dict[str, Any] = json.loads(lines[-1])
-    return result
+        return self.begin(store, *more).ended()
 
 
 @pytest.fixture(scope="session")
-def fleet(moto: Moto, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+def forks() -> None:
+    """The process that children are forked from begins its imports; only its environment tells it where from."""
+    FORKS.set_forkserver_preload(fleet_member.WARM)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(HERE.parent.parent))
+        forkserver.ensure_running()
+
+
+@pytest.fixture(scope="session")
+def fleet(forks: None, moto: Moto, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """One cluster for the whole session."""
     with BillingServer() as server, contextlib.ExitStack() as stack:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANTHROPIC", "PIPELINE"))}
         env = {
-            **kept, **environ(moto.endpoint), "PYTHONPATH": str(ROOT), "ANTHROPIC_BASE_URL": server.url,
-            "ANTHROPIC_API_KEY": "sk-ant-of-nobody",
+            **kept, **environ(moto.endpoint), "ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "sk-ant-of-nobody",
         }  # fmt: skip
         found = Fleet(tmp_path_factory.mktemp("fleet"), env, server)
         stack.callback(found.stop)

@@ -1,26 +1,59 @@
-"""A scheduler, or a worker of one, as a process of its own; says its address once it is there."""
+"""What the members of a fleet do, each in a process of its own: a scheduler, a worker, a coordinator."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
 from typing import Any
 
-import distributed
+from pipeline.cli.main import main
+
+#: What the process imports that they are forked from; none of it starts a thread. pytest is what the tests run, and
+#: each child imports that too.
+WARM = [
+    "alembic.context", "anthropic", "distributed", "genai_prices.data", "psycopg", "pytest",
+    "sqlalchemy.dialects.postgresql", "pipeline.app.run_file", "pipeline.engine.engine", "pipeline.engine.remote.crew",
+    "pipeline.llm.anthropic", "pipeline.publish.folder", "pipeline.store.objects.store", "pipeline.store.sql.store",
+    "tests.acceptance.fleet_member",
+]  # fmt: skip
 
 
-async def serve(role: str, place: str) -> None:
-    """Serve until the process is ended."""
+def serve(role: str, place: str, env: Mapping[str, str], log: str, said: Connection) -> None:
+    """A scheduler at a port, or a worker of a scheduler, until the process is ended; says its address."""
+    _settle_in(env, log, log)
+    asyncio.run(_serve(role, place, said))
+
+
+async def _serve(role: str, place: str, said: Connection) -> None:
+    import distributed
+
     dask: Any = distributed
     if role == "scheduler":
         member = dask.Scheduler(host="127.0.0.1", port=int(place), dashboard_address="127.0.0.1:0")
     else:
         member = dask.Worker(place, host="127.0.0.1", nthreads=1, dashboard_address="127.0.0.1:0")
     async with member:
-        sys.stdout.write(f"{member.address}\n")
-        sys.stdout.flush()
+        said.send(member.address)
         await member.finished()
 
 
-if __name__ == "__main__":
-    asyncio.run(serve(sys.argv[1], sys.argv[2]))
+def coordinate(argv: Sequence[str], env: Mapping[str, str], out: str, log: str) -> None:
+    """The command line."""
+    _settle_in(env, out, log)
+    sys.exit(main(argv))
+
+
+def work_for(env: Mapping[str, str]) -> None:
+    """What a process of a pool does first."""
+    os.environ.update(env)
+
+
+def _settle_in(env: Mapping[str, str], out: str, log: str) -> None:
+    os.environ.clear()
+    os.environ.update(env)
+    os.chdir(os.path.dirname(log))
+    for number, name in ((1, out), (2, log)):
+        os.dup2(os.open(name, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600), number)

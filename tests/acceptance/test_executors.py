@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -21,13 +20,17 @@ from pipeline.records.kinds import TaskSubmitted, TaskTaken
 from pipeline.store.parts import part_records
 from pipeline.store.reading import records
 from pipeline.store.url import open_store
-from tests.acceptance.fleet import Fleet, ended, until
+from tests.acceptance.fleet import FORKS, Fleet
 from tests.acceptance.fleet import fleet as fleet
+from tests.acceptance.fleet import forks as forks
 from tests.acceptance.fleet_course import FRAGILE, ITEMS, MODEL
+from tests.acceptance.fleet_member import work_for
 from tests.said import Cli
 from tests.servers.billing import BillingServer
 from tests.servers.objects import moto as moto
 from tests.servers.objects import objects as objects
+from tests.servers.postgres import postgres as postgres
+from tests.servers.postgres import postgresql as postgresql
 
 CALLS = 2 * ITEMS
 
@@ -36,8 +39,16 @@ CALLS = 2 * ITEMS
 def _ready(request: pytest.FixtureRequest) -> None:
     if "fleet" in request.fixturenames:
         fleet: Fleet = request.getfixturevalue("fleet")
-        fleet.server.reset(latency=0.15)
+        fleet.server.reset(latency=0.1)
         fleet.heal()
+
+
+@pytest.fixture(params=["objects", "postgresql", "sqlite"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty store that workers can share."""
+    if request.param == "sqlite":
+        return f"sqlite:{tmp_path / 'runs.db'}"
+    return str(request.getfixturevalue(request.param))
 
 
 def repeated(fleet: Fleet) -> int:
@@ -60,39 +71,38 @@ def owners(url: str, run: str) -> set[int]:
     return found
 
 
-def test_worker_killed_in_a_call_costs_that_call_at_most(fleet: Fleet, objects: str) -> None:
-    coordinator = fleet.begin(objects, "--param", "name=worker")
-    until(lambda: fleet.server.bill.requests >= 5)
+def test_worker_killed_in_a_call_costs_that_call_at_most(fleet: Fleet, shared: str) -> None:
+    coordinator = fleet.begin(shared, "--param", "name=worker")
+    coordinator.until(lambda: fleet.server.bill.requests >= 5)
     fleet.kill("one")
-    result = ended(coordinator)
+    result = coordinator.ended()
     assert (result["status"], result["exit_code"]) == ("completed", 0)
     assert distinct(fleet) == CALLS
     assert repeated(fleet) <= 1
     assert result["cost_usd_at_most"] >= float(fleet.server.bill.usd) * 0.999
 
 
-def test_coordinator_killed_is_taken_over_and_nothing_is_paid_again(fleet: Fleet, objects: str) -> None:
-    coordinator = fleet.begin(objects, "--param", "name=coordinator")
-    until(lambda: fleet.server.bill.requests >= 5)
+def test_coordinator_killed_is_taken_over_and_nothing_is_paid_again(fleet: Fleet, shared: str) -> None:
+    coordinator = fleet.begin(shared, "--param", "name=coordinator")
+    coordinator.until(lambda: fleet.server.bill.requests >= 5)
     coordinator.kill()
-    coordinator.communicate()
-    result = fleet.run(objects, "--resume", "latest")
+    result = fleet.run(shared, "--resume", "latest")
     assert (result["status"], result["exit_code"]) == ("completed", 0)
     # The workers went on with the tasks they had; whoever came after them waited, and found their end.
     assert (distinct(fleet), repeated(fleet)) == (CALLS, 0)
     assert result["cost_usd"] == pytest.approx(float(fleet.server.bill.usd))
-    assert owners(objects, result["run"]) == {fleet.members["one"].pid, fleet.members["two"].pid}
+    assert owners(shared, result["run"]) == {fleet.members["one"].pid, fleet.members["two"].pid}
 
 
-def test_scheduler_killed_leaves_the_run_resumable(fleet: Fleet, objects: str) -> None:
-    coordinator = fleet.begin(objects, "--param", "name=scheduler")
-    until(lambda: fleet.server.bill.requests >= 5)
+def test_scheduler_killed_leaves_the_run_resumable(fleet: Fleet, shared: str) -> None:
+    coordinator = fleet.begin(shared, "--param", "name=scheduler")
+    coordinator.until(lambda: fleet.server.bill.requests >= 5)
     fleet.kill("scheduler")
-    result = ended(coordinator)
+    result = coordinator.ended()
     assert (result["status"], result["status_detail"], result["exit_code"]) == ("in_progress", "interrupted", 9)
     assert result["resume_command"].endswith(f" --executor {fleet.address}")
     fleet.heal()
-    result = fleet.run(objects, "--resume", "latest")
+    result = fleet.run(shared, "--resume", "latest")
     assert (result["status"], result["exit_code"]) == ("completed", 0)
     assert distinct(fleet) == CALLS
     # At most what each worker had in flight.
@@ -100,22 +110,28 @@ def test_scheduler_killed_leaves_the_run_resumable(fleet: Fleet, objects: str) -
 
 
 def test_pool_whose_process_is_killed_stops_the_run_and_nothing_is_paid_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    forks: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = open_store(f"sqlite:{tmp_path / 'runs.db'}", SystemClock())
     with BillingServer() as server:
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody")
+        env = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "sk-ant-of-nobody"}
+        for name, value in env.items():
+            monkeypatch.setenv(name, value)
+
+        def pool() -> ProcessPoolExecutor:
+            return ProcessPoolExecutor(1, mp_context=FORKS, initializer=work_for, initargs=(env,))
+
         model, options = AnthropicModel(MODEL), {"concurrency": 1}
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        with pool() as executor:
             first = FRAGILE.run(
                 {"mark": str(tmp_path / "mark")}, store=store, model=model, executor=executor, options=options
             )
         assert (first.detail, first.exit_code) == ("interrupted", 9)
         assert isinstance(first.error, ExecutorLost)
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        assert server.bill.requests == 2
+        with pool() as executor:
             second = FRAGILE.resume(first.run_id, store=store, model=model, executor=executor, options=options)
-        assert second.status == "completed"
+        assert second.status == "completed", second.error
         assert second.outputs["broken"]["rows"] == [f"fragile {item}" for item in range(3)]
         assert server.bill.requests == 3
         assert second.spent.usd == server.bill.usd
