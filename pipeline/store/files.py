@@ -25,6 +25,7 @@ from pipeline.store.listing import Listing
 from pipeline.store.lock import OwnerLock, acquire, brief_lock
 from pipeline.store.names import BUILDING, JOURNAL, PARTS, REMOVING, minted, part_folder, split
 from pipeline.store.readying import document_lines, ready_journal
+from pipeline.store.repair import Repair
 from pipeline.store.rereading import reread
 from pipeline.store.reserve import BASE, PER_CALL
 from pipeline.store.scan import lines, place
@@ -32,6 +33,11 @@ from pipeline.store.scan import lines, place
 _STORE_LOCK = ".lock"
 #: Inode, bytes and time of change of a file: the same file, unchanged.
 _Seen = tuple[int, int, int]
+#: Longer journals are not surveyed again where this store left them and they are unchanged since. Shorter ones cost
+#: nothing, and a file may change twice within one tick of its times.
+_SURVEYED_BYTES = 1 << 16
+#: Of so many runs it is remembered how they were left.
+_MOST_LEFT = 1024
 
 
 class FileStore:
@@ -46,8 +52,10 @@ class FileStore:
         self._listing = Listing(self.root, reread, clock)
         #: Journals that `open` has just checked, until they are read.
         self._checked: dict[str, _Seen] = {}
-        #: Bytes held back for what may be in flight when the disk is full.
-        self._reserve = BASE + PER_CALL * concurrency
+        #: Journals as this store left them, whole to their end, and their last seq.
+        self._left: dict[str, tuple[_Seen, int]] = {}
+        #: Bytes held back for what may be in flight when the disk is full; where nobody calls there is nothing.
+        self._reserve = BASE + PER_CALL * concurrency if concurrency else 0
 
     def create(
         self, first: bytes, blobs: Sequence[bytes], *, at: datetime, claim: Claim | None = None
@@ -77,7 +85,7 @@ class FileStore:
         except OSError as error:
             raise self._refused(f"Run {run} cannot be written to", error) from error
         try:
-            last_seq, repairs = ready_journal(self._disk, home, run, self._clock.now())
+            last_seq, repairs = self._ready(home, run)
             # Owned, and just surveyed: the new owner reads it next, and need not check it once more.
             self._checked[run] = _seen((home / JOURNAL).stat())
             return FileJournal(
@@ -90,6 +98,7 @@ class FileStore:
                 reserve=self._reserve if reserve else 0,
                 repairs=repairs,
                 named=self._named(run),
+                closed=lambda info, last_seq: self._note(run, info, last_seq),
             )
         except OSError as error:
             lock.release()
@@ -185,6 +194,7 @@ class FileStore:
                     last_seq=line_seq(first.rstrip(b"\n").rpartition(b"\n")[2]),
                     reserve=self._reserve,
                     named=self._named(run),
+                    closed=lambda info, last_seq: self._note(run, info, last_seq),
                 )
             except OSError:
                 lock.release()
@@ -202,6 +212,22 @@ class FileStore:
             if claim is not None:
                 refuse_if_held(self.heads, claim, at)
             return build(self._disk, self.root, first, blobs, names, at)
+
+    def _ready(self, home: Path, run: str) -> tuple[int, Sequence[Repair]]:
+        """The last seq of a journal that is owned, and what had to be mended."""
+        left = self._left.pop(run, None)
+        if left is not None:
+            with contextlib.suppress(OSError):
+                if _seen(os.lstat(home / JOURNAL)) == left[0]:
+                    return left[1], ()
+        return ready_journal(self._disk, home, run, self._clock.now())
+
+    def _note(self, run: str, info: os.stat_result, last_seq: int) -> None:
+        """Remember how an owner left a journal."""
+        if info.st_size > _SURVEYED_BYTES:
+            self._left[run] = (_seen(info), last_seq)
+            while len(self._left) > _MOST_LEFT:
+                self._left.pop(next(iter(self._left)), None)
 
     def _home(self, run_id: str) -> Path:
         """The folder of a run of that id, whether it is there or not."""

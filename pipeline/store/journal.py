@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -40,6 +40,7 @@ class FileJournal:
         reserve: int,
         repairs: Sequence[Repair] = (),
         named: str = "",
+        closed: Callable[[os.stat_result, int], None] = lambda info, last_seq: None,
     ) -> None:
         self.run_id = run
         #: How people name the run.
@@ -56,6 +57,8 @@ class FileJournal:
         #: Where the last durable line ends, and its seq.
         self._durable = (0, 0)
         self._fd = -1
+        #: Told of the file and of its last seq when it is left whole.
+        self._closed = closed
         self._reserve = Reserve(disk, folder, reserve)
         try:
             self._fd = disk.open(folder / JOURNAL, os.O_RDWR | os.O_APPEND)
@@ -133,6 +136,10 @@ class FileJournal:
         if self._fd >= 0 and self._loose:
             with contextlib.suppress(OSError):
                 self._disk.sync(self._fd)
+        if self._fd >= 0 and not self._emergency.path:
+            info = os.fstat(self._fd)
+            if info.st_size == self.size:
+                self._closed(info, self.last_seq)
         self._shut()
         self._emergency.close()
         self._lock.release()

@@ -19,7 +19,7 @@ def open_store(url: str, clock: Clock | None = None, *, concurrency: int = 4) ->
     """The store at `files:DIR` (a folder of runs, or of one run; relative to the caller), or in what else it names.
 
     Args:
-        concurrency: Calls that may be in flight: as much disk is held back to record them.
+        concurrency: Calls that may be in flight: as much disk is held back to record them; 0: none is.
 
     Raises:
         ConfigError: The URL names no store this program knows.

@@ -20,6 +20,7 @@ from pipeline.formats.langgraph.stored import Gathered
 from pipeline.formats.langgraph.thread import Kept, Key, Thread, Write, writes_document
 from pipeline.records.redaction import holds_key
 from pipeline.store.base import Store
+from pipeline.store.run_folder import RunFolder
 from pipeline.store.url import open_store
 
 try:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 10.0
 KEEP_LATEST, DELETE = "keep_latest", "delete"
+_STORES = 'Give the URL of a store, such as "sqlite:threads.db", or what open_store returned.'
 #: Settings of a graph named so are not stored with its checkpoints, as they may be secrets.
 _PRIVATE = re.compile(r"(?i)key|token|secret|passw|credential|auth")
 
@@ -64,12 +66,13 @@ class LangGraphSaver(BaseCheckpointSaver[str]):
             wait_seconds: How long a call waits while another process writes to its thread.
 
         Raises:
-            ConfigError: The URL names no store.
+            ConfigError: The URL names no store that threads can be kept in, or an argument makes no sense.
         """
+        if isinstance(wait_seconds, bool) or not isinstance(wait_seconds, (int, float)) or not wait_seconds >= 0:
+            raise ConfigError(f"LangGraphSaver(wait_seconds=…) is {wait_seconds!r}; it is seconds, 0 or more.")
         super().__init__(serde=serde)
         self._clock = clock or SystemClock()
-        opened = open_store(store, self._clock) if isinstance(store, str) else store
-        self._shelf = Shelf(opened, self._clock, wait_seconds)
+        self._shelf = Shelf(_opened(store, self._clock), self._clock, wait_seconds)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that a config names, else the newest of its thread and namespace; None: there is none.
@@ -141,12 +144,7 @@ class LangGraphSaver(BaseCheckpointSaver[str]):
         await asyncio.to_thread(self.prune, thread_ids, strategy=strategy)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        thread_id, key = _place(config)
-        with self._shelf.reading(thread_id) as thread:
-            if thread is None:
-                return None
-            kept = thread.checkpoints.get(key) if key.id else thread.latest(key.namespace)
-            return None if kept is None else self._tuple(thread_id, thread, kept)
+        return self._found(*_place(config))
 
     def list(
         self,
@@ -164,7 +162,7 @@ class LangGraphSaver(BaseCheckpointSaver[str]):
             for key in self._keys(thread_id, wanted.get("checkpoint_ns"), wanted.get("checkpoint_id"), below):
                 if left is not None and left <= 0:
                     return
-                found = self._matching(thread_id, key, filter or {})
+                found = self._found(thread_id, key, filter)
                 if found is not None:
                     left = None if left is None else left - 1
                     yield found
@@ -257,15 +255,18 @@ class LangGraphSaver(BaseCheckpointSaver[str]):
             return [kept.key for kept in found
                     if wanted in (None, "", kept.key.id) and (not below or kept.key.id < below)]  # fmt: skip
 
-    def _matching(self, thread_id: str, key: Key, filter: dict[str, Any]) -> CheckpointTuple | None:
-        """The checkpoint, if it is still there and its metadata says all this."""
+    def _found(self, thread_id: str, key: Key, filter: dict[str, Any] | None = None) -> CheckpointTuple | None:
+        """The checkpoint (id "": the newest of its namespace), if it is there and its metadata says all this."""
         with self._shelf.reading(thread_id) as thread:
-            kept = thread.checkpoints.get(key) if thread is not None else None
-            if thread is None or kept is None:
+            if thread is None:
                 return None
-            metadata = self._metadata(thread, kept)
-            if any(metadata.get(name) != value for name, value in filter.items()):
+            kept = thread.checkpoints.get(key) if key.id else thread.latest(key.namespace)
+            if kept is None:
                 return None
+            if filter:
+                metadata = self._metadata(thread, kept)
+                if any(metadata.get(name) != value for name, value in filter.items()):
+                    return None
             return self._tuple(thread_id, thread, kept)
 
     def _tuple(self, thread_id: str, thread: Thread, kept: Kept) -> CheckpointTuple:
@@ -287,6 +288,29 @@ class LangGraphSaver(BaseCheckpointSaver[str]):
         typed = kept.metadata.typed(lambda blob: self._shelf.store.get_blob(thread.run_id, blob))
         found: dict[str, Any] = self.serde.loads_typed(typed)
         return found
+
+
+def _opened(store: Store | str, clock: Clock) -> Store:
+    """The store that threads are kept in."""
+    if not isinstance(store, str):
+        if not callable(getattr(store, "create_named", None)):
+            raise ConfigError(
+                f"LangGraphSaver(store) is of type {type(store).__name__}, which is no store.", hint=_STORES
+            )
+        return store
+    try:
+        # A graph's calls are not made by us: no disk is held back for them.
+        opened = open_store(store, clock, concurrency=0)
+    except ConfigError as error:
+        # Its words are for who typed an option.
+        error.args = (error.message.replace("--store is", "LangGraphSaver(store) is", 1)
+                      .replace("--store ", "LangGraphSaver(store): ", 1),)  # fmt: skip
+        raise
+    if isinstance(opened, RunFolder):
+        raise ConfigError(
+            f"LangGraphSaver(store) is {store!r}, the folder of one run; threads need a store of many.", hint=_STORES
+        )
+    return opened
 
 
 def _place(config: RunnableConfig) -> tuple[str, Key]:

@@ -165,6 +165,36 @@ def test_langgraph_saver_refuses_a_config_without_a_thread() -> None:
         LangGraphSaver("memory:").get_tuple({"configurable": {}})
 
 
+@pytest.mark.parametrize(
+    ("store", "words"),
+    [
+        ("nonsense", r"LangGraphSaver\(store\) is 'nonsense', which names no store"),
+        ("sqlite:", r"LangGraphSaver\(store\): sqlite: names no file"),
+        ("x://ann:secret@host/db", r"LangGraphSaver\(store\) is 'x:…', which names no store"),
+        (None, r"LangGraphSaver\(store\) is of type NoneType"),
+    ],
+)
+def test_langgraph_saver_says_which_argument_names_no_store(store: Any, words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as caught:
+        LangGraphSaver(store)
+    assert "--store" not in caught.value.message
+
+
+@pytest.mark.parametrize("seconds", [-1, "10", None, float("nan"), True])
+def test_langgraph_saver_says_what_seconds_to_wait_may_be(seconds: Any) -> None:
+    with pytest.raises(ConfigError, match=r"LangGraphSaver\(wait_seconds=…\) is .*; it is seconds, 0 or more"):
+        LangGraphSaver("memory:", wait_seconds=seconds)
+
+
+def test_langgraph_saver_refuses_the_folder_of_one_run(tmp_path: Path) -> None:
+    store = FileStore(tmp_path, CLOCK)
+    saver = LangGraphSaver(store)
+    put(saver, "t", x=1)
+    folder = tmp_path / next(store.heads()).run_id
+    with pytest.raises(ConfigError, match="the folder of one run; threads need a store of many"):
+        LangGraphSaver(f"files:{folder}")
+
+
 def test_langgraph_saver_stores_no_settings_that_may_be_secrets(tmp_path: Path) -> None:
     saver = LangGraphSaver(f"files:{tmp_path}")
     key = "sk-ant-api03-not-a-real-key-0123456789"
