@@ -12,7 +12,7 @@ from pipeline.store.disk import Disk, read_file, write_file
 from pipeline.store.head import HEAD, parse_head, scan_int, sealed
 from pipeline.store.importing import import_lines
 from pipeline.store.names import JOURNAL
-from pipeline.store.repair import Repair, mend, survey
+from pipeline.store.repair import Repair, lost_since, mend, survey
 from pipeline.store.view import first_problem
 
 
@@ -41,9 +41,9 @@ def ready_journal(disk: Disk, folder: Path, run: str, now: datetime) -> tuple[in
         problem.args = (f"Run {run} cannot be opened. {problem.message}",)
         raise problem
     said: list[Repair] = [*mend(disk, path, found)]
-    if loss := _shorter_than_head(folder, found.last_seq):
-        said.append(loss)
-    return found.last_seq, said
+    raw = read_file(folder / HEAD)
+    seen = scan_int(raw, "seq") if raw and sealed(raw) else 0
+    return found.last_seq, [*said, *lost_since(found.last_seq, seen, HEAD)]
 
 
 def document_lines(folder: Path, run: str, now: datetime) -> list[bytes]:
@@ -71,12 +71,3 @@ def _import(disk: Disk, folder: Path, run: str, now: datetime) -> int:
     disk.replace(aside, folder / JOURNAL)
     disk.sync_folder(folder)
     return len(lines)
-
-
-def _shorter_than_head(folder: Path, last_seq: int) -> Repair | None:
-    """A head is written after its records are durable, so records it knows and the journal lacks were lost later."""
-    raw = read_file(folder / HEAD)
-    seen = scan_int(raw, "seq") if raw and sealed(raw) else 0
-    if seen <= last_seq:
-        return None
-    return Repair(last_seq + 1, seen, 0, "", "the journal is shorter than checkpoint.json says: records were lost")

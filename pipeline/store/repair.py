@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pipeline.records.codec import Record, decode_line, encode_fact
 from pipeline.records.kinds import Gap
-from pipeline.records.lines import encode_line
+from pipeline.records.lines import LineDamaged, encode_line
 from pipeline.store.disk import Disk, write_all, write_file
 from pipeline.store.scan import Piece, pieces, sound
 
@@ -102,18 +102,21 @@ def _walk(stream: Iterator[Piece], before: Piece = (0, -1, b"")) -> Iterator[tup
             bad.append(piece)
             continue
         damage = None
-        if bad or offset == end or (seq != last + 1 and not _explained(line, seq)):
+        if bad or offset == end or (seq != last + 1 and not explained(line, seq)):
             damage = Damage(bad[0][1] if bad else offset, sum(len(one[2]) for one in bad), last, seq)
             bad = []
         last, end, line = seq, offset + len(data), data
         yield damage, piece
 
 
-def _explained(line: bytes, seq: int) -> bool:
+def explained(line: bytes, seq: int) -> bool:
     """Whether the line before is a gap that covers the missing numbers."""
     if b'"kind":"gap"' not in line:
         return False
-    fact = decode_line(line).fact
+    try:
+        fact = decode_line(line).fact
+    except LineDamaged:
+        return False
     return isinstance(fact, Gap) and fact.last == seq - 1
 
 
@@ -167,7 +170,7 @@ def _rewrite(disk: Disk, path: Path, found: Survey) -> list[RecordedRepair | Rep
                 )
                 said.append(row)
                 if row.first <= row.last:
-                    write_all(disk, target, _gap_line(last or data, row))
+                    write_all(disk, target, gap_line(last or data, row))
             write_all(disk, target, data + b"\n")
             last = data
         disk.sync(target)
@@ -183,9 +186,17 @@ def _rewrite(disk: Disk, path: Path, found: Survey) -> list[RecordedRepair | Rep
     return said
 
 
-def _gap_line(beside: bytes, row: Repair) -> bytes:
+def gap_line(beside: bytes, row: Repair) -> bytes:
+    """The record of a repair, under the first number that is missing; `beside`: a whole line near it."""
     record = decode_line(beside)
     return encode_line(row.first, record.at, record.owner, encode_fact(Gap(*row)))
+
+
+def lost_since(last_seq: int, seen: int, teller: str) -> list[Repair]:
+    """What a head knew and the journal lacks: it is written after its records are durable, so they were lost later."""
+    if seen <= last_seq:
+        return []
+    return [Repair(last_seq + 1, seen, 0, "", f"the journal is shorter than {teller} says: records were lost")]
 
 
 def _free_name(path: Path, what: str) -> Path:

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pipeline.errors import StoreError
-from pipeline.records.codec import decode_line, encode_fact
-from pipeline.records.kinds import Gap
-from pipeline.records.lines import LineDamaged, check_line, encode_line, line_seq
+from pipeline.records.lines import line_seq
 from pipeline.store.objects import keys
 from pipeline.store.objects.bucket import Bucket
 from pipeline.store.objects.journal import End
 from pipeline.store.objects.lines import Piece, entries, pieces, whole
-from pipeline.store.repair import RecordedRepair, Repair
+from pipeline.store.repair import RecordedRepair, Repair, explained, gap_line
 
 _TORN = "the last write was not finished, or was damaged"
 _MIDDLE = "records in the middle were damaged"
@@ -73,7 +71,7 @@ def survey(bucket: Bucket, run: str) -> Survey:
                 if piece not in bad:
                     bad.append(piece)
                 continue
-            if bad or (seq != end.last_seq + 1 and not _explained(line, seq)):
+            if bad or (seq != end.last_seq + 1 and not explained(line, seq)):
                 found.middle.append(Hole(end.last_seq + 1, seq - 1, piece, bad, line or raw))
                 bad = []
             if not line:
@@ -91,44 +89,61 @@ def mend(bucket: Bucket, run: str, found: Survey) -> list[Repair]:
         WriteFailed: It could not be; what was not mended is as it was.
     """
     said: list[Repair] = []
+    changes = _Changes(bucket, run)
     for hole in found.middle:
-        kept = [_keep(bucket, run, piece, "damaged") for piece in hole.bad]
+        kept = [changes.drop_damage(piece, "damaged") for piece in hole.bad]
         row = RecordedRepair(hole.first, hole.last, hole.bytes, ", ".join(kept), _MIDDLE)
         said.append(row)
-        _fill(bucket, run, hole, row)
+        if hole.first <= hole.last:
+            changes.fill(hole, gap_line(hole.beside, row))
     for piece in found.torn:
-        name = _keep(bucket, run, piece, "torn")
+        name = changes.drop_damage(piece, "torn")
         lost = found.end.last_seq + 1
         count = sum(len(raw) for seq, raw in whole(piece.data) if not seq)
         said.append(Repair(lost, lost, count, name, _TORN))
-        _replace(bucket, piece, _sound_lines(piece))
+    changes.make()
     return said
 
 
-def _fill(bucket: Bucket, run: str, hole: Hole, row: Repair) -> None:
-    """Say in the journal what is missing, where it is missing."""
-    gap = b""
-    if hole.first <= hole.last:
-        record = decode_line(hole.beside)
-        gap = encode_line(hole.first, record.at, record.owner, encode_fact(Gap(*row)))
-    for piece in hole.bad:
-        inside = gap if piece.first <= hole.first and gap else b""
-        if inside:
-            gap = b""
-        _replace(bucket, piece, _with(_sound_lines(piece), inside))
-    if gap and bucket.put_new(keys.journal(run, hole.first), gap) is None:
-        _replace(bucket, hole.piece, _with(_sound_lines(hole.piece), gap))
+class _Changes:
+    """What is to be done to objects, so that each is replaced once however many holes it has."""
+
+    def __init__(self, bucket: Bucket, run: str) -> None:
+        self._bucket = bucket
+        self._run = run
+        #: By key: the object, and what is put into it.
+        self._pieces: dict[str, tuple[Piece, list[bytes]]] = {}
+        #: By key: the name of its copy.
+        self._kept: dict[str, str] = {}
+
+    def drop_damage(self, piece: Piece, what: str) -> str:
+        """Take the damaged bytes out of an object; the name of the copy that keeps them."""
+        key = piece.entry.key
+        if key not in self._kept:
+            self._kept[key] = _keep(self._bucket, self._run, piece, what)
+            self._pieces.setdefault(key, (piece, []))
+        return self._kept[key]
+
+    def fill(self, hole: Hole, gap: bytes) -> None:
+        """Say in the journal what is missing, where it is missing."""
+        home = next((piece for piece in hole.bad if piece.first <= hole.first), None)
+        if home is None:
+            inside = hole.piece.first < hole.first
+            if not inside and self._bucket.put_new(keys.journal(self._run, hole.first), gap) is not None:
+                return
+            home = hole.piece
+        self._pieces.setdefault(home.entry.key, (home, []))[1].append(gap)
+
+    def make(self) -> None:
+        """Replace the objects."""
+        for piece, gaps in self._pieces.values():
+            rows: list[bytes] = [*_sound_lines(piece), *gaps]
+            rows.sort(key=line_seq)
+            _replace(self._bucket, piece, b"".join(rows))
 
 
-def _sound_lines(piece: Piece) -> bytes:
-    return b"".join(raw + b"\n" for seq, raw in whole(piece.data) if seq)
-
-
-def _with(data: bytes, gap: bytes) -> bytes:
-    """Lines with one more, where its seq belongs."""
-    rows: list[bytes] = [*data.splitlines(keepends=True), *([gap] if gap else [])]
-    rows.sort(key=line_seq)
-    return b"".join(rows)
+def _sound_lines(piece: Piece) -> list[bytes]:
+    return [raw + b"\n" for seq, raw in whole(piece.data) if seq]
 
 
 def _replace(bucket: Bucket, piece: Piece, data: bytes) -> None:
@@ -152,14 +167,3 @@ def _numbers() -> Iterator[int]:
     while True:
         yield number
         number += 1
-
-
-def _explained(line: bytes, seq: int) -> bool:
-    """Whether the line before is a gap that covers the missing numbers."""
-    if b'"kind":"gap"' not in line:
-        return False
-    try:
-        fact = decode_line(check_line(line)).fact
-    except LineDamaged:
-        return False
-    return isinstance(fact, Gap) and fact.last == seq - 1

@@ -14,7 +14,7 @@ from pipeline.store.objects.journal import End
 from pipeline.store.objects.lease import Lease
 from pipeline.store.objects.lines import FENCE, appends, whole
 from pipeline.store.objects.survey import Survey, mend, survey
-from pipeline.store.repair import Repair
+from pipeline.store.repair import Repair, lost_since
 from pipeline.store.view import first_problem
 
 _TRIES = 100
@@ -106,14 +106,11 @@ def _busy(run: str) -> StoreError:
 
 
 def _head(bucket: Bucket, run: str, last_seq: int) -> tuple[str, list[Repair]]:
-    """The head's etag; a head is written after its records are durable, so what it knows of was lost later."""
+    """The head's etag, and what it knows of and the journal lacks."""
     if "/" in run:
         return "", []
     found = bucket.get(keys.head(run))
     if found is None:
         return bucket.put_new(keys.head(run), b"{}") or "", []
     seen = scan_int(found.data, "seq") if sealed(found.data) else 0
-    if seen <= last_seq:
-        return found.etag, []
-    reason = "the journal is shorter than its head says: records were lost"
-    return found.etag, [Repair(last_seq + 1, seen, 0, "", reason)]
+    return found.etag, lost_since(last_seq, seen, "its head")

@@ -48,11 +48,21 @@ class SqlJournal:
     #: The disk is the database's.
     strained = False
 
-    def __init__(self, database: Database, run: str, lease: Lease, clock: Clock, *, last_seq: int, size: int) -> None:
+    def __init__(
+        self,
+        database: Database,
+        run: str,
+        lease: Lease,
+        clock: Clock,
+        *,
+        last_seq: int,
+        size: int,
+        repairs: Sequence[Sequence[Any]] = (),
+    ) -> None:
         self.run_id = run
         self.last_seq = last_seq
         self.size = size
-        self.repairs: Sequence[Sequence[Any]] = ()
+        self.repairs = repairs
         self._database = database
         self._lease = lease
         self._clock = clock

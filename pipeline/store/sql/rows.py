@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from pipeline.records.lines import LineDamaged, check_line
+from pipeline.records.lines import is_whole
 from pipeline.store.sql.database import Database, Link
 
 #: Records that are fetched at once.
 _PAGE = 500
 _NEXT = "SELECT seq, line FROM records WHERE journal = ? AND seq > ? ORDER BY seq LIMIT ?"
+#: What a column of numbers can hold.
+FIRST, LAST = -(2**63), 2**63 - 1
 #: Ids of runs begin with their moment: YYYYMMDD_HHMMSS.
 STEM = 15
 
@@ -27,10 +30,10 @@ def insert_journal(link: Link, run: str, claim: str) -> int:
     return int(link.row(sql, run, run_id, path, run_id[:STEM], len(run_id), claim)[0])
 
 
-def end_of(link: Link, journal: int) -> tuple[int, int]:
-    """The last seq of a journal, and its size as a file."""
-    sql = "SELECT COALESCE(MAX(seq), 0), COALESCE(SUM(LENGTH(line) + 1), 0) FROM records WHERE journal = ?"
-    last_seq, size = link.row(sql, journal)
+def end_of(link: Link, journal: int, upto: int = LAST) -> tuple[int, int]:
+    """The last seq of a journal, and its size as a file; or of its records up to a seq."""
+    sql = "SELECT COALESCE(MAX(seq), 0), COALESCE(SUM(LENGTH(line) + 1), 0) FROM records WHERE journal = ? AND seq <= ?"
+    last_seq, size = link.row(sql, journal, upto)
     return int(last_seq), int(size)
 
 
@@ -47,7 +50,7 @@ def pages(link: Link, journal: int) -> Iterator[list[bytes]]:
     """All lines of a journal, damaged or not, so many at a time; for those who have a transaction already."""
     after = 0
     while rows := link.rows(_NEXT, journal, after, _PAGE):
-        yield [bytes(line) for _, line in rows]
+        yield [as_bytes(line) for _, line in rows]
         after = rows[-1][0]
 
 
@@ -57,7 +60,7 @@ def raw_lines(database: Database, journal: int, after: int = 0) -> Iterator[tupl
         with database.read() as link:
             rows = link.rows(_NEXT, journal, after, _PAGE)
         for seq, line in rows:
-            yield seq, bytes(line)
+            yield seq, as_bytes(line)
         if len(rows) < _PAGE:
             return
         after = rows[-1][0]
@@ -65,8 +68,16 @@ def raw_lines(database: Database, journal: int, after: int = 0) -> Iterator[tupl
 
 def lines_of(database: Database, journal: int, after: int = 0) -> Iterator[bytes]:
     """The whole lines with seq > after; damaged ones are left out."""
-    for _, line in raw_lines(database, journal, after):
-        try:
-            yield check_line(line)
-        except LineDamaged:
-            continue
+    for seq, line in raw_lines(database, journal, after):
+        if is_sound(seq, line):
+            yield line
+
+
+def is_sound(seq: int, line: bytes) -> bool:
+    """Whether a row holds the whole line that belongs under its number."""
+    return line.startswith(b'{"seq":%d,' % seq) and is_whole(line)
+
+
+def as_bytes(value: Any) -> bytes:
+    """What a column of bytes holds: in SQLite it may be anything, if somebody has put it there."""
+    return value if isinstance(value, bytes) else str(value).encode(errors="surrogateescape")

@@ -11,12 +11,13 @@ from pipeline.clock import Clock
 from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound, StoreError
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import RunStarted
-from pipeline.records.lines import LineDamaged, check_line
+from pipeline.records.lines import LineDamaged
 from pipeline.store.base import Claim, Head
 from pipeline.store.claims import refuse_if_held
-from pipeline.store.head import sealed
+from pipeline.store.head import scan_int, sealed
 from pipeline.store.lock import locked
 from pipeline.store.names import minted, split
+from pipeline.store.repair import lost_since
 from pipeline.store.sql import blobs as values
 from pipeline.store.sql import late, lease, schema
 from pipeline.store.sql.account import SqlAccount
@@ -24,7 +25,8 @@ from pipeline.store.sql.address import parse_address
 from pipeline.store.sql.database import CREATING, Database, Link, database
 from pipeline.store.sql.heads import Heads, claim_text
 from pipeline.store.sql.journal import SqlJournal, new_journal
-from pipeline.store.sql.rows import STEM, end_of, find, insert_journal, lines_of, raw_lines
+from pipeline.store.sql.repair import Doctor
+from pipeline.store.sql.rows import FIRST, STEM, as_bytes, find, insert_journal, is_sound, lines_of, raw_lines
 from pipeline.store.view import first_problem
 
 
@@ -36,6 +38,7 @@ class SqlStore:
         self.database = opened
         self._clock = clock
         self._heads = Heads(opened)
+        self._doctor = Doctor(opened)
         self._checked = False
 
     def create(
@@ -50,7 +53,7 @@ class SqlStore:
             taken = {run for (run,) in link.rows("SELECT run_id FROM journals WHERE stem = ? AND path = ''", stem)}
             run = next(name for name in minted(at) if name not in taken)
             made = self._make(link, run, first, blobs, at)
-        return run, self._journal(run, *made)
+        return run, self._begun(run, *made)
 
     def create_named(self, run: str, first: bytes, blobs: Iterable[bytes] = (), *, at: datetime) -> SqlJournal:
         """See store.base.Movable.create_named."""
@@ -61,23 +64,24 @@ class SqlStore:
             if find(link, run) is not None:
                 raise StoreError(f"A run named {run} cannot be made: the name is taken.", run=run)
             made = self._make(link, run, first, blobs, at)
-        return self._journal(run, *made)
+        return self._begun(run, *made)
 
     def open(self, run: str) -> SqlJournal:
         """See store.base.Store.open."""
         main = self._find(split(run)[0])
-        if "/" not in run and (problem := first_problem(next(lines_of(self.database, main), None))):
-            raise problem
+        known = 0 if "/" in run else self._known(run, main)
         with self.database.write() as link:
             journal = main if "/" not in run else self._part(link, run)
             epoch = lease.take(self.database, link, journal, run, self._clock.now())
-            end = end_of(link, journal)
-        opened = self._journal(run, journal, epoch, *end)
+        held = lease.Lease(self.database, journal, epoch)
         try:
+            end, said = self._doctor.set_right(run, held)
+            said = [*said, *lost_since(end.last_seq, known, "its head")]
+            opened = self._journal(run, held, *end, said)
             if opened.last_seq and epoch > 1:
                 late.take_in(self.database, opened)
         except BaseException:
-            opened.close()
+            held.release()
             raise
         return opened
 
@@ -139,10 +143,8 @@ class SqlStore:
     def flaws(self, run: str) -> Iterator[str]:
         """See store.base.Movable.flaws."""
         journal = self._find(run)
-        for seq, line in raw_lines(self.database, journal):
-            try:
-                check_line(line)
-            except LineDamaged:
+        for seq, line in raw_lines(self.database, journal, FIRST):
+            if not is_sound(seq, line):
                 yield f"Record {seq} is damaged ({len(line)} bytes)."
         with self.database.read() as link:
             (head,) = link.row("SELECT head FROM journals WHERE journal = ?", journal)
@@ -202,6 +204,23 @@ class SqlStore:
         last_seq, size = new_journal(link, journal, run, first)
         return journal, lease.begin(self.database, link, journal, at), last_seq, size
 
+    def _known(self, run: str, journal: int) -> int:
+        """The last record that the head of a run knows, which may be resumed.
+
+        Raises:
+            CheckpointCorrupt, SchemaTooNew: It cannot be resumed.
+        """
+        sql = (
+            "SELECT j.head, r.line FROM journals j LEFT JOIN records r ON r.journal = j.journal AND r.seq = 1"
+            " WHERE j.journal = ?"
+        )
+        with self.database.read() as link:
+            head, first = (as_bytes(value or b"") for value in link.row(sql, journal))
+        if problem := first_problem(first if is_sound(1, first) else None):
+            problem.args = (f"Run {run} cannot be opened. {problem.message}",)
+            raise problem
+        return scan_int(head, "seq") if sealed(head) else 0
+
     def _part(self, link: Link, run: str) -> int:
         """The number of a sub-journal, which begins with its first owner."""
         journal = find(link, run)
@@ -210,9 +229,13 @@ class SqlStore:
             lease.free(link, journal)
         return journal
 
-    def _journal(self, run: str, journal: int, epoch: int, last_seq: int, size: int) -> SqlJournal:
-        held = lease.Lease(self.database, journal, epoch)
-        return SqlJournal(self.database, run, held, self._clock, last_seq=last_seq, size=size)
+    def _begun(self, run: str, journal: int, epoch: int, last_seq: int, size: int) -> SqlJournal:
+        return self._journal(run, lease.Lease(self.database, journal, epoch), last_seq, size)
+
+    def _journal(
+        self, run: str, held: lease.Lease, last_seq: int, size: int, repairs: Sequence[Sequence[Any]] = ()
+    ) -> SqlJournal:
+        return SqlJournal(self.database, run, held, self._clock, last_seq=last_seq, size=size, repairs=repairs)
 
     def _leases(self, link: Link, run_id: str) -> Sequence[Any]:
         sql = (
