@@ -93,12 +93,18 @@ def acquire(disk: Disk, folder: Path, run: str, since: datetime) -> OwnerLock:
     return OwnerLock(fd, path)
 
 
-def locked(run: str, holder: Mapping[str, Any]) -> RunLocked:
-    """The error that names the owner."""
-    who = "another process"
+def locked(run: str, holder: Mapping[str, Any], lease_seconds: int | None = None) -> RunLocked:
+    """The error that names the owner.
+
+    Args:
+        lease_seconds: How long after its last word an owner on another host loses the run; None: not by silence.
+    """
+    who, hint = "another process", "Wait for it to end, or stop it."
     if holder:
         who = f"process {holder.get('pid')} on {holder.get('host')} since {holder.get('since')}"
-    return RunLocked(f"Run {run} is owned by {who}.", hint="Wait for it to end, or stop it.", run=run, **holder)
+        if lease_seconds is not None and holder.get("host") != process()["host"]:
+            hint += f" If that host is gone, the run is free within {lease_seconds} s: give the same command then."
+    return RunLocked(f"Run {run} is owned by {who}.", hint=hint, run=run, **holder)
 
 
 @contextlib.contextmanager

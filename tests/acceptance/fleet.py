@@ -117,19 +117,19 @@ class Fleet:
             self.kill(name)
         self.members.clear()
 
-    def begin(self, store: str, *more: str) -> Coordinator:
-        """Start a coordinator."""
+    def begin(self, store: str, *more: str, host: str = "") -> Coordinator:
+        """Start a coordinator; as one of that host."""
         argv = ["run", str(HERE / "fleet_course.py") + ":PIPELINE", "--json", "--store", store]
         argv += ["--executor", self.address, "--concurrency", "2", *more]
         number = next(self._numbers)
         out, log = self.folder / f"out-{number}.txt", self.folder / f"log-{number}.txt"
-        process = FORKS.Process(target=fleet_member.coordinate, args=(argv, self.env, str(out), str(log)))
+        process = FORKS.Process(target=fleet_member.coordinate, args=(argv, self.env, str(out), str(log), host))
         process.start()
         return Coordinator(process, out, log)
 
-    def run(self, store: str, *more: str) -> dict[str, Any]:
+    def run(self, store: str, *more: str, host: str = "") -> dict[str, Any]:
         """A coordinator to its end: what its last line says."""
-        return self.begin(store, *more).ended()
+        return self.begin(store, *more, host=host).ended()
 
 
 @pytest.fixture(scope="session")

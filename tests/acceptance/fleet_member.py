@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from pipeline.cli.main import main
+from pipeline.store import owner
+from pipeline.store.sql import lease
 
 #: What the process imports that they are forked from; none of it starts a thread. pytest is what the tests run, and
 #: each child imports that too.
@@ -40,9 +43,13 @@ async def _serve(role: str, place: str, said: Connection) -> None:
         await member.finished()
 
 
-def coordinate(argv: Sequence[str], env: Mapping[str, str], out: str, log: str) -> None:
-    """The command line."""
+def coordinate(argv: Sequence[str], env: Mapping[str, str], out: str, log: str, host: str) -> None:
+    """The command line; as on a host of that name, whose leases run out soon ("": on this one)."""
     _settle_in(env, out, log)
+    if host:
+        named = json.dumps({**owner.process(), "host": host, "boot": host})
+        owner._own_text = lambda: named  # type: ignore[assignment]
+        lease.BEAT_SECONDS, lease.TTL_SECONDS = 1, 2
     sys.exit(main(argv))
 
 

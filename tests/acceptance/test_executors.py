@@ -94,6 +94,21 @@ def test_coordinator_killed_is_taken_over_and_nothing_is_paid_again(fleet: Fleet
     assert owners(shared, result["run"]) == {fleet.members["one"].pid, fleet.members["two"].pid}
 
 
+def test_coordinator_killed_is_taken_over_from_another_host_once_its_lease_has_run_out(
+    fleet: Fleet, postgresql: str
+) -> None:
+    coordinator = fleet.begin(postgresql, "--param", "name=host", host="one")
+    coordinator.until(lambda: fleet.server.bill.requests >= 5)
+    coordinator.kill()
+    while (result := fleet.run(postgresql, "--resume", "latest", host="other"))["type"] == "error":
+        # Whether it lives cannot be seen from here.
+        assert result["error"]["type"] == "RunLocked"
+        assert " on one since " in result["error"]["message"]
+        assert "If that host is gone" in result["error"]["hint"]
+    assert (result["status"], result["exit_code"]) == ("completed", 0)
+    assert (distinct(fleet), repeated(fleet)) == (CALLS, 0)
+
+
 def test_scheduler_killed_leaves_the_run_resumable(fleet: Fleet, shared: str) -> None:
     coordinator = fleet.begin(shared, "--param", "name=scheduler")
     coordinator.until(lambda: fleet.server.bill.requests >= 5)

@@ -25,6 +25,9 @@ BEAT_SECONDS, TTL_SECONDS = 15, 30
 #: How long a record that needs no sync may be unseen by others.
 TICK_SECONDS = 0.5
 
+#: More owners than a journal ever has.
+_BEYOND = 1_000_000
+
 #: Leases that this process gave up, also where the database could not be told: (store, journal, epoch).
 _given_up: set[tuple[str, int, int]] = set()
 
@@ -32,6 +35,15 @@ _given_up: set[tuple[str, int, int]] = set()
 def free(link: Link, journal: int) -> None:
     """The row of a new journal that nobody owns."""
     link.run("INSERT INTO leases (journal, epoch, holder, beat_at) VALUES (?, 0, '', 0)", journal)
+
+
+def make_missing(link: Link, run_id: str) -> None:
+    """Rows for journals of a run that have lost theirs; nobody owns them, and no owner that there was has the epoch."""
+    sql = (
+        "INSERT INTO leases (journal, epoch, holder, beat_at) SELECT j.journal, ?, '', 0 FROM journals j"
+        " WHERE j.run_id = ? AND NOT EXISTS (SELECT 1 FROM leases l WHERE l.journal = j.journal)"
+    )
+    link.run(sql, _BEYOND, run_id)
 
 
 class Lease:
@@ -101,7 +113,7 @@ def take(database: Database, link: Link, journal: int, run: str, since: datetime
     sql = f"SELECT epoch, holder, beat_at, {database.now} FROM leases WHERE journal = ?"
     epoch, holder, beat, now = link.row(sql + link.for_update(), journal)
     if is_held(database, journal, epoch, holder, beat, now):
-        raise locked(run, parse(holder))
+        raise locked(run, parse(holder), TTL_SECONDS)
     sql = f"UPDATE leases SET epoch = ?, holder = ?, beat_at = {database.now} WHERE journal = ?"
     link.run(sql, epoch + 1, holder_text(since), journal)
     return int(epoch) + 1
