@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
+import os
 import socket
 import struct
 import threading
@@ -145,9 +146,15 @@ class Proxy:
 
 
 @pytest.fixture(scope="session")
-def moto() -> Iterator[Moto]:
-    """One server for the whole session."""
-    server = Moto()
+def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One server for the whole session; OBJECTS_SERVER=weed: SeaweedFS instead."""
+    server: Any
+    if os.environ.get("OBJECTS_SERVER") == "weed":
+        from tests.servers.real_objects import Weed
+
+        server = Weed(tmp_path_factory.mktemp("weed"))
+    else:
+        server = Moto()
     yield server
     server.stop()
 

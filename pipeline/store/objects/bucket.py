@@ -160,9 +160,11 @@ class Bucket:
         import obstore
 
         try:
-            for rows in obstore.list(self._store, key, offset=after or None, chunk_size=1000):
-                for row in rows:
-                    yield Entry(row["path"], row["size"], row["e_tag"] or "", row["last_modified"])
+            pages = obstore.list(self._store, key, offset=after or None, chunk_size=1000)
+            rows = (row for page in pages for row in page)
+            yield from _no_folders(
+                key, (Entry(row["path"], row["size"], row["e_tag"] or "", row["last_modified"]) for row in rows)
+            )
         except PipelineError:
             raise
         except Exception as error:
@@ -274,6 +276,19 @@ class Bucket:
         hint = f"Is the server at {self.address.endpoint} there? Then the same command again."
         passing = not status or int(status[1]) >= 500 or status[1] == "429"
         return kind(f"{what}: {why}.", hint=hint, fatal=True, passing=passing)
+
+
+def _no_folders(key: str, entries: Iterator[Entry]) -> Iterator[Entry]:
+    """Entries below a key without the empty objects that other programs put there as folders: PATH/, listed as PATH."""
+    empty = None
+    for entry in entries:
+        if empty is not None and not entry.key.startswith(f"{empty.key}/"):
+            yield empty
+        empty = entry if entry.size == 0 and entry.key != key else None
+        if entry.size:
+            yield entry
+    if empty is not None:
+        yield empty
 
 
 def _connect(address: Address, retries: int) -> S3Store:

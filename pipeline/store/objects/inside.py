@@ -8,13 +8,14 @@ from pipeline.store.head import sealed
 from pipeline.store.names import split
 from pipeline.store.objects import keys
 from pipeline.store.objects.bucket import Bucket
-from pipeline.store.objects.lines import FENCE, appends, parts_of, sound, whole
+from pipeline.store.objects.lines import FENCE, appends, exists, parts_of, sound, whole
 
 
 def parts(bucket: Bucket, run: str) -> list[str]:
     """See store.base.Movable.parts."""
-    names = bucket.names(f"{keys.RUNS}/{split(run)[0]}/parts")
-    return sorted(keys.part_path(f"/parts/{name}/") for name in names)
+    run_id = split(run)[0]
+    paths = (keys.part_path(f"/parts/{name}/") for name in bucket.names(f"{keys.RUNS}/{run_id}/parts"))
+    return sorted(path for path in paths if exists(bucket, f"{run_id}/{path}"))
 
 
 def blobs(bucket: Bucket, run: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Where everything stands below the prefix. Keys are listed in ascending order only, so newest first is in the key.
 
-heads/INVERTED-ID            the head document of a run
+heads/INVERTED-ID            the head document of a run (heads/INVERTED/ID: of a very long id)
 runs/ID/b/HASH               a blob
 runs/ID/j/SEQ                one append: whole lines, the first of them with this seq
 runs/ID/lease                who owns it
@@ -22,6 +22,8 @@ from pipeline.store.names import split
 HEADS, RUNS, ACCOUNT, KEPT, CLAIMS, PROOF = "heads", "runs", "account", "kept", "claims", "proof"
 #: The longest id has 128 characters.
 _LONGEST = 255
+#: The key of the head of a longer id has several frames.
+_LONG = 80
 #: As many characters as a minted id has without its counter: names.newest_first compares these first.
 _STEM = 15
 _APPEND, _SEGMENT = re.compile("[0-9]{12}"), re.compile("[0-9]{12}-[0-9]{12}")
@@ -90,12 +92,16 @@ def seq(key: str) -> int:
 
 def head(run_id: str) -> str:
     """The key of a run's head; these keys ascend as names.newest_first orders the ids."""
-    return f"{HEADS}/{stem(run_id)}{_LONGEST - len(run_id):03d}{_inverted(run_id[_STEM:])}-{run_id}"
+    order = f"{stem(run_id)}{_LONGEST - len(run_id):03d}", _inverted(run_id[_STEM:])
+    # Servers that keep files take frames of at most 255 bytes. Only ids of one length are told apart by what
+    # follows the length, so that a long one may have more frames.
+    return "/".join((HEADS, *order, run_id)) if len(run_id) > _LONG else f"{HEADS}/{''.join(order)}-{run_id}"
 
 
 def head_id(key: str) -> str:
     """The id of the run whose head it is."""
-    return key.rpartition("/")[2].partition("-")[2]
+    frames = key.split("/")[1:]
+    return frames[0].partition("-")[2] if len(frames) == 1 else frames[-1]
 
 
 def stem(run_id: str) -> str:

@@ -9,8 +9,8 @@ from pipeline.store.objects import keys
 from pipeline.store.objects.bucket import Bucket
 
 _HINT = (
-    "Two owners of one run could overwrite each other's records there. Take a server with conditional writes "
-    "(AWS S3, MinIO, Ceph, R2, moto), or another --store."
+    "Two owners of one run could overwrite each other's records there. Take a server with conditional writes (AWS S3, "
+    "SeaweedFS, MinIO, Ceph, R2; not `rclone serve s3`), or another --store."
 )
 
 

@@ -1,0 +1,124 @@
+"""Servers that people have, and what is particular to some: the real rclone is refused, the real SeaweedFS is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from decimal import Decimal
+from http.client import HTTPConnection
+
+import pytest
+
+from pipeline.errors import RunLocked, StoreError
+from pipeline.records.lines import line_seq
+from pipeline.store.checking import check
+from pipeline.store.copying import copy
+from pipeline.store.memory import MemoryStore
+from pipeline.store.objects import keys
+from pipeline.store.objects.journal import ObjectJournal
+from pipeline.store.objects.store import ObjectStore, open_objects
+from tests.journals import AT, StillClock, small_run, started
+from tests.servers.objects import Moto, environ
+from tests.servers.real_objects import Rclone, Weed, rclone, weed
+from tests.stores import ids, write
+
+__all__ = ["rclone", "weed"]
+
+
+@pytest.fixture
+def at(monkeypatch: pytest.MonkeyPatch, clock: StillClock) -> Callable[[Rclone | Weed], ObjectStore]:
+    """A store in a new bucket of a server."""
+
+    def made(server: Rclone | Weed) -> ObjectStore:
+        for name, value in environ(server.endpoint).items():
+            monkeypatch.setenv(name, value)
+        return open_objects(f"s3://{server.bucket()}/runs", clock)
+
+    return made
+
+
+def test_rclone_is_refused_since_it_ignores_conditional_puts(
+    at: Callable[[Rclone | Weed], ObjectStore], rclone: Rclone
+) -> None:
+    store = at(rclone)
+    for verb in (lambda: store.create(started(), [], at=AT), lambda: store.create_named("a", started(), at=AT)):
+        with pytest.raises(StoreError, match="ignores conditional puts") as caught:
+            verb()
+        assert "rclone" in caught.value.hint
+    with pytest.raises(StoreError, match="ignores conditional puts"):
+        store.account().reserve("me", Decimal(1), AT, Decimal(10))
+    assert not list(store.bucket.under(""))
+
+
+def test_seaweedfs_keeps_what_a_store_promises(at: Callable[[Rclone | Weed], ObjectStore], weed: Weed) -> None:
+    store = at(weed)
+    lines = small_run()
+    run = write(store, lines[:5])
+    with ThreadPoolExecutor(4) as pool:
+        journals = [journal for journal in pool.map(lambda _: opened(store, run), range(4)) if journal]
+    (journal,) = journals
+    journal.append(6, lines[5:])
+    journal.close()
+    assert [line_seq(one) for one in store.read(run)] == [1, 2, 3, 4, 5, 6, 7]
+    newer = write(store, small_run(), days=-1)
+    assert ids(store) == [newer, run]
+    assert list(check(store, store.account())) == []
+    (row, _) = copy(store, MemoryStore(StillClock()), StillClock())
+    assert (row.records, row.problem) == (7, "")
+    store.delete(run)
+    assert ids(store) == [newer]
+
+
+def opened(store: ObjectStore, run: str) -> ObjectJournal | None:
+    """The journal of a run, for one owner of several."""
+    try:
+        return open_objects(store.url, StillClock()).open(run)
+    except RunLocked:
+        return None
+
+
+@pytest.fixture
+def store(objects: str, clock: StillClock) -> ObjectStore:
+    return open_objects(objects, clock)
+
+
+def test_frames_of_keys_are_short_enough_for_servers_that_keep_files(store: ObjectStore) -> None:
+    for length in (76, 80, 81, 83, 84, 128):
+        store.create_named("x" * length, started(), at=AT).close()
+    entries = list(store.bucket.under(""))
+    assert max(len(frame) for entry in entries for frame in entry.key.split("/")) <= 255
+    assert ids(store) == ["x" * length for length in (128, 84, 83, 81, 80, 76)]
+    assert {keys.head_id(entry.key) for entry in store.bucket.under("heads")} == set(ids(store))
+
+
+def test_run_with_folders_that_another_program_made_is_whole(store: ObjectStore, moto: Moto) -> None:
+    run = write(store, small_run())
+    for name in ("", "/b", "/j", "/parts", "/x"):
+        folder(store, moto, f"runs/{run}{name}")
+    assert store.leftovers() == []
+    assert store.sweep(AT + timedelta(days=9999)) == []
+    assert ids(store) == [run]
+    assert list(check(store, store.account())) == []
+    store.open(run).close()
+
+
+def folder(store: ObjectStore, moto: Moto, name: str) -> None:
+    """A folder as a web console or an s3fs makes it, and as SeaweedFS goes on naming it once its objects are gone."""
+    link = HTTPConnection(moto.endpoint.removeprefix("http://"))
+    link.request("PUT", f"/{store.bucket.address.bucket}/runs/{name}/", b"")
+    assert link.getresponse().status == 200
+    link.close()
+
+
+def test_folders_without_objects_are_neither_runs_nor_sub_journals(store: ObjectStore, moto: Moto) -> None:
+    run = write(store, small_run())
+    for name in ("runs/20260101_000000", f"runs/{run}/parts/late-1", f"runs/{run}/parts/write"):
+        folder(store, moto, name)
+    assert {"late-1", "write"} <= set(store.bucket.names(f"runs/{run}/parts"))
+    assert "20260101_000000" in store.bucket.names("runs")
+    assert (store.leftovers(), store.parts(run)) == ([], [])
+    store.open(run).close()
+    assert [line_seq(one) for one in store.read(run)] == [1, 2, 3, 4, 5, 6, 7]
+    assert list(check(store, store.account())) == []
+    assert store.sweep(AT + timedelta(days=9999)) == []
