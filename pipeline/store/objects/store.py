@@ -87,7 +87,9 @@ class ObjectStore:
 
     def leftovers(self) -> list[str]:
         """See store.base.Movable.leftovers."""
-        return [run_id for run_id in self._names() if not self._lives(run_id)]
+        dead = (run_id for run_id in self._names() if not self._lives(run_id))
+        # What a folder marker of another program names, or a server goes on naming, is nothing.
+        return [run_id for run_id in dead if next(self.bucket.under(keys.home(run_id)), None) is not None]
 
     def unlisted(self) -> list[str]:
         """See store.base.Movable.unlisted."""
