@@ -5,6 +5,7 @@ from __future__ import annotations
 from pipeline.records.values import digest
 from pipeline.store.packed import is_hash, packed, unpacked, whole
 from pipeline.store.sql.database import Link
+from pipeline.store.sql.rows import as_bytes
 
 #: A row that is there and damaged is written anew.
 _PUT = (
@@ -29,4 +30,4 @@ def get(link: Link, run_id: str, blob: str) -> bytes:
     if not is_hash(blob):
         return whole(blob, None)
     row = link.row("SELECT data FROM blobs WHERE run_id = ? AND hash = ?", run_id, blob)
-    return whole(blob, unpacked(blob, bytes(row[0])) if row else None)
+    return whole(blob, unpacked(blob, as_bytes(row[0])) if row else None)

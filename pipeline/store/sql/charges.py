@@ -12,6 +12,9 @@ from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
 from pipeline.records.lines import LineDamaged
 from pipeline.store.sql.database import Link
 
+#: State, at least, at most (None: unknown).
+Cost = tuple[str, Decimal, Decimal | None]
+
 _BEGIN = (
     "INSERT INTO charges (journal, call, run_id, run, at, day, model, label, state, low, high)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?) ON CONFLICT (journal, call) DO NOTHING"
@@ -36,6 +39,26 @@ def post(link: Link, journal: int, run: str, lines: Iterable[bytes]) -> None:
             continue
 
 
+def told(lines: Iterable[bytes]) -> dict[int, Cost]:
+    """What the records of a whole journal say of its calls, as `post` enters it."""
+    calls: dict[int, Cost] = {}
+    for line in lines:
+        if not has_charge(line):
+            continue
+        try:
+            record = decode_line(line)
+            fact = record.fact
+            if isinstance(fact, CallStarted) and not fact.origin:
+                calls.setdefault(record.seq, ("open", Decimal(0), bound(fact.worst)))
+            elif isinstance(fact, CallEnded) and fact.call in calls:
+                calls[fact.call] = _charge(fact.charge)
+            elif isinstance(fact, ChargeSettled) and fact.call in calls:
+                calls[fact.call] = ("exact", amount(fact.usd), amount(fact.usd))
+        except (LineDamaged, ValueError, TypeError, KeyError, AttributeError):
+            continue
+    return calls
+
+
 def _post(link: Link, journal: int, run: str, record: Record) -> None:
     fact, at = record.fact, record.at
     if isinstance(fact, CallStarted):
@@ -51,7 +74,7 @@ def _post(link: Link, journal: int, run: str, record: Record) -> None:
         link.run(_SETTLE, usd, usd, journal, fact.call)
 
 
-def _charge(data: Any) -> tuple[str, Decimal, Decimal | None]:
+def _charge(data: Any) -> Cost:
     """State and bounds; a charge that cannot be read is unpriced, never free."""
     try:
         charge = Charge.from_json(data)

@@ -328,7 +328,13 @@ def _not_installed() -> ConfigError:
     )
 
 
+def _text(data: bytes) -> str:
+    return data.decode(errors="surrogateescape")
+
+
 def _ready_file(connection: Any, _: Any) -> None:
+    # Somebody may have put any bytes anywhere.
+    connection.text_factory = _text
     cursor = connection.cursor()
     for pragma in ("journal_mode = WAL", "synchronous = FULL"):
         cursor.execute(f"PRAGMA {pragma}")

@@ -12,7 +12,7 @@ from pipeline.store.owner import seen_now
 from pipeline.store.sql import blobs
 from pipeline.store.sql.database import Database
 from pipeline.store.sql.lease import is_held
-from pipeline.store.sql.rows import end_of, lines_of
+from pipeline.store.sql.rows import as_bytes, end_of, lines_of
 from pipeline.store.view import first_problem, fresh_document
 
 Match = Callable[[Mapping[str, Any]], bool]
@@ -48,7 +48,7 @@ class Heads:
         sql = (
             f"SELECT j.stem, j.width, j.run_id, j.journal, j.head, l.epoch, l.holder, l.beat_at,"
             f" {self._database.now}, r.line, (SELECT MAX(seq) FROM records e WHERE e.journal = j.journal)"
-            " FROM journals j JOIN leases l ON l.journal = j.journal"
+            " FROM journals j LEFT JOIN leases l ON l.journal = j.journal"
             " LEFT JOIN records r ON r.journal = j.journal AND r.seq = 1 WHERE j.path = ''"
         )
         values: list[Any] = [claim] if claim else []
@@ -59,7 +59,7 @@ class Heads:
     def _head(self, row: Any, match: Match | None) -> Head | None:
         _, _, run, journal, raw, epoch, holder, beat, now, first, last_seq = row
         owned = is_held(self._database, journal, epoch, holder, beat, now)
-        raw, first = bytes(raw or b""), bytes(first or b"")
+        raw, first = as_bytes(raw or b""), as_bytes(first or b"")
         document: Mapping[str, Any]
         if not _begins_well(first) and (problem := first_problem(first)):
             return Head(run, {}, corrupt=problem.message, owned=owned)

@@ -23,10 +23,11 @@ from pipeline.store.sql import late, lease, schema
 from pipeline.store.sql.account import SqlAccount
 from pipeline.store.sql.address import parse_address
 from pipeline.store.sql.database import CREATING, Database, Link, database
+from pipeline.store.sql.flaws import flaws, remove_strays, strays
 from pipeline.store.sql.heads import Heads, claim_text
 from pipeline.store.sql.journal import SqlJournal, new_journal
 from pipeline.store.sql.repair import Doctor
-from pipeline.store.sql.rows import FIRST, STEM, as_bytes, find, insert_journal, is_sound, lines_of, raw_lines
+from pipeline.store.sql.rows import STEM, as_bytes, find, insert_journal, is_sound, lines_of
 from pipeline.store.view import first_problem
 
 
@@ -72,6 +73,7 @@ class SqlStore:
         known = 0 if "/" in run else self._known(run, main)
         with self.database.write() as link:
             journal = main if "/" not in run else self._part(link, run)
+            lease.make_missing(link, split(run)[0])
             epoch = lease.take(self.database, link, journal, run, self._clock.now())
         held = lease.Lease(self.database, journal, epoch)
         try:
@@ -112,6 +114,7 @@ class SqlStore:
         run_id, path = split(run)
         self._find(run)
         with self.database.write() as link:
+            lease.make_missing(link, run_id)
             rows = [row for row in self._leases(link, run_id) if not path or row[1] == run]
             for number, _, *held in rows:
                 if lease.is_held(self.database, number, *held):
@@ -123,8 +126,11 @@ class SqlStore:
                 link.run("DELETE FROM blobs WHERE run_id = ?", run_id)
 
     def sweep(self, before: datetime) -> list[str]:
-        """See store.base.Store.sweep; a transaction leaves nothing half built."""
-        return []
+        """See store.base.Store.sweep; however new, none of it is being built: that is done in a transaction."""
+        if not self.leftovers():
+            return []
+        with self.database.write(lock=CREATING) as link:
+            return remove_strays(link)
 
     def parts(self, run: str) -> list[str]:
         """See store.base.Movable.parts."""
@@ -142,18 +148,14 @@ class SqlStore:
 
     def flaws(self, run: str) -> Iterator[str]:
         """See store.base.Movable.flaws."""
-        journal = self._find(run)
-        for seq, line in raw_lines(self.database, journal, FIRST):
-            if not is_sound(seq, line):
-                yield f"Record {seq} is damaged ({len(line)} bytes)."
-        with self.database.read() as link:
-            (head,) = link.row("SELECT head FROM journals WHERE journal = ?", journal)
-        if head is not None and not sealed(bytes(head)):
-            yield "Its head is damaged; it is made afresh from the records."
+        return flaws(self.database, self._find(run))
 
     def leftovers(self) -> list[str]:
-        """See store.base.Movable.leftovers; a transaction leaves none."""
-        return []
+        """See store.base.Movable.leftovers; a transaction leaves none, so somebody else has removed their journals."""
+        if not self.ready(False):
+            return []
+        with self.database.read() as link:
+            return strays(link)
 
     def unlisted(self) -> list[str]:
         """See store.base.Movable.unlisted; what is there is listed."""

@@ -1,0 +1,130 @@
+"""What somebody can do to the rows of a database: each damage is named with its run, and nothing trips over it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from pipeline.errors import CheckpointCorrupt
+from pipeline.records.kinds import CallStarted
+from pipeline.store.checking import check
+from pipeline.store.sql.store import SqlStore
+from tests.journals import AT, line, small_run, started
+from tests.stores import ids, write
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def sql(request: pytest.FixtureRequest, make_store: Callable[[str], SqlStore]) -> SqlStore:
+    return make_store(request.param)
+
+
+def said(store: SqlStore) -> list[tuple[str, str]]:
+    return [(problem.run, problem.text) for problem in check(store, store.account()) if problem.serious]
+
+
+def sound(store: SqlStore) -> str:
+    """A run of which everything is there."""
+    lines = small_run()
+    run, journal = store.create(lines[0], [], at=AT)
+    blob = journal.put_blob(b"request")
+    lines[4] = line(5, CallStarted("sow#1", "key", "claude-sonnet-5-5", blob, worst="2.00"))
+    journal.append(2, lines[1:])
+    journal.close()
+    assert said(store) == []
+    return run
+
+
+def change(store: SqlStore, statement: str, *values: object) -> None:
+    with store.database.write() as link:
+        assert link.run(statement, *values) > 0
+
+
+@pytest.mark.parametrize(
+    ("statement", "values", "words"),
+    [
+        ("UPDATE records SET line = ? WHERE seq = 4", [b"junk"], "Record 4 is damaged (4 bytes)."),
+        ("DELETE FROM records WHERE seq = 4", [], "Record 4 is missing from the journal"),
+        ("UPDATE records SET seq = 99 WHERE seq = 4", [], "Record 99 holds record 4."),
+        ("UPDATE records SET seq = 0 WHERE seq = 4", [], "Record 0 holds record 4."),
+        ("UPDATE records SET line = ? WHERE seq = 1", [b"junk"], "It cannot be resumed."),
+        ("INSERT INTO records SELECT journal, 8, ? FROM journals", [b"{}"], "Record 8 is damaged (2 bytes)."),
+        ("UPDATE journals SET head = ?", [b"{}"], "Its head is damaged; it is made afresh from the records."),
+        ("DELETE FROM blobs", [], "is missing; a record refers to it."),
+        ("UPDATE blobs SET data = ?", [b"junk"], "is damaged; a record refers to it."),
+        ("DELETE FROM leases", [], "Its lease is missing; the next resume makes one."),
+        (
+            "UPDATE charges SET low = ?",
+            ["0.10"],
+            "Call 5 is exact, $0.10 to $1.85 in the table charges; its records say exact, $1.85.",
+        ),
+        ("DELETE FROM charges", [], "Call 5 is missing from the table charges; its record says exact, $1.85."),
+        ("UPDATE charges SET call = 6", [], "Call 6 of the table charges is in no record (exact, $1.85)."),
+    ],
+)
+def test_damage_is_named_with_its_run(sql: SqlStore, statement: str, values: list[object], words: str) -> None:
+    run = sound(sql)
+    change(sql, statement, *values)
+    found = said(sql)
+    assert [name for name, text in found if words in text] == [run], found
+    assert {name for name, _ in found} == {run}
+    # Whatever it is, the run is listed, and read as far as it goes.
+    assert ids(sql) == [run]
+    assert len(list(sql.read(run))) >= 6
+
+
+def test_run_without_a_lease_is_owned_again_and_deleted(sql: SqlStore) -> None:
+    run = sound(sql)
+    change(sql, "DELETE FROM leases")
+    journal = sql.open(run)
+    assert journal._lease.epoch > 1000
+    journal.close()
+    assert said(sql) == []
+    change(sql, "DELETE FROM leases")
+    sql.delete(run)
+    assert ids(sql) == []
+
+
+def test_rows_of_no_journal_are_named_and_removed(sql: SqlStore) -> None:
+    run = sound(sql)
+    change(sql, "INSERT INTO leases (journal, epoch, holder, beat_at) VALUES (77, 1, '', 0)")
+    change(sql, "INSERT INTO records (journal, seq, line) VALUES (78, 1, ?)", b"junk")
+    change(sql, "INSERT INTO blobs (run_id, hash, data) VALUES ('20200101_000000', 'x', ?)", b"junk")
+    named = [problem.run for problem in check(sql, sql.account())]
+    assert named == ["journal 77", "journal 78", "20200101_000000"]
+    assert sql.sweep(AT) == named
+    assert list(check(sql, sql.account())) == []
+    assert len(list(sql.read(run))) == 7
+
+
+def test_charge_of_a_record_that_was_lost_is_no_damage(sql: SqlStore) -> None:
+    run = sound(sql)
+    change(sql, "UPDATE records SET line = ? WHERE seq = 6", b"junk")
+    assert [text for _, text in said(sql) if "charges" in text] == []
+    sql.open(run).close()
+    assert said(sql) == []
+    change(sql, "UPDATE records SET line = ? WHERE seq = 5", b"junk")
+    other = type(sql)(sql.database, sql._clock)
+    other.open(run).close()
+    assert said(sql) == []
+
+
+def test_row_of_another_type_is_damage_as_any_other(make_store: Callable[[str], SqlStore]) -> None:
+    store = make_store("sqlite")
+    run = write(store, small_run())
+    for value in ("'text'", "5", "2.5", "CAST(x'ff' AS TEXT)"):
+        change(store, f"UPDATE records SET line = {value} WHERE seq = 4")
+        assert "Record 4 is damaged" in "".join(text for _, text in said(store))
+    change(store, "UPDATE journals SET head = 'text'")
+    assert ids(store) == [run]
+    blob = store.open(run).put_blob(b"x" * 50_000)
+    change(store, "UPDATE blobs SET data = 'text' WHERE hash = ?", blob)
+    with pytest.raises(CheckpointCorrupt, match="damaged"):
+        store.get_blob(run, blob)
+
+
+def test_line_that_is_text_in_sqlite_is_read(make_store: Callable[[str], SqlStore]) -> None:
+    store = make_store("sqlite")
+    run, _ = store.create(started(), [], at=AT)
+    change(store, "UPDATE records SET line = CAST(line AS TEXT)")
+    assert len(list(store.read(run))) == 1
