@@ -153,6 +153,7 @@ class Movable(Store, Protocol):
         Raises:
             RunNotFound: The name cannot be a run's.
             StoreError: The name is taken.
+            RunLocked: Another process is just making or removing a run of this name.
             WriteFailed: Nothing was made.
         """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from pipeline.errors import PipelineError, StoreError, WriteFailed
@@ -54,7 +54,7 @@ class ObjectJournal:
         *,
         head_etag: str,
         repairs: Sequence[Sequence[Any]] = (),
-        closed: Callable[[], None],
+        closed: Callable[[ObjectJournal], None],
     ) -> None:
         self.run_id = run
         self.last_seq = end.last_seq
@@ -129,7 +129,13 @@ class ObjectJournal:
         self._emergency.close()
         self._lease.release()
         with contextlib.suppress(PipelineError):
-            self._closed()
+            self._closed(self)
+
+    def left(self) -> tuple[Lease, End, str] | None:
+        """How it was given up: with this lease, end and etag of its head; None: what is there is not known."""
+        if self._open or self._lease.lost or not self._lease.left:
+            return None
+        return self._lease, replace(self._end, last_seq=self.last_seq, size=self.size), self._head_etag
 
     def drop(self) -> None:
         """In a forked child: the parent owns the run, so nothing here writes any more."""

@@ -37,6 +37,8 @@ class Lease:
         self.epoch: int = text["epoch"]
         #: Another owner has it.
         self.lost = False
+        #: The etag under which it was given up; "": it is not, or that is not known.
+        self.left = ""
         self._bucket = bucket
         self._key = key
         self._text = dict(text)
@@ -68,7 +70,9 @@ class Lease:
                 self._done.set()
                 _given_up.add(self._text["id"])
                 with contextlib.suppress(PipelineError):
-                    self._bucket.put_over(self._key, _encode({"epoch": self.epoch}), self._etag)
+                    # Never the same text twice, also where a run of the same name comes later.
+                    free = {"epoch": self.epoch, "id": self._text["id"][:8]}
+                    self.left = self._bucket.put_over(self._key, _encode(free), self._etag) or ""
             self._done.set()
 
     def drop(self) -> None:
@@ -111,6 +115,17 @@ def begin(bucket: Bucket, key: str, since: datetime) -> Lease | None:
     """
     text = _text(since, 1)
     etag = bucket.put_new(key, _encode(text))
+    return None if etag is None else Lease(bucket, key, text, etag)
+
+
+def again(bucket: Bucket, key: str, before: Lease, since: datetime) -> Lease | None:
+    """Own what this process gave up; None: somebody has owned it since, or may have.
+
+    Raises:
+        WriteFailed: The server cannot be asked.
+    """
+    text = _text(since, before.epoch + 1)
+    etag = bucket.put_over(key, _encode(text), before.left) if before.left else None
     return None if etag is None else Lease(bucket, key, text, etag)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from pipeline.records.lines import LineDamaged, check_line, line_seq
@@ -12,6 +12,8 @@ from pipeline.store.objects.bucket import Bucket, Entry
 
 #: What an object begins with that only keeps a place: the next append of a new owner comes over it.
 FENCE = b"#fence "
+#: Where more appends follow than these their segments are read.
+_NEAR = 256
 
 
 class Piece(NamedTuple):
@@ -50,6 +52,11 @@ def _segment(entry: Entry) -> bool:
 
 def entries(bucket: Bucket, run: str, after: int = 0) -> tuple[list[Entry], list[Entry]]:
     """The segments and the later appends that hold all lines with seq > after, as they are listed now."""
+    if after:
+        # Who reads on from where it was mostly finds the next append at once.
+        near = list(islice(appends(bucket, run, after), _NEAR + 1))
+        if near and keys.seq(near[0].key) == after + 1 and len(near) <= _NEAR:
+            return [], near
     home = keys.home(run)
     segments, covered = [], 0
     for entry in filter(_segment, bucket.under(f"{home}/s")):

@@ -15,6 +15,7 @@ from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound, Store
 from pipeline.records.lines import line_seq
 from pipeline.store.base import Claim, Head
 from pipeline.store.claims import refuse_if_held
+from pipeline.store.lock import locked
 from pipeline.store.names import is_id, minted, split
 from pipeline.store.objects import claiming, inside, keys, late
 from pipeline.store.objects.account import ObjectAccount
@@ -23,13 +24,15 @@ from pipeline.store.objects.blobs import Blobs
 from pipeline.store.objects.bucket import Bucket
 from pipeline.store.objects.heads import Heads
 from pipeline.store.objects.journal import End, ObjectJournal
-from pipeline.store.objects.lease import FREE_BYTES, Lease, acquire, begin
+from pipeline.store.objects.lease import FREE_BYTES, Lease, acquire, again, begin
 from pipeline.store.objects.lines import entries, exists, lines
 from pipeline.store.objects.proof import prove
 from pipeline.store.objects.taking import take_over
 
 _TRIES = 20
 _AT_ONCE = 16
+#: Of so many runs it is remembered how they were left.
+_MOST_LEFT = 64
 
 
 class ObjectStore:
@@ -43,6 +46,8 @@ class ObjectStore:
         self._proven = False
         #: The last id that was given here: most collisions are with runs of this process.
         self._newest = ""
+        #: Journals as this store left them: the lease that was given up, where they end, the etag of the head.
+        self._left: dict[str, tuple[Lease, End, str]] = {}
 
     def create(
         self, first: bytes, blobs: Sequence[bytes], *, at: datetime, claim: Claim | None = None
@@ -69,7 +74,15 @@ class ObjectStore:
         self.prove()
         if split(run)[1]:
             raise StoreError(f"A run named {run} cannot be made: it is the name of a sub-journal.", run=run)
-        return self._make(first, blobs, iter([run]), at, pending=False)[1]
+        if self.bucket.get(keys.lease(run)) is not None and not self._lives(run):
+            self._clear(run)
+        try:
+            return self._make(first, blobs, iter([run]), at, pending=False)[1]
+        except StoreError as error:
+            if isinstance(error, WriteFailed) or self._lives(run):
+                raise
+            # Whoever has the name is not done with it.
+            raise locked(run, {}) from None
 
     def parts(self, run: str) -> list[str]:
         """See store.base.Movable.parts."""
@@ -98,6 +111,8 @@ class ObjectStore:
 
     def open(self, run: str) -> ObjectJournal:
         """See store.base.Store.open."""
+        if (journal := self._again(run)) is not None:
+            return journal
         # A sub-journal begins with its first owner.
         self._check(split(run)[0])
         self.prove()
@@ -116,7 +131,7 @@ class ObjectStore:
         """See store.base.Store.read."""
         split(run)
         listed = entries(self.bucket, run, after)
-        if not any(listed):
+        if not any(listed) or not after:
             self._check(run)
         return lines(self.bucket, run, listed, after)
 
@@ -135,7 +150,8 @@ class ObjectStore:
 
     def delete(self, run: str) -> None:
         """See store.base.Store.delete. The run is gone once its head is; what a crash leaves is swept."""
-        self._check(run)
+        if not exists(self.bucket, run):
+            self._check(run)
         bucket, part = self.bucket, "/" in run
         held = [acquire(bucket, keys.lease(run), run, self._clock.now())]
         try:
@@ -191,8 +207,23 @@ class ObjectStore:
         first = next(self.bucket.under(keys.home(run_id), after), None)
         return first is not None and first.key.startswith(f"{keys.home(run_id)}/j/")
 
+    def _clear(self, run: str) -> None:
+        """Take away what a process left that died while it made a run of this name, or removed it.
+
+        Raises:
+            RunLocked: It is alive.
+        """
+        lease = acquire(self.bucket, keys.lease(run), run, self._clock.now())
+        try:
+            if not self._lives(run):
+                under = [entry.key for entry in self.bucket.under(keys.home(run)) if entry.key != keys.lease(run)]
+                self.bucket.delete([keys.head(run), *under])
+                self.bucket.delete([keys.lease(run)])
+        finally:
+            lease.release()
+
     def _check(self, run: str) -> None:
-        if not exists(self.bucket, run):
+        if not (exists(self.bucket, run) if "/" in run else self._lives(run)):
             raise RunNotFound(f"There is no run {run}.", hint="`list` shows the runs there are.", run=run)
 
     def _free_names(self, at: datetime) -> Iterator[str]:
@@ -239,15 +270,36 @@ class ObjectStore:
                 return run, lease
         raise StoreError("A run of that name cannot be made: the name is taken.")
 
+    def _again(self, run: str) -> ObjectJournal | None:
+        """A journal that this store left itself and nobody has owned since: all of it is known."""
+        lease, end, head_etag = self._left.pop(run, (None, None, ""))
+        if lease is None or end is None:
+            return None
+        held = again(self.bucket, keys.lease(run), lease, self._clock.now())
+        if held is None:
+            return None
+        return ObjectJournal(self.bucket, run, held, end, head_etag=head_etag, closed=self._note)
+
     def _journal(
         self, run: str, lease: Lease, end: End, head_etag: str, repairs: Sequence[Sequence[Any]]
     ) -> ObjectJournal:
-        def deliver() -> None:
+        def deliver(journal: ObjectJournal) -> None:
             # Only who was fenced out leaves something, and there was nobody before the first.
-            if lease.epoch > 1 and late.waiting(self.bucket, run):
+            if lease.epoch == 1:
+                return
+            if late.waiting(self.bucket, run):
                 self.open(run).close()
+            else:
+                self._note(journal)
 
         return ObjectJournal(self.bucket, run, lease, end, head_etag=head_etag, repairs=repairs, closed=deliver)
+
+    def _note(self, journal: ObjectJournal) -> None:
+        """Remember how a journal was left."""
+        if (left := journal.left()) is not None:
+            self._left[journal.run_id] = left
+            while len(self._left) > _MOST_LEFT:
+                self._left.pop(next(iter(self._left)), None)
 
 
 def open_objects(url: str, clock: Clock) -> ObjectStore:
