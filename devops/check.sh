@@ -22,6 +22,7 @@ check() {
 
 ensure_venv
 ensure_tests
+ensure_pglite
 unset PYTHONHOME PYTHONPATH
 
 check "ruff check" "$VENV/bin/python" -m ruff check .

@@ -236,6 +236,27 @@ ensure_tests() {
     release_lock
 }
 
+# Adds the PGlite server of the tests, where there is npm; elsewhere they skip what needs it, and say so.
+ensure_pglite() {
+    local from=$PIPELINE_ROOT/tests/servers/pglite into=$VENV/pglite stamp="" wanted
+    command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || return 0
+    wanted="1 $(cat "$from/package.json" "$from/package-lock.json" | cksum)"
+    { read -r stamp <"$into/.stamp"; } 2>/dev/null
+    [ "$stamp" = "$wanted" ] && return 0
+    take_lock
+    say "Installing the PGlite of the tests (a few seconds) ..."
+    rm -rf "$into"
+    if (mkdir "$into" && cp "$from/package.json" "$from/package-lock.json" "$from/.npmrc" "$into" &&
+        cd "$into" && npm ci) >"$VENV.log" 2>&1; then
+        printf '%s\n' "$wanted" >"$into/.stamp"
+        rm -f "$VENV.log"
+    else
+        rm -rf "$into"
+        say "PGlite could not be installed, so its tests are skipped. All that was said is in $VENV.log."
+    fi
+    release_lock
+}
+
 # Ends with what went wrong in the words of a person; the whole story stays in the log.
 explain_failure() {
     local why="the packages could not be installed"

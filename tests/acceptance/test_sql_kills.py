@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers.pglite import PGlite
+from tests.servers.pglite import pglite as pglite
+from tests.servers.pglite import pglite_server as pglite_server
 from tests.servers.postgres import postgres as postgres
 from tests.servers.postgres import postgresql as postgresql
 
@@ -77,3 +80,18 @@ def test_killed_course_goes_on_in_a_database_and_publishes_the_same(
     whole = f"files:{tmp_path}/whole"
     said(whole, *COURSE, "--out", str(tmp_path / "ref"))
     assert pages(tmp_path / "out") == pages(tmp_path / "ref") != {}
+
+
+def test_course_in_pglite_has_it_for_itself_and_goes_on_after_a_kill(pglite: PGlite, tmp_path: Path) -> None:
+    with command(pglite.url, *COURSE, "--out", str(tmp_path / "out")) as process:
+        assert process.stdout
+        assert any("2 of 6" in text for text in process.stdout)
+        process.send_signal(signal.SIGSTOP)
+        with command(pglite.url, "list") as other:
+            told = other.communicate()[0]
+        process.kill()
+    assert (other.returncode, process.returncode) == (3, -signal.SIGKILL)
+    assert "it serves one at a time" in told
+    assert "made before" in said(pglite.url, *COURSE, "--out", str(tmp_path / "out"))
+    assert "completed" in said(pglite.url, "list")
+    assert "Nothing is damaged" in said(pglite.url, "store", "check")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from pipeline.engine.remote.tools import packed
 from pipeline.engine.setup import Definition, Setup
@@ -73,6 +73,8 @@ def check_store(url: str, *, near: bool) -> None:
         ConfigError: Says why, and which stores can be shared.
     """
     scheme = url.partition(":")[0]
+    if ("single", "1") in parse_qsl(urlsplit(url).query):
+        raise ConfigError("A store with ?single=1 serves one process; workers cannot share it.", hint=_SHARED_HINT)
     if not url or scheme == "memory":
         raise ConfigError("A memory: store is this process's own; workers cannot share it.", hint=_SHARED_HINT)
     if scheme == "files" and not near:

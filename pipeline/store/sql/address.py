@@ -25,6 +25,8 @@ class Address:
     dsn: str = field(default="", repr=False)
     #: A server that may lose what it promised is accepted.
     unsafe: bool = False
+    #: The server serves one connection at a time.
+    single: bool = False
 
 
 def is_sql(url: str) -> bool:
@@ -51,11 +53,11 @@ def parse_address(url: str) -> Address:
         raise ConfigError("--store postgresql://… names no host or no database.", hint=_HINT)
     if "password" in asked:
         raise ConfigError("--store postgresql://… holds a password among its settings.", hint=_HINT)
-    unsafe = asked.pop("unsafe", "") == "1"
+    unsafe, single = (asked.pop(name, "") == "1" for name in ("unsafe", "single"))
     user, at, host = parts.netloc.rpartition("@")
     shown = urlsplit(url)._replace(scheme="postgresql", netloc=user.partition(":")[0] + at + host)
     dsn = parts._replace(scheme="postgresql+psycopg", query=urlencode(asked))
-    return Address(urlunsplit(shown), None, urlunsplit(dsn), unsafe)
+    return Address(urlunsplit(shown), None, urlunsplit(dsn), unsafe, single)
 
 
 def _file(text: str) -> Address:

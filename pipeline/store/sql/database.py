@@ -15,6 +15,7 @@ from pipeline.extras import how_to_install
 from pipeline.store.disk import FOLDER_MODE
 from pipeline.store.lock import drop_in_children
 from pipeline.store.sql.address import Address
+from pipeline.store.sql.single import Turns, connected, refuse_one_by_one, way_in
 
 #: Only the owner reads what runs hold.
 _FILE_MODE = 0o600
@@ -93,6 +94,7 @@ class Database:
         self._idle: list[Link] = []
         self._closed = False
         self._lock = threading.Lock()
+        self._turns = Turns(address.url) if address.single else None
         self._errors: tuple[type[BaseException], ...] = ()
         drop_in_children(self)
 
@@ -183,8 +185,13 @@ class Database:
         if lock:
             link.row("SELECT pg_advisory_xact_lock(?)", lock)
 
+    def _lent(self, kind: type[PipelineError], *, fresh: bool) -> contextlib.AbstractContextManager[Link]:
+        if self._turns:
+            return self._turns.turn(lambda: self._taken(kind, fresh))
+        return self._taken(kind, fresh)
+
     @contextlib.contextmanager
-    def _lent(self, kind: type[PipelineError], *, fresh: bool) -> Iterator[Link]:
+    def _taken(self, kind: type[PipelineError], fresh: bool) -> Iterator[Link]:
         self._start()
         try:
             if fresh and not self.lite:
@@ -201,7 +208,8 @@ class Database:
         try:
             return self._idle.pop()
         except IndexError:
-            connection = self._engine.raw_connection()
+            connect = self._engine.raw_connection
+            connection = connected(connect, self._errors) if self._turns else connect()
             connection.detach()
             return Link(connection, self.lite)
 
@@ -238,12 +246,14 @@ class Database:
         cut = not self.lite and not state
         again = cut or state in _AGAIN or state.startswith(("57P", "08")) or code == "SQLITE_BUSY"
         data: dict[str, Any] = {"fatal": False} if kind is WriteFailed else {}
-        return kind(f"The database of {self.address.url} refused: {words}.", hint=self._hint(code), again=again, **data)
+        return kind(
+            f"The database of {self.address.url} refused: {words}.", hint=self._hint(code, words), again=again, **data
+        )
 
-    def _hint(self, code: str) -> str:
+    def _hint(self, code: str, words: str) -> str:
         if code == "SQLITE_FULL":
             return "Free space on the disk, then go on."
-        return "Check the file and its folder." if self.lite else "Check that the server runs and lets you in."
+        return "Check the file and its folder." if self.lite else way_in(words, self.address.single)
 
     def _start(self) -> None:
         if self._closed:
@@ -288,11 +298,14 @@ class Database:
         return engine
 
     def _open_server(self, sqlalchemy: Any) -> Any:
+        asked = {"connect_timeout": 10, "application_name": "pipeline", "tcp_user_timeout": 30_000}
+        # Behind the one connection is one session, which outlives it, with what was prepared in it.
+        more = {"prepare_threshold": None} if self.address.single else {}
         try:
             engine = sqlalchemy.create_engine(
                 self.address.dsn,
                 isolation_level="AUTOCOMMIT",
-                connect_args={"connect_timeout": 10, "application_name": "pipeline", "tcp_user_timeout": 30_000},
+                connect_args={**asked, **more},
                 poolclass=sqlalchemy.NullPool,
                 pool_reset_on_return=None,
             )
@@ -307,8 +320,10 @@ class Database:
         """A server that forgets at power loss is refused; this connection's commits are durable on return."""
         cursor = connection.cursor()
         was, connection.autocommit = connection.autocommit, True
-        cursor.execute("SELECT current_setting('fsync'), current_setting('synchronous_commit')")
-        fsync, commit = cursor.fetchone()
+        cursor.execute("SELECT current_setting('fsync'), current_setting('synchronous_commit'), version()")
+        fsync, commit, version = cursor.fetchone()
+        if not self.address.single:
+            refuse_one_by_one(self.address.url, version)
         if not self.address.unsafe and fsync == "off":
             connection.close()
             raise ConfigError(
