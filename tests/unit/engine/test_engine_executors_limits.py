@@ -156,6 +156,12 @@ def test_memory_store_is_refused(workers: Executor) -> None:
         run(course(), MemoryStore(SystemClock()), workers)
 
 
+def test_store_that_serves_one_process_is_refused(workers: Executor) -> None:
+    store = open_store("postgresql://postgres@127.0.0.1:1/postgres?single=1")
+    with pytest.raises(ConfigError, match="single=1"):
+        run(course(), store, workers)
+
+
 class Elsewhere(Executor):
     """Nobody knows where its workers are."""
 
