@@ -68,6 +68,11 @@ def test_seaweedfs_keeps_what_a_store_promises(at: Callable[[Rclone | Weed], Obj
     assert (row.records, row.problem) == (7, "")
     store.delete(run)
     assert ids(store) == [newer]
+    run, journal = store.create(started(), [], at=AT)
+    journal.write_head({"run_id": run, "status": "as written", "seq": 1, "journal_bytes": journal.size}, True)
+    journal.close()
+    # It tells all records there are, so that none of them is read.
+    assert [head.document["status"] for head in store.heads()][1] == "as written"
 
 
 def opened(store: ObjectStore, run: str) -> ObjectJournal | None:

