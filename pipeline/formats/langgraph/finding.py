@@ -48,8 +48,8 @@ def homes(store: Store, thread_id: str) -> list[Home]:
         CheckpointCorrupt, SchemaTooNew: One of them cannot be read.
         StoreError: One of them is not the thread's.
     """
-    found = (_home(store, run, thread_id) for run in names_of(thread_id))
-    return sorted((home for home in found if home is not None), key=lambda home: home.generation, reverse=True)
+    every = (found(store, run, thread_id) for run in names_of(thread_id))
+    return sorted((home for home in every if home is not None), key=lambda home: home.generation, reverse=True)
 
 
 def threads(store: Store) -> Iterator[str]:
@@ -67,11 +67,22 @@ def _when(document: Mapping[str, Any]) -> str:
     return str(document.get("started_at") or "")
 
 
-def _home(store: Store, run: str, thread_id: str) -> Home | None:
+def found(store: Store, run: str, thread_id: str) -> Home | None:
+    """The run of that name, which is one of a thread's; None: there is none. Raises as `homes`."""
     try:
         line = next(store.read(run), None)
     except RunNotFound:
         return None
+    return home_of(line, run, thread_id)
+
+
+def home_of(line: bytes | None, run: str, thread_id: str) -> Home:
+    """What the first line of a run says of the thread that it holds.
+
+    Raises:
+        CheckpointCorrupt, SchemaTooNew: It cannot be read.
+        StoreError: It holds something else.
+    """
     if problem := first_problem(line):
         problem.args = (f"Run {run}, which holds thread {thread_id!r}, cannot be read. {problem.message}",)
         raise problem

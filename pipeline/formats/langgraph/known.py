@@ -26,6 +26,8 @@ class Known:
 
     thread: Thread
     builder: Builder
+    #: The first line, which says what the run is.
+    first: bytes = b""
     #: The last line that was read, and its number.
     line: bytes = b""
     seq: int = 0
@@ -63,6 +65,7 @@ class Known:
         for line in lines:
             self.line = line.rstrip(b"\n")
             self.seq = line_seq(self.line)
+            self.first = self.first or self.line
             yield self.line
 
     def _take(self, record: Record) -> None:

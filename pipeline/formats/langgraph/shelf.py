@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from pipeline.clock import Clock, iso
 from pipeline.engine.setup import host
 from pipeline.errors import CheckpointCorrupt, RunExists, RunLocked, RunNotFound, StoreError
-from pipeline.formats.langgraph.finding import PIPELINE, SOURCE, claim_of, homes, names_of
+from pipeline.formats.langgraph.finding import PIPELINE, SOURCE, claim_of, found, home_of, homes, names_of
 from pipeline.formats.langgraph.known import Known, unread
 from pipeline.formats.langgraph.thread import MOVED, Key, Thread
 from pipeline.records.codec import encode_fact
@@ -156,14 +156,22 @@ class Shelf:
                 if known.read_on(self.store) and not known.thread.moved:
                     return known
             self._forget(thread_id)
-        while found := homes(self.store, thread_id):
-            known = unread(found[0].run)
-            # It may be removed, or replaced, since we found it.
+        known = self._found(thread_id)
+        if known is not None:
+            self._remember(thread_id, known)
+        return known
+
+    def _found(self, thread_id: str) -> Known | None:
+        """The run that holds a thread, read to its end: of two the one that took the place of the other."""
+        best: tuple[int, Known] | None = None
+        for run in names_of(thread_id):
+            known = unread(run)
             with suppress(RunNotFound):
                 known.read_on(self.store)
-                self._remember(thread_id, known)
-                return known
-        return None
+                generation = home_of(known.first, run, thread_id).generation
+                if best is None or best[0] < generation:
+                    best = generation, known
+        return None if best is None else best[1]
 
     def _remember(self, thread_id: str, known: Known) -> None:
         with self._guard:
@@ -229,12 +237,12 @@ class Shelf:
 
     def _begin(self, thread_id: str, addition: Addition) -> bool:
         """Make the run of a new thread; False: another process was faster, and its run holds the thread."""
-        name = names_of(thread_id)[0]
+        name, other = names_of(thread_id)
         known = self._make(thread_id, name, 1, addition)
         if known is None:
             return False
         # While we were about it another may have made the thread under this name, and moved it to the other one.
-        if homes(self.store, thread_id)[0].run != name:
+        if found(self.store, other, thread_id) is not None:
             self._delete(thread_id, name)
             return False
         self._remember(thread_id, known)
@@ -262,9 +270,9 @@ class Shelf:
         try:
             journal = self._wait_for(thread_id, lambda: self.store.create_named(run, first, values, at=now))
         except StoreError:
-            if any(home.run == run for home in homes(self.store, thread_id)):
-                return None
-            raise
+            if found(self.store, run, thread_id) is None:
+                raise
+            return None
         try:
             known = unread(run)
             known.take(lines)

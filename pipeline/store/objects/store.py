@@ -130,8 +130,10 @@ class ObjectStore:
     def read(self, run: str, after: int = 0) -> Iterator[bytes]:
         """See store.base.Store.read."""
         split(run)
+        if not after:
+            self._check(run)
         listed = entries(self.bucket, run, after)
-        if not any(listed) or not after:
+        if after and not any(listed):
             self._check(run)
         return lines(self.bucket, run, listed, after)
 
