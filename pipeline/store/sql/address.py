@@ -65,6 +65,6 @@ def _file(text: str) -> Address:
     if not text or text.startswith("//") or text.endswith("/") or "\0" in text:
         raise ConfigError(f"--store sqlite:{text} names no file.", hint=_HINT)
     file = Path(os.path.abspath(path))
-    if file.is_dir():
+    if os.path.isdir(file):
         raise ConfigError(f"--store sqlite:{text} names a folder.", hint=_HINT)
     return Address(f"sqlite:{file}", file)

@@ -5,27 +5,24 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-import os
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from pipeline.errors import ConfigError, PipelineError, StoreError, WriteFailed
 from pipeline.extras import how_to_install
-from pipeline.store.disk import FOLDER_MODE
 from pipeline.store.lock import drop_in_children
+from pipeline.store.sql import file as lite
 from pipeline.store.sql.address import Address
 from pipeline.store.sql.single import Turns, connected, refuse_one_by_one, way_in
 
-#: Only the owner reads what runs hold.
-_FILE_MODE = 0o600
 #: One process at a time makes a run, or the tables: the keys of advisory locks.
 CREATING, UPGRADING, SPENDING = 7_201, 7_202, 7_203
 #: The database's clock, in seconds since 1970.
 _LITE_NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 _POSTGRES_NOW = "extract(epoch from clock_timestamp())::double precision"
 _AT_ONCE = 5
-_WAIT_SECONDS = 30
 #: SQLSTATEs of what another try may do: serialization failure, deadlock.
 _AGAIN = frozenset({"40001", "40P01"})
 
@@ -46,8 +43,13 @@ class Link:
 
     @property
     def broken(self) -> bool:
-        """Whether the other side is gone."""
-        return not self.lite and bool(self._driver.closed)
+        """Whether it is of no more use: the other side is gone, or it was good for one look."""
+        return bool(lite.frozen(self._driver) if self.lite else self._driver.closed)
+
+    def outdated(self, file: Path) -> bool:
+        """Whether what was read may be of different moments."""
+        seen = lite.frozen(self._driver)
+        return seen is not None and not lite.is_as(file, seen)
 
     def rows(self, sql: str, *values: Any) -> Sequence[Any]:
         """All rows of a query."""
@@ -101,7 +103,7 @@ class Database:
     @property
     def exists(self) -> bool:
         """Whether there can be anything in it: a file that is not there holds no run."""
-        return self.address.file is None or self.address.file.exists()
+        return self.address.file is None or lite.is_there(self.address.file)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Link]:
@@ -112,6 +114,9 @@ class Database:
         """
         with self._lent(StoreError, fresh=True) as link:
             yield link
+            file = self.address.file
+            if file is not None and link.outdated(file):
+                raise StoreError(f"The database {file} was changed while it was read.", hint="Try again.")
 
     @contextlib.contextmanager
     def write(self, *, sync: bool = True, lock: int = 0, fresh: bool = True) -> Iterator[Link]:
@@ -251,9 +256,8 @@ class Database:
         )
 
     def _hint(self, code: str, words: str) -> str:
-        if code == "SQLITE_FULL":
-            return "Free space on the disk, then go on."
-        return "Check the file and its folder." if self.lite else way_in(words, self.address.single)
+        file = self.address.file
+        return way_in(words, self.address.single) if file is None else lite.hint(code, file)
 
     def _start(self) -> None:
         if self._closed:
@@ -282,20 +286,13 @@ class Database:
     def _open_file(self, sqlalchemy: Any) -> Any:
         file = self.address.file
         assert file is not None
-        try:
-            file.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
-            os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE))
-        except OSError as error:
-            raise StoreError(f"The database {file} cannot be opened: {error.strerror}.") from error
-        engine = sqlalchemy.create_engine(
-            sqlalchemy.URL.create("sqlite", database=str(file)),
+        return sqlalchemy.create_engine(
+            "sqlite://",
+            creator=lambda: lite.connect(file),
             isolation_level="AUTOCOMMIT",
-            connect_args={"timeout": _WAIT_SECONDS},
             poolclass=sqlalchemy.NullPool,
             pool_reset_on_return=None,
         )
-        sqlalchemy.event.listen(engine, "connect", _ready_file)
-        return engine
 
     def _open_server(self, sqlalchemy: Any) -> Any:
         asked = {"connect_timeout": 10, "application_name": "pipeline", "tcp_user_timeout": 30_000}
@@ -341,19 +338,6 @@ def _not_installed() -> ConfigError:
         "Stores in a database need packages that are not installed.",
         hint=how_to_install("sql"),
     )
-
-
-def _text(data: bytes) -> str:
-    return data.decode(errors="surrogateescape")
-
-
-def _ready_file(connection: Any, _: Any) -> None:
-    # Somebody may have put any bytes anywhere.
-    connection.text_factory = _text
-    cursor = connection.cursor()
-    for pragma in ("journal_mode = WAL", "synchronous = FULL"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
 
 
 #: In a forked child: connections of its parent, which end with the process and never before.

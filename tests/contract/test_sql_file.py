@@ -1,0 +1,162 @@
+"""The file of a SQLite store that one may read and not write: read as it is, and otherwise said what to do."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import PipelineError, StoreError
+from pipeline.store.checking import check
+from pipeline.store.sql import file as lite
+from pipeline.store.sql.database import Database, close_all
+from pipeline.store.sql.store import SqlStore, open_sql
+from tests.journals import AT, StillClock, small_run, started
+from tests.stores import ids, write
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that all may look into."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+        os.chmod(name, 0o755)
+
+
+@pytest.fixture
+def kept(folder: Path) -> Path:
+    """A database with a run, that nobody has open and that all may read."""
+    store = open_sql(f"sqlite:{folder}/runs.db", StillClock())
+    write(store, small_run())
+    # What is imported late is imported now: the child that reads may not be let into the folder of packages.
+    assert look(folder / "runs.db") == ["20260109_143022: 7"]
+    close_all()
+    file = folder / "runs.db"
+    file.chmod(0o444)
+    assert os.listdir(folder) == ["runs.db"]
+    return file
+
+
+def fresh(file: Path) -> SqlStore:
+    return SqlStore(Database(open_sql(f"sqlite:{file}", StillClock()).database.address), StillClock())
+
+
+def look(file: Path) -> list[str]:
+    """All that is read of a store."""
+    store = fresh(file)
+    try:
+        account = store.account()
+        assert list(check(store, account)) == []
+        assert (account.kept(), account.total(AT.date())) == ({}, Decimal(0))
+        return [f"{run}: {len(list(store.read(run)))}" for run in ids(store)]
+    finally:
+        store.database.close()
+
+
+def begin(file: Path) -> list[str]:
+    fresh(file).create(started(), [], at=AT)
+    return []
+
+
+def as_other(act: Callable[[Path], list[str]], file: Path) -> str:
+    """What comes of it where somebody else does it: the file's owner may do anything, and root as well."""
+    source, sink = os.pipe()
+    child = os.fork()
+    if child == 0:
+        if os.geteuid() == 0:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+        try:
+            text = " ".join(act(file))
+        except PipelineError as error:
+            text = f"{error.message} {error.hint}"
+        except BaseException as error:
+            text = f"{type(error).__name__}: {error}"
+        os.write(sink, text.encode())
+        os._exit(0)
+    os.close(sink)
+    with os.fdopen(source) as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    return text
+
+
+# Whoever may write to the folder must not lock out who may write to the file.
+@pytest.mark.parametrize("mode", [0o555, 0o777])
+def test_file_that_one_may_only_read_is_read_and_nothing_is_left_beside_it(kept: Path, mode: int) -> None:
+    kept.parent.chmod(mode)
+    assert as_other(look, kept) == "20260109_143022: 7"
+    assert os.listdir(kept.parent) == ["runs.db"]
+
+
+def test_file_that_one_may_only_read_is_not_written(kept: Path) -> None:
+    kept.parent.chmod(0o555)
+    said = as_other(begin, kept)
+    assert "attempt to write a readonly database" in said
+    assert f"Go on as a user who may write to {kept} and its folder" in said
+
+
+def test_file_that_is_open_elsewhere_is_read_with_what_was_just_written(kept: Path) -> None:
+    kept.chmod(0o644)
+    store = fresh(kept)
+    run, journal = store.create(started(), [], at=AT)
+    kept.chmod(0o444)
+    kept.parent.chmod(0o555)
+    assert as_other(look, kept) == f"{run}: 1 20260109_143022: 7"
+    kept.parent.chmod(0o755)
+    kept.chmod(0o644)
+    journal.close()
+    store.database.close()
+
+
+def test_file_whose_writer_died_is_not_read_half(kept: Path) -> None:
+    kept.parent.joinpath("runs.db-wal").write_bytes(b"what was not yet taken over")
+    kept.parent.chmod(0o555)
+    said = as_other(look, kept)
+    assert "left by a process that died while it wrote" in said
+    assert f"list --store sqlite:{kept}" in said
+
+
+def test_file_that_one_may_not_read_is_said_to_be_so(kept: Path) -> None:
+    kept.chmod(0o000)
+    assert "cannot be read: Permission denied. Go on as the user whose file it is" in as_other(look, kept)
+    kept.chmod(0o644)
+    kept.parent.chmod(0o000)
+    assert "cannot be read: Permission denied. Go on as the user whose file it is" in as_other(look, kept)
+
+
+def test_folder_that_one_may_not_write_to_is_named_when_a_run_begins(folder: Path) -> None:
+    folder.chmod(0o555)
+    said = as_other(begin, folder / "new" / "runs.db")
+    assert "cannot be made: Permission denied" in said
+    assert "--store sqlite:FILE" in said
+    assert as_other(look, folder / "new" / "runs.db") == ""
+
+
+def test_file_that_changes_under_a_reader_without_locks_is_not_believed(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = fresh(kept)
+    monkeypatch.setattr(lite, "_may", lambda path, how: how == os.R_OK)
+    assert ids(store) == ["20260109_143022"]
+
+    def read_while_it_changes() -> None:
+        with store.database.read() as link:
+            link.rows("SELECT run FROM journals")
+            kept.chmod(0o644)
+            with sqlite3.connect(kept) as other:
+                other.execute("DELETE FROM journals")
+            other.close()
+
+    with pytest.raises(StoreError, match="was changed while it was read"):
+        read_while_it_changes()
+    assert ids(store) == []
