@@ -132,7 +132,8 @@ def copy_store(source: str, target: str, run: str, as_json: bool) -> None:
 def upgrade(store: str | None, as_json: bool) -> None:
     """Bring the tables of a database up to date with this program, in one transaction.
 
-    Other stores need none. Runs that are going must be stopped first.
+    What they tell of calls is put right too, where it is not what the records
+    say. Other stores need none. Runs that are going must be stopped first.
     """
     place = open_store(store)
     before, after = place.upgrade() if isinstance(place, SqlStore) else ("", "")

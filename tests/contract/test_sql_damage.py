@@ -109,6 +109,24 @@ def test_charge_of_a_record_that_was_lost_is_no_damage(sql: SqlStore) -> None:
     assert said(sql) == []
 
 
+def test_charges_are_put_right_by_an_upgrade(sql: SqlStore) -> None:
+    run, other = sound(sql), write(sql, small_run())
+    change(sql, "UPDATE charges SET low = 9, state = 'open' WHERE run = ?", run)
+    change(sql, "DELETE FROM charges WHERE run = ?", other)
+    change(
+        sql, "INSERT INTO charges SELECT journal, 6, run_id, run, at, day, model, label, state, low, high FROM charges"
+    )
+    assert {name for name, _ in said(sql)} == {run, other}
+    sql.upgrade()
+    assert said(sql) == []
+    with sql.database.read() as link:
+        rows = link.rows("SELECT run, call, state, low, high FROM charges ORDER BY run")
+    assert [(name, call, state, float(low), float(high)) for name, call, state, low, high in rows] == [
+        (run, 5, "exact", 1.85, 1.85),
+        (other, 5, "exact", 1.85, 1.85),
+    ]
+
+
 def test_row_of_another_type_is_damage_as_any_other(make_store: Callable[[str], SqlStore]) -> None:
     store = make_store("sqlite")
     run = write(store, small_run())

@@ -1,8 +1,8 @@
-"""What of a database is damaged, row by row; and what belongs to no run. Only `remove_strays` writes."""
+"""What of a database is damaged, row by row; and what belongs to no run. Who only looks writes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -10,7 +10,7 @@ from pipeline.records.codec import decode_line
 from pipeline.records.kinds import Gap
 from pipeline.records.lines import LineDamaged
 from pipeline.store.head import sealed
-from pipeline.store.sql.charges import Cost, told
+from pipeline.store.sql.charges import Cost, again, told
 from pipeline.store.sql.database import Database, Link
 from pipeline.store.sql.rows import FIRST, as_bytes, is_sound, raw_lines
 
@@ -27,47 +27,70 @@ _EACH = (
 
 def flaws(database: Database, journal: int) -> Iterator[str]:
     """What is wrong with the rows of one journal, a sentence each."""
-    lines, bad = list[bytes](), False
-    for seq, line in raw_lines(database, journal, FIRST):
-        if is_sound(seq, line):
-            lines.append(line)
-            continue
-        bad = True
+    found = _Rows(database, journal)
+    for seq, line in found.bad:
         moved = is_sound(_number(line), line)
         why = f"holds record {_number(line)}" if moved else f"is damaged ({len(line)} bytes)"
         yield f"Record {seq} {why}."
     with database.read() as link:
         sql = "SELECT j.head, l.epoch FROM journals j LEFT JOIN leases l ON l.journal = j.journal WHERE j.journal = ?"
         head, epoch = link.row(sql, journal)
-        rows = link.rows("SELECT call, state, low, high FROM charges WHERE journal = ? ORDER BY call", journal)
     if head is not None and not sealed(as_bytes(head)):
         yield "Its head is damaged; it is made afresh from the records."
     if epoch is None:
         yield "Its lease is missing; the next resume makes one."
-    yield from _charges(rows, told(lines), lines, bad)
+    yield from (f"{text} `store upgrade` puts it right." for text in found.charges().values())
+
+
+def enter_charges(database: Database) -> None:
+    """Have the table `charges` say of every call what its records say."""
+    with database.read() as link:
+        journals = link.rows("SELECT journal, run FROM journals ORDER BY journal")
+    for journal, run in journals:
+        found = _Rows(database, journal)
+        if wrong := found.charges():
+            with database.write() as link:
+                again(link, journal, run, found.lines, wrong)
+
+
+class _Rows:
+    """The records of a journal, and the charges that were entered from them."""
+
+    def __init__(self, database: Database, journal: int) -> None:
+        self.lines: list[bytes] = []
+        self.bad: list[tuple[int, bytes]] = []
+        for seq, line in raw_lines(database, journal, FIRST):
+            if is_sound(seq, line):
+                self.lines.append(line)
+            else:
+                self.bad.append((seq, line))
+        with database.read() as link:
+            rows = link.rows("SELECT call, state, low, high FROM charges WHERE journal = ? ORDER BY call", journal)
+        self._charges = {int(call): _cost(*row) for call, *row in rows}
+
+    def charges(self) -> dict[int, str]:
+        """Where the table `charges` and the records say something else, by call."""
+        there, wanted, wrong = self._charges, told(self.lines), dict[int, str]()
+        gaps = {_number(line) for line in self.lines if b'"kind":"gap"' in line and _is_gap(line)}
+        seqs = {_number(line) for line in self.lines} - gaps
+        # A call whose record was lost was paid for all the same: the table still knows it.
+        holed = bool(self.bad or gaps) or len(seqs) < max(seqs, default=0)
+        for call, cost in wanted.items():
+            if call not in there:
+                wrong[call] = f"Call {call} is missing from the table charges; its record says {_said(cost)}."
+            elif there[call] != cost and not (holed and cost[0] == "open"):
+                now = _said(there[call])
+                wrong[call] = f"Call {call} is {now} in the table charges; its records say {_said(cost)}."
+        for call in there.keys() - wanted.keys():
+            if call in seqs or not holed:
+                wrong[call] = f"Call {call} of the table charges is in no record ({_said(there[call])})."
+        return wrong
 
 
 def _number(line: bytes) -> int:
     """The number that a line gives itself; 0 where it gives none."""
     digits = line[7 : line.find(b",", 7)] if line.startswith(b'{"seq":') else b""
     return int(digits) if digits.isdigit() and len(digits) < 20 else 0
-
-
-def _charges(rows: Sequence[Any], wanted: Mapping[int, Cost], lines: Sequence[bytes], bad: bool) -> Iterator[str]:
-    """Where the table `charges` and the records of a journal say something else."""
-    there = {int(call): _cost(*row) for call, *row in rows}
-    gaps = {_number(line) for line in lines if b'"kind":"gap"' in line and _is_gap(line)}
-    seqs = {_number(line) for line in lines} - gaps
-    # A call whose record was lost was paid for all the same: the table still knows it.
-    holed = bad or bool(gaps) or len(seqs) < max(seqs, default=0)
-    for call, cost in wanted.items():
-        if call not in there:
-            yield f"Call {call} is missing from the table charges; its record says {_said(cost)}."
-        elif there[call] != cost and not (holed and cost[0] == "open"):
-            yield f"Call {call} is {_said(there[call])} in the table charges; its records say {_said(cost)}."
-    for call in there.keys() - wanted.keys():
-        if call in seqs or not holed:
-            yield f"Call {call} of the table charges is in no record ({_said(there[call])})."
 
 
 def _is_gap(line: bytes) -> bool:

@@ -23,7 +23,7 @@ from pipeline.store.sql import late, lease, schema
 from pipeline.store.sql.account import SqlAccount
 from pipeline.store.sql.address import parse_address
 from pipeline.store.sql.database import CREATING, Database, Link, database
-from pipeline.store.sql.flaws import flaws, remove_strays, strays
+from pipeline.store.sql.flaws import enter_charges, flaws, remove_strays, strays
 from pipeline.store.sql.heads import Heads, claim_text
 from pipeline.store.sql.journal import SqlJournal, new_journal
 from pipeline.store.sql.repair import Doctor
@@ -166,13 +166,15 @@ class SqlStore:
         return SqlAccount(self.database, self._clock, self.ready)
 
     def upgrade(self) -> tuple[str, str]:
-        """Bring the tables up to date; their versions before ("": there were none) and after.
+        """Bring the tables up to date, also what they tell of calls; their versions before ("": none) and after.
 
         Raises:
             SchemaTooNew: They are newer than this program.
             WriteFailed: The database refused; nothing was changed.
         """
-        return schema.upgrade(self.database)
+        versions = schema.upgrade(self.database)
+        enter_charges(self.database)
+        return versions
 
     def ready(self, create: bool) -> bool:
         """Whether the tables are there, in the version that this program knows; made first if `create`.
