@@ -31,13 +31,16 @@ def serve(role: str, place: str, env: Mapping[str, str], log: str, said: Connect
 
 
 async def _serve(role: str, place: str, said: Connection) -> None:
+    import dask
     import distributed
 
-    dask: Any = distributed
+    cluster: Any = distributed
+    # Nobody starts its workers again, so it does not wait for a fourth to die over the same task.
+    dask.config.set({"distributed.scheduler.allowed-failures": 1})
     if role == "scheduler":
-        member = dask.Scheduler(host="127.0.0.1", port=int(place), dashboard_address="127.0.0.1:0")
+        member = cluster.Scheduler(host="127.0.0.1", port=int(place), dashboard_address="127.0.0.1:0")
     else:
-        member = dask.Worker(place, host="127.0.0.1", nthreads=1, dashboard_address="127.0.0.1:0")
+        member = cluster.Worker(place, host="127.0.0.1", nthreads=1, dashboard_address="127.0.0.1:0")
     async with member:
         said.send(member.address)
         await member.finished()

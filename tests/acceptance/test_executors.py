@@ -43,7 +43,7 @@ def _ready(request: pytest.FixtureRequest) -> None:
         fleet.heal()
 
 
-@pytest.fixture(params=["objects", "postgresql", "sqlite"])
+@pytest.fixture
 def shared(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty store that workers can share."""
     if request.param == "sqlite":
@@ -71,6 +71,8 @@ def owners(url: str, run: str) -> set[int]:
     return found
 
 
+# With the tests that name their store, workers and coordinators die over all three; each more would take seconds.
+@pytest.mark.parametrize("shared", ["objects", "postgresql"], indirect=True)
 def test_worker_killed_in_a_call_costs_that_call_at_most(fleet: Fleet, shared: str) -> None:
     coordinator = fleet.begin(shared, "--param", "name=worker")
     coordinator.until(lambda: fleet.server.bill.requests >= 5)
@@ -82,6 +84,7 @@ def test_worker_killed_in_a_call_costs_that_call_at_most(fleet: Fleet, shared: s
     assert result["cost_usd_at_most"] >= float(fleet.server.bill.usd) * 0.999
 
 
+@pytest.mark.parametrize("shared", ["objects", "sqlite"], indirect=True)
 def test_coordinator_killed_is_taken_over_and_nothing_is_paid_again(fleet: Fleet, shared: str) -> None:
     coordinator = fleet.begin(shared, "--param", "name=coordinator")
     coordinator.until(lambda: fleet.server.bill.requests >= 5)
@@ -109,6 +112,24 @@ def test_coordinator_killed_is_taken_over_from_another_host_once_its_lease_has_r
     assert (distinct(fleet), repeated(fleet)) == (CALLS, 0)
 
 
+def test_task_that_kills_its_workers_is_named_and_what_is_saved_goes_on(fleet: Fleet, tmp_path: Path) -> None:
+    store, mark = f"sqlite:{tmp_path / 'runs.db'}", tmp_path / "mark"
+    mark.touch()
+    result = fleet.run(store, "--param", f"deadly={mark}", "--param", "name=deadly")
+    assert (result["status"], result["status_detail"], result["exit_code"]) == ("in_progress", "interrupted", 9)
+    assert result["error"]["message"] == "made/1 has killed every worker that did it, 2 of them."
+    # Its own replies too were recorded before they were used.
+    paid = fleet.server.bill.requests
+    assert result["cost_usd"] == pytest.approx(float(fleet.server.bill.usd))
+    mark.unlink()
+    fleet.heal()
+    result = fleet.run(store, "--resume", "latest")
+    assert (result["status"], result["exit_code"]) == ("completed", 0)
+    assert (distinct(fleet), repeated(fleet)) == (CALLS, 0)
+    assert 2 <= paid < CALLS
+
+
+@pytest.mark.parametrize("shared", ["postgresql"], indirect=True)
 def test_scheduler_killed_leaves_the_run_resumable(fleet: Fleet, shared: str) -> None:
     coordinator = fleet.begin(shared, "--param", "name=scheduler")
     coordinator.until(lambda: fleet.server.bill.requests >= 5)

@@ -20,6 +20,7 @@ from pipeline.engine.entries import Scope
 from pipeline.engine.limits import Ceiling, Room
 from pipeline.engine.remote.answers import CLOSED, ENDED, NEEDS, REFUSED, Answer, error_of
 from pipeline.engine.remote.fleet import Fleet
+from pipeline.engine.remote.lost import why_lost
 from pipeline.engine.remote.notices import Notices
 from pipeline.engine.remote.references import reference
 from pipeline.engine.remote.worker import run_task
@@ -28,13 +29,15 @@ from pipeline.engine.setup import recorded
 from pipeline.engine.spender import at_once
 from pipeline.engine.taking_in import spent_in_part, take_in
 from pipeline.engine.tasks import Work
-from pipeline.errors import ConfigError, ExecutorLost, Pause, PipelineError, StoreError
+from pipeline.errors import ConfigError, Pause, StoreError
 from pipeline.records.kinds import FORMAT, CallEnded, TaskSubmitted
 from pipeline.records.values import encode_value
 from pipeline.store.parts import part_records
 
 #: Between two looks at stop, notices and the ceiling.
 _TICK_SECONDS = 0.2
+#: Between two looks which tasks nobody works on.
+_CALL_BACK_SECONDS = 1.0
 _NOTHING = Decimal(0)
 
 
@@ -104,6 +107,8 @@ class _Map:
     #: The most that the calls of one task needed so far.
     usual: Decimal = _NOTHING
     told_stop: bool = False
+    #: When a run that stops looks next which of its tasks nobody works on.
+    calls_back_at: float = 0.0
     #: What workers know of the run.
     base: int = 0
     spec: dict[str, Any] = field(default_factory=dict)
@@ -230,7 +235,7 @@ class _Map:
             self.out[self.fleet.executor.submit(run_task, spec)] = errand
         except Exception as error:
             self._give_back(errand)
-            self._lost(errand, error)
+            self.running.stop.request("interrupted", why_lost(errand.task, error))
 
     def _first(self, errand: _Errand) -> None:
         """Hand out one alone, until its first reply is recorded or it has ended."""
@@ -257,6 +262,27 @@ class _Map:
         if self._stopping and not self.told_stop:
             self.told_stop = True
             self.notices.tell(stop=True)
+        if self._stopping and self.running.clock.monotonic() >= self.calls_back_at:
+            self.calls_back_at = self.running.clock.monotonic() + _CALL_BACK_SECONDS
+            self._call_back()
+
+    def _call_back(self) -> None:
+        """A run that stops does not wait for tasks that nobody works on: no worker came, or it died over one."""
+        for future, errand in list(self.out.items()):
+            if self._is_free(errand.part) and future.cancel():
+                del self.out[future]
+                self._take_in(errand)
+                self._give_back(errand)
+
+    def _is_free(self, part: str) -> bool:
+        """Whether no living worker owns a part. One that comes to it now hears the stop, and begins nothing."""
+        running = self.running
+        assert running.store is not None
+        try:
+            running.store.open(f"{running.recorder.state.run_id}/{part}").close()
+        except StoreError:
+            return False
+        return True
 
     def _settle(self, errand: _Errand, future: Future[Answer]) -> None:
         """What a worker answered; what counts stands in the part."""
@@ -264,7 +290,7 @@ class _Map:
         self._take_in(errand)
         self._give_back(errand)
         if error is not None:
-            self._lost(errand, error)
+            self.running.stop.request("interrupted", why_lost(errand.task, error))
             return
         answer = future.result()
         how = answer["how"]
@@ -312,22 +338,6 @@ class _Map:
         if errand.room is not None and self.running.caller is not None:
             self.running.caller.entries.ceiling.leave(errand.room, _NOTHING)
             errand.room = None
-
-    def _lost(self, errand: _Errand, error: BaseException) -> None:
-        """Stop the run: what was handed out does not come back; what it recorded is there."""
-        if isinstance(error, PipelineError):
-            cause: PipelineError = error
-        else:
-            text = " ".join(str(error).split())[:300]
-            why = f"{type(error).__name__}{': ' if text else ''}{text}"
-            if isinstance(error, CancelledError):
-                why = "it took the task back, as one does whose scheduler is gone."
-            cause = ExecutorLost(
-                f"The executor has lost {errand.task}: {why}",
-                hint="Start it again, then resume: nothing that was recorded is paid again.",
-                task=errand.task,
-            )
-        self.running.stop.request("interrupted", cause)
 
 
 def check_options(options: Mapping[str, Any]) -> None:

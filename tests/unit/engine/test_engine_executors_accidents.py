@@ -25,6 +25,7 @@ from tests.unit.engine.executing import (
     ASKED,
     BEFORE,
     TROUBLE,
+    Idle,
     Losing,
     all_facts,
     course,
@@ -218,3 +219,13 @@ def test_executor_pauses_the_run_where_a_worker_pauses(store: FileStore, workers
     second = resume(course(), store, first, workers)
     assert second.status == COMPLETED
     assert sorted(ASKED) == sorted([*set(ASKED), "second 1"])
+
+
+def test_run_that_stops_does_not_wait_for_tasks_that_no_worker_has_begun(shared: Store, workers: Executor) -> None:
+    TROUBLE["second 0"] = [SpendLimit("no money")]
+    with Idle(1) as executor:
+        first = run(course(), shared, executor, {"concurrency": 3})
+    assert (first.status, first.detail) == ("in_progress", "paused_spend_limit")
+    second = resume(course(), shared, first, workers)
+    assert second.status == COMPLETED
+    assert sorted(ASKED) == sorted([*set(ASKED), "second 0"])
