@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -12,6 +14,7 @@ from pipeline.errors import ConfigError, StoreError, WriteFailed
 from pipeline.records.kinds import StepStarted
 from pipeline.records.lines import line_seq
 from pipeline.store.emergency import recover
+from pipeline.store.objects import bucket as buckets
 from pipeline.store.objects.address import parse_address
 from pipeline.store.objects.bucket import Bucket
 from pipeline.store.objects.store import ObjectStore, open_objects
@@ -59,7 +62,7 @@ def test_server_that_ignores_conditions_is_refused(store: ObjectStore, proxy: Pr
     assert not list(store.bucket.under("proof"))
 
 
-@pytest.mark.parametrize("what", ["lost", "cut", "503", "500"])
+@pytest.mark.parametrize("what", ["lost", "cut", "503", "500", "409"])
 def test_append_goes_through_a_passing_fault_once(store: ObjectStore, proxy: Proxy, what: str) -> None:
     lines = small_run()
     run, journal = store.create(lines[0], [], at=AT)
@@ -125,6 +128,24 @@ def test_server_that_is_not_there_is_said_without_credentials(
         assert caught.value.__cause__ is None
 
 
+def test_silent_server_is_asked_twice_at_most(objects: str, clock: StillClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buckets, "_REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr(buckets, "_AGAIN_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(0)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        store = open_objects(objects, clock)
+        for verb, most in ((lambda: ids(store), 1), (lambda: store.create(started(), [], at=AT), 2)):
+            with pytest.raises(StoreError, match="did not answer in time"):
+                verb()
+            asked = 0
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    silent.accept()[0].close()
+                    asked += 1
+            assert 1 <= asked <= most
+
+
 def test_bucket_that_is_not_there_is_named(objects: str, clock: StillClock) -> None:
     store = open_objects("s3://no-such-bucket/runs", clock)
     with pytest.raises(StoreError, match="no bucket no-such-bucket"):
@@ -135,7 +156,7 @@ def test_bucket_that_is_not_there_is_named(objects: str, clock: StillClock) -> N
 
 def test_refused_credential_is_said(store: ObjectStore, proxy: Proxy) -> None:
     proxy.mishap = lambda method, path: "403"
-    with pytest.raises(StoreError, match="refuses the credential") as caught:
+    with pytest.raises(StoreError, match=r"refuses the credential \(SlowDown\)") as caught:
         ids(store)
     assert "AWS_ACCESS_KEY_ID" in caught.value.hint
 

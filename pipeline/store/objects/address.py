@@ -16,6 +16,11 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 #: Where the endpoint stands, in the order in which the AWS tools look.
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+#: A profile, and what takes its place where there is none.
+_PROFILES = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
+_ROLES = ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI")
+#: What to type where the credential is in a file that is not read.
+PROFILE_HINT = 'Of a profile in ~/.aws: eval "$(aws configure export-credentials --format env)"'
 _HINT = "Write s3://BUCKET/PREFIX; the credential and AWS_ENDPOINT_URL come from the environment."
 
 
@@ -51,6 +56,7 @@ def parse_address(url: str, environ: Mapping[str, str] | None = None) -> Address
 
     Raises:
         ConfigError: The URL is none, or the endpoint is plain http on another machine without `?allow_http=1`.
+            Or half a credential is set, or only a profile, which is not read.
         SecretRefused: It holds a user or a password.
     """
     environ = os.environ if environ is None else environ
@@ -68,9 +74,26 @@ def parse_address(url: str, environ: Mapping[str, str] | None = None) -> Address
         raise ConfigError("--store s3://… names no bucket, or a prefix with unusual characters.", hint=_HINT)
     if any(frame in (".", "..") for frame in prefix.split("/")):
         raise ConfigError("--store s3://… has a prefix that leads elsewhere.", hint=_HINT)
+    _check_credential(environ)
     region = _first(environ, _REGIONS) or "us-east-1"
     endpoint = _endpoint(_first(environ, _ENDPOINTS), region, allow_http=asked.get("allow_http") == "1")
     return Address(parts.netloc, prefix, endpoint, region)
+
+
+def _check_credential(environ: Mapping[str, str]) -> None:
+    """Refuse what the client would search for long, or take another credential for."""
+    halves = {name: environ.get(name, "").strip() for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
+    if all(halves.values()):
+        return
+    if any(halves.values()):
+        missing = next(name for name, value in halves.items() if not value)
+        raise ConfigError(f"Half of a credential is set: {missing} is missing.", hint=f"Set {missing}.")
+    profile = _first(environ, _PROFILES)
+    if profile and not _first(environ, _ROLES):
+        raise ConfigError(
+            f"AWS_PROFILE names {profile}, but profiles are not read: only the environment is, and a machine's role.",
+            hint=PROFILE_HINT,
+        )
 
 
 def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str:

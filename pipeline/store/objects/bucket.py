@@ -6,7 +6,6 @@ A conditional put whose answer was lost is answered by looking: whoever finds th
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -19,6 +18,7 @@ from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError, PipelineError, StoreError, WriteFailed
 from pipeline.extras import how_to_install
 from pipeline.store.objects.address import Address
+from pipeline.store.objects.refusals import refusal
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 #: Requests that are on their way at once where many objects are read.
 _AT_ONCE = 16
 _WINDOW = 64
-_REQUEST_SECONDS, _GIVE_UP_SECONDS = 30, 60
+#: After how long a request is given up, and after how long nothing is sent again: a server that is silent is asked
+#: twice at most, so that nobody waits for a minute.
+_REQUEST_SECONDS, _AGAIN_SECONDS = 25, 20
 #: Bytes of objects that never change, kept so that a value is not fetched twice.
 _CACHED = 64 << 20
 #: Seconds before a put that was cut off is sent again.
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0
-_STATUS = re.compile(r"status code: (\d+)")
-_CODE = re.compile(r"<Code>([A-Za-z0-9]{1,60})</Code>")
 
 
 class Entry(NamedTuple):
@@ -219,7 +219,8 @@ class Bucket:
 
     def _put(self, key: str, data: bytes, etag: str | None, notes: dict[str, str] | None) -> str | None:
         """Write an object over the one with this etag ("": over none; None: over any); None: another one is there."""
-        number = 0
+        number, clock = 0, SystemClock()
+        begun = clock.monotonic()
         while True:
             try:
                 return self._put_once(key, data, etag, notes)
@@ -231,11 +232,11 @@ class Bucket:
                 if found is not None and found.data == data:
                     return found.etag
                 number += 1
-                if number > self._retries:
+                if number > self._retries or clock.monotonic() - begun > _AGAIN_SECONDS:
                     raise
                 if found is not None and etag is not None and found.etag != etag:
                     return None
-                SystemClock().wait(threading.Event(), min(_FIRST_WAIT * 2**number, _LONGEST_WAIT))
+                clock.wait(threading.Event(), min(_FIRST_WAIT * 2**number, _LONGEST_WAIT))
 
     def _put_once(self, key: str, data: bytes, etag: str | None, notes: dict[str, str] | None) -> str | None:
         import obstore
@@ -248,7 +249,13 @@ class Bucket:
         except (AlreadyExistsError, PreconditionError):
             # Also what a repeated request gets whose first answer was lost.
             found = self.get(key)
-            return found.etag if found is not None and found.data == data else None
+            if found is not None and found.data == data:
+                return found.etag
+            if (found.etag if found is not None else "") == etag:
+                # What is there is what was to be there: another request was in the way, and is gone.
+                text = f"{key} cannot be written: other requests are in the way all the time."
+                raise WriteFailed(text, hint="Try again.", fatal=True, passing=True) from None
+            return None
         except FileNotFoundError as error:
             if not etag:
                 raise self._failed(f"{key} cannot be written", error, WriteFailed) from None
@@ -262,19 +269,8 @@ class Bucket:
         return None
 
     def _failed(self, what: str, error: Exception, kind: type[StoreError]) -> StoreError:
-        """Our error of theirs. Its text holds addresses and what the server wrote, so little of it is passed on."""
-        text = str(error)
-        status, code = _STATUS.search(text), _CODE.search(text)
-        if (status and status[1] in ("401", "403")) or "credential" in text.lower():
-            why = f"the server refuses the credential{f' ({code[1]})' if code else ''}"
-            hint = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
-            return kind(f"{what}: {why}.", hint=hint, fatal=True, passing=False)
-        if code and code[1] == "NoSuchBucket":
-            text = f"There is no bucket {self.address.bucket}."
-            return kind(text, hint="Make it, or name another.", fatal=True, passing=False)
-        why = f"the server answered {status[1]}" if status else "the server could not be reached"
-        hint = f"Is the server at {self.address.endpoint} there? Then the same command again."
-        passing = not status or int(status[1]) >= 500 or status[1] == "429"
+        """Our error of theirs."""
+        why, hint, passing = refusal(str(error), self.address)
         return kind(f"{what}: {why}.", hint=hint, fatal=True, passing=passing)
 
 
@@ -308,7 +304,7 @@ def _connect(address: Address, retries: int) -> S3Store:
         retry_config={
             # A put is sent again by its own rule; see _put.
             "max_retries": min(retries, 3),
-            "retry_timeout": timedelta(seconds=_GIVE_UP_SECONDS),
+            "retry_timeout": timedelta(seconds=_AGAIN_SECONDS),
             "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2},
         },
     )

@@ -78,3 +78,20 @@ def test_paths_of_sub_journals_come_back_from_their_keys() -> None:
         key = keys.journal(f"20260109_143022/{path}", 1)
         assert keys.part_path(key) == path
         assert not set(key) & set('%~#[]{}^\\ <>|?*`"')
+
+
+@pytest.mark.parametrize("name", ["AWS_PROFILE", "AWS_DEFAULT_PROFILE"])
+def test_profile_is_not_read_and_the_command_that_exports_it_is_said(name: str) -> None:
+    with pytest.raises(ConfigError, match="team, but profiles are not read") as caught:
+        parse_address("s3://courses", {name: "team"})
+    assert caught.value.hint.endswith('eval "$(aws configure export-credentials --format env)"')
+    key = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
+    assert parse_address("s3://courses", {name: "team", **key}).bucket == "courses"
+    assert parse_address("s3://courses", {name: "team", "AWS_WEB_IDENTITY_TOKEN_FILE": "/token"}).bucket == "courses"
+
+
+@pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])
+def test_half_of_a_credential_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match="is missing") as caught:
+        parse_address("s3://courses", {name: "a-secret-of-nobody"})
+    assert "a-secret-of-nobody" not in f"{caught.value} {caught.value.hint}"
