@@ -110,6 +110,20 @@ def test_restarted_server_costs_a_wait_only(postgres: Postgres, postgresql: str)
     assert seqs(store, run) == [1, 2]
 
 
+def test_values_wait_for_a_restarted_server(postgres: Postgres, postgresql: str) -> None:
+    journal = open_sql(postgresql, SystemClock()).create(started(), [], at=AT)[1]
+    with ThreadPoolExecutor(1) as pool:
+        postgres.stop("fast")
+        again = pool.submit(postgres.start)
+        blob = journal.put_blob(b"value")
+        again.result()
+        postgres.stop("fast")
+        again = pool.submit(postgres.start)
+        assert journal.get_blob(blob) == b"value"
+        again.result()
+    journal.close()
+
+
 def fill(journal: Journal) -> None:
     for seq in range(2, 1000):
         journal.append(seq, [line(seq, StepStarted("s" * 5000 + "#1"))])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NoReturn, TypeVar
 
 from pipeline.clock import Clock
 from pipeline.errors import PipelineError, StoreError, WriteFailed
@@ -18,6 +19,8 @@ from pipeline.store.sql import blobs, charges, late, layers
 from pipeline.store.sql.database import Database, Link
 from pipeline.store.sql.lease import Lease
 from pipeline.store.sql.rows import insert_records, lines_of
+
+T = TypeVar("T")
 
 #: How long a database that does not answer is asked again, in seconds between tries.
 _PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 3.2)
@@ -105,13 +108,11 @@ class SqlJournal:
         # A reply in flight may still be stored by an owner that was fenced out: blobs harm nobody.
         if not self._open and not self._emergency.path:
             raise self._failed("The journal is closed.")
-        with self._database.write() as link:
-            return blobs.put(link, self.run_id.partition("/")[0], data)
+        return self._patiently(self._database.write, lambda link: blobs.put(link, self._own_run, data))
 
     def get_blob(self, blob: str) -> bytes:
         """See store.base.Journal.get_blob."""
-        with self._database.read() as link:
-            return blobs.get(link, self.run_id.partition("/")[0], blob)
+        return self._patiently(self._database.read, lambda link: blobs.get(link, self._own_run, blob))
 
     def write_head(self, document: Mapping[str, Any], durable: bool) -> None:
         """See store.base.Journal.write_head."""
@@ -139,6 +140,27 @@ class SqlJournal:
         self._open = False
         self._lock = threading.RLock()
         self._emergency.close()
+
+    @property
+    def _own_run(self) -> str:
+        """The run that values are kept with, also those of its parts."""
+        return self.run_id.partition("/")[0]
+
+    def _patiently(self, lent: Callable[[], AbstractContextManager[Link]], do: Callable[[Link], T]) -> T:
+        """Do what may be done twice, again where the database is away for a moment: it may be restarting."""
+
+        def once() -> T:
+            with lent() as link:
+                return do(link)
+
+        for pause in _PAUSES:
+            try:
+                return once()
+            except StoreError as error:
+                if not error.data.get("again"):
+                    raise
+            self._clock.wait(threading.Event(), pause)
+        return once()
 
     def _write_waiting(self, sync: bool) -> None:
         if self._waiting:

@@ -42,7 +42,7 @@ class Turns:
         """
         lock = self._lock
         if not lock.acquire(timeout=self._seconds):
-            raise StoreError(f"The one connection to {self._url} was not free within {self._seconds:.0f} s.", again=True)
+            raise StoreError(f"The one connection to {self._url} was not free within {self._seconds:.0f} s.")
         try:
             if self._held is not None:
                 yield self._held
