@@ -296,7 +296,7 @@ class Database:
 
     def _open_server(self, sqlalchemy: Any) -> Any:
         asked = {"connect_timeout": 10, "application_name": "pipeline", "tcp_user_timeout": 30_000}
-        # Behind the one connection is one session, which outlives it, with what was prepared in it.
+        # What was prepared over the one connection stays prepared for the next.
         more = {"prepare_threshold": None} if self.address.single else {}
         try:
             engine = sqlalchemy.create_engine(
