@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -117,13 +117,9 @@ def _client(options: LessonsOptions, emit: Emitter, stack: ExitStack) -> Any:
     host, port = _address(options.executor or LOCAL)
     if not host:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pipeline-dask-", ignore_cleanup_errors=True))
-        cluster = dask.LocalCluster(
-            n_workers=_PROCESSES, threads_per_worker=-(-options.at_once // _PROCESSES), processes=True,
-            host="127.0.0.1", dashboard_address=None, silence_logs=logging.CRITICAL, local_directory=folder,
-            # A password that was given with the command is not sent, but lent to its own children.
-            env={str(VARIABLES["store"]): options.store_url},
-        )  # fmt: skip
-        stack.enter_context(cluster)
+        # A password that was given with the command is not sent, but lent to its own children.
+        env = {str(VARIABLES["store"]): options.store_url}
+        cluster = stack.enter_context(_cluster(_PROCESSES, -(-options.at_once // _PROCESSES), folder, env))
         return stack.enter_context(dask.Client(cluster))
     try:
         client = dask.Client(f"tcp://{host}:{port}", timeout=_CONNECT_SECONDS)
@@ -136,6 +132,19 @@ def _client(options: LessonsOptions, emit: Emitter, stack: ExitStack) -> Any:
     if not client.scheduler_info()["workers"]:
         emit("note", text=f"The scheduler at {host}:{port} has no workers yet; tasks wait for one.")
     return client
+
+
+def _cluster(workers: int, threads: int, folder: str, env: Mapping[str, str]) -> Any:
+    """Workers of this host's own, as processes with so many threads each."""
+    import distributed
+
+    dask: Any = distributed
+    return dask.LocalCluster(
+        n_workers=workers, threads_per_worker=threads, processes=True, host="127.0.0.1", dashboard_address=None,
+        # Without a port of any kind it takes 8787, and complains where somebody has it.
+        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"}, silence_logs=logging.CRITICAL, local_directory=folder,
+        env=dict(env),
+    )  # fmt: skip
 
 
 def _close(client: Any) -> None:

@@ -5,7 +5,9 @@ The provider's own bill says whether anything was paid twice.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -180,6 +182,17 @@ def test_scheduler_that_is_not_there_is_said(cli: Cli, objects: str, monkeypatch
                "--executor", "dask://127.0.0.1:9", "--model", "offline")  # fmt: skip
     assert said.code == 9
     assert "No scheduler answers at 127.0.0.1:9" in said.err
+
+
+def test_local_cluster_takes_a_port_of_its_own(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        with contextlib.suppress(OSError):
+            # Unless another program has it already.
+            other.bind(("127.0.0.1", 8787))
+            other.listen()
+        # A warning would be an error here.
+        with executors._cluster(0, 1, str(tmp_path), {}) as cluster:
+            assert cluster.scheduler.http_server.address == "127.0.0.1"
 
 
 @pytest.mark.parametrize("executor", ["dask:local", "dask://127.0.0.1:8786"])
