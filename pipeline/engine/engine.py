@@ -22,7 +22,7 @@ from pipeline.engine.signals import run_with_signals
 from pipeline.engine.sources import Sources, fresh
 from pipeline.engine.spender import at_once, caller
 from pipeline.engine.stop import Stop
-from pipeline.engine.takeover import TakeOver, Wish
+from pipeline.engine.takeover import TakeOver, Wish, record_repairs
 from pipeline.engine.tasks import error_facts
 from pipeline.errors import (
     CheckpointCorrupt,
@@ -145,6 +145,8 @@ class Engine:
             before = spent(builder.state)
             taking = TakeOver(self._definition, setup, recorder, journal)
             if not wish and taking.other_graph() is None and (done := self._nothing_to_do(builder.state)):
+                for text in record_repairs(journal, recorder):
+                    setup.emit("note", text=text)
                 recorder.leave()
                 journal.close()
                 return done
