@@ -136,11 +136,13 @@ def _resume(
         done: Why a completed one is left as it is.
         redo, note: Lessons to make again, and what is to be different.
     """
+    from pipeline.formats.langgraph.finding import check_is_no_thread
     from pipeline.store.reading import load
 
     options = start.options
     state = load(start.store, run)
     check_readable(state)
+    check_is_no_thread(state)
     if state.pipeline != "lessons":
         raise ConfigError(
             f"Run {run} is of the pipeline {state.pipeline!r}.", hint=f"./pipeline.sh run FILE.py:NAME --resume {run}"

@@ -45,6 +45,7 @@ def run_file(
     from pipeline.engine import preflight
     from pipeline.engine.engine import Engine
     from pipeline.engine.foreign import load_pipeline
+    from pipeline.formats.langgraph.finding import check_is_no_thread
     from pipeline.store.reading import load, resolve
 
     pipeline, verb = load_pipeline(target), f"run {target}"
@@ -54,6 +55,7 @@ def run_file(
     state = load(start.store, run) if run else None
     if state is not None:
         check_readable(state)
+        check_is_no_thread(state)
     if state is not None and state.pipeline != pipeline.name:
         raise ConfigError(f"Run {run} is of the pipeline {state.pipeline!r}, and {target} is {pipeline.name!r}.")
     if state is not None and nothing_left(state, pipeline.definition, options):

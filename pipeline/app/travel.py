@@ -99,6 +99,9 @@ def definition_of(store: Store, state: RunState, target: str | None) -> Definiti
     Raises:
         ConfigError: None of these is it.
     """
+    from pipeline.formats.langgraph.finding import check_is_no_thread
+
+    check_is_no_thread(state)
     if target:
         from pipeline.engine.foreign import load_pipeline
 

@@ -9,15 +9,13 @@ import click
 
 from pipeline.cli.briefly import arrow, context_json
 from pipeline.cli.options import json_option, open_store, own, run_argument, store_option
+from pipeline.cli.summary import thread_line
 from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, table, when
 from pipeline.graph.model import Graph
 from pipeline.records.run import bare
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.reading import load, records, resolve
 from pipeline.travel.boundaries import Boundary, boundaries, pinned_graph
-
-#: Such a run has no steps of ours: what it holds is read with the graph that made it.
-_LANGGRAPH = "Run {} holds a LangGraph thread; `get_state_history` of its graph shows the checkpoints."
 
 
 @click.command("history")
@@ -40,7 +38,7 @@ def history(run: str, context: bool, as_json: bool, store: str | None) -> None:
     if state.parent:
         say(f"Forked from run {state.parent.get('run')} at {state.parent.get('seq')}.")
     if not marks:
-        say(_LANGGRAPH.format(name) if state.pipeline == "langgraph" else f"Run {name} has no checkpoint yet.")
+        say(thread_line(state) or f"Run {name} has no checkpoint yet.")
         return
     if context:
         for mark in marks:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pipeline.cli.briefly import brief
 from pipeline.cli.status import cost_lines, step_rows, steps_table
+from pipeline.cli.summary import UNKNOWN_SPEND, thread_line
 from pipeline.cli.text import heading, say, say_json, when
 from pipeline.records.run import RunState
 from pipeline.store.base import Store
@@ -23,6 +24,9 @@ def show_moment(place: Store, state: RunState, *, as_json: bool) -> None:
     if state.parent:
         say(f"Parent:  run {state.parent.get('run')} at {state.parent.get('seq')}")
     say()
+    if thread := thread_line(state):
+        say(f"{thread}\n{UNKNOWN_SPEND}")
+        return
     say(steps_table(steps))
     if state.context:
         say("\nContext:")

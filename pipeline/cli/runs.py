@@ -85,12 +85,13 @@ def list_runs(
 
 
 def _subject(store: Listable, text: str) -> str:
-    """The subject meant: one that is known, or one that a run of this store has (an own catalogue's)."""
+    """The subject meant: one that is known, or one that a run of this store has: an own catalogue's, a thread's."""
     if name := known_subject(text):
         return name
     wanted = text.strip().lower().replace("-", "_").replace(" ", "_")
-    own = any(head.document.get("subject") == wanted for head in store.heads(_match(None, wanted)))
-    return subject_name(text, more=[wanted] if own else [])
+    heads = store.heads(lambda document: document.get("subject") in (text, wanted))
+    own = next((str(head.document["subject"]) for head in heads if not head.corrupt), "")
+    return own if own == text else subject_name(text, more=[own] if own else [])
 
 
 def find(store: Listable, *, status: frozenset[str] | None, subject: str | None, resumable: bool) -> Iterator[Row]:

@@ -15,7 +15,7 @@ from pipeline.cli.options import json_option, open_store, run_argument, store_op
 from pipeline.cli.progress.lines import outputs_text
 from pipeline.cli.reading import head_of, state_of
 from pipeline.cli.runs import resume_command, way_on
-from pipeline.cli.summary import Row, row_of
+from pipeline.cli.summary import UNKNOWN_SPEND, Row, row_of, thread_line
 from pipeline.cli.text import count, duration, heading, money, money_between, one_line, say, say_json, table, when
 from pipeline.errors import CheckpointCorrupt
 from pipeline.records.run import RunState, Spend, StepRun, bare
@@ -160,7 +160,7 @@ def status_lines(
         lines.append(f"Made by: {settings}")
     waiting = {each.path for each in unknown}
     shown = [{**step, "status": _shown(step, waiting, owned=row.owned)} for step in steps]
-    lines += ["", steps_table(shown), "", *cost_lines(state.total, state.reported)]
+    lines += ["", *_work_lines(state, shown)]
     lines += [f"Damage:  records {gap.get('first')} to {gap.get('last')} are missing ({gap.get('reason', '')})"
               for gap in state.gaps]  # fmt: skip
     if state.error:
@@ -170,6 +170,13 @@ def status_lines(
     if row.resumable:
         lines.append(f"Go on:   {way_on(row, store, ' --retry-unknown' if unknown else '')}")
     return lines
+
+
+def _work_lines(state: RunState, steps: list[dict[str, Any]]) -> list[str]:
+    """The steps of a run and what they cost; of a thread what it is."""
+    if thread := thread_line(state):
+        return [thread, UNKNOWN_SPEND]
+    return [steps_table(steps), "", *cost_lines(state.total, state.reported)]
 
 
 _SHOWN = ("author", "model", "effort", "lessons")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.cli.text import money
+from pipeline.records.run import RunState
 from pipeline.records.statuses import COMPLETED, DETAILS, FAILED, IN_PROGRESS, PENDING, SKIPPED
 from pipeline.store.base import Head
 
@@ -18,7 +19,9 @@ UNFINISHED = frozenset({PENDING, IN_PROGRESS, FAILED})
 #: Steps of a document that does not say how many it has: the original system's.
 _SEED_STEPS = 4
 #: The pipeline of runs that hold threads of LangGraph: they have no steps.
-_LANGGRAPH = "langgraph"
+LANGGRAPH = "langgraph"
+#: Their graphs call models by themselves.
+UNKNOWN_SPEND = "Spent:   not known here: a LangGraph graph makes its calls itself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +90,19 @@ class Row:
 
     @property
     def cost(self) -> str:
-        """$1.85; with a + where more may have been spent than that."""
+        """$1.85; with a + where more may have been spent than that; - where others keep the books."""
+        if self.kept is not None:
+            return "-"
         more = self.possibly_usd is None or self.possibly_usd > 0 or self.unpriced > 0
         return money(self.cost_usd) + ("+" if more else "")
+
+
+def thread_line(state: RunState) -> str:
+    """What a run says in place of its steps that holds a thread of LangGraph; "" for any other run."""
+    if state.pipeline != LANGGRAPH:
+        return ""
+    thread = state.params.get("subject")
+    return f"It holds the LangGraph thread {thread!r}; `get_state_history` of its graph shows the checkpoints."
 
 
 def row_of(head: Head) -> Row:
@@ -121,14 +134,14 @@ def row_of(head: Head) -> Row:
         executor=_text(document, "executor"),
         parent=_text(document.get("parent") or {}, "run"),
         skipped=sum(step.get("status") == SKIPPED for step in document.get("completed_steps") or ()),
-        kept=document.get("checkpoints") if document.get("pipeline") == _LANGGRAPH else None,
+        kept=document.get("checkpoints") if document.get("pipeline") == LANGGRAPH else None,
     )
 
 
 def steps_of(document: Mapping[str, Any]) -> int:
     """How many steps the run's pipeline has."""
     nodes = document.get("nodes")
-    if not nodes and document.get("pipeline") == _LANGGRAPH:
+    if not nodes and document.get("pipeline") == LANGGRAPH:
         return 0
     return len(nodes) if nodes else max(_SEED_STEPS, len(_done(document)))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.cli.options import open_account, open_list, open_store
 from pipeline.cli.reading import state_of
-from pipeline.cli.summary import row_of
+from pipeline.cli.summary import LANGGRAPH, row_of
 from pipeline.cost.ledger import rows
 from pipeline.cost.posting import Origin, Posting, of_ledger, of_removed, of_sums, within
 from pipeline.errors import StoreError
@@ -55,6 +55,8 @@ def read(store: Store, head: Head, days: Range = WHOLE) -> Books:
     ledger = of_ledger(rows(all_records(store, head.run_id)), origin_of(head))
     books = Books(days.of(ledger))
     _note_imported(books, head, _imported(store, head))
+    if head.document.get("pipeline") == LANGGRAPH:
+        books.unread[head.run_id] = "a LangGraph graph makes its calls itself."
     return books
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pipeline.errors import RunNotFound, StoreError
+from pipeline.errors import ConfigError, RunNotFound, StoreError
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import RunStarted
+from pipeline.records.run import RunState
 from pipeline.store.base import Claim, Store
 from pipeline.store.view import first_problem
 
@@ -50,6 +52,20 @@ def homes(store: Store, thread_id: str) -> list[Home]:
     """
     every = (found(store, run, thread_id) for run in names_of(thread_id))
     return sorted((home for home in every if home is not None), key=lambda home: home.generation, reverse=True)
+
+
+def check_is_no_thread(state: RunState) -> None:
+    """Refuse to go on here with a run that holds a thread.
+
+    Raises:
+        ConfigError: It does.
+    """
+    if state.pipeline == PIPELINE:
+        config = json.dumps({"configurable": {"thread_id": state.params.get("subject")}}, ensure_ascii=False)
+        raise ConfigError(
+            f"Run {state.run_id} holds a LangGraph thread, and its graph is not part of this program.",
+            hint=f"Go on in your own program: graph.invoke(None, {config})",
+        )
 
 
 def threads(store: Store) -> Iterator[str]:
