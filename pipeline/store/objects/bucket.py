@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.clock import SystemClock
-from pipeline.errors import ConfigError, PipelineError, StoreError, WriteFailed
+from pipeline.errors import ConfigError, StoreError, WriteFailed
 from pipeline.extras import how_to_install
 from pipeline.store.objects.address import Address
 from pipeline.store.objects.refusals import refusal
@@ -29,10 +29,18 @@ _WINDOW = 64
 #: After how long a request is given up, and after how long nothing is sent again: a server that is silent is asked
 #: twice at most, so that nobody waits for a minute.
 _REQUEST_SECONDS, _AGAIN_SECONDS = 25, 20
+_CLOCK_SECONDS = 10
+#: How long a server that was silent twice is not asked: a run that must stop stops then, and does not wait for each of
+#: its last words.
+_SILENT_SECONDS = 20
 #: Bytes of objects that never change, kept so that a value is not fetched twice.
 _CACHED = 64 << 20
 #: Seconds before a put that was cut off is sent again.
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0
+
+
+#: Real seconds, whatever a run's clock says: the server's answers take them too.
+_CLOCK = SystemClock()
 
 
 class Entry(NamedTuple):
@@ -66,6 +74,8 @@ class Bucket:
         self._cache: OrderedDict[tuple[str, str], bytes] = OrderedDict()
         self._cached = 0
         self._lock = threading.Lock()
+        #: Until when (monotonic seconds) nothing is asked, since a put and the look for it met silence.
+        self._silent_until = 0.0
 
     def get(self, key: str) -> Found | None:
         """An object; None: there is none.
@@ -76,12 +86,11 @@ class Bucket:
         import obstore
 
         try:
-            got = obstore.get(self._store, key)
-            data = bytes(got.bytes())
+            with self._asking(f"{key} cannot be read", StoreError, FileNotFoundError):
+                got = obstore.get(self._store, key)
+                data = bytes(got.bytes())
         except FileNotFoundError:
             return None
-        except Exception as error:
-            raise self._failed(f"{key} cannot be read", error, StoreError) from None
         notes = {str(name): str(value) for name, value in got.attributes.items()}
         return Found(data, got.meta["e_tag"] or "", got.meta["last_modified"], notes)
 
@@ -159,25 +168,19 @@ class Bucket:
         """
         import obstore
 
-        try:
+        with self._asking(f"{key} cannot be listed", StoreError):
             pages = obstore.list(self._store, key, offset=after or None, chunk_size=1000)
             rows = (row for page in pages for row in page)
             yield from _no_folders(
                 key, (Entry(row["path"], row["size"], row["e_tag"] or "", row["last_modified"]) for row in rows)
             )
-        except PipelineError:
-            raise
-        except Exception as error:
-            raise self._failed(f"{key} cannot be listed", error, StoreError) from None
 
     def names(self, under: str) -> list[str]:
         """The first frames of all keys below a key."""
         import obstore
 
-        try:
+        with self._asking(f"{under} cannot be listed", StoreError):
             found = obstore.list_with_delimiter(self._store, under)
-        except Exception as error:
-            raise self._failed(f"{under} cannot be listed", error, StoreError) from None
         return sorted(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])
 
     def delete(self, keys: Iterable[str]) -> None:
@@ -189,13 +192,10 @@ class Bucket:
         import obstore
 
         names = list(keys)
-        try:
+        asking = self._asking("Objects cannot be removed", WriteFailed, FileNotFoundError)
+        with contextlib.suppress(FileNotFoundError), asking:
             if names:
                 obstore.delete(self._store, names)
-        except FileNotFoundError:
-            return
-        except Exception as error:
-            raise self._failed("Objects cannot be removed", error, WriteFailed) from None
 
     def server_now(self) -> datetime | None:
         """What time it is by the server's clock, from the Date of any answer of its; None: it does not say."""
@@ -205,7 +205,7 @@ class Bucket:
 
         request = Request(self.address.endpoint, method="HEAD")
         try:
-            with urlopen(request, timeout=_REQUEST_SECONDS) as answer:
+            with urlopen(request, timeout=_CLOCK_SECONDS) as answer:
                 text = answer.headers.get("Date")
         except HTTPError as refused:
             text = refused.headers.get("Date")
@@ -219,8 +219,7 @@ class Bucket:
 
     def _put(self, key: str, data: bytes, etag: str | None, notes: dict[str, str] | None) -> str | None:
         """Write an object over the one with this etag ("": over none; None: over any); None: another one is there."""
-        number, clock = 0, SystemClock()
-        begun = clock.monotonic()
+        number, begun = 0, _CLOCK.monotonic()
         while True:
             try:
                 return self._put_once(key, data, etag, notes)
@@ -232,11 +231,11 @@ class Bucket:
                 if found is not None and found.data == data:
                     return found.etag
                 number += 1
-                if number > self._retries or clock.monotonic() - begun > _AGAIN_SECONDS:
+                if number > self._retries or _CLOCK.monotonic() - begun > _AGAIN_SECONDS:
                     raise
                 if found is not None and etag is not None and found.etag != etag:
                     return None
-                clock.wait(threading.Event(), min(_FIRST_WAIT * 2**number, _LONGEST_WAIT))
+                _CLOCK.wait(threading.Event(), min(_FIRST_WAIT * 2**number, _LONGEST_WAIT))
 
     def _put_once(self, key: str, data: bytes, etag: str | None, notes: dict[str, str] | None) -> str | None:
         import obstore
@@ -244,8 +243,10 @@ class Bucket:
 
         mode: Any = "overwrite" if etag is None else {"e_tag": etag} if etag else "create"
         how: dict[str, Any] = {"attributes": notes} if notes else {}
+        what = f"{key} cannot be written"
         try:
-            return obstore.put(self._store, key, data, mode=mode, use_multipart=False, **how)["e_tag"] or ""
+            with self._asking(what, WriteFailed, AlreadyExistsError, PreconditionError, FileNotFoundError):
+                return obstore.put(self._store, key, data, mode=mode, use_multipart=False, **how)["e_tag"] or ""
         except (AlreadyExistsError, PreconditionError):
             # Also what a repeated request gets whose first answer was lost.
             found = self.get(key)
@@ -253,25 +254,40 @@ class Bucket:
                 return found.etag
             if (found.etag if found is not None else "") == etag:
                 # What is there is what was to be there: another request was in the way, and is gone.
-                text = f"{key} cannot be written: other requests are in the way all the time."
+                text = f"{what}: other requests are in the way all the time."
                 raise WriteFailed(text, hint="Try again.", fatal=True, passing=True) from None
             return None
         except FileNotFoundError as error:
             if not etag:
-                raise self._failed(f"{key} cannot be written", error, WriteFailed) from None
+                raise self._failed(what, error, WriteFailed) from None
             return None
-        except Exception as error:
-            raise self._failed(f"{key} cannot be written", error, WriteFailed) from None
 
     def _seen(self, key: str) -> Found | None:
-        with contextlib.suppress(StoreError):
+        """What is there after a put that was cut off; None also where that cannot be told."""
+        try:
             return self.get(key)
+        except StoreError as error:
+            if error.data["silent"]:
+                self._silent_until = _CLOCK.monotonic() + _SILENT_SECONDS
         return None
+
+    @contextlib.contextmanager
+    def _asking(self, what: str, kind: type[StoreError], *known: type[Exception]) -> Iterator[None]:
+        """One request; what the client raises beyond what the caller knows is our error."""
+        if _CLOCK.monotonic() < self._silent_until:
+            raise self._failed(what, TimeoutError("timed out"), kind)
+        try:
+            yield
+        except known:
+            raise
+        except Exception as error:
+            raise self._failed(what, error, kind) from None
 
     def _failed(self, what: str, error: Exception, kind: type[StoreError]) -> StoreError:
         """Our error of theirs."""
-        why, hint, passing = refusal(str(error), self.address)
-        return kind(f"{what}: {why}.", hint=hint, fatal=True, passing=passing)
+        said = refusal(str(error), self.address)
+        text = f"{what}: {said.why}."
+        return kind(text, hint=said.hint, fatal=True, passing=said.passing, silent=said.silent)
 
 
 def _no_folders(key: str, entries: Iterator[Entry]) -> Iterator[Entry]:

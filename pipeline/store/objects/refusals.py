@@ -26,6 +26,8 @@ class Refusal(NamedTuple):
     hint: str
     #: The same request may succeed in a moment.
     passing: bool = False
+    #: Nothing was answered at all, though it was waited for.
+    silent: bool = False
 
 
 def refusal(text: str, address: Address) -> Refusal:
@@ -61,7 +63,7 @@ def _unanswered(text: str, status: str, code: str, address: Address) -> Refusal:
         passing = status.startswith("5") or status in ("409", "429")
         return Refusal(f"the server answered {status}{f' ({code})' if code else ''}", hint, passing)
     if "timed out" in text or "TimedOut" in text:
-        return Refusal("the server did not answer in time", hint, passing=True)
+        return Refusal("the server did not answer in time", hint, passing=True, silent=True)
     return Refusal("the server could not be reached", hint, passing=True)
 
 
