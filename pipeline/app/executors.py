@@ -7,9 +7,11 @@ import logging
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from pipeline import __version__
 from pipeline.environment import VARIABLES
 from pipeline.errors import ConfigError, ExecutorLost
 from pipeline.extras import how_to_install
@@ -74,7 +76,7 @@ def _address(name: str) -> tuple[str, int]:
         )
     raise ConfigError(
         f"--executor is {name!r}; there are dask://HOST:PORT and dask:local.",
-        hint="dask://HOST:PORT is the address that `dask scheduler` prints; dask:local starts workers here.",
+        hint="dask://HOST:PORT is what `dask scheduler` prints as tcp://HOST:PORT; dask:local starts workers here.",
     )
 
 
@@ -129,9 +131,41 @@ def _client(options: LessonsOptions, emit: Emitter, stack: ExitStack) -> Any:
             hint="`dask scheduler` starts one, `dask worker HOST:PORT` a worker; or take --executor dask:local.",
         ) from None
     stack.callback(_close, client)
-    if not client.scheduler_info()["workers"]:
+    if client.scheduler_info()["workers"]:
+        _check_program(client, f"{host}:{port}")
+    else:
         emit("note", text=f"The scheduler at {host}:{port} has no workers yet; tasks wait for one.")
     return client
+
+
+def this_version() -> str:
+    """The version of the program that answers; asked of workers."""
+    return __version__
+
+
+def _check_program(client: Any, where: str) -> None:
+    """Refuse a cluster whose processes cannot do a task of ours.
+
+    Raises:
+        ConfigError: They do not find this program, or have another version.
+    """
+    from pipeline.engine.remote.lost import missing_module
+
+    try:
+        theirs = client.submit(this_version, pure=False).result(timeout=_CONNECT_SECONDS)
+    except TimeoutError:
+        # They have other work; a task that is lost says why.
+        return
+    except Exception as error:
+        missing = missing_module(error)
+        if missing is None:
+            raise ExecutorLost(f"The workers at {where} do not answer: {type(error).__name__}.") from None
+        raise ConfigError(
+            f"The scheduler or the workers at {where} do not find this program (module {missing}).",
+            hint=f"Start each of them with PYTHONPATH={Path(__file__).parents[2]}",
+        ) from None
+    if theirs != __version__:
+        raise ConfigError(f"The workers at {where} have version {theirs} of this program; this is {__version__}.")
 
 
 def _cluster(workers: int, threads: int, folder: str, env: Mapping[str, str]) -> Any:

@@ -23,8 +23,23 @@ def why_lost(task: str, error: BaseException) -> PipelineError:
             "that was recorded is paid again.",
             task=task,
         )
+    if missing := missing_module(error):
+        return ExecutorLost(
+            f"The workers, or their scheduler, do not find the module {missing} that {task} is made of.",
+            hint="Start each of them where it is found (PYTHONPATH=FOLDER …), then resume.",
+            task=task,
+        )
     text = " ".join(str(error).split())[:300]
     why = f"{type(error).__name__}{': ' if text else ''}{text}"
     if isinstance(error, CancelledError):
         why = "it took the task back, as one does whose scheduler is gone."
     return ExecutorLost(f"The executor has lost {task}: {why}", hint=hint, task=task)
+
+
+def missing_module(error: BaseException | None) -> str | None:
+    """The module that another process did not find; None if that is not what went wrong."""
+    while error is not None:
+        if isinstance(error, ModuleNotFoundError):
+            return error.name or "of the task"
+        error = error.__cause__
+    return None
