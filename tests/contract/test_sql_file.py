@@ -142,6 +142,19 @@ def test_folder_that_one_may_not_write_to_is_named_when_a_run_begins(folder: Pat
     assert as_other(look, folder / "new" / "runs.db") == ""
 
 
+def test_file_that_is_damaged_as_a_whole_is_no_surprise(kept: Path) -> None:
+    kept.chmod(0o644)
+    data = kept.read_bytes()
+    kept.write_bytes(data[: len(data) // 2])
+    with pytest.raises(StoreError, match="malformed") as caught:
+        look(kept)
+    assert "from a copy" in caught.value.hint
+    kept.write_bytes(b"hello" * 1000)
+    with pytest.raises(StoreError, match="not a database") as caught:
+        look(kept)
+    assert "name another file" in caught.value.hint
+
+
 def test_file_that_changes_under_a_reader_without_locks_is_not_believed(
     kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,6 +109,10 @@ def hint(code: str, file: Path) -> str:
         return "Free space on the disk, then go on."
     if code.startswith("SQLITE_READONLY"):
         return f"Go on as a user who may write to {file} and its folder; reading it works as you are."
+    if code.startswith("SQLITE_CORRUPT"):
+        return "Bring the file back from a copy. What is damaged lies between its rows, where no resume mends it."
+    if code == "SQLITE_NOTADB":
+        return "It is no database: name another file, or bring it back from a copy."
     return "Check the file and its folder."
 
 
