@@ -28,7 +28,7 @@ _AT_ONCE = 16
 _WINDOW = 64
 #: After how long a request is given up, and after how long nothing is sent again: a server that is silent is asked
 #: twice at most, so that nobody waits for a minute.
-_REQUEST_SECONDS, _AGAIN_SECONDS = 25, 20
+_REQUEST_SECONDS, _AGAIN_SECONDS = 20, 15
 _CLOCK_SECONDS = 10
 #: How long a server that was silent twice is not asked: a run that must stop stops then, and does not wait for each of
 #: its last words.
