@@ -11,6 +11,7 @@ from typing import Any
 from pipeline.clock import Clock
 from pipeline.errors import StoreError
 from pipeline.store.account import reserved, utc_day
+from pipeline.store.sql import kept
 from pipeline.store.sql.database import SPENDING, Database, Link
 
 
@@ -54,6 +55,7 @@ class SqlAccount:
         sql = "INSERT INTO kept (run_id, sums) VALUES (?, ?) ON CONFLICT (run_id) DO UPDATE SET sums = excluded.sums"
         with self._database.write() as link:
             link.run(sql, run, json.dumps(dict(sums)))
+            kept.enter(link, run, sums)
 
     def kept(self) -> Mapping[str, Mapping[str, Any]]:
         """See store.base.Account.kept."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
@@ -19,7 +20,7 @@ _BEGIN = (
     "INSERT INTO charges (journal, call, run_id, run, at, day, model, label, state, low, high)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?) ON CONFLICT (journal, call) DO NOTHING"
 )
-_END = "UPDATE charges SET at = ?, day = ?, state = ?, low = ?, high = ? WHERE journal = ? AND call = ?"
+_END = "UPDATE charges SET state = ?, low = ?, high = ? WHERE journal = ? AND call = ?"
 _SETTLE = "UPDATE charges SET state = 'exact', low = ?, high = ? WHERE journal = ? AND call = ?"
 
 
@@ -44,6 +45,17 @@ def again(link: Link, journal: int, run: str, lines: Iterable[bytes], calls: Ite
     for call in calls:
         link.run("DELETE FROM charges WHERE journal = ? AND call = ?", journal, call)
     post(link, journal, run, lines)
+
+
+def date_calls(link: Link, journal: int, lines: Iterable[bytes]) -> None:
+    """Put charges on the day on which their calls left, as `cost` counts them; once they stood on that of their end."""
+    for line in lines:
+        if b'"kind":"call_started"' not in line:
+            continue
+        with contextlib.suppress(LineDamaged, ValueError, TypeError, KeyError, AttributeError):
+            record = decode_line(line)
+            sql = "UPDATE charges SET at = ?, day = ? WHERE journal = ? AND call = ?"
+            link.run(sql, record.at, record.at[:10], journal, record.seq)
 
 
 def told(lines: Iterable[bytes]) -> dict[int, Cost]:
@@ -75,7 +87,7 @@ def _post(link: Link, journal: int, run: str, record: Record) -> None:
             link.run(_BEGIN, *row, "0", _shown(bound(fact.worst)))
     elif isinstance(fact, CallEnded):
         state, low, high = _charge(fact.charge)
-        link.run(_END, at, at[:10], state, _shown(low), _shown(high), journal, fact.call)
+        link.run(_END, state, _shown(low), _shown(high), journal, fact.call)
     elif isinstance(fact, ChargeSettled):
         usd = _shown(amount(fact.usd))
         link.run(_SETTLE, usd, usd, journal, fact.call)

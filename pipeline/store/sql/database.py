@@ -20,8 +20,8 @@ from pipeline.store.sql.single import Turns, connected, refuse_one_by_one, way_i
 #: One process at a time makes a run, or the tables: the keys of advisory locks.
 CREATING, UPGRADING, SPENDING = 7_201, 7_202, 7_203
 #: The database's clock, in seconds since 1970.
-_LITE_NOW = "((julianday('now') - 2440587.5) * 86400.0)"
-_POSTGRES_NOW = "extract(epoch from clock_timestamp())::double precision"
+LITE_NOW = "((julianday('now') - 2440587.5) * 86400.0)"
+POSTGRES_NOW = "extract(epoch from clock_timestamp())::double precision"
 _AT_ONCE = 5
 #: SQLSTATEs of what another try may do: serialization failure, deadlock.
 _AGAIN = frozenset({"40001", "40P01"})
@@ -87,7 +87,7 @@ class Database:
     def __init__(self, address: Address) -> None:
         self.address = address
         self.lite = address.file is not None
-        self.now = _LITE_NOW if self.lite else _POSTGRES_NOW
+        self.now = LITE_NOW if self.lite else POSTGRES_NOW
         #: Open journals that hold lines back until their next sync.
         self.waiting: set[Waiting] = set()
         self._engine: Any = None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn, TypeVar
 
-from pipeline.clock import Clock
+from pipeline.clock import Clock, iso, parse_iso
 from pipeline.errors import PipelineError, StoreError, WriteFailed
 from pipeline.records.lines import line_body, line_seq
 from pipeline.store.emergency import EmergencyFile
@@ -37,6 +37,7 @@ _BOTH = (
 _SYNCED = _BOTH.format(mine=_MINE)
 _LOOSE = _BOTH.format(mine=_MINE + " AND set_config('synchronous_commit', 'off', true) IS NOT NULL")
 _PEOPLE = ("pipeline", "subject", "level", "status", "status_detail", "started_at", "updated_at", "total_cost_usd")
+_TIMES = ("started_at", "updated_at")
 _HEAD = f"UPDATE journals SET head = ?, {', '.join(f'{name} = ?' for name in _PEOPLE)} WHERE journal = ?"
 _STILL = " AND EXISTS (SELECT 1 FROM leases WHERE leases.journal = journals.journal AND epoch = ?)"
 
@@ -119,7 +120,7 @@ class SqlJournal:
         if not self._open or self._lease.lost or "/" in self.run_id:
             return
         self.flush()
-        people = [_word(document.get(name)) for name in _PEOPLE]
+        people = [_time(document.get(name)) if name in _TIMES else _word(document.get(name)) for name in _PEOPLE]
         with contextlib.suppress(PipelineError), self._database.write(sync=durable) as link:
             link.run(_HEAD + _STILL, head_bytes(document), *people, self._lease.journal, self._lease.epoch)
 
@@ -277,3 +278,11 @@ def _post(link: Link, journal: int, run: str, lines: Sequence[bytes]) -> None:
 def _word(value: Any) -> str | None:
     """A value of the head as people query it."""
     return None if value is None else str(value).replace("\0", "").encode(errors="replace").decode()
+
+
+def _time(value: Any) -> str | None:
+    """A moment that every database takes for one; None for what an imported document has in its place."""
+    try:
+        return iso(parse_iso(value))
+    except (TypeError, ValueError, OverflowError):
+        return None

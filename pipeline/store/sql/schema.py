@@ -9,7 +9,7 @@ from pipeline.errors import SchemaTooNew, StoreError
 from pipeline.store.sql.database import UPGRADING, Database, Link
 
 #: The versions of the tables, oldest first; each has a file under migrations/versions.
-VERSIONS = ("0001", "0002", "0003", "0004")
+VERSIONS = ("0001", "0002", "0003", "0004", "0005")
 _FOLDER = Path(__file__).with_name("migrations")
 
 

@@ -64,6 +64,8 @@ class SqlStore:
         with self.database.write(lock=CREATING) as link:
             if find(link, run) is not None:
                 raise StoreError(f"A run named {run} cannot be made: the name is taken.", run=run)
+            # Of a run that was deleted and comes back; its records enter them again.
+            link.run("DELETE FROM charges WHERE run_id = ?", run)
             made = self._make(link, run, first, blobs, at)
         return self._begun(run, *made)
 

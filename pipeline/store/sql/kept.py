@@ -1,0 +1,61 @@
+"""What deleted runs had cost, as rows that can be summed by day and model; entered with the account's sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from pipeline.clock import parse_iso
+from pipeline.store.sql.database import Link
+
+#: Day (None: not kept), model, calls, open ones, unpriced ones, at least, at most.
+Row = tuple[str | None, str, int, int, int, str, str]
+#: What reading sums may raise where they make no sense.
+_SENSELESS = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError)
+_OPEN = "open"
+
+
+def enter(link: Link, run: str, sums: Mapping[str, Any]) -> None:
+    """Replace the rows of a run by what these sums say. What makes no sense is no row: its charges count then."""
+    try:
+        rows = list(_rows(sums))
+    except _SENSELESS:
+        rows = []
+    link.run("DELETE FROM kept_costs WHERE run_id = ?", run)
+    sql = (
+        "INSERT INTO kept_costs (run_id, day, model, calls, open_calls, unpriced_calls, low, high)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    )
+    for row in rows:
+        link.run(sql, run, *row)
+
+
+def _rows(sums: Mapping[str, Any]) -> Iterator[Row]:
+    if "spend" in sums:
+        for each in sums["spend"]:
+            yield _row(each, each.get("day"))
+        return
+    # Of older removals one sum a day was kept, or one in all.
+    for day, each in (sums.get("days") or {"": sums}).items():
+        yield _row({"calls": 0, **each}, day)
+
+
+def _row(row: Mapping[str, Any], day: Any) -> Row:
+    calls, usd = int(row["calls"]), _usd(row.get("usd"))
+    low, high = usd + _usd(row.get("low")), usd + _usd(row.get("high"))
+    unpriced = int(row.get("unpriced") or 0) + int(row.get("unbounded") or 0)
+    model = str(row.get("model") or "").replace("\0", "")
+    return _day(day), model, calls, calls if row.get("outcome") == _OPEN else 0, unpriced, f"{low:f}", f"{high:f}"
+
+
+def _day(day: Any) -> str | None:
+    """A day that every database takes for one."""
+    return parse_iso(f"{day}T00:00:00Z").date().isoformat() if day else None
+
+
+def _usd(value: Any) -> Decimal:
+    usd = Decimal(str(value or 0))
+    if not usd.is_finite():
+        raise ValueError(f"{value!r} is no amount of dollars")
+    return usd
