@@ -118,6 +118,20 @@ def test_file_that_is_open_elsewhere_is_read_with_what_was_just_written(kept: Pa
     store.database.close()
 
 
+def test_file_that_is_open_elsewhere_and_hidden_in_part_is_said_to_be_so(kept: Path) -> None:
+    kept.chmod(0o644)
+    store = fresh(kept)
+    store.create(started(), [], at=AT)[1].close()
+    kept.chmod(0o444)
+    kept.with_name("runs.db-wal").chmod(0o000)
+    said = as_other(look, kept)
+    assert "is open elsewhere, and runs.db-wal beside it cannot be read" in said
+    kept.with_name("runs.db-wal").chmod(0o644)
+    kept.chmod(0o644)
+    store.database.close()
+    assert as_other(look, kept).count(": ") == 2
+
+
 def test_file_whose_writer_died_is_not_read_half(kept: Path) -> None:
     kept.parent.joinpath("runs.db-wal").write_bytes(b"what was not yet taken over")
     kept.parent.chmod(0o555)

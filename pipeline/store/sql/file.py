@@ -88,6 +88,11 @@ def connect(file: Path) -> Any:
     if _may(file, os.W_OK) and (_may(file.parent, os.W_OK) or beside == IN_USE):
         return _ready(_open(file, "rw"))
     if beside == IN_USE:
+        if hidden := [path.name for path in _shared(file) if not _may(path, os.R_OK)]:
+            raise StoreError(
+                f"The database {file} is open elsewhere, and {hidden[0]} beside it cannot be read: Permission denied.",
+                hint="Try again once nobody has it open, or have its user allow it: chmod a+r on that file too.",
+            )
         return _ready(_open(file, "ro"), writes=False)
     if beside == UNFINISHED:
         raise StoreError(
@@ -148,12 +153,16 @@ def _may(path: Path, how: int) -> bool:
 
 def _beside(file: Path) -> str:
     """What the files that SQLite keeps beside an open database say of it: IN_USE, UNFINISHED or nothing."""
-    wal, shared = (file.with_name(f"{file.name}-{end}") for end in ("wal", "shm"))
+    wal, shared = _shared(file)
     if not wal.exists():
         return ""
     if shared.exists():
         return IN_USE
     return UNFINISHED if wal.stat().st_size else ""
+
+
+def _shared(file: Path) -> tuple[Path, Path]:
+    return file.with_name(f"{file.name}-wal"), file.with_name(f"{file.name}-shm")
 
 
 def _state(file: Path) -> State:
