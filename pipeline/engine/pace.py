@@ -40,12 +40,15 @@ class Turn:
 class Pace:
     """Lets calls of one run leave; shared by its threads."""
 
-    def __init__(self, clock: Clock, stop: Stop, *, most: int, adaptive: bool = False) -> None:
+    def __init__(
+        self, clock: Clock, stop: Stop, *, most: int, adaptive: bool = False, like: Pace | None = None
+    ) -> None:
         """Begin.
 
         Args:
             most: Calls that may be in flight at once.
             adaptive: Begin with fewer and find out.
+            like: The two share what either learns of the provider's limits.
         """
         self._clock = clock
         self._stop = stop
@@ -56,8 +59,9 @@ class Pace:
         self._known_good = float(most)
         self._stride = _STRIDE
         self._out = 0
-        self._allowance = Allowance()
-        self._turn = threading.Condition()
+        self._allowance: Allowance = Allowance() if like is None else like._allowance
+        self._lock: threading.Lock = threading.Lock() if like is None else like._lock
+        self._turn = threading.Condition(self._lock)
         #: Held by the one call that is next; the others do not look at the clock meanwhile.
         self._door = threading.Lock()
         #: Calls that left before this moment say nothing new of a provider that was busy then.

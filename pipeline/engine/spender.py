@@ -36,8 +36,11 @@ def at_once(options: Mapping[str, Any]) -> int:
     return MOST if asked == AUTO else max(int(asked or 4), 1)
 
 
-def caller(setup: Setup, recorder: Recorder, values: Values, stop: Stop) -> Caller | None:
+def caller(setup: Setup, recorder: Recorder, values: Values, stop: Stop, like: Pace | None = None) -> Caller | None:
     """The spender of a run; None where the run has no model.
+
+    Args:
+        like: Its pace shares what this one knows of the provider's limits.
 
     Raises:
         ConfigError: Batches were asked for, and the model takes none.
@@ -49,7 +52,8 @@ def caller(setup: Setup, recorder: Recorder, values: Values, stop: Stop) -> Call
     ceiling = Ceiling(limit, recorder, stop, setup.clock, setup.emit, _daily(setup, recorder))
     entries = Entries(info, prices, recorder, setup.clock, setup.emit, stop, ceiling, _counter(setup))
     cool_down = CoolDown(setup.clock, stop, setup.emit)
-    pace = Pace(setup.clock, stop, most=at_once(setup.options), adaptive=setup.options.get("concurrency") == AUTO)
+    adaptive = setup.options.get("concurrency") == AUTO
+    pace = Pace(setup.clock, stop, most=at_once(setup.options), adaptive=adaptive, like=like)
     watch = CacheWatch(setup.emit)
     return Caller(model, entries, values, cool_down, pace, setup.policy, watch, _desk(setup, entries))
 

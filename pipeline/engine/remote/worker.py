@@ -17,6 +17,7 @@ from pipeline.engine.events import Emitter
 from pipeline.engine.left import settle_left
 from pipeline.engine.lineage import Lineage
 from pipeline.engine.recorder import Recorder
+from pipeline.engine.remote import paces
 from pipeline.engine.remote.answers import CLOSED, ENDED, NEEDS, Answer, paused, refused
 from pipeline.engine.remote.base import part_of, state_at
 from pipeline.engine.remote.fleet import own_url
@@ -156,8 +157,9 @@ class _Errand:
             settle_left(self._store, setup.account, self._journal.run_id, left)
         sources = Sources(recorder, self._store)
         running = Running(recorder, sources, clock, emit, stop, options, services=tools.services)
-        made = caller(setup, recorder, sources.values, stop)
+        made = caller(setup, recorder, sources.values, stop, paces.known(spec["run"]))
         if made is not None:
+            paces.keep(spec["run"], made.pace)
             shared = SharedCoolDown(clock, stop, emit, stop.notices)
             stop.cool = shared.hear
             running.caller = replace(made, cool_down=shared)

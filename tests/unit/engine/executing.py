@@ -28,6 +28,8 @@ PRICES = PriceBook()
 #: What the model was asked, in order; what it does instead of answering; how many at once.
 ASKED: list[str] = []
 TROUBLE: dict[str, list[BaseException]] = {}
+#: What each answer says of limits.
+LIMITS: dict[str, float] = {}
 #: Called with the question before it is answered, and after.
 BEFORE: list[Callable[[str], None]] = []
 AFTER: list[Callable[[str], None]] = []
@@ -48,7 +50,8 @@ class Counting:
             raise TROUBLE[text].pop(0)
         for look in AFTER:
             look(text)
-        return Reply(f"<{text}>", "end_turn", usage={"input_tokens": 10, "output_tokens": 100}, model=MODEL)
+        usage = {"input_tokens": 10, "output_tokens": 100}
+        return Reply(f"<{text}>", "end_turn", usage=usage, model=MODEL, limits=dict(LIMITS))
 
     def close(self) -> None:
         """Nothing is open."""
@@ -57,6 +60,7 @@ class Counting:
 @pytest.fixture(autouse=True)
 def _forget() -> None:
     ASKED.clear()
+    LIMITS.clear()
     TROUBLE.clear()
     BEFORE.clear()
     AFTER.clear()

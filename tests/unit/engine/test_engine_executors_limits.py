@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from decimal import Decimal
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from pipeline import Event, StepContext, open_account, open_store
 from pipeline.clock import SystemClock
 from pipeline.engine.daily import Daily
+from pipeline.engine.remote import worker
 from pipeline.engine.remote.fleet import own_url, plain_url
 from pipeline.engine.remote.notices import Notices
 from pipeline.engine.remote.references import reference, resolve
@@ -29,10 +31,12 @@ from pipeline.store.base import Store
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
 from pipeline.store.parts import part_records
+from pipeline.testing import FakeClock
 from tests.unit.engine.executing import (
     AFTER,
     ASKED,
     BEFORE,
+    LIMITS,
     MODEL,
     TROUBLE,
     Counting,
@@ -134,6 +138,19 @@ def test_cool_down_is_told_to_all(shared: Store, workers: Executor) -> None:
     news = [record.fact for record in part_records(shared, done.run_id, "notices")]
     assert [fact.reason for fact in news if hasattr(fact, "reason")] == ["429"]
     assert len(ASKED) == 5
+
+
+def test_limits_that_one_task_was_told_hold_for_the_next(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FakeClock()
+    monkeypatch.setattr(worker, "_CLOCK", clock)
+    LIMITS.update({"requests": 1, "requests_left": 0})
+    left: list[float] = []
+    BEFORE.append(lambda text: left.append(clock.monotonic()))
+    with ThreadPoolExecutor(1) as executor:
+        done = run(course(count=2), store, executor, {"concurrency": 1})
+    assert done.status == COMPLETED
+    # One call a minute, also the first of the second task.
+    assert all(after - before >= 60 for before, after in pairwise(left[-4:]))
 
 
 def test_notices_say_how_long_to_wait_and_whose_workers_stop(store: FileStore, workers: Executor) -> None:

@@ -150,3 +150,17 @@ def test_pace_gives_back_what_a_call_that_never_left_had_taken() -> None:
         with pytest.raises(KeyboardInterrupt), made.turn(ASKED):
             raise KeyboardInterrupt
     assert not clock.waits
+
+
+def test_pace_shares_what_another_has_learnt_of_the_limits() -> None:
+    clock = FakeClock()
+    first = Pace(clock, Stop(clock), most=1)
+    with first.turn(ASKED) as turn:
+        turn.reply = Reply("", "end_turn", limits={"requests": 60, "requests_left": 0})
+    second = Pace(clock, Stop(clock), most=1, like=first)
+    begun = clock.monotonic()
+    for _ in range(3):
+        with second.turn(ASKED) as turn:
+            turn.reply = Reply("", "end_turn", limits={"requests": 60, "requests_left": 0})
+    # A call a second, from the first on.
+    assert clock.monotonic() - begun >= 3
