@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pipeline.errors import ConfigError
+from pipeline.store.meant import meant, refuse_settings
 from pipeline.store.objects.address import is_objects
 from pipeline.store.sql.address import is_sql, parse_address
 
@@ -24,14 +25,19 @@ def folder_of(url: str) -> Path | None:
         ConfigError: The URL names no store this program knows.
     """
     scheme, colon, rest = url.partition(":")
-    if (scheme == "memory" and colon) or is_objects(url) or is_sql(url):
+    if is_objects(url) or is_sql(url):
+        return None
+    if scheme in ("files", "memory"):
+        refuse_settings(f"{scheme}:", rest)
+    if scheme == "memory" and colon:
         return None
     if scheme == "files" and rest:
         # Not Path.expanduser: it raises where the home of a user is not known.
         return Path(os.path.expanduser(rest)).absolute()
     # Never echo what may be a password.
+    hint = f"Did you mean {near}? {_HINT}" if (near := meant(url)) else _HINT
     shown = f"{scheme}:…" if colon and ("//" in rest or "@" in rest) else url
-    raise ConfigError(f"--store is {shown!r}, which names no store.", hint=_HINT)
+    raise ConfigError(f"--store is {shown!r}, which names no store.", hint=hint)
 
 
 def has_password(url: str) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
 from pipeline.errors import ConfigError, SecretRefused
+from pipeline.store.meant import refuse_unknown
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _PREFIX = re.compile(r"[A-Za-z0-9_.=-]+(/[A-Za-z0-9_.=-]+)*")
@@ -68,8 +69,7 @@ def parse_address(url: str, environ: Mapping[str, str] | None = None) -> Address
         )
     asked = dict(parse_qsl(parts.query, keep_blank_values=True))
     prefix = parts.path.strip("/")
-    if unknown := set(asked) - {"allow_http"}:
-        raise ConfigError(f"--store s3://… does not know {sorted(unknown)[0]!r}.", hint=_HINT)
+    refuse_unknown("s3://", asked, ("allow_http",), _HINT)
     if not _BUCKET.fullmatch(parts.netloc) or (prefix and not _PREFIX.fullmatch(prefix)) or parts.fragment:
         raise ConfigError("--store s3://… names no bucket, or a prefix with unusual characters.", hint=_HINT)
     if any(frame in (".", "..") for frame in prefix.split("/")):

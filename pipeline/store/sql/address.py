@@ -8,8 +8,18 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from pipeline.errors import ConfigError
+from pipeline.store.meant import refuse_settings, refuse_unknown
 
 _POSTGRES = ("postgresql://", "postgres://")
+#: What the driver and its server take beside the user, the host and the database.
+_LIBPQ = (
+    "application_name channel_binding client_encoding connect_timeout gssdelegation gssencmode gsslib hostaddr"
+    " keepalives keepalives_count keepalives_idle keepalives_interval krbsrvname load_balance_hosts"
+    " max_protocol_version min_protocol_version options passfile port require_auth requirepeer service"
+    " ssl_max_protocol_version ssl_min_protocol_version sslcert sslcertmode sslcompression sslcrl sslcrldir sslkey"
+    " sslmode sslnegotiation sslrootcert sslsni target_session_attrs tcp_user_timeout"
+)
+_SETTINGS = frozenset({"unsafe", "single", "host", "user", "password", *_LIBPQ.split()})
 _HINT = "Write sqlite:FILE or postgresql://USER@HOST:PORT/DATABASE; PGPASSWORD holds a password."
 
 
@@ -51,17 +61,28 @@ def parse_address(url: str) -> Address:
         raise ConfigError("--store postgresql://… cannot be read.", hint=_HINT) from None
     if not known or not parts.path.strip("/") or parts.fragment or "/" in parts.path.strip("/"):
         raise ConfigError("--store postgresql://… names no host or no database.", hint=_HINT)
+    refuse_unknown("postgresql://", asked, _SETTINGS, _HINT)
     if "password" in asked:
         raise ConfigError("--store postgresql://… holds a password among its settings.", hint=_HINT)
-    unsafe, single = (asked.pop(name, "") == "1" for name in ("unsafe", "single"))
+    unsafe, single = (_is_on(name, asked.pop(name, "0")) for name in ("unsafe", "single"))
     user, at, host = parts.netloc.rpartition("@")
     shown = urlsplit(url)._replace(scheme="postgresql", netloc=user.partition(":")[0] + at + host)
     dsn = parts._replace(scheme="postgresql+psycopg", query=urlencode(asked))
     return Address(urlunsplit(shown), None, urlunsplit(dsn), unsafe, single)
 
 
+def _is_on(name: str, value: str) -> bool:
+    if value not in ("0", "1"):
+        raise ConfigError(f"--store postgresql://… sets {name} to neither 1 nor 0.", hint=f"Write ?{name}=1.")
+    return value == "1"
+
+
 def _file(text: str) -> Address:
     path = os.path.expanduser(text)
+    refuse_settings("sqlite:", text)
+    if text.strip("/") and text.startswith("//"):
+        whole = f"/{text.lstrip('/')}"
+        raise ConfigError(f"--store sqlite:{text} names no file.", hint=f"Write sqlite:{whole} (or sqlite:FILE here).")
     if not text or text.startswith("//") or text.endswith("/") or "\0" in text:
         raise ConfigError(f"--store sqlite:{text} names no file.", hint=_HINT)
     file = Path(os.path.abspath(path))
