@@ -236,23 +236,34 @@ ensure_tests() {
     release_lock
 }
 
+# Prints what the stamp of the installed PGlite must say.
+wanted_pglite() {
+    printf '1 %s' "$(cat "$PIPELINE_ROOT/tests/servers/pglite/package.json" "$PIPELINE_ROOT/tests/servers/pglite/package-lock.json" | cksum)"
+}
+
+pglite_is_current() {
+    local stamp=""
+    { read -r stamp <"$VENV/pglite/.stamp"; } 2>/dev/null
+    [ "$stamp" = "$(wanted_pglite)" ]
+}
+
 # Adds the PGlite server of the tests, where there is npm; elsewhere they skip what needs it, and say so.
 ensure_pglite() {
-    local from=$PIPELINE_ROOT/tests/servers/pglite into=$VENV/pglite stamp="" wanted
+    local from=$PIPELINE_ROOT/tests/servers/pglite into=$VENV/pglite
     command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || return 0
-    wanted="1 $(cat "$from/package.json" "$from/package-lock.json" | cksum)"
-    { read -r stamp <"$into/.stamp"; } 2>/dev/null
-    [ "$stamp" = "$wanted" ] && return 0
+    pglite_is_current && return
     take_lock
-    say "Installing the PGlite of the tests (a few seconds) ..."
-    rm -rf "$into"
-    if (mkdir "$into" && cp "$from/package.json" "$from/package-lock.json" "$from/.npmrc" "$into" &&
-        cd "$into" && npm ci) >"$VENV.log" 2>&1; then
-        printf '%s\n' "$wanted" >"$into/.stamp"
-        rm -f "$VENV.log"
-    else
+    if ! pglite_is_current; then
+        say "Installing the PGlite of the tests (a few seconds) ..."
         rm -rf "$into"
-        say "PGlite could not be installed, so its tests are skipped. All that was said is in $VENV.log."
+        if (mkdir "$into" && cp "$from/package.json" "$from/package-lock.json" "$from/.npmrc" "$into" &&
+            cd "$into" && npm ci) >"$VENV.log" 2>&1; then
+            printf '%s\n' "$(wanted_pglite)" >"$into/.stamp"
+            rm -f "$VENV.log"
+        else
+            rm -rf "$into"
+            say "PGlite could not be installed, so its tests are skipped. All that was said is in $VENV.log."
+        fi
     fi
     release_lock
 }
