@@ -45,6 +45,10 @@ VARIABLES: Mapping[str, str | None] = {
 }
 
 
+#: Options whose value is a path: in `.env` it counts from the folder of that file.
+PATHS = ("store", "out", "catalogue", "prices", "prompts")
+
+
 def home() -> Path:
     """The folder of pipeline.sh: defaults and `.env` lie here; the caller's folder where there is no such file."""
     folder = Path(__file__).resolve().parent.parent

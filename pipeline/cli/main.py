@@ -15,10 +15,10 @@ from click.shell_completion import CompletionItem, shell_complete
 from pipeline import environment
 from pipeline.cli import errors
 from pipeline.cli.streams import fill_closed_streams, is_of_stdout, stdout_refused
-from pipeline.cli.text import warn
+from pipeline.cli.text import PROGRAM, warn
 from pipeline.errors import RunInterrupted
+from pipeline.store.place import anchored
 
-PROGRAM = "./pipeline.sh"
 COMPLETE_VARIABLE = "_PIPELINE_COMPLETE"
 
 #: Command → module, attribute, what it does. `--help` and completion read only this.
@@ -157,7 +157,13 @@ def _run(arguments: list[str]) -> int:
 
 def load_env_file() -> None:
     """Take variables that are not set from `.env` beside pipeline.sh; nothing of it is printed."""
-    pairs, bad = environment.read_env_file(environment.home() / ".env")
+    folder = environment.home()
+    pairs, bad = environment.read_env_file(folder / ".env")
+    for option in environment.PATHS:
+        name = str(environment.VARIABLES[option])
+        if value := pairs.get(name):
+            # The same file means the same wherever the program is started.
+            pairs[name] = anchored(value, folder) if option == "store" else str(folder / value)
     for name, value in pairs.items():
         os.environ.setdefault(name, value)
     if bad and COMPLETE_VARIABLE not in os.environ:

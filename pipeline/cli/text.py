@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, TextIO
+
+from pipeline import environment
 
 #: The version of every object that `--json` writes; raised when a key changes its meaning.
 JSON_VERSION = 1
+#: How commands name the program; where they are printed it becomes what can be typed there.
+PROGRAM = "./pipeline.sh"
 #: Widths of the lines in a heading and under a table's head.
 HEADING, RULE = 75, 73
 
@@ -48,8 +54,17 @@ def for_stream(text: str, *, ascii_only: bool) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
+def program() -> str:
+    """How the program is called from the folder that the caller stands in."""
+    file = environment.home() / "pipeline.sh"
+    here = file.parent == Path(os.path.realpath("."))
+    return PROGRAM if here or not file.is_file() else shlex.quote(str(file))
+
+
 def write(stream: TextIO, text: str) -> None:
-    """Write a line; what the stream cannot show becomes ASCII, never an error."""
+    """Write a line; what the stream cannot show becomes ASCII, never an error. Commands in it can be typed here."""
+    if PROGRAM in text:
+        text = text.replace(PROGRAM, program())
     stream.write(for_stream(text, ascii_only=plain_ascii(stream)) + "\n")
 
 

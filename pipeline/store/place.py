@@ -45,6 +45,14 @@ def has_password(url: str) -> bool:
     return is_sql(url) and not url.startswith("sqlite:") and urlsplit(url).password is not None
 
 
+def anchored(url: str, folder: Path | None = None) -> str:
+    """The URL with a whole path in place of one that counts from `folder` (None: the caller's)."""
+    scheme, _, rest = url.partition(":")
+    if scheme not in ("files", "sqlite") or not rest or rest.startswith("//"):
+        return url
+    return f"{scheme}:{os.path.abspath(os.path.join(folder or '', os.path.expanduser(rest)))}"
+
+
 def store_words(url: str) -> str:
-    """` --store URL` for a command that is printed and kept: quoted for a shell, and without a password."""
-    return f" --store {shlex.quote(parse_address(url).url if has_password(url) else url)}"
+    """` --store URL` for a command that is printed and kept, to be typed in any folder: without a password."""
+    return f" --store {shlex.quote(parse_address(url).url if has_password(url) else anchored(url))}"

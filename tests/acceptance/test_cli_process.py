@@ -72,12 +72,33 @@ def test_relative_store_is_the_callers(tmp_path: Path) -> None:
     assert run in pipeline("list", "--store", "files:here", cwd=tmp_path).stdout
 
 
-def test_env_file_beside_the_program_is_read_and_not_printed(tmp_path: Path) -> None:
-    """A copy of the package with a pipeline.sh beside it is its own home."""
-    home = tmp_path / "home"
+def home_in(folder: Path) -> Path:
+    """A copy of the package with a pipeline.sh beside it, which makes it its own home."""
+    home = folder / "home"
     home.mkdir()
     shutil.copytree(ROOT / "pipeline", home / "pipeline", ignore=shutil.ignore_patterns("__pycache__"))
     (home / "pipeline.sh").touch()
+    return home
+
+
+def test_paths_in_the_env_file_count_from_it_wherever_the_caller_stands(tmp_path: Path) -> None:
+    home = home_in(tmp_path)
+    (home / ".env").write_text("PIPELINE_STORE=files:mine\n")
+    run = completed_run(home / "mine")
+    for folder in (tmp_path, home):
+        assert run in pipeline("list", cwd=folder, PYTHONPATH=str(home)).stdout
+
+
+def test_commands_are_printed_as_they_can_be_typed_where_the_caller_stands(tmp_path: Path) -> None:
+    run = failed_run(tmp_path / "runs")
+    status = ("status", run, "--store", "files:runs")
+    assert f"{ROOT / 'pipeline.sh'} lessons --resume {run}" in pipeline(*status, cwd=tmp_path).stdout
+    status = ("status", run, "--store", f"files:{tmp_path / 'runs'}")
+    assert f" ./pipeline.sh lessons --resume {run}" in pipeline(*status, cwd=ROOT).stdout
+
+
+def test_env_file_beside_the_program_is_read_and_not_printed(tmp_path: Path) -> None:
+    home = home_in(tmp_path)
     (home / ".env").write_text("PIPELINE_LIST_STATUS=completed\nPIPELINE_JSON=1\nhush hush secret\n")
     failed_run(home / "devops" / "checkpoints")
     run = completed_run(home / "devops" / "checkpoints")

@@ -40,9 +40,13 @@ def test_other_urls_are_refused_without_showing_a_password(url: str) -> None:
     [
         ("postgresql://me:secret@host:5432/runs?unsafe=1", " --store 'postgresql://me@host:5432/runs?unsafe=1'"),
         ("postgres://me:secret@host/runs", " --store postgresql://me@host/runs"),
-        ("sqlite:my runs@home.db", " --store 'sqlite:my runs@home.db'"),
-        ("files:a;b", " --store 'files:a;b'"),
+        ("sqlite:my runs@home.db", " --store 'sqlite:/tmp/my runs@home.db'"),
+        ("files:../a;b", " --store 'files:/a;b'"),
+        ("memory:", " --store memory:"),
     ],
 )
-def test_store_in_a_printed_command_is_quoted_and_has_no_password(url: str, words: str) -> None:
+def test_store_in_a_printed_command_is_quoted_and_whole_and_has_no_password(
+    url: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/tmp")
     assert store_words(url) == words
