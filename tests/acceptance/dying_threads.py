@@ -1,6 +1,7 @@
 """Runs a LangGraph graph that is killed at each of its moments in turn, and gone on with in a new process.
 
-Prints a JSON line for each moment: the nodes that each process ran, and how the graph ended.
+Prints a JSON line for each moment: the nodes that each process ran, those whose writes it knew to be kept, and how the
+graph ended.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ class State(TypedDict):
     words: Annotated[list[str], operator.add]
 
 
-NODES = ("a", "b")
 CONFIG: Any = {"configurable": {"thread_id": "one"}}
 
 
@@ -46,7 +46,7 @@ class Deaths:
 
 
 def graph(home: Path, deaths: Deaths) -> Any:
-    """Two nodes in a row; each notes that it ran, and may die before and after that."""
+    """A node and two others at once behind it; each notes that it ran, and may die before and after that."""
 
     def node(name: str) -> Any:
         def act(state: State) -> dict[str, list[str]]:
@@ -59,11 +59,27 @@ def graph(home: Path, deaths: Deaths) -> Any:
         return act
 
     made = StateGraph(State)
-    for name in NODES:
+    for name in "abc":
         made.add_node(name, node(name))
-    for first, second in zip((START, *NODES), (*NODES, END), strict=True):
-        made.add_edge(first, second)
-    return made.compile(checkpointer=LangGraphSaver(FileStore(home / "store", SystemClock())))
+    made.add_edge(START, "a")
+    for name in "bc":
+        made.add_edge("a", name).add_edge(name, END)
+    return made.compile(checkpointer=Noting(home))
+
+
+class Noting(LangGraphSaver):
+    """Notes which nodes' writes are kept."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(FileStore(home / "store", SystemClock()))
+        self._kept = home / "kept"
+
+    def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        super().put_writes(config, writes, task_id, task_path)
+        with open(self._kept, "a") as file:
+            file.write(
+                "".join(name for channel, words in writes if channel == "words" for name in words if name in "abc")
+            )
 
 
 async def go_on(home: Path, deaths: Deaths) -> None:
@@ -102,9 +118,9 @@ def main(folder: Path) -> None:
         home = folder / str(at)
         home.mkdir()
         ended = process(home, at)
-        first = (home / "ran").read_text() if (home / "ran").exists() else ""
+        first, kept = (path.read_text() if path.exists() else "" for path in (home / "ran", home / "kept"))
         last = process(home, 0) if ended else 0
-        report = {"signal": ended, "first": first, "ran": (home / "ran").read_text(), "last": last}
+        report = {"signal": ended, "first": first, "kept": kept, "ran": (home / "ran").read_text(), "last": last}
         sys.stdout.write(json.dumps({**report, **json.loads((home / "end").read_text())}) + "\n")
         sys.stdout.flush()
 
