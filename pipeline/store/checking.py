@@ -41,8 +41,9 @@ def check(store: Movable, account: Account, run: str = "") -> Iterator[Problem]:
         StoreError: The store cannot be read.
     """
     found, days = False, set[date]()
+    going = set(store.leftovers())
     for head in store.heads():
-        if run and head.run_id != run:
+        if head.run_id in going or (run and head.run_id != run):
             continue
         found = True
         days.update(_days(head))
@@ -51,7 +52,7 @@ def check(store: Movable, account: Account, run: str = "") -> Iterator[Problem]:
         if not found:
             raise RunNotFound(f"There is no run {run}.", hint="`list` shows the runs there are.", run=run)
         return
-    for name in store.leftovers():
+    for name in sorted(going):
         yield Problem(name, "It was half made or half removed; `cleanup` removes it once it is a day old.", False)
     for name in store.unlisted():
         yield from check_run(store, Head(name, {}))

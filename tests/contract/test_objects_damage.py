@@ -185,6 +185,8 @@ def test_check_finds_what_is_damaged_in_a_bucket(store: ObjectStore, long: str) 
     assert "Record 26 is missing from the journal" in said()
     bucket.put(keys.head(long), b"{...}")
     assert "Its head is damaged" in said()
+    bucket.put(keys.lease(long), b"junk")
+    assert "Its lease is damaged" in said()
     bucket.put("runs/20200101_000000/b/x", b"")
     assert "half made or half removed" in said()
     bucket.put("kept/20200101_000000", b"{")
@@ -203,6 +205,15 @@ def test_run_without_a_head_is_found_and_gets_one_again(store: ObjectStore) -> N
     assert (problem.run, problem.text.partition(",")[0]) == (run, "Its head is missing")
     store.sweep(AT)
     assert ids(store) == [run]
+
+
+def test_run_whose_removal_had_only_begun_is_no_fault(store: ObjectStore) -> None:
+    run = apart(store)
+    store.bucket.put(keys.deleted(run), b"")
+    (problem,) = check(store, store.account())
+    assert (problem.run, problem.serious, "half removed" in problem.text) == (run, False, True)
+    assert store.sweep(AT + timedelta(days=9999)) == [run]
+    assert (ids(store), list(check(store, store.account()))) == ([], [])
 
 
 def test_run_that_is_half_removed_is_swept(store: ObjectStore) -> None:

@@ -8,6 +8,7 @@ from pipeline.store.head import sealed
 from pipeline.store.names import split
 from pipeline.store.objects import keys
 from pipeline.store.objects.bucket import Bucket
+from pipeline.store.objects.lease import parse
 from pipeline.store.objects.lines import FENCE, appends, exists, parts_of, sound, whole
 
 
@@ -36,6 +37,9 @@ def flaws(bucket: Bucket, run: str) -> Iterator[str]:
         elif bad and not data.startswith(FENCE):
             yield f"{entry.key}: {bad} bytes are no record."
     yield from _segments(bucket, run)
+    lease = bucket.get(keys.lease(run))
+    if lease is not None and not parse(lease.data):
+        yield "Its lease is damaged; whoever owns it next writes it anew."
     head = bucket.get(keys.head(run)) if "/" not in run else None
     if "/" not in run and head is None:
         yield "Its head is missing, so it is not listed; the next `cleanup` makes it again."
