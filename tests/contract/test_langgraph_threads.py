@@ -101,6 +101,17 @@ def test_langgraph_thread_that_was_made_anew_is_not_taken_for_the_one_before(sto
     assert listed(other, "t") == listed(one, "t") == [last, begun]
 
 
+@pytest.mark.parametrize("name", ["a\0b", "é\ud800", "x" * 3000, "../..//\\"], ids=["nul", "surrogate", "long", "path"])
+def test_langgraph_thread_may_have_any_id_in_every_store(name: str, store: Store) -> None:
+    made = put(LangGraphSaver(store), name, x=1)
+    last = put(LangGraphSaver(store), name, made, x=2)
+    assert listed(LangGraphSaver(store), name) == [last, made]
+    assert [each.config["configurable"]["thread_id"] for each in LangGraphSaver(store).list(None)] == [name] * 2
+    assert ids(store) == [names_of(name)[0]]
+    LangGraphSaver(store).delete_thread(name)
+    assert ids(store) == []
+
+
 def between(monkeypatch: pytest.MonkeyPatch, store: Store, act: Callable[[], None]) -> None:
     """Have somebody act just before the next run is made."""
     create, waiting = store.create_named, [act]  # type: ignore[attr-defined]
@@ -148,7 +159,7 @@ def die(*_: object) -> None:
 
 
 def test_langgraph_thread_whose_beginner_died_before_it_looked_again_holds_what_counts(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     one, other = LangGraphSaver(store), LangGraphSaver(store)
     made: list[str] = []
@@ -163,9 +174,12 @@ def test_langgraph_thread_whose_beginner_died_before_it_looked_again_holds_what_
         between(patched, store, begin_and_prune)
         with pytest.raises(Died):
             put(one, "t", x=3)
-    # Its put never returned; what it left counts for nobody, and goes with the next pruning.
+    # Its put never returned; what it left counts for nobody, and goes with the next write.
     assert listed(LangGraphSaver(store), "t") == listed(other, "t") == made
+    assert ids(store) == sorted(names_of("t"), reverse=True)
     last = put(other, "t", made[0], x=4)
+    assert ids(store) == [names_of("t")[1]]
+    assert f"Run {names_of('t')[0]} had been replaced by run {names_of('t')[1]}" in caplog.text
     other.prune(["t"])
     assert listed(LangGraphSaver(store), "t") == [last]
     assert ids(store) == [names_of("t")[0]]

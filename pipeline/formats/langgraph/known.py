@@ -31,6 +31,8 @@ class Known:
     #: The last line that was read, and its number.
     line: bytes = b""
     seq: int = 0
+    #: Another run of the thread, which does not count any more: a process died before it removed it.
+    spare: str = ""
     #: Blobs that were written.
     sound: set[str] = field(default_factory=set)
 

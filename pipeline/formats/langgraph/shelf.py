@@ -6,6 +6,7 @@ other. What is known of a thread is kept in memory and read on from where it end
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -32,6 +33,7 @@ _STRIPES = 64
 #: How often a thread that another process writes to is tried again.
 _AGAIN_SECONDS = 0.01
 _T = TypeVar("_T")
+_log = logging.getLogger("pipeline")
 
 
 class Addition(NamedTuple):
@@ -163,15 +165,17 @@ class Shelf:
 
     def _found(self, thread_id: str) -> Known | None:
         """The run that holds a thread, read to its end: of two the one that took the place of the other."""
-        best: tuple[int, Known] | None = None
+        every: list[tuple[int, Known]] = []
         for run in names_of(thread_id):
             known = unread(run)
             with suppress(RunNotFound):
                 known.read_on(self.store)
-                generation = home_of(known.first, run, thread_id).generation
-                if best is None or best[0] < generation:
-                    best = generation, known
-        return None if best is None else best[1]
+                every.append((home_of(known.first, run, thread_id).generation, known))
+        if not every:
+            return None
+        _, best = max(every, key=lambda each: each[0])
+        best.spare = next((known.thread.run_id for _, known in every if known is not best), "")
+        return best
 
     def _remember(self, thread_id: str, known: Known) -> None:
         with self._guard:
@@ -201,9 +205,19 @@ class Shelf:
             lost = [Gap(*repair) for repair in journal.repairs if not getattr(repair, "recorded", False)]
             if lost:
                 self._append(journal, known, lost)
+            self._drop_spare(known)
             yield journal
         finally:
             journal.close()
+
+    def _drop_spare(self, known: Known) -> None:
+        """Remove what does not count any more, while the one that counts is owned and so cannot move to its name."""
+        if known.spare:
+            with suppress(RunNotFound, RunLocked):
+                self.store.delete(known.spare)
+                _log.warning("Run %s had been replaced by run %s and left behind; it is removed.",
+                             known.spare, known.thread.run_id)  # fmt: skip
+            known.spare = ""
 
     def _wait_for(self, thread_id: str, act: Callable[[], _T]) -> _T:
         """What `act` gives as soon as nobody else owns the thread."""
