@@ -17,6 +17,7 @@ from pipeline.engine.reuse import UNCHANGED, unchanged
 from pipeline.engine.routing import Route, Router, Settled, by_label, way
 from pipeline.engine.running import Running
 from pipeline.engine.step import Outcome, StepContext, StepSpec
+from pipeline.engine.stop import pause_if_of_the_store
 from pipeline.engine.tasks import UNSAFE, error_facts
 from pipeline.errors import GraphError, InvalidValue, ModelError, Pause, PipelineError, Suspended
 from pipeline.graph.model import Graph
@@ -113,7 +114,8 @@ class Loop:
     def _ready(self) -> list[Activation]:
         """What fires now; joins that wait for dead branches are looked at only when the loop would idle."""
         if self._first is not None or self._running.stop.asked:
-            self._note_stop()
+            if not self._active and self._is_unfinished():
+                self._note_stop()
             return []
         if self._begun is not None:
             return [self._begun]
@@ -122,6 +124,11 @@ class Loop:
         if self._most:
             found = self._bounded(found)
         return [activation for activation in found if activation.path not in self._active] if self._active else found
+
+    def _is_unfinished(self) -> bool:
+        """Whether something would fire: a run that was asked to stop in its last step has come to its end."""
+        with self._recorder.reading():
+            return self._begun is not None or bool(self._frontier.ready(idle=True))
 
     def _bounded(self, found: list[Activation]) -> list[Activation]:
         """As many visits of a fan-out's branches as may run at once."""
@@ -224,6 +231,7 @@ class Loop:
             raise Pause("interrupted", PipelineError(f"Interrupted (in step {spec.name}).")) from None
         except (Exception, SystemExit) as error:
             scope.leave_if_paused()
+            pause_if_of_the_store(error)
             cause = "provider" if isinstance(error, ModelError) and error.retryable else "content"
             return Made({}, b"{}", "failed", {}, error_facts(error)), cause
 

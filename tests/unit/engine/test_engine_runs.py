@@ -11,7 +11,7 @@ import pytest
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
 from pipeline.engine.tasks import TaskFailure
-from pipeline.errors import SecretRefused, SettingsConflict, TaskRejected
+from pipeline.errors import PipelineError, SecretRefused, SettingsConflict, TaskRejected
 from pipeline.llm.scripted import ScriptedModel
 from pipeline.records import kinds
 from pipeline.store.memory import MemoryStore
@@ -229,6 +229,17 @@ def test_pause_inside_a_body_is_not_swallowed_by_except_exception(store: MemoryS
     result = Pipeline("stop", [go]).run(store=store)
     assert result.detail == "stopped_as_asked"
     assert result.outputs == {}
+
+
+@pytest.mark.parametrize(("names", "end"), [("ab", "completed"), ("abc", "in_progress")])
+def test_run_that_is_interrupted_in_its_last_step_has_come_to_its_end(store: MemoryStore, names: str, end: str) -> None:
+    def go(ctx: StepContext) -> Mapping[str, Any]:
+        if ctx.path == "b#1":
+            ctx._running.stop.request("interrupted", PipelineError("Interrupted (SIGINT)."))
+        return {}
+
+    result = Pipeline("last", [step(name)(go) for name in names]).run(store=store)
+    assert (result.status, set(result.outputs)) == (end, {"a", "b"})
 
 
 def test_task_key_used_twice_in_a_step_is_refused(store: MemoryStore) -> None:
