@@ -9,6 +9,7 @@ from pipeline.cli.reading import head_of
 from pipeline.cli.runs import resume_command
 from pipeline.cli.summary import row_of
 from pipeline.cli.text import count, money, say, say_json, table, when
+from pipeline.cli.where import here
 
 
 @click.command("batches")
@@ -30,7 +31,7 @@ def batches(run: str | None, store: str | None, as_json: bool) -> None:
             })  # fmt: skip
         return
     if not rows:
-        say("No batches.")
+        say(f"No batches{'' if run else here()}.")
         return
     cells = [
         [row.run, row.batch or "(unknown)", row.status, str(row.requests), str(row.open or ""),

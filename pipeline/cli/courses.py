@@ -17,6 +17,7 @@ from pipeline.cli.errors import exit_code_of, hint_line
 from pipeline.cli.lessons import AtOnce, Usd, options_of, setting
 from pipeline.cli.progress.watch import Quiet, asker
 from pipeline.cli.text import count, money, say, say_json, table, warn
+from pipeline.cli.where import remember
 from pipeline.errors import PipelineError, RunInterrupted
 from pipeline.settings import ASK_ABOVE_USD, LessonsOptions
 
@@ -33,7 +34,7 @@ _NOTHING = Decimal(0)
          help="A Claude model, or offline.  [default: claude-sonnet-5-5 with a credential, else offline]")  # fmt: skip
 @setting("effort", type=click.Choice(settings.EFFORTS), help="How hard the model thinks.")
 @setting("catalogue", type=click.Path(path_type=Path), metavar="DIR", help="Course files of your own.")
-@setting("store", metavar="URL", help="Where runs are kept.  [default: files:devops/checkpoints]")
+@setting("store", metavar="URL", callback=remember, help="Where runs are kept.  [default: files:devops/checkpoints]")
 @setting("out", type=click.Path(path_type=Path), metavar="DIR",
          help="Where courses are published.  [default: devops/published]")  # fmt: skip
 @setting("max_cost_usd", type=Usd(), metavar="USD|none", help="Ceiling of each run's spend.  [default: 50]")

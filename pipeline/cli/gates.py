@@ -9,6 +9,7 @@ from pipeline.cli.reading import head_of
 from pipeline.cli.runs import way_on
 from pipeline.cli.summary import row_of
 from pipeline.cli.text import one_line, say, say_json, table, when
+from pipeline.cli.where import here
 from pipeline.store.reading import resolve
 
 _ELSEWHERE = "A run in a folder of its own says what it asks under that name: ./pipeline.sh gates DIR"
@@ -34,7 +35,7 @@ def gates(run: str | None, as_json: bool, store: str | None) -> None:
                       "shown": dict(gate.shown), "since": gate.since})  # fmt: skip
         return
     if not found:
-        say("Nothing is asked." if run else f"Nothing is asked by the runs of the store. {_ELSEWHERE}")
+        say("Nothing is asked." if run else f"Nothing is asked by the runs{here() or ' of the store'}. {_ELSEWHERE}")
         return
     rows = [
         [gate.run, gate.gate, one_line(gate.text, 80), ", ".join(gate.choices) or "any text", when(gate.since)]

@@ -13,6 +13,7 @@ from pipeline import environment, settings
 from pipeline.cli.ending import watched
 from pipeline.cli.options import F, OneOf, RunName, own, run_argument
 from pipeline.cli.plan import show_plan
+from pipeline.cli.where import remember
 from pipeline.errors import ConfigError
 from pipeline.lessons.names import LEVELS, SUBJECTS
 from pipeline.settings import LessonsOptions, option_fields, option_name, parse_usd
@@ -76,7 +77,8 @@ def options_of(ctx: click.Context) -> LessonsOptions:
 def execution_options(command: F) -> F:
     """The options that say how work is done; `run` has them too."""
     decorators = [
-        setting("store", metavar="URL", help="Where runs are kept.  [default: files:devops/checkpoints]"),
+        setting("store", metavar="URL", callback=remember,
+                help="Where runs are kept.  [default: files:devops/checkpoints]"),
         setting("max_cost_usd", type=Usd(), metavar="USD|none", help="Ceiling of the run's spend.  [default: 50]"),
         setting("budget", type=click.Choice(settings.BUDGETS),
                 help="How a call's worst case is bounded: by its bytes, or by the provider's token count and 5 %."),

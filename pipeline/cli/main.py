@@ -16,7 +16,8 @@ from pipeline import environment
 from pipeline.cli import errors
 from pipeline.cli.streams import fill_closed_streams, is_of_stdout, stdout_refused
 from pipeline.cli.text import PROGRAM, warn
-from pipeline.errors import RunInterrupted
+from pipeline.cli.where import name_store
+from pipeline.errors import RunInterrupted, RunNotFound
 from pipeline.store.place import anchored
 
 COMPLETE_VARIABLE = "_PIPELINE_COMPLETE"
@@ -149,7 +150,11 @@ def _run(arguments: list[str]) -> int:
         return shell_complete(root, {}, PROGRAM, COMPLETE_VARIABLE, instruction)
     try:
         with root.make_context(PROGRAM, arguments) as context:
-            result = root.invoke(context)
+            try:
+                result = root.invoke(context)
+            except RunNotFound as error:
+                name_store(context, error)
+                raise
     except click.exceptions.Exit as end:
         return end.exit_code
     return result if isinstance(result, int) else 0

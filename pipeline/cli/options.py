@@ -12,6 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from pipeline import environment
+from pipeline.cli.where import remember
 from pipeline.clock import SystemClock
 from pipeline.errors import PipelineError
 from pipeline.store.head import HEAD
@@ -76,6 +77,12 @@ def open_account(url: str | None) -> Account:
     return places.open_account(url or environment.default_store())
 
 
+def is_there(place: Store) -> bool:
+    """Whether there is such a store, as far as that can be asked: a folder that is a run is there."""
+    look = getattr(place, "is_there", None)
+    return look is None or bool(look())
+
+
 def open_list(url: str | None) -> Listable:
     """The runs of the same store, only to be looked over: what reads records is loaded when a run needs it."""
     folder = folder_of(url or environment.default_store())
@@ -136,6 +143,7 @@ def store_option(command: F) -> F:
         "--store",
         envvar=environment.VARIABLES["store"],
         metavar="URL",
+        callback=remember,
         help="Where runs are kept.  [default: files:devops/checkpoints beside pipeline.sh]",
         show_envvar=True,
     )(command)

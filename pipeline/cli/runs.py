@@ -11,9 +11,10 @@ from typing import Any
 
 import click
 
-from pipeline.cli.options import json_option, open_list, own, store_option
+from pipeline.cli.options import is_there, json_option, open_list, open_store, own, store_option
 from pipeline.cli.summary import CORRUPT, STATUSES, UNFINISHED, Row, row_json, row_of
 from pipeline.cli.text import heading, one_line, say, say_json, table, when
+from pipeline.cli.where import named, shown_in
 from pipeline.lessons.names import known_subject, subject_name
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.store.base import Listable
@@ -75,11 +76,12 @@ def list_runs(
     say(heading("PIPELINE RUNS"))
     say()
     if not shown:
-        say(_nothing(status, subject, resumable))
+        say("No run matches." if status or subject or resumable else _nothing(store))
         return
     say(render(shown, verbose=verbose))
     if limit and len(shown) == limit and next(rows, None) is not None:
-        say(f"\nThe newest {limit} are shown; --limit 0 shows all.")
+        newest = "The newest run is" if limit == 1 else f"The newest {limit} are"
+        say(f"\n{newest} shown; --limit 0 shows all.")
     for line in hints(shown, store):
         say(line)
 
@@ -187,7 +189,8 @@ def _more_room(row: Row) -> str:
     return found[0] if found else ""
 
 
-def _nothing(status: frozenset[str] | None, subject: str | None, resumable: bool) -> str:
-    if status or subject or resumable:
-        return "No run matches."
-    return "No runs yet. Start one: ./pipeline.sh lessons --subject mathematics --level national_5"
+def _nothing(store: str | None) -> str:
+    place = open_store(store)
+    missing = named(store) and not is_there(place)
+    said = f"There is no store at {place.url} yet." if missing else f"No runs yet{shown_in(store)}."
+    return f"{said} Start one: ./pipeline.sh lessons --subject mathematics --level national_5{named(store)}"

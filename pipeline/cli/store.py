@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC
-from typing import cast
+from typing import TypeVar, cast
 
 import click
 
 from pipeline import environment
-from pipeline.cli.options import RunName, json_option, open_account, open_store, store_option
+from pipeline.cli.options import RunName, is_there, json_option, open_account, open_store, store_option
 from pipeline.cli.text import count, money, say, say_json
+from pipeline.cli.where import look_at
 from pipeline.clock import SystemClock
 from pipeline.errors import StoreError
 from pipeline.records.statuses import IN_PROGRESS
-from pipeline.store.base import Movable
+from pipeline.store.base import Movable, Store
 from pipeline.store.checking import Problem, check
 from pipeline.store.copying import Copied, arriving, copy, copy_account, count_arriving
 from pipeline.store.reading import resolve
 from pipeline.store.sql.store import SqlStore
+
+P = TypeVar("P", bound=Store)
 
 
 @click.group("store")
@@ -36,7 +39,7 @@ def store() -> None:
 @json_option
 def info(store: str | None, as_json: bool) -> None:
     """Say where runs are kept, how many there are, and what was spent today."""
-    place, account = open_store(store), open_account(store)
+    place, account = _there(open_store(store)), open_account(store)
     now = SystemClock().now().astimezone(UTC)
     statuses: Counter[str] = Counter()
     newest = oldest = None
@@ -72,7 +75,7 @@ def check_store(run: str, store: str | None, as_json: bool) -> None:
 
     Every record, value and head is read. Nothing is changed: what can be mended is mended by the next resume.
     """
-    place = _movable(store)
+    place = _there(_movable(store))
     problems = list(check(place, open_account(store), resolve(place, run) if run else ""))
     for problem in problems:
         _say_problem(problem, as_json)
@@ -99,14 +102,20 @@ def _say_problem(problem: Problem, as_json: bool) -> None:
 @click.argument("target", metavar="TO")
 @click.argument("run", type=RunName(), required=False, default="")
 @json_option
-def copy_store(source: str, target: str, run: str, as_json: bool) -> None:
+@click.pass_context
+def copy_store(ctx: click.Context, source: str, target: str, run: str, as_json: bool) -> None:
     """Copy the runs of the store FROM, or only RUN, into the store TO.
 
     FROM and TO are URLs as --store takes them; journals are the same there byte for byte. The same command again
     copies what has come since. Others may read and run in both meanwhile: a run that is still going is copied as
     far as it has got.
     """
+    look_at(ctx, source)
     there, here = _movable(source), _movable(target)
+    for url in (source, target):
+        if url.startswith("memory:"):
+            raise StoreError("What memory: holds ends with this command.", hint="Name a store that stays.")
+    _there(there)
     if there.url == here.url:
         raise StoreError("FROM and TO are the same store.", hint="Name two.")
     clock = SystemClock()
@@ -168,3 +177,10 @@ def _movable(url: str | None) -> Movable:
     if not hasattr(place, "flaws"):
         raise StoreError(f"The store {place.url} cannot be looked through or copied.")
     return cast(Movable, place)
+
+
+def _there(place: P) -> P:
+    """The store, if there is one: a name that is mistyped must not look like a store without faults."""
+    if is_there(place):
+        return place
+    raise StoreError(f"There is no store at {place.url}.", hint="Check its name; the first run that is kept makes it.")

@@ -172,6 +172,9 @@ class Movable(Store, Protocol):
     def unlisted(self) -> list[str]:
         """Runs that have records and that `heads` does not show."""
 
+    def is_there(self) -> bool:
+        """Whether anything was ever kept here, were it gone by now: a store that nobody made holds no run either."""
+
 
 class Account(Protocol):
     """Spend over all runs of a store: the daily limit, and what deleted runs cost."""

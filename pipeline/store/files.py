@@ -178,6 +178,16 @@ class FileStore:
         """See store.base.Movable.unlisted."""
         return []
 
+    def is_there(self) -> bool:
+        """See store.base.Movable.is_there. What hides the folder is said when it is read."""
+        try:
+            self.root.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True
+        return True
+
     def _create(
         self, first: bytes, blobs: Iterable[bytes], names: Iterator[str], at: datetime, claim: Claim | None
     ) -> tuple[str, FileJournal]:

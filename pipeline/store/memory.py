@@ -165,6 +165,10 @@ class MemoryStore:
         """See store.base.Movable.unlisted."""
         return []
 
+    def is_there(self) -> bool:
+        """See store.base.Movable.is_there."""
+        return True
+
     def open(self, run: str) -> MemoryJournal:
         """See store.base.Store.open."""
         with self._lock:

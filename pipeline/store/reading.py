@@ -84,7 +84,8 @@ def resolve(store: Store, text: str) -> str:
     if len(names) == 1 and text:
         return names[0]
     if not names or not text:
-        raise RunNotFound(f"There is no run {text!r}.", hint="`list` shows the runs there are.", run=text)
+        what = "yet" if text == LATEST else repr(text)
+        raise RunNotFound(f"There is no run {what}.", hint="`list` shows the runs there are.", run=text)
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
     raise RunNotFound(f"{text!r} may mean {shown}.", hint="Type more of the id.", run=text, candidates=names)
 

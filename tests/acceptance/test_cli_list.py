@@ -38,7 +38,7 @@ def test_list_shows_every_kind_of_run_newest_first(root: Path, cli: Cli) -> None
 def test_list_of_an_empty_store_says_how_to_start(cli: Cli) -> None:
     said = cli("list")
     assert said.code == 0
-    assert "No runs yet" in said.out
+    assert "There is no store at files:" in said.out
     assert cli("list", "--json").out == ""
 
 
@@ -76,7 +76,7 @@ def test_list_subject_of_an_own_catalogue_is_known_by_its_runs(root: Path, cli: 
 
 def test_list_says_that_older_runs_are_left_out(root: Path, cli: Cli) -> None:
     completed_run(root, 1), completed_run(root, 2)
-    assert "The newest 1 are shown" in cli("list", "--limit", "1").out
+    assert "The newest run is shown" in cli("list", "--limit", "1").out
     assert "are shown" not in cli("list", "--limit", "2").out
     assert cli("list", "--limit", "9" * 23).code == 0
 

@@ -83,7 +83,7 @@ def test_docs_example_that_asks_says_what_it_lacks_without_a_key(cli: Cli) -> No
     said = cli("run", target, "--param", TOWNS, "--quiet")
     assert said.code == 2
     assert "This run has no model to ask" in said.err
-    assert "No runs yet" in cli("list").out
+    assert "There is no store at" in cli("list").out
 
 
 def test_pipeline_that_did_not_say_it_asks_stops_at_its_first_ask_and_goes_on_with_a_key(

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from pipeline.cli.cost.books import Books
 from pipeline.cli.text import count, money, money_between, table, when
+from pipeline.cli.where import here
 from pipeline.cost.ledger import Row
 from pipeline.cost.posting import Posting
 from pipeline.cost.report import Line, Report, at_least, possibly_spent
@@ -31,7 +32,7 @@ _CENT = Decimal("0.01")
 def lines_of(books: Books, made: Report) -> Iterator[str]:
     """The report."""
     if not made.lines:
-        yield "No paid calls are recorded."
+        yield f"No paid calls are recorded{here() if books.many else ''}."
     else:
         cells = [_cells(line) for line in made.lines]
         head = [_title(made.by), "Calls", "Input", "Output", "Cost", "Wasted", "Possibly more"]

@@ -109,6 +109,10 @@ class ObjectStore:
         listed = {keys.head_id(entry.key) for entry in self.bucket.under(keys.HEADS)}
         return [run for run in self._names() if run not in listed and self._lives(run)]
 
+    def is_there(self) -> bool:
+        """See store.base.Movable.is_there: whether there is an object of one."""
+        return any(next(self.bucket.under(key), None) for key in (keys.HEADS, keys.RUNS, keys.ACCOUNT, keys.KEPT))
+
     def open(self, run: str) -> ObjectJournal:
         """See store.base.Store.open."""
         if (journal := self._again(run)) is not None:

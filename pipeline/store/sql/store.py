@@ -163,6 +163,10 @@ class SqlStore:
         """See store.base.Movable.unlisted; what is there is listed."""
         return []
 
+    def is_there(self) -> bool:
+        """See store.base.Movable.is_there: whether there are its tables."""
+        return self.ready(False)
+
     def account(self) -> SqlAccount:
         """The account of the same database."""
         return SqlAccount(self.database, self._clock, self.ready)

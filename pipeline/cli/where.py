@@ -1,0 +1,50 @@
+"""Which store a command looks at: told, where it is not the default one, in what is said of runs that are missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from pipeline import environment
+from pipeline.errors import RunNotFound
+from pipeline.store.place import anchored, store_words
+
+_KEY = "pipeline.store"
+#: How the hint of a run that is not there ends, whoever gives it.
+_LISTED = "shows the runs there are."
+
+
+def remember(ctx: click.Context, _: click.Parameter, value: Any) -> Any:
+    """The callback of --store."""
+    look_at(ctx, value)
+    return value
+
+
+def look_at(ctx: click.Context, url: str | None) -> None:
+    """Note the store that a command looks at."""
+    ctx.meta[_KEY] = url
+
+
+def named(url: str | None) -> str:
+    """` --store URL` of another store than the default one, without a password; else ""."""
+    return "" if not url or anchored(url) == environment.default_store() else store_words(url)
+
+
+def shown_in(url: str | None) -> str:
+    """` in URL` for a sentence on another store than the default one; else ""."""
+    return named(url).replace(" --store ", " in ", 1)
+
+
+def here() -> str:
+    """As `shown_in`, of the store that the command looks at."""
+    ctx = click.get_current_context(silent=True)
+    return shown_in(ctx.meta.get(_KEY)) if ctx is not None else ""
+
+
+def name_store(ctx: click.Context, error: RunNotFound) -> None:
+    """Have the error of a run that is not there say in which store it is not, and how to list that one."""
+    words = named(ctx.meta.get(_KEY))
+    if words and error.hint.endswith(_LISTED):
+        error.args = (f"{error.message.removesuffix('.')}{shown_in(ctx.meta[_KEY])}.",)
+        error.hint = f"`list{words}` {_LISTED}"

@@ -1,0 +1,92 @@
+"""Stores that are not there, or are empty: said so, with the store's name and the option that names it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline import environment
+from tests.said import Cli
+from tests.servers.objects import moto as moto
+from tests.servers.objects import objects as objects
+
+LESSONS = "./pipeline.sh lessons --subject mathematics --level national_5"
+
+
+@pytest.fixture(params=["files", "sqlite", "s3"])
+def nowhere(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A store that nobody has made."""
+    if request.param == "s3":
+        return f"{request.getfixturevalue('objects')}-typo"
+    return f"{request.param}:{tmp_path}/none"
+
+
+def test_store_that_is_not_there_is_not_said_to_be_whole(nowhere: str, cli: Cli, tmp_path: Path) -> None:
+    for arguments in (
+        ["check", "--store", nowhere],
+        ["check", "latest", "--store", nowhere],
+        ["info", "--store", nowhere],
+        ["copy", nowhere, f"files:{tmp_path}/copy"],
+    ):
+        said = cli("store", *arguments)
+        assert (said.code, said.out) == (3, "")
+        assert f"There is no store at {nowhere}." in said.err
+    assert [each.name for each in tmp_path.iterdir()] == []
+
+
+def test_empty_store_is_whole(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    cli("store", "upgrade", "--store", f"sqlite:{tmp_path}/empty.db")
+    for url in (f"files:{tmp_path}/empty", f"sqlite:{tmp_path}/empty.db"):
+        assert cli("store", "check", "--store", url).out == "Nothing is damaged.\n"
+        assert cli("store", "copy", url, f"files:{tmp_path}/copy").code == 0
+
+
+def test_listing_of_no_runs_names_the_store_and_how_to_fill_it(nowhere: str, cli: Cli) -> None:
+    said = cli("list", "--store", nowhere)
+    assert said.code == 0
+    assert f"There is no store at {nowhere} yet. Start one: {LESSONS} --store {nowhere}\n" in said.out
+
+
+def test_listing_of_an_empty_store_names_it_where_it_is_another_than_the_default(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my runs").mkdir()
+    url = f"'files:{tmp_path}/my runs'"
+    assert f"No runs yet in {url}. Start one: {LESSONS} --store {url}\n" in cli("list", "--store", url[1:-1]).out
+    for default in (None, environment.default_store()):
+        monkeypatch.delenv("PIPELINE_STORE", raising=False)
+        said = cli("list", *(["--store", default] if default else []))
+        assert f"No runs yet. Start one: {LESSONS}\n" in said.out
+
+
+def test_run_that_is_not_there_is_said_with_the_store_that_was_looked_at(cli: Cli, tmp_path: Path) -> None:
+    url = f"sqlite:{tmp_path}/none.db"
+    for command in (["status"], ["log"], ["cost"], ["lessons", "--resume"]):
+        said = cli(*command, "2026", "--store", url)
+        assert said.code == 3
+        assert f"There is no run '2026' in {url}." in said.err
+        assert f"Hint: `list --store {url}` shows the runs there are." in said.err
+    assert f"There is no run yet in {url}." in cli("status", "latest", "--store", url).err
+
+
+def test_run_that_is_not_there_is_said_without_the_default_store(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PIPELINE_STORE")
+    said = cli("status", "2026")
+    assert "There is no run '2026'.\nHint: `list` shows the runs there are.\n" in said.err
+
+
+def test_copy_into_or_out_of_nothing_is_refused(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    url = f"files:{tmp_path}/empty"
+    for pair in ((url, "memory:"), ("memory:", url)):
+        said = cli("store", "copy", *pair)
+        assert (said.code, said.out) == (3, "")
+        assert "What memory: holds ends with this command." in said.err
+
+
+def test_run_to_copy_that_is_not_there_is_said_with_where_it_was_looked_for(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    said = cli("store", "copy", f"files:{tmp_path}/empty", f"files:{tmp_path}/other", "2026")
+    assert f"There is no run '2026' in files:{tmp_path}/empty." in said.err
