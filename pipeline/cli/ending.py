@@ -100,10 +100,14 @@ def failure_lines(result: RunResult) -> list[str]:
     """What happened; what is saved and spent, both ends; the command to go on."""
     what = error_message(result.error) or (result.detail or result.status).replace("_", " ")
     # The last line resumes as before; where that is not enough, the advice stands with what happened.
-    if (advice := hint_of(result.error)) and not advice.startswith("./pipeline.sh"):
+    kept, advice = kept_in(result.error), hint_of(result.error)
+    if advice and not kept and not advice.startswith("./pipeline.sh"):
         what = f"{what.rstrip('.')}{'' if what.endswith(('?', '!')) else '.'} {advice}"
     saved = f"run {result.run_id}; spent {money_between(result.spent.low, result.spent.high)}"
-    return three_lines(what, saved, result.resume_command, word=word_for(result.error, result.detail))
+    lines = three_lines(what, saved, result.resume_command, word=word_for(result.error, result.detail))
+    if kept:
+        lines[2:2] = [f"Kept: what the store did not take, in {kept}", f"Hint: {one_line(advice)}"]
+    return lines
 
 
 def result_json(result: RunResult) -> dict[str, Any]:
@@ -138,6 +142,11 @@ def error_message(error: Any) -> str:
 def hint_of(error: Any) -> str:
     """The advice of an exception or of a recorded error; "" if there is none."""
     return str(error.get("hint") or "") if isinstance(error, Mapping) else str(getattr(error, "hint", ""))
+
+
+def kept_in(error: Any) -> str:
+    """The file that holds what the store did not take; "" if there is none."""
+    return str(error.data.get("emergency") or "") if isinstance(error, PipelineError) else ""
 
 
 def error_json(error: Any) -> Any:

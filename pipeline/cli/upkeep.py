@@ -12,8 +12,8 @@ from pipeline.cli.progress.watch import ask_yes_no
 from pipeline.cli.text import count, say
 from pipeline.clock import SystemClock
 from pipeline.errors import NeedsConfirmation
-from pipeline.store.emergency import recover as append_emergency
 from pipeline.store.reading import resolve
+from pipeline.store.recovery import recover as append_emergency
 from pipeline.store.retention import cleanup as remove_old
 
 
@@ -65,10 +65,11 @@ def _confirm(runs: int) -> None:
 def recover(run: str, file: Path, store: str | None) -> None:
     """Append the records of an emergency file to a run; records it has already are left alone.
 
-    A run writes such a file when its disk refuses to save what was already paid for.
+    A run writes such a file when its store refuses to save what was already paid for. Going on with the run on the
+    machine that has the file does the same.
     """
     place = open_store(store)
     name = resolve(place, run)
     added = append_emergency(place, name, file)
     text = f"{count(added, 'record')} appended to run {name}." if added else f"Run {name} has all of these already."
-    say(text)
+    say(f"{text} {file} {'is not needed any more' if file.exists() else 'was removed'}.")

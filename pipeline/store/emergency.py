@@ -1,27 +1,57 @@
-"""The last resort: records that their journal's disk refused, kept in a file elsewhere until `recover` appends them."""
+"""The last resort: records that their journal refused, kept in a file elsewhere until a resume or `recover` has them.
+
+It decides where such files lie, what they are called, and which of them are a run's.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
+import stat
 import tempfile
-from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from pipeline.errors import StoreError
-from pipeline.records.codec import decode_line, encode_fact
-from pipeline.records.kinds import Gap
-from pipeline.records.lines import LineDamaged, check_line, encode_line, line_body, line_seq
-from pipeline.store.base import Journal, Store
+from pipeline.errors import RunLocked, StoreError
+from pipeline.records.codec import decode_line
+from pipeline.records.lines import LineDamaged, check_line
+from pipeline.store.owner import process
+
+_FOLDER_MODE = 0o700
+
+
+def folders() -> list[Path]:
+    """Where they are kept, best first: what survives a restart of this machine, then its temporary folder.
+
+    Source: XDG Base Directory Specification 0.8, XDG_STATE_HOME.
+    """
+    found = []
+    state = os.environ.get("XDG_STATE_HOME", "")
+    if os.path.isabs(state):
+        found.append(Path(state, "pipeline", "kept"))
+    else:
+        with contextlib.suppress(RuntimeError):
+            found.append(Path.home() / ".local" / "state" / "pipeline" / "kept")
+    return [*found, Path(tempfile.gettempdir(), f"pipeline-kept-{os.geteuid()}")]
 
 
 class EmergencyFile:
-    """A file of journal lines outside the store; made when first written to."""
+    """A file of journal lines outside the store; made when first written to, locked until it is closed."""
 
-    def __init__(self, run: str) -> None:
+    def __init__(self, run: str, place: str) -> None:
+        """Nothing is made yet.
+
+        Args:
+            place: Which store the run is in; never shown.
+        """
         self._run = run
+        self._place = place
         self._fd = -1
+        #: All that was to be kept, for a second place where the first one fills up.
+        self._kept: list[bytes] = []
         #: Where it is; "" while there is none, or where nothing could be written anywhere.
         self.path = ""
 
@@ -29,79 +59,122 @@ class EmergencyFile:
         """Keep whole lines, synced. Never raises: there is nowhere left to go."""
         if not data:
             return
-        if self._fd < 0:
+        self._kept.append(data)
+        if self._fd < 0 or not self._write(data):
             self._make()
-        if self._fd >= 0:
-            with contextlib.suppress(OSError):
-                os.write(self._fd, data)
-                os.fsync(self._fd)
 
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
+    def _write(self, data: bytes) -> bool:
+        try:
+            done = os.write(self._fd, data) == len(data)
+            os.fsync(self._fd)
+        except OSError:
+            return False
+        return done
+
     def _make(self) -> None:
-        if self.path:
-            with contextlib.suppress(OSError):
-                self._fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
-            return
-        name = self._run.replace("/", "_")
-        for folder in (tempfile.gettempdir(), str(Path.home()), "."):
+        """A new file with all of it: the one before is full, or was closed and may be taken in by now."""
+        full = self.path if self._fd >= 0 else ""
+        self.close()
+        head = {"emergency": self._run, "store": self._place, "by": process()}
+        text = json.dumps(head).encode() + b"\n" + b"".join(self._kept)
+        for folder in folders():
+            path = ""
             try:
-                self._fd, path = tempfile.mkstemp(".jsonl", f"pipeline-{name}-", folder)
-                self.path = str(Path(path).resolve())
-                os.write(self._fd, json.dumps({"emergency": self._run}).encode() + b"\n")
+                if not own_folder(folder, make=True):
+                    continue
+                self._fd, path = tempfile.mkstemp(".jsonl", f"{_stem(self._run)}-", folder)
+                # While it is held nobody takes it in: more may come.
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                whole = self._write(text)
+                _sync_folder(folder)
             except OSError:
-                self.close()
-                continue
-            return
+                whole = False
+            if whole:
+                self.path = path
+                _remove(full)
+                return
+            self.close()
+            _remove(path)
 
 
-def recover(store: Store, run: str, file: Path) -> int:
-    """Append to a run what an emergency file holds; records the run has already are left alone.
+def own_folder(folder: Path, *, make: bool = False) -> bool:
+    """Whether it is there and nobody else can put anything into it."""
+    if make:
+        with contextlib.suppress(FileExistsError):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(_FOLDER_MODE)
+    try:
+        found = os.lstat(folder)
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
 
-    A record whose number was given to another one since is appended at the end: it still names its
-    owner, so its money and values count and its position does not.
 
-    Returns how many records were appended; they are durable.
+def advice(run: str, file: str) -> str:
+    """What to do about a file of a run, for people; a command in it begins with its verb."""
+    return f"Going on from this machine takes in what was kept; on another one, first: recover {run} {file}"
+
+
+def find(run: str, place: str) -> list[tuple[Path, str]]:
+    """The files kept here of a run and its parts in that store, each with whose it is; oldest first."""
+    found = []
+    for folder in folders():
+        if not own_folder(folder):
+            continue
+        for path in sorted(folder.glob(f"{_stem(run)}[-_]*.jsonl"), key=_age):
+            head = _head(path)
+            owner = str(head.get("emergency"))
+            if head.get("store") == place and (owner == run or owner.startswith(f"{run}/")):
+                found.append((path, owner))
+    return found
+
+
+def is_kept(file: Path) -> bool:
+    """Whether it lies where this program keeps such files."""
+    return file.resolve().parent in [folder.resolve() for folder in folders()]
+
+
+@contextlib.contextmanager
+def claimed(file: Path, run: str) -> Iterator[list[bytes]]:
+    """The whole lines of a file, which nobody else writes or takes in meanwhile.
 
     Raises:
-        StoreError: The file cannot be read, or belongs to another run.
-        RunLocked, RunNotFound, CheckpointCorrupt, WriteFailed: As Store.open and Journal.append.
+        StoreError: It cannot be read, or belongs to another run.
+        RunLocked: Who writes it is alive and not done.
     """
-    lines = _read(file, run)
-    if not lines:
-        return 0
-    journal = store.open(run)
     try:
-        present = Counter(line_body(line) for line in store.read(run, after=line_seq(lines[0]) - 1))
-        missing = [line for line in lines if not _found(present, line_body(line))]
-        for line in missing:
-            _append(journal, line)
+        fd = os.open(file, os.O_RDONLY)
+    except OSError as error:
+        raise StoreError(f"{file} is no emergency file of a run.", file=str(file)) from error
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise _busy(run, file) from None
+        except OSError:
+            # A file system without locks: who wrote it is taken to be gone.
+            pass
+        yield _lines(file, run)
     finally:
-        journal.close()
-    return len(missing)
+        os.close(fd)
 
 
-def _found(present: Counter[bytes], body: bytes) -> bool:
-    present[body] -= 1
-    return present[body] >= 0
+def _busy(run: str, file: Path) -> RunLocked:
+    holder = _head(file).get("by")
+    who = f"Process {holder.get('pid')}" if isinstance(holder, dict) else "Another process"
+    return RunLocked(
+        f"{who} is just leaving run {run}: it still writes {file}.",
+        hint="Wait for it to end, or stop it.",
+        run=run,
+    )
 
 
-def _append(journal: Journal, line: bytes) -> None:
-    seq, record = line_seq(line), decode_line(line)
-    # Numbers are kept where they are free, because records name each other by them.
-    for missing in range(journal.last_seq + 1, seq):
-        hole = encode_fact(Gap(missing, missing, reason="neither in the journal nor in the emergency file"))
-        journal.append(missing, [encode_line(missing, record.at, record.owner, hole)], sync=False)
-    if seq <= journal.last_seq:
-        seq = journal.last_seq + 1
-        line = encode_line(seq, record.at, record.owner, line_body(line))
-    journal.append(seq, [line.rstrip(b"\n") + b"\n"])
-
-
-def _read(file: Path, run: str) -> list[bytes]:
+def _lines(file: Path, run: str) -> list[bytes]:
     try:
         head, *lines = file.read_bytes().split(b"\n")
         owner = json.loads(head)["emergency"]
@@ -110,8 +183,43 @@ def _read(file: Path, run: str) -> list[bytes]:
     if owner != run:
         raise StoreError(f"{file} holds records of run {owner}, not of {run}.", file=str(file), run=owner)
     whole = []
-    for line in lines:
+    # The very same line again is the same record: it was refused twice.
+    for line in dict.fromkeys(lines):
         with contextlib.suppress(LineDamaged):
             decode_line(line)
             whole.append(check_line(line))
     return whole
+
+
+def _head(path: Path) -> Mapping[str, Any]:
+    try:
+        with path.open("rb") as file:
+            head = json.loads(file.readline(1 << 16))
+    except (OSError, ValueError):
+        return {}
+    return head if isinstance(head, dict) else {}
+
+
+def _stem(run: str) -> str:
+    return run.replace("/", "_")
+
+
+def _age(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _remove(path: str) -> None:
+    if path:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -25,6 +25,7 @@ from pipeline.store.listing import Listing
 from pipeline.store.lock import OwnerLock, acquire, brief_lock
 from pipeline.store.names import BUILDING, JOURNAL, PARTS, REMOVING, minted, part_folder, split
 from pipeline.store.readying import document_lines, ready_journal
+from pipeline.store.recovery import took_in
 from pipeline.store.repair import Repair
 from pipeline.store.rereading import reread
 from pipeline.store.reserve import BASE, PER_CALL
@@ -88,7 +89,7 @@ class FileStore:
             last_seq, repairs = self._ready(home, run)
             # Owned, and just surveyed: the new owner reads it next, and need not check it once more.
             self._checked[run] = _seen((home / JOURNAL).stat())
-            return FileJournal(
+            journal = FileJournal(
                 run,
                 home,
                 lock,
@@ -98,6 +99,7 @@ class FileStore:
                 reserve=self._reserve if reserve else 0,
                 repairs=repairs,
                 named=self._named(run),
+                place=self._place(run),
                 closed=lambda info, last_seq: self._note(run, info, last_seq),
             )
         except OSError as error:
@@ -106,6 +108,7 @@ class FileStore:
         except BaseException:
             lock.release()
             raise
+        return took_in(self, journal, self._place(run))
 
     def read(self, run: str, after: int = 0) -> Iterator[bytes]:
         """See store.base.Store.read."""
@@ -136,6 +139,10 @@ class FileStore:
                 lock.release()
         except OSError as error:
             raise self._refused(f"Run {run} cannot be removed", error) from error
+
+    def _place(self, run: str) -> str:
+        """How an emergency file names where the run is, whichever way it was opened."""
+        return os.path.realpath(self._home(split(run)[0]))
 
     def _remove(self, home: Path) -> None:
         """Take away a run that nobody owns."""
@@ -204,6 +211,7 @@ class FileStore:
                     last_seq=line_seq(first.rstrip(b"\n").rpartition(b"\n")[2]),
                     reserve=self._reserve,
                     named=self._named(run),
+                    place=self._place(run),
                     closed=lambda info, last_seq: self._note(run, info, last_seq),
                 )
             except OSError:

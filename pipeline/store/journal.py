@@ -13,10 +13,11 @@ from pipeline.errors import StoreError, WriteFailed
 from pipeline.records.lines import line_body, line_seq
 from pipeline.store.blobs import BlobFolder
 from pipeline.store.disk import NO_SPACE, Disk, write_file
-from pipeline.store.emergency import EmergencyFile
+from pipeline.store.emergency import EmergencyFile, advice
 from pipeline.store.head import HEAD, head_bytes
 from pipeline.store.lock import OwnerLock, drop_in_children
 from pipeline.store.names import JOURNAL
+from pipeline.store.recovery import Taken
 from pipeline.store.repair import Repair
 from pipeline.store.reserve import Reserve
 from pipeline.store.scan import lines as scan_lines
@@ -40,6 +41,7 @@ class FileJournal:
         reserve: int,
         repairs: Sequence[Repair] = (),
         named: str = "",
+        place: str = "",
         closed: Callable[[os.stat_result, int], None] = lambda info, last_seq: None,
     ) -> None:
         self.run_id = run
@@ -51,7 +53,9 @@ class FileJournal:
         self._lock = lock
         self._disk = disk
         self._blobs = blobs
-        self._emergency = EmergencyFile(run)
+        self._emergency = EmergencyFile(run, place)
+        #: What opening took in that had been kept outside the run.
+        self.taken: Sequence[Taken] = ()
         #: What was written since the last sync: lost by a power cut, so it goes into an emergency file.
         self._loose: list[bytes] = []
         #: Where the last durable line ends, and its seq.
@@ -212,5 +216,5 @@ class FileJournal:
         path = self._emergency.path
         hint = "Free space on the disk, then resume the run."
         if path:
-            hint = f"Then append what was kept: recover {self._named} {path}"
+            hint = advice(self._named, path)
         return WriteFailed(what, hint=hint, fatal=fatal, emergency=path, run=self.run_id)

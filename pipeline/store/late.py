@@ -11,6 +11,7 @@ from pipeline.records.codec import decode_line
 from pipeline.records.kinds import CallEnded, ChargeSettled, TaskCompleted
 from pipeline.records.lines import LineDamaged, encode_line, line_body
 from pipeline.store.base import Journal
+from pipeline.store.emergency import advice
 
 #: Money was spent, or a finished value is known; the rest is for the new owner to decide.
 _KEPT = (CallEnded, TaskCompleted, ChargeSettled)
@@ -30,7 +31,7 @@ def refused(run: str, why: str, *, lost: bool, kept: str, awaited: str) -> Write
         why = f"Run {run} was taken over by another process, so this one stops."
         hint = f"What it had paid for is kept with the run: `status {run}` shows it."
     if kept:
-        hint = f"Then append what was kept: recover {run} {kept}"
+        hint = advice(run, kept)
     return WriteFailed(why, hint=hint, fatal=True, emergency=kept, run=run)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
 from decimal import Decimal
 from pathlib import Path
 
@@ -126,12 +125,11 @@ def test_folder_that_cannot_be_published_to_exits_with_seven_and_another_one_is_
     assert (tmp_path / "site" / "course_c84775" / "index.html").exists()
 
 
-def test_disk_that_refuses_says_where_replies_are_kept_and_recover_brings_them_back(
-    cli: Cli, root: Path, out: Path, server: BillingServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("named", [True, False], ids=["recover", "resume"])
+def test_disk_that_refuses_says_where_replies_are_kept_and_recover_or_a_resume_brings_them_back(
+    named: bool, cli: Cli, root: Path, out: Path, server: BillingServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     full = False
 
     def responder(body: dict[str, object], fault: str) -> str:
@@ -151,14 +149,20 @@ def test_disk_that_refuses_says_where_replies_are_kept_and_recover_brings_them_b
         patch.setattr(Disk, "write", write)
         said = cli(*COURSE, "--concurrency", "1")
     assert said.code == 3, said.err
-    (kept,) = elsewhere.glob("pipeline-2*.jsonl")
+    (kept,) = tmp_path.glob("pipeline/kept/*.jsonl")
+    begins = [line.partition(":")[0] for line in said.err.splitlines()[-5:]]
+    assert begins == ["Error", "Saved", "Kept", "Hint", "Go on"]
     assert f"recover {said.err.split('recover ')[1].split()[0]} {kept}" in said.err
     (row,) = cli("list", "--json").json()
     assert row["status_detail"] == "interrupted"
     asked = server.bill.requests
-    recovered = cli("recover", "latest", str(kept))
-    assert recovered.code == 0, recovered.err
+    if named:
+        recovered = cli("recover", "latest", str(kept))
+        assert recovered.code == 0, recovered.err
+        assert recovered.out.endswith(f"{kept} was removed.\n")
     again = cli("lessons", "--resume", "latest")
     assert again.code == 0, again.err
+    assert (f"kept in {kept}" in again.out) is not named, "what a resume took in is said"
+    assert not kept.exists()
     assert asked == 4
     assert int(server.bill.to_json()["repeated"]) == 0

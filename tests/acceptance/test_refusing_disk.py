@@ -17,9 +17,9 @@ from pipeline.engine.result import RunResult
 from pipeline.engine.step import StepContext, step
 from pipeline.llm.base import Message, Request
 from pipeline.records.fold import spent
-from pipeline.store.emergency import recover
 from pipeline.store.files import FileStore
 from pipeline.store.reading import load
+from pipeline.store.recovery import recover
 from pipeline.testing import FakeClock, ScriptedModel
 from tests.faulty_disk import FaultyDisk
 
@@ -182,7 +182,7 @@ def test_writes_refused_for_good_keep_every_reply_in_the_emergency_file(
     assert len(load(bench.store, result.run_id).open_calls) == AT_ONCE
     file = emergency(result)
     assert recover(bench.store, result.run_id, file) >= AT_ONCE
-    assert recover(bench.store, result.run_id, file) == 0
+    assert not file.exists()
     assert not load(bench.store, result.run_id).open_calls
     bench.finish(result.run_id)
 

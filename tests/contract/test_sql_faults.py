@@ -19,7 +19,7 @@ from pipeline.errors import ConfigError, PipelineError, WriteFailed
 from pipeline.records.kinds import CallStarted, StepStarted
 from pipeline.records.lines import line_seq
 from pipeline.store.base import Journal, Store
-from pipeline.store.emergency import recover
+from pipeline.store.recovery import recover
 from pipeline.store.sql.database import Database
 from pipeline.store.sql.store import SqlStore, open_sql
 from tests.journals import AT, StillClock, line, started
@@ -92,12 +92,11 @@ def test_server_that_stays_away_leaves_the_records_in_a_file(cut_off: SqlStore, 
     assert caught.value.data["fatal"]
     cable.cut = lambda data: ""
     path = Path(caught.value.data["emergency"])
-    try:
-        assert seqs(cut_off, run) == [1, 2]
-        recover(cut_off, run, path)
-        assert seqs(cut_off, run) == [1, 2, 3]
-    finally:
-        path.unlink()
+    assert seqs(cut_off, run) == [1, 2]
+    journal.close()
+    recover(cut_off, run, path)
+    assert seqs(cut_off, run) == [1, 2, 3]
+    assert not path.exists()
 
 
 def test_restarted_server_costs_a_wait_only(postgres: Postgres, postgresql: str) -> None:
@@ -138,14 +137,12 @@ def test_full_disk_loses_nothing_that_was_told(tmp_path: Path) -> None:
     with pytest.raises(WriteFailed, match="full") as caught:
         fill(journal)
     path, told = Path(caught.value.data["emergency"]), journal.last_seq
-    try:
-        assert seqs(store, run) == list(range(1, told + 1))
-        with store.database.read() as link:
-            link.run("PRAGMA max_page_count = 100000")
-        recover(store, run, path)
-        assert seqs(store, run) == list(range(1, told + 2))
-    finally:
-        path.unlink()
+    assert seqs(store, run) == list(range(1, told + 1))
+    journal.close()
+    with store.database.read() as link:
+        link.run("PRAGMA max_page_count = 100000")
+    recover(store, run, path)
+    assert seqs(store, run) == list(range(1, told + 2))
 
 
 def test_servers_default_of_serializable_changes_nothing(postgres: Postgres, postgresql: str) -> None:

@@ -42,6 +42,11 @@ class Address:
         return f"s3://{self.bucket}/{self.prefix}".rstrip("/")
 
     @property
+    def place(self) -> str:
+        """Which prefix of which server this is."""
+        return f"{self.endpoint} {self.url}"
+
+    @property
     def plain(self) -> bool:
         """Whether it is spoken to without encryption."""
         return self.endpoint.startswith("http:")

@@ -20,6 +20,7 @@ from pipeline.store.objects.late import LateJournal
 from pipeline.store.objects.lease import Lease
 from pipeline.store.objects.lines import entries
 from pipeline.store.objects.lines import lines as stored_lines
+from pipeline.store.recovery import Taken
 
 #: So many appends are written once more as one object, so that a long run is read in few requests.
 SEGMENT_APPENDS = 256
@@ -67,7 +68,9 @@ class ObjectJournal:
         self._blobs = Blobs(bucket, run)
         self._closed = closed
         self._open = True
-        self._emergency = EmergencyFile(run)
+        self._emergency = EmergencyFile(run, bucket.address.place)
+        #: What opening took in that had been kept outside the run.
+        self.taken: Sequence[Taken] = ()
         self._late: LateJournal | None = None
         #: Why nothing is taken any more, once that is so.
         self._why = "The journal is closed."
@@ -123,10 +126,10 @@ class ObjectJournal:
 
     def close(self) -> None:
         """See store.base.Journal.close."""
+        self._emergency.close()
         if not self._open:
             return
         self._open = False
-        self._emergency.close()
         self._lease.release()
         with contextlib.suppress(PipelineError):
             self._closed(self)

@@ -28,6 +28,7 @@ from pipeline.store.objects.lease import FREE_BYTES, Lease, acquire, again, begi
 from pipeline.store.objects.lines import entries, exists, lines
 from pipeline.store.objects.proof import prove
 from pipeline.store.objects.taking import take_over
+from pipeline.store.recovery import took_in
 
 _TRIES = 20
 _AT_ONCE = 16
@@ -116,7 +117,7 @@ class ObjectStore:
     def open(self, run: str) -> ObjectJournal:
         """See store.base.Store.open."""
         if (journal := self._again(run)) is not None:
-            return journal
+            return took_in(self, journal, self.bucket.address.place)
         # A sub-journal begins with its first owner.
         self._check(split(run)[0])
         self.prove()
@@ -129,7 +130,7 @@ class ObjectStore:
         except BaseException:
             lease.release()
             raise
-        return journal
+        return took_in(self, journal, self.bucket.address.place)
 
     def read(self, run: str, after: int = 0) -> Iterator[bytes]:
         """See store.base.Store.read."""

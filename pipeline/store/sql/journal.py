@@ -15,6 +15,7 @@ from pipeline.store.emergency import EmergencyFile
 from pipeline.store.head import head_bytes
 from pipeline.store.late import refused
 from pipeline.store.lock import drop_in_children
+from pipeline.store.recovery import Taken
 from pipeline.store.sql import blobs, charges, late, layers
 from pipeline.store.sql.database import Database, Link
 from pipeline.store.sql.lease import Lease
@@ -71,7 +72,9 @@ class SqlJournal:
         self._lease = lease
         self._clock = clock
         self._open = True
-        self._emergency = EmergencyFile(run)
+        self._emergency = EmergencyFile(run, database.address.url)
+        #: What opening took in that had been kept outside the run.
+        self.taken: Sequence[Taken] = ()
         #: Where the journal ends in the database: last seq, size.
         self._written = (last_seq, size)
         #: Lines that go with the next synced append, or at the next tick, whichever is sooner.
@@ -127,6 +130,7 @@ class SqlJournal:
     def close(self) -> None:
         """See store.base.Journal.close."""
         if not self._open:
+            self._emergency.close()
             return
         self.flush()
         if self._lease.epoch > 1 and not self._lease.lost:

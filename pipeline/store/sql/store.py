@@ -17,6 +17,7 @@ from pipeline.store.claims import refuse_if_held
 from pipeline.store.head import scan_int, sealed
 from pipeline.store.lock import locked
 from pipeline.store.names import minted, split
+from pipeline.store.recovery import took_in
 from pipeline.store.repair import lost_since
 from pipeline.store.sql import blobs as values
 from pipeline.store.sql import late, lease, schema
@@ -87,7 +88,7 @@ class SqlStore:
         except BaseException:
             held.release()
             raise
-        return opened
+        return took_in(self, opened, self.database.address.url)
 
     def read(self, run: str, after: int = 0) -> Iterator[bytes]:
         """See store.base.Store.read."""

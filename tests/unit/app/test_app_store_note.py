@@ -43,8 +43,8 @@ def test_resume_command_quotes_a_store_with_a_space() -> None:
 
 
 def test_advice_on_an_emergency_file_is_a_command_that_names_the_store() -> None:
-    error = WriteFailed("Full.", hint="Then append what was kept: recover 20260101_120000 /tmp/kept.jsonl")
+    error = WriteFailed("Full.", hint="On another machine, first: recover 20260101_120000 /tmp/kept.jsonl")
     name_recovery(error, "20260101_120000", LessonsOptions(store="sqlite:my runs.db", given=frozenset({"store"})))
     assert error.hint == (
-        "Then append what was kept: ./pipeline.sh recover 20260101_120000 /tmp/kept.jsonl --store 'sqlite:my runs.db'"
+        "On another machine, first: ./pipeline.sh recover 20260101_120000 /tmp/kept.jsonl --store 'sqlite:my runs.db'"
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import stat
-import tempfile
 from decimal import Decimal
 from pathlib import Path
 
@@ -15,10 +15,10 @@ from pipeline.records.charge import Charge
 from pipeline.records.kinds import CallEnded, CallStarted, Gap, RunResumed, StepStarted
 from pipeline.records.lines import line_seq
 from pipeline.store.account import FileAccount
-from pipeline.store.emergency import recover
 from pipeline.store.files import FileStore
 from pipeline.store.journal import FileJournal
 from pipeline.store.reading import load, records
+from pipeline.store.recovery import recover
 from tests.faulty_disk import FaultyDisk
 from tests.journals import AT, StillClock, line, started
 
@@ -39,10 +39,8 @@ def store(tmp_path: Path, disk: FaultyDisk) -> FileStore:
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where emergency files go."""
-    folder = tmp_path / "elsewhere"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    return folder
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "pipeline" / "kept"
 
 
 def begin(store: FileStore) -> tuple[str, FileJournal]:
@@ -84,8 +82,11 @@ def test_lines_that_could_not_be_written_are_kept_and_recovered(store: FileStore
     journal.close()
     file = Path(caught.value.data["emergency"])
     assert str(file) in caught.value.hint
+    copy = Path(shutil.copy(file, store.root.parent / "copy.jsonl"))
     assert recover(store, run, file) == 2
-    assert recover(store, run, file) == 0
+    assert not file.exists(), "nothing in it is needed any more"
+    assert recover(store, run, copy) == 0
+    assert copy.exists(), "somebody else's file"
     assert seqs(store, run) == [1, 2, 3]
 
 
@@ -175,10 +176,11 @@ def test_emergency_records_are_appended_once(store: FileStore, disk: FaultyDisk)
         journal.append(2, STEP[:2])
     journal.close()
     file = Path(caught.value.data["emergency"])
+    copy = shutil.copy(file, store.root.parent)
     # A power cut took what had not been synced.
     (store.root / run / "journal.jsonl").write_bytes(started())
     assert recover(store, run, file) == 2
-    assert recover(store, run, file) == 0
+    assert recover(store, run, Path(copy)) == 0
     assert seqs(store, run) == [1, 2, 3]
 
 
@@ -190,10 +192,11 @@ def test_emergency_record_whose_number_was_taken_goes_to_the_end(store: FileStor
         journal.append(3, [line(3, PAID), line(4, StepStarted("x#1"))])
     journal.close()
     (store.root / run / "journal.jsonl").write_bytes(started() + line(2, CallStarted("s#1", "k", "m", "r", worst="2")))
+    # The file is on another machine.
+    file = Path(shutil.move(caught.value.data["emergency"], store.root.parent))
     journal = store.open(run)
     journal.append(3, [line(3, RunResumed({}), owner=3)])
     journal.close()
-    file = Path(caught.value.data["emergency"])
     assert recover(store, run, file) == 2
     assert recover(store, run, file) == 0
     assert [(one.seq, one.owner) for one in records(store, run)] == [(1, 1), (2, 1), (3, 3), (4, 1), (5, 1)]

@@ -1,0 +1,155 @@
+"""How what an emergency file holds comes back into its run: once, and without charging for what was never sent."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeVar
+
+from pipeline.errors import RunLocked, RunNotFound
+from pipeline.records.codec import Record, decode_line, encode_fact
+from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled, Gap
+from pipeline.records.lines import LineDamaged, encode_line, line_body, line_seq
+from pipeline.store import emergency
+from pipeline.store.base import Journal, Store
+
+#: Who settled a call whose start was refused.
+_NOT_SENT = "its record was refused, so it was never sent"
+
+
+class Taken(NamedTuple):
+    """What opening a run took in."""
+
+    file: Path
+    #: Records that the journal did not have.
+    records: int
+
+    def __str__(self) -> str:
+        """What happened, for people."""
+        if not self.records:
+            return f"All that was kept in {self.file} is in the run already; the file was removed."
+        many = f"{self.records} records that were" if self.records > 1 else "1 record that was"
+        verb = "stand" if self.records > 1 else "stands"
+        return f"{many} kept in {self.file} {verb} in the run now; the file was removed."
+
+
+class Taking(Journal, Protocol):
+    """A journal that says what opening it took in."""
+
+    #: What had been kept outside the run.
+    taken: Sequence[Taken]
+
+
+Opened = TypeVar("Opened", bound=Taking)
+
+
+def took_in(store: Store, journal: Opened, place: str) -> Opened:
+    """The journal of a run that was just opened, with what files of this machine hold of it; they are removed.
+
+    Raises:
+        RunLocked: Who writes one of them is alive and not done.
+        StoreError, WriteFailed: As Journal.append; the files are still there, and the journal is closed.
+    """
+    try:
+        journal.taken = _take_in(store, journal, place)
+    except BaseException:
+        journal.close()
+        raise
+    return journal
+
+
+def _take_in(store: Store, journal: Journal, place: str) -> list[Taken]:
+    done = []
+    for file, run in emergency.find(journal.run_id, place):
+        if run != journal.run_id:
+            # A part that somebody works on takes its own in when it is next opened.
+            with contextlib.suppress(RunLocked):
+                store.open(run).close()
+            continue
+        with emergency.claimed(file, run) as lines:
+            done.append(Taken(file, append_missing(store, journal, lines)))
+            file.unlink(missing_ok=True)
+    return done
+
+
+def recover(store: Store, run: str, file: Path) -> int:
+    """Append to a run what an emergency file holds; records the run has already are left alone.
+
+    A record whose number was given to another one since is appended at the end: it still names its
+    owner, so its money and values count and its position does not. A call that was never sent costs nothing.
+    A file that lies where this program keeps them is removed.
+
+    Returns how many records were appended; they are durable.
+
+    Raises:
+        StoreError: The file cannot be read, or belongs to another run.
+        RunLocked, RunNotFound, CheckpointCorrupt, WriteFailed: As Store.open and Journal.append.
+    """
+    with emergency.claimed(file, run) as lines:
+        pass
+    journal = store.open(run)
+    try:
+        # This file may have been among those that opening took in.
+        count: int = sum(taken.records for taken in getattr(journal, "taken", ()))
+        count += append_missing(store, journal, lines)
+    finally:
+        journal.close()
+    if emergency.is_kept(file):
+        file.unlink(missing_ok=True)
+    return count
+
+
+def append_missing(store: Store, journal: Journal, lines: Sequence[bytes]) -> int:
+    """Append those lines that a journal does not have; how many records were added."""
+    if not lines:
+        return 0
+    before = journal.last_seq
+    try:
+        stored = list(store.read(journal.run_id, after=line_seq(lines[0]) - 1))
+    except RunNotFound:
+        # A part that has no record yet.
+        stored = []
+    unsent = _unsent(lines, stored)
+    present = Counter(map(line_body, stored))
+    added = 0
+    for line in lines:
+        present[line_body(line)] -= 1
+        if present[line_body(line)] >= 0:
+            continue
+        if line_seq(line) in unsent and line_seq(line) <= before:
+            # Its number is another record's: nothing else tells of this call, and it cost nothing.
+            del unsent[line_seq(line)]
+            continue
+        _append(journal, line)
+        added += 1
+    for record in unsent.values():
+        fact = ChargeSettled(record.seq, "0", _NOT_SENT)
+        seq = journal.last_seq + 1
+        journal.append(seq, [encode_line(seq, record.at, record.owner, encode_fact(fact))])
+    return added
+
+
+def _unsent(lines: Iterable[bytes], stored: Iterable[bytes]) -> dict[int, Record]:
+    """Calls whose start was refused, by seq: a call is sent only once its start is durable."""
+    begun = {record.seq: record for record in map(decode_line, lines) if isinstance(record.fact, CallStarted)}
+    if begun:
+        for line in (*lines, *stored):
+            with contextlib.suppress(LineDamaged):
+                fact = decode_line(line).fact
+                if isinstance(fact, CallEnded | ChargeSettled):
+                    begun.pop(fact.call, None)
+    return begun
+
+
+def _append(journal: Journal, line: bytes) -> None:
+    seq, record = line_seq(line), decode_line(line)
+    # Numbers are kept where they are free, because records name each other by them.
+    for missing in range(journal.last_seq + 1, seq):
+        hole = encode_fact(Gap(missing, missing, reason="neither in the journal nor in the emergency file"))
+        journal.append(missing, [encode_line(missing, record.at, record.owner, hole)], sync=False)
+    if seq <= journal.last_seq:
+        seq = journal.last_seq + 1
+        line = encode_line(seq, record.at, record.owner, line_body(line))
+    journal.append(seq, [line.rstrip(b"\n") + b"\n"])
