@@ -17,8 +17,11 @@ from tests.faulty_disk import LazyDisk
 from tests.journals import StillClock
 from tests.servers.objects import moto as moto
 from tests.servers.objects import objects as objects
+from tests.servers.objects import proxy as proxy
 from tests.servers.postgres import postgres as postgres
 from tests.servers.postgres import postgresql as postgresql
+from tests.servers.real_objects import rclone as rclone
+from tests.servers.real_objects import weed as weed
 
 #: Each keeps the whole contract.
 STORES = ["files", "memory", "objects", "sqlite", "postgresql"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,22 +12,14 @@ import pytest
 from pipeline.errors import ConfigError, StoreError, WriteFailed
 from pipeline.records.kinds import StepStarted
 from pipeline.records.lines import line_seq
+from pipeline.store.emergency import recover
 from pipeline.store.objects import bucket as buckets
 from pipeline.store.objects.address import parse_address
 from pipeline.store.objects.bucket import Bucket
-from pipeline.store.recovery import recover
 from pipeline.store.objects.store import ObjectStore, open_objects
 from tests.journals import AT, StillClock, line, small_run, started
-from tests.servers.objects import Mishap, Moto, Proxy
+from tests.servers.objects import Mishap, Proxy
 from tests.stores import ids, write
-
-
-@pytest.fixture
-def proxy(moto: Moto, objects: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
-    made = Proxy(moto.endpoint)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", made.endpoint)
-    yield made
-    made.stop()
 
 
 @pytest.fixture

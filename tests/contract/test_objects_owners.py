@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -27,15 +26,6 @@ from tests.stores import ids, write
 
 TRIALS = int(os.environ.get("RACE_TRIALS", "8"))
 RUN = "20260109_143022"
-
-
-@pytest.fixture
-def proxy(moto: Moto, objects: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
-    """A server whose clock can be set."""
-    made = Proxy(moto.endpoint)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", made.endpoint)
-    yield made
-    made.stop()
 
 
 @pytest.fixture

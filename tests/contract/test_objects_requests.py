@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 
 import pytest
@@ -15,15 +14,7 @@ from pipeline.store.objects import keys
 from pipeline.store.objects.journal import head_notes
 from pipeline.store.objects.store import ObjectStore, open_objects
 from tests.journals import StillClock, small_run
-from tests.servers.objects import Moto, Proxy
-
-
-@pytest.fixture
-def proxy(moto: Moto, objects: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
-    made = Proxy(moto.endpoint)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", made.endpoint)
-    yield made
-    made.stop()
+from tests.servers.objects import Proxy
 
 
 @pytest.fixture

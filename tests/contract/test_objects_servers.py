@@ -20,10 +20,8 @@ from pipeline.store.objects.journal import ObjectJournal
 from pipeline.store.objects.store import ObjectStore, open_objects
 from tests.journals import AT, StillClock, small_run, started
 from tests.servers.objects import Moto, environ
-from tests.servers.real_objects import Rclone, Weed, rclone, weed
+from tests.servers.real_objects import Rclone, Weed
 from tests.stores import ids, write
-
-__all__ = ["rclone", "weed"]
 
 
 @pytest.fixture

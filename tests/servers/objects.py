@@ -167,6 +167,15 @@ def objects(moto: Moto, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"s3://{moto.bucket()}/runs"
 
 
+@pytest.fixture
+def proxy(moto: Moto, objects: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """What stands before the server of `objects`, for the environment too."""
+    made = Proxy(moto.endpoint)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", made.endpoint)
+    yield made
+    made.stop()
+
+
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_REGION": "us-east-1"}
 
 
