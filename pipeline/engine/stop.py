@@ -5,7 +5,19 @@ from __future__ import annotations
 import threading
 
 from pipeline.clock import Clock
-from pipeline.errors import Pause, PipelineError
+from pipeline.errors import (
+    CheckpointCorrupt,
+    Pause,
+    PipelineError,
+    RunExists,
+    RunLocked,
+    RunNotFound,
+    SchemaTooNew,
+    StoreError,
+)
+
+#: What a store says of one run while it answers; what else goes wrong with it is trouble of the store.
+_OF_ONE_RUN = (CheckpointCorrupt, RunExists, RunLocked, RunNotFound, SchemaTooNew)
 
 
 class Stop:
@@ -52,3 +64,13 @@ class Stop:
         if seconds > 0:
             self._clock.wait(self._event, seconds)
         self.check()
+
+
+def pause_if_of_the_store(error: BaseException) -> None:
+    """A store that does not answer is no fault of the work that asked it: that is done again, once it answers.
+
+    Raises:
+        Pause: It is that.
+    """
+    if isinstance(error, StoreError) and not isinstance(error, _OF_ONE_RUN):
+        raise Pause("interrupted", error)

@@ -12,6 +12,7 @@ from pipeline.engine import taking_in
 from pipeline.engine.entries import Scope
 from pipeline.engine.lineage import Lineage
 from pipeline.engine.running import Running
+from pipeline.engine.stop import pause_if_of_the_store
 from pipeline.errors import ConfigError, ModelError, NeedsConfirmation, Pause, PipelineError, StepFailed, Suspended
 from pipeline.records.kinds import Invalidated, TaskCompleted, TaskFailed, TaskStarted
 from pipeline.records.redaction import without_keys
@@ -300,6 +301,7 @@ class _Pool:
             text = recorder.fit_text(value, f"{task} value")
         except (Exception, SystemExit) as error:
             scope.leave_if_paused()
+            pause_if_of_the_store(error)
             self._failed(scope, index, error)
             return
         fact = TaskCompleted(

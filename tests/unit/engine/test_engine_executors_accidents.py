@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from pipeline.cost.ledger import rows
+from pipeline.engine.remote.notices import Notices
 from pipeline.engine.remote.worker import run_task
 from pipeline.engine.result import RunResult
 from pipeline.errors import (
     ExecutorLost,
     SpendLimit,
+    StoreError,
 )
 from pipeline.records.kinds import TaskSubmitted
 from pipeline.records.statuses import COMPLETED
@@ -229,3 +231,31 @@ def test_run_that_stops_does_not_wait_for_tasks_that_no_worker_has_begun(shared:
     second = resume(course(), shared, first, workers)
     assert second.status == COMPLETED
     assert sorted(ASKED) == sorted([*set(ASKED), "second 0"])
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_store_that_does_not_answer_in_a_task_pauses_the_run_and_nothing_is_paid_again(
+    shared: Store, workers: Executor, elsewhere: bool
+) -> None:
+    TROUBLE["second 1"] = [StoreError("The server does not answer.")]
+    executor = workers if elsewhere else None
+    first = run(course(), shared, executor, {"concurrency": 1})
+    assert (first.status, first.detail, first.exit_code) == ("in_progress", "interrupted", 3)
+    second = resume(course(), shared, first, executor)
+    assert second.status == COMPLETED
+    assert sorted(ASKED) == sorted([*set(ASKED), "second 1"])
+
+
+def test_store_that_cannot_be_read_while_tasks_are_out_pauses_the_run(
+    shared: Store, workers: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(self: Notices) -> tuple[float, str, bool]:
+        raise StoreError("The server does not answer.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Notices, "news", silent)
+        first = run(course(), shared, workers)
+    assert (first.status, first.detail, first.exit_code) == ("in_progress", "interrupted", 3)
+    second = resume(course(), shared, first, workers)
+    assert second.status == COMPLETED
+    assert sorted(ASKED) == sorted(set(ASKED))
