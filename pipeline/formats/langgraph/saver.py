@@ -15,9 +15,10 @@ from pipeline.clock import Clock, SystemClock
 from pipeline.errors import ConfigError
 from pipeline.extras import how_to_install
 from pipeline.formats.langgraph import choosing, finding
-from pipeline.formats.langgraph.shelf import Addition, Shelf
+from pipeline.formats.langgraph.shelf import Shelf
 from pipeline.formats.langgraph.stored import Gathered
 from pipeline.formats.langgraph.thread import Kept, Key, Thread, Write, writes_document
+from pipeline.formats.langgraph.writing import Addition
 from pipeline.records.redaction import holds_key
 from pipeline.store.base import Store
 from pipeline.store.run_folder import RunFolder

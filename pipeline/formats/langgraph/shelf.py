@@ -8,23 +8,17 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
 
-from pipeline.clock import Clock, iso
-from pipeline.engine.setup import host
+from pipeline.clock import Clock
 from pipeline.errors import CheckpointCorrupt, RunExists, RunLocked, RunNotFound, StoreError
-from pipeline.formats.langgraph.finding import PIPELINE, SOURCE, claim_of, found, home_of, homes, names_of
+from pipeline.formats.langgraph.finding import found, home_of, homes, names_of
 from pipeline.formats.langgraph.known import Known, unread
 from pipeline.formats.langgraph.thread import MOVED, Key, Thread
-from pipeline.records.codec import encode_fact
-from pipeline.records.documents import head_document
-from pipeline.records.kinds import DocumentKept, Fact, Gap, RunEnded, RunStarted
-from pipeline.records.lines import encode_line
-from pipeline.records.statuses import COMPLETED
-from pipeline.records.values import encode_value
+from pipeline.formats.langgraph.writing import Addition, copied, first_lines, record, record_repairs, write_head
 from pipeline.store.base import Journal, Movable, Store
 
 #: How many threads are remembered; the one that was met first is forgotten first.
@@ -34,14 +28,6 @@ _STRIPES = 64
 _AGAIN_SECONDS = 0.01
 _T = TypeVar("_T")
 _log = logging.getLogger("pipeline")
-
-
-class Addition(NamedTuple):
-    """What is to be recorded of a thread."""
-
-    documents: Sequence[Mapping[str, Any]]
-    #: What stands out of line, by hash.
-    blobs: Mapping[str, bytes]
 
 
 #: What is known of a thread (None: there is none) → what to add to it; None: nothing.
@@ -90,7 +76,7 @@ class Shelf:
                     if journal is not None:
                         addition = make(known.thread)
                         if addition is not None:
-                            self._record(journal, known, addition)
+                            record(journal, known, addition, self._clock.stamp())
                         return
 
     def keep(self, thread_id: str, choose: Callable[[Thread], Collection[Key]]) -> None:
@@ -108,7 +94,7 @@ class Shelf:
                     if stay >= known.thread.checkpoints.keys():
                         return
                     # A process that waits for the thread looks where it has gone; if we die here it stays where it is.
-                    self._record(journal, known, Addition([{"type": MOVED}], {}))
+                    record(journal, known, Addition([{"type": MOVED}], {}), self._clock.stamp())
                     if stay:
                         self._move(thread_id, known.thread, stay)
                 self._forget(thread_id)
@@ -124,9 +110,9 @@ class Shelf:
         with self.reading(source) as thread:
             if thread is None:
                 return
-            copied = self._copied(thread, thread.checkpoints.keys() | thread.writes.keys())
+            whole = copied(self.store, thread, thread.checkpoints.keys() | thread.writes.keys())
         with self._stripe(target):
-            if self._current(target) is not None or not self._begin(target, copied):
+            if self._current(target) is not None or not self._begin(target, whole):
                 raise RunExists(
                     f"There is a thread {target!r} already.", hint="Copy to another id, or delete it first."
                 )
@@ -202,9 +188,7 @@ class Shelf:
                 self._forget(thread_id)
                 yield None
                 return
-            lost = [Gap(*repair) for repair in journal.repairs if not getattr(repair, "recorded", False)]
-            if lost:
-                self._append(journal, known, lost)
+            record_repairs(journal, known, self._clock.stamp())
             self._drop_spare(known)
             yield journal
         finally:
@@ -235,20 +219,6 @@ class Shelf:
                     ) from None
             self._clock.wait(never, _AGAIN_SECONDS)
 
-    def _record(self, journal: Journal, known: Known, addition: Addition) -> None:
-        for blob, data in addition.blobs.items():
-            if blob not in known.sound:
-                journal.put_blob(data)
-                known.sound.add(blob)
-        self._append(journal, known, _facts(addition))
-
-    def _append(self, journal: Journal, known: Known, facts: Sequence[Fact]) -> None:
-        first, at, owner = journal.last_seq + 1, self._clock.stamp(), known.builder.state.owner
-        lines = [encode_line(seq, at, owner, encode_fact(fact)) for seq, fact in enumerate(facts, first)]
-        journal.append(first, lines)
-        known.take(lines)
-        _write_head(journal, known)
-
     def _begin(self, thread_id: str, addition: Addition) -> bool:
         """Make the run of a new thread; False: another process was faster, and its run holds the thread."""
         name, other = names_of(thread_id)
@@ -266,20 +236,16 @@ class Shelf:
         """Write what stays of a thread that we own into another run, which counts from its first moment on."""
         first, second = names_of(thread_id)
         target = first if thread.run_id == second else second
-        copied = self._copied(thread, stay)
+        left = copied(self.store, thread, stay)
         generation = homes(self.store, thread_id)[0].generation + 1
-        while self._make(thread_id, target, generation, copied) is None:
+        while self._make(thread_id, target, generation, left) is None:
             # What a process left there that died while it pruned: this one had taken its place.
             self._delete(thread_id, target)
 
     def _make(self, thread_id: str, run: str, generation: int, addition: Addition) -> Known | None:
         """A run that holds the thread from its first moment on; None: there is one of that name."""
-        # Completed: there is nothing for us to go on with, so no clean-up waits for it, and none takes it.
-        claim = claim_of(thread_id, generation).to_json()
-        facts = [RunStarted(PIPELINE, {"subject": thread_id}, {}, {}, claim=claim, host=host()),
-                 RunEnded(COMPLETED), *_facts(addition)]  # fmt: skip
         now = self._clock.now()
-        lines = [encode_line(seq, iso(now), 1, encode_fact(fact)) for seq, fact in enumerate(facts, 1)]
+        lines = first_lines(thread_id, generation, addition, now)
         values, first = list(addition.blobs.values()), b"".join(lines)
         try:
             journal = self._wait_for(thread_id, lambda: self.store.create_named(run, first, values, at=now))
@@ -290,26 +256,11 @@ class Shelf:
         try:
             known = unread(run)
             known.take(lines)
-            _write_head(journal, known)
+            write_head(journal, known)
         finally:
             journal.close()
         return known
 
-    def _copied(self, thread: Thread, keys: AbstractSet[Key]) -> Addition:
-        blobs = {blob: self.store.get_blob(thread.run_id, blob) for blob in sorted(thread.blobs(keys))}
-        return Addition(list(thread.documents(keys)), blobs)
-
     def _delete(self, thread_id: str, run: str) -> None:
         with suppress(RunNotFound):
             self._wait_for(thread_id, lambda: self.store.delete(run))
-
-
-def _facts(addition: Addition) -> list[Fact]:
-    return [DocumentKept(encode_value(document), SOURCE) for document in addition.documents]
-
-
-def _write_head(journal: Journal, known: Known) -> None:
-    """checkpoint.json of a thread's run: how many checkpoints it holds."""
-    document = head_document(known.builder.state, journal.size, ())
-    # A view, made afresh from the records where a power cut takes it: nobody waits for it.
-    journal.write_head({**document, "checkpoints": len(known.thread.checkpoints)}, durable=False)
