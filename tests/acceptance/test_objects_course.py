@@ -23,6 +23,8 @@ from tests.servers.mishaps import Plan
 from tests.servers.objects import Moto, environ
 from tests.servers.objects import moto as moto
 from tests.servers.objects import objects as objects
+from tests.servers.real_objects import Rclone
+from tests.servers.real_objects import rclone as rclone
 
 TRIALS = int(os.environ.get("OBJECT_KILL_TRIALS", "2"))
 
@@ -98,21 +100,37 @@ def test_store_commands_say_what_is_there_and_what_is_wrong(objects: str, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("url", "endpoint", "code"),
+    ("url", "environ", "code", "hint"),
     [
-        ("s3://courses/x", "http://objects.example", 2),
-        ("s3://key:a-secret-of-nobody@courses/x", "https://objects.example", 2),
-        ("s3://no-such-bucket/x", "", 3),
+        ("s3://courses/x", {"AWS_ENDPOINT_URL": "http://objects.example"}, 2, "Use https"),
+        ("s3://key:a-secret-of-nobody@courses/x", {"AWS_ENDPOINT_URL": "https://objects.example"}, 2, "Set AWS_"),
+        ("s3://courses/x", {"AWS_ACCESS_KEY_ID": "", "AWS_PROFILE": "team"}, 2, "Set AWS_ACCESS_KEY_ID"),
+        ("s3://courses/x", {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "team"}, 2, "eval "),
+        ("s3://courses/x", {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, 3, "Is the server at http://127.0.0.1:9 there?"),
+        ("s3://no-such-bucket/x", {}, 3, "Make it"),
     ],
 )
 def test_server_that_cannot_be_used_is_said_without_secrets(
-    objects: str, cli: Cli, monkeypatch: pytest.MonkeyPatch, url: str, endpoint: str, code: int
+    objects: str, cli: Cli, monkeypatch: pytest.MonkeyPatch, url: str, environ: dict[str, str], code: int, hint: str
 ) -> None:
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret-of-nobody")
-    if endpoint:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    for name, value in {"AWS_SECRET_ACCESS_KEY": "a-secret-of-nobody", **environ}.items():
+        monkeypatch.setenv(name, value)
     for command in (["store", "info"], ["list"], ["cost"], ["status", "latest"]):
         said = cli(*command, "--store", url)
         assert said.code == code, said.err
+        assert [row.split(":")[0] for row in said.err.splitlines()] == ["Error", "Hint"]
+        assert hint in said.err
         assert "a-secret-of-nobody" not in said.out + said.err
-        assert "Traceback" not in said.err
+
+
+def test_course_is_not_begun_on_a_server_that_ignores_conditional_puts(
+    rclone: Rclone, cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, value in environ(rclone.endpoint).items():
+        monkeypatch.setenv(name, value)
+    argv = ["lessons", "--subject", "maths", "--level", "n5", "--model", "offline", "--out", str(tmp_path / "out")]
+    said = cli(*argv, "--store", f"s3://{rclone.bucket()}/runs")
+    assert said.code == 3
+    assert "it ignores conditional puts" in said.err
+    assert "not `rclone serve s3`" in said.err
+    assert not (tmp_path / "out").exists()

