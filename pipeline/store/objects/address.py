@@ -85,6 +85,11 @@ def parse_address(url: str, environ: Mapping[str, str] | None = None) -> Address
     return Address(parts.netloc, prefix, endpoint, region)
 
 
+def names_credential(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether a variable holds a credential, or says where there is one."""
+    return bool(_first(os.environ if environ is None else environ, ("AWS_ACCESS_KEY_ID", *_ROLES)))
+
+
 def _check_credential(environ: Mapping[str, str]) -> None:
     """Refuse what the client would search for long, or take another credential for."""
     halves = {name: environ.get(name, "").strip() for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError, StoreError, WriteFailed
 from pipeline.extras import how_to_install
-from pipeline.store.objects.address import Address
+from pipeline.store.objects.address import Address, names_credential
 from pipeline.store.objects.refusals import refusal
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ class Bucket:
 
     def _failed(self, what: str, error: Exception, kind: type[StoreError]) -> StoreError:
         """Our error of theirs."""
-        said = refusal(str(error), self.address)
+        said = refusal(str(error), self.address, named=names_credential())
         text = f"{what}: {said.why}."
         return kind(text, hint=said.hint, fatal=True, passing=said.passing, silent=said.silent)
 

@@ -13,6 +13,11 @@ _REGION = re.compile(r"<Region>([a-z0-9-]{2,40})</Region>|expecting '([a-z0-9-]{
 #: Where a machine of a cloud asks for its role: nothing else held a credential.
 _ROLES = re.compile(r"169\.254\.|latest/api/token|credentials? provider", re.IGNORECASE)
 
+_NO_CREDENTIAL = (
+    "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN), or AWS_WEB_IDENTITY_TOKEN_FILE; "
+    f"a container's or machine's role is found by itself. {PROFILE_HINT}"
+)
+
 _EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"})
 _ELSEWHERE = frozenset({"AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect"})
 _DENIED = frozenset({"AccessDenied", "AllAccessDisabled", "AccountProblem"})
@@ -30,11 +35,18 @@ class Refusal(NamedTuple):
     silent: bool = False
 
 
-def refusal(text: str, address: Address) -> Refusal:
-    """What the error of a client says."""
+def refusal(text: str, address: Address, *, named: bool = True) -> Refusal:
+    """What the error of a client says.
+
+    Args:
+        named: A variable of the environment names a credential, or where there is one.
+    """
     status, code = _found(_STATUS, text), _found(_CODE, text)
     if _ROLES.search(text):
-        return Refusal("no credential was found", f"Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. {PROFILE_HINT}")
+        return Refusal("no credential was found", _NO_CREDENTIAL)
+    if not named and status in ("401", "403"):
+        role = f"and the role of this machine, if it has one, is refused{f' ({code})' if code else ''}"
+        return Refusal(f"no credential was found in the environment, {role}", _NO_CREDENTIAL)
     if code == "NoSuchBucket":
         return Refusal(f"there is no bucket {address.bucket}", "Make it, or name another.")
     if code in _ELSEWHERE or status in ("301", "307") or "incorrectly configured region" in text:

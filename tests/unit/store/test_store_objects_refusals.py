@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.store.objects.address import parse_address
+from pipeline.store.objects.address import names_credential, parse_address
 from pipeline.store.objects.refusals import refusal
 
 ADDRESS = parse_address("s3://courses/team", {"AWS_REGION": "us-east-1"})
@@ -68,3 +68,17 @@ def test_refusal_that_may_pass_is_known(text: str, why: str) -> None:
     said = refusal(text, ADDRESS)
     assert why in said.why
     assert said.passing
+
+
+@pytest.mark.parametrize(("status", "code"), [(403, "AccessDenied"), (403, ""), (401, ""), (403, "InvalidAccessKeyId")])
+def test_refusal_where_no_variable_holds_a_credential_says_so_and_which_are_read(status: int, code: str) -> None:
+    said = refusal(told(status, code), ADDRESS, named=False)
+    assert said.why.startswith("no credential was found in the environment")
+    assert "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY" in said.hint
+    assert refusal(told(404, "NoSuchBucket"), ADDRESS, named=False).why == "there is no bucket courses"
+
+
+def test_credential_is_named_by_a_key_or_a_role() -> None:
+    assert not names_credential({"AWS_REGION": "eu-west-2", "AWS_ACCESS_KEY_ID": " "})
+    assert names_credential({"AWS_ACCESS_KEY_ID": "key"})
+    assert names_credential({"AWS_WEB_IDENTITY_TOKEN_FILE": "/run/token"})
