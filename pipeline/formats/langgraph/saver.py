@@ -293,25 +293,26 @@ class LangGraphSaver(BaseCheckpointSaver[str]):
 
 def _opened(store: Store | str, clock: Clock) -> Store:
     """The store that threads are kept in."""
-    if not isinstance(store, str):
-        if not callable(getattr(store, "create_named", None)):
-            raise ConfigError(
-                f"LangGraphSaver(store) is of type {type(store).__name__}, which is no store.", hint=_STORES
-            )
-        return store
-    try:
-        # A graph's calls are not made by us: no disk is held back for them.
-        opened = open_store(store, clock, concurrency=0)
-    except ConfigError as error:
-        # Its words are for who typed an option.
-        error.args = (error.message.replace("--store is", "LangGraphSaver(store) is", 1)
-                      .replace("--store ", "LangGraphSaver(store): ", 1),)  # fmt: skip
-        raise
+    opened = _at(store, clock) if isinstance(store, str) else store
+    if not callable(getattr(opened, "create_named", None)):
+        raise ConfigError(f"LangGraphSaver(store) is of type {type(store).__name__}, which is no store.", hint=_STORES)
     if isinstance(opened, RunFolder):
         raise ConfigError(
-            f"LangGraphSaver(store) is {store!r}, the folder of one run; threads need a store of many.", hint=_STORES
+            f"LangGraphSaver(store) is {opened.url!r}, the folder of one run; threads need a store of many.",
+            hint=_STORES,
         )
     return opened
+
+
+def _at(url: str, clock: Clock) -> Store:
+    try:
+        # A graph's calls are not made by us: no disk is held back for them.
+        return open_store(url, clock, concurrency=0)
+    except ConfigError as error:
+        # Its words are for who typed an option.
+        words = error.message.replace("--store is", "LangGraphSaver(store) is", 1)
+        error.args = (words.replace("--store ", "LangGraphSaver(store): ", 1),)
+        raise
 
 
 def _place(config: RunnableConfig) -> tuple[str, Key]:

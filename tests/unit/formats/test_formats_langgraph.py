@@ -30,6 +30,7 @@ from pipeline.formats.langgraph.thread import Kept, Key, Thread
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
 from pipeline.store.names import JOURNAL
+from pipeline.store.run_folder import RunFolder
 
 CLOCK = SystemClock()
 
@@ -178,6 +179,8 @@ def test_langgraph_saver_refuses_the_folder_of_one_run(tmp_path: Path) -> None:
     folder = tmp_path / next(store.heads()).run_id
     with pytest.raises(ConfigError, match="the folder of one run; threads need a store of many"):
         LangGraphSaver(f"files:{folder}")
+    with pytest.raises(ConfigError, match="the folder of one run"):
+        LangGraphSaver(RunFolder(folder, CLOCK))
 
 
 def test_langgraph_saver_stores_no_settings_that_may_be_secrets(tmp_path: Path) -> None:
