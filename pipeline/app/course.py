@@ -69,7 +69,7 @@ def lessons(options: LessonsOptions, *, listener: Listener, confirm: Confirm | N
         start.emit("run_continuing", run=choice.run, reason=choice.reason)
         return _resume(start, choice.run)
     start.emit("run_new", run="", reason=choice.reason)
-    setup = set_up(start, model, {})
+    setup = _set_up(start, model, {})
     prompts = {name.removeprefix("prompt:"): text for name, text in pins.items() if name.startswith("prompt:")}
     _announce(start, setup, identity, course, prompts)
     params = {"subject": course.subject, "level": course.level}
@@ -81,6 +81,18 @@ def lessons(options: LessonsOptions, *, listener: Listener, confirm: Confirm | N
     except RunExists as exists:
         return _resume(start, str(exists.data["run"]))
     return finish(start, setup, result)
+
+
+def _set_up(start: Start, model: str, recorded: Mapping[str, Any]) -> Setup:
+    """As `set_up`; a folder that cannot be published to is told now, not hours later.
+
+    Raises:
+        PublishError: The folder cannot be written.
+    """
+    setup = set_up(start, model, recorded)
+    if setup.options["until"] in (None, "publish") and setup.options["sample"] is None:
+        setup.services["publisher"].check()
+    return setup
 
 
 def resume(text: str, options: LessonsOptions, *, listener: Listener, confirm: Confirm | None = None) -> RunResult:
@@ -159,7 +171,7 @@ def _resume(
     if void:
         start.emit("run_continuing", run=run, reason="; ".join(void.values()))
     now = {**state.identity, **identity}
-    setup = set_up(start, str(now["model"]), state.execution)
+    setup = _set_up(start, str(now["model"]), state.execution)
     if f"{again}#1" in state.steps:
         start.emit("note", text=f"{again} is made again, as asked, and after it whatever read what it made.")
     if redo:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,8 +98,9 @@ class End:
             return True
         if isinstance(error, BudgetExceeded):
             return "daily" in error.data
-        # A model that refuses before there is a run (a wrong key) refuses the next one too.
-        early = self.result is None and isinstance(error, ModelError)
+        # A model that refuses before there is a run (a wrong key) refuses the next one too; so does a store. What
+        # derives from a store's error is of a single run.
+        early = self.result is None and (isinstance(error, ModelError) or type(error) is StoreError)
         return early or isinstance(error, (CredentialMissing, SpendLimit, WriteFailed))
 
 
@@ -179,10 +181,9 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         _check_header(path, header)
         for row in reader:
             cells = [cell.strip() for cell in row]
-            if any(cells[len(header) :]):
-                raise ConfigError(f"{path.name} line {reader.line_num}: it has more cells than the header.")
             if any(cells):
-                yield reader.line_num, {name: cell for name, cell in zip(header, cells, strict=False) if cell}
+                names = zip_longest(header[: len(cells)], cells, fillvalue="")
+                yield reader.line_num, {name: cell for name, cell in names if cell}
     except csv.Error as error:
         raise ConfigError(f"{path.name} line {reader.line_num}: {error}.") from None
 
@@ -205,6 +206,8 @@ def _line(number: int, cells: Mapping[str, str], given: LessonsOptions) -> Line:
     """
     if missing := [name for name in _NEEDED if name not in cells]:
         raise ConfigError(f"the {missing[0]} is missing")
+    if "" in cells:
+        raise ConfigError("it has more cells than the header has names")
     values: dict[str, Any] = {}
     for name, cell in cells.items():
         try:

@@ -10,6 +10,7 @@ The manifest is a version's last file, so a version without one was never finish
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -39,6 +40,19 @@ class FolderPublisher:
         #: The output folder; made when something is published.
         self.root = Path(os.path.abspath(root))
         self._build = build
+
+    def check(self) -> None:
+        """Refuse a folder that cannot be written before hours of work end there; makes nothing.
+
+        Raises:
+            PublishError: Names the folder.
+        """
+        there = next(folder for folder in (self.root, *self.root.parents) if os.path.lexists(folder))
+        with self._writing():
+            if not os.path.isdir(there):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(there))
+            if not os.access(there, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, "it may not be written", str(there))
 
     def publish(self, bundle: Bundle, *, overwrite: bool = False) -> Receipt:
         _check_name(bundle)

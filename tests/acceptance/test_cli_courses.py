@@ -153,7 +153,9 @@ def test_courses_that_need_a_credential_say_how_to_set_one(
         ("subject,level\n", "names no course"),
         ("subject,level,colour\nphysics,higher,red\n", "line 1: 'colour' is no column"),
         ("subject,level,level\n", "line 1: there are two columns 'level'"),
-        ("subject,level\nphysics,higher,3\n", "line 2: it has more cells than the header"),
+        ("subject,level\nphysics,higher,3\nphysic,higher\n", "line 2: it has more cells than the header"),
+        ("subject,level\nphysics,higher,3\nphysic,higher\n", "line 3: There is no subject 'physic'"),
+        ("subject,level,\nphysics,higher,3\n", "line 2: it has more cells than the header has names"),
         ('subject,level\n"physics,higher\n', "line 2: unexpected end of data"),
     ],
 )

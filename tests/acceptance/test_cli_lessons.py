@@ -57,6 +57,18 @@ def test_mistakes_are_told_without_a_traceback(
     assert not root.exists()
 
 
+def test_folder_that_cannot_be_published_to_is_told_before_anything_is_made(
+    cli: Cli, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    said = cli(*COURSE, "--out", str(tmp_path / "file" / "courses"))
+    assert said.code == 7
+    assert f"Cannot write {tmp_path / 'file'}: Not a directory." in said.err
+    assert "--out DIR" in said.err
+    assert not root.exists()
+    assert cli(*COURSE, "--out", str(tmp_path / "file" / "courses"), "--until", "sow").code == 0
+
+
 def test_lessons_makes_a_course_and_says_where_it_is(cli: Cli, out: Path) -> None:
     said = cli(*COURSE)
     assert said.code == 0, said.err

@@ -12,7 +12,15 @@ from pipeline.app.start import Amount, RunResult
 from pipeline.cli.board import Board
 from pipeline.cli.courses import code_of, exit_code
 from pipeline.engine.events import Event
-from pipeline.errors import BudgetExceeded, CredentialMissing, ModelRejected, PipelineError, StepFailed
+from pipeline.errors import (
+    BudgetExceeded,
+    CredentialMissing,
+    ModelRejected,
+    PipelineError,
+    RunLocked,
+    StepFailed,
+    StoreError,
+)
 from pipeline.settings import LessonsOptions
 
 
@@ -72,6 +80,8 @@ def test_board_that_is_too_long_shows_the_rows_around_the_course_being_made() ->
         (End(line(2), None, CredentialMissing("x")), 2, True),
         (End(line(2), None, ModelRejected("x")), 4, True),
         (End(line(2), None, StepFailed("x")), 6, False),
+        (End(line(2), None, StoreError("x")), 3, True),
+        (End(line(2), None, RunLocked("x")), 3, False),
     ],
 )
 def test_courses_end_says_its_code_and_whether_others_are_begun(end: End, code: int, stops: bool) -> None:
