@@ -15,7 +15,8 @@ from pipeline.extras import how_to_install
 from pipeline.store.lock import drop_in_children
 from pipeline.store.sql import file as lite
 from pipeline.store.sql.address import Address
-from pipeline.store.sql.single import Turns, connected, refuse_one_by_one, way_in
+from pipeline.store.sql.refusals import refusal, sentence
+from pipeline.store.sql.single import Turns, connected, refuse_one_by_one
 
 #: One process at a time makes a run, or the tables: the keys of advisory locks.
 CREATING, UPGRADING, SPENDING = 7_201, 7_202, 7_203
@@ -245,19 +246,24 @@ class Database:
     def _said(self, kind: type[PipelineError], error: Any) -> PipelineError:
         """What went wrong in a sentence; the driver's own words may hold the server's address, never a password."""
         cause = getattr(error, "orig", None) or error
-        words = " ".join(str(cause).split())[:300].rstrip(".")
+        words = sentence(" ".join(str(cause).split()))[:300].rstrip(".")
         state = getattr(cause, "sqlstate", None) or ""
-        code = getattr(cause, "sqlite_errorname", "")
-        cut = not self.lite and not state
-        again = cut or state in _AGAIN or state.startswith(("57P", "08")) or code == "SQLITE_BUSY"
         data: dict[str, Any] = {"fatal": False} if kind is WriteFailed else {}
-        return kind(
-            f"The database of {self.address.url} refused: {words}.", hint=self._hint(code, words), again=again, **data
-        )
-
-    def _hint(self, code: str, words: str) -> str:
         file = self.address.file
-        return way_in(words, self.address.single) if file is None else lite.hint(code, file)
+        if file is not None:
+            return self._file_said(kind, file, getattr(cause, "sqlite_errorname", ""), words, data)
+        found = refusal(state, words, self.address)
+        again = not found.lasting and (not state or state in _AGAIN or state.startswith(("57P", "08")))
+        return kind(f"The database of {self.address.url} refused: {words}.", hint=found.hint, again=again, **data)
+
+    def _file_said(
+        self, kind: type[PipelineError], file: Path, code: str, words: str, data: dict[str, Any]
+    ) -> PipelineError:
+        busy = code.startswith("SQLITE_BUSY")
+        text = f"The database of {self.address.url} refused: {words}."
+        if busy:
+            text = f"The database {file} was held by another program for {lite.WAIT_SECONDS} s."
+        return kind(text, hint=lite.hint(code, file), again=code == "SQLITE_BUSY", **data)
 
     def _start(self) -> None:
         if self._closed:

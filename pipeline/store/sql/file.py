@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +14,8 @@ from pipeline.store.disk import FOLDER_MODE
 
 #: Only the owner reads what runs hold.
 _FILE_MODE = 0o600
-_WAIT_SECONDS = 30
+#: How long a program that has the database to itself is waited for.
+WAIT_SECONDS = 30
 
 
 #: Somebody has the database open, or died with all that others need to go on; or with less than that.
@@ -110,6 +112,8 @@ def connect(file: Path) -> Any:
 
 def hint(code: str, file: Path) -> str:
     """What to do where SQLite says no, by the name of its error."""
+    if code.startswith("SQLITE_BUSY"):
+        return f"Find it (fuser {shlex.quote(str(file))}) and have it commit or end, then the same command again."
     if code == "SQLITE_FULL":
         return "Free space on the disk, then go on."
     if code.startswith("SQLITE_READONLY"):
@@ -128,7 +132,7 @@ def _open(file: Path, mode: str, kind: Any = None) -> Any:
     return sqlite3.connect(
         f"file:{quote(str(file))}?mode={mode}",
         uri=True,
-        timeout=_WAIT_SECONDS,
+        timeout=WAIT_SECONDS,
         isolation_level=None,
         check_same_thread=False,
         factory=kind or sqlite3.Connection,
