@@ -46,6 +46,8 @@ from pipeline.store.base import Claim, Journal
 from pipeline.store.reading import records
 
 _FULL = "The disk is full: what was in flight is recorded, nothing more was started."
+#: How long whoever leaves at once waits for a store that is just writing.
+_SYNC_SECONDS, _LEAD_SECONDS = 1.0, 0.3
 _FREE_SPACE = "Free some space, then resume."
 _KEPT: Mapping[str, type[PipelineError]] = {cls.__name__: cls for cls in (PublishError, PublishedFilesEdited)}
 
@@ -256,10 +258,13 @@ class Engine:
 
     def _leaving(self, recorder: Recorder) -> None:
         """What is still done where somebody wants to leave at once."""
-        with contextlib.suppress(Pause):
-            recorder.sync()
+        # In a thread of its own: a store that does not answer would hold this one.
+        syncing = threading.Thread(target=_synced, args=(recorder,), name="syncing", daemon=True)
+        syncing.start()
+        syncing.join(_SYNC_SECONDS)
+        kept = recorder.leave_behind(_LEAD_SECONDS)
         run = recorder.state.run_id
-        self._setup.emit("leaving", run=run, command=self._setup.command(run) + self._setup.again)
+        self._setup.emit("leaving", run=run, command=self._setup.command(run) + self._setup.again, kept=kept)
 
     def _leave(self, recorder: Recorder, detail: str | None, stopped: PipelineError | None) -> PipelineError | None:
         """Record run_ended; the error people see, or None."""
@@ -310,3 +315,8 @@ class Engine:
             with contextlib.suppress(CheckpointCorrupt):
                 return dict(json.loads(self._setup.store.get_blob(state.run_id, run.outputs["$blob"])))
         return dict(run.outputs)
+
+
+def _synced(recorder: Recorder) -> None:
+    with contextlib.suppress(Pause):
+        recorder.sync()

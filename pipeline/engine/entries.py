@@ -196,12 +196,15 @@ class Entries:
         *,
         sync: bool,
     ) -> None:
-        ended = CallEnded(
-            entry.call, None if reply is None else self.recorder.fit_reply(dict(reply)), charge.to_json(),
-            usable=usable, stop_reason=_text(received.stop_reason) if received else None, error=error,
-            request_id=_text(received.request_id if received else (error or {}).get("request_id")),
-        )  # fmt: skip
-        self.recorder.append(ended, sync=sync)
+        def ended(text: bytes | None) -> CallEnded:
+            return CallEnded(
+                entry.call, text, charge.to_json(), usable=usable,
+                stop_reason=_text(received.stop_reason) if received else None, error=error,
+                request_id=_text(received.request_id if received else (error or {}).get("request_id")),
+            )  # fmt: skip
+
+        text = None if reply is None else self.recorder.fit_reply(dict(reply), ended)
+        self.recorder.append(ended(text), sync=sync)
         if entry.room is not None:
             self.ceiling.leave(entry.room, charge.high)
         self.emit(

@@ -88,6 +88,11 @@ class Recorder:
         self._next = journal.last_seq + 1
         self._done = journal.last_seq
         self._leading = False
+        #: What is being written now, and ends of calls whose replies are being stored, by number.
+        self._writing: list[_Entry] = []
+        self._ends: dict[int, Fact] = {}
+        #: The process ends now: whatever is written after all, nobody acts on it.
+        self._left = False
         self._broken: PipelineError | None = None
         self._untold: list[Told] = []
         self._synced_at = clock.monotonic()
@@ -159,6 +164,8 @@ class Recorder:
                     self._queue.remove(entry)
                     self._save(fact, at, body)
                 raise Pause("store", self._broken)
+            if self._left and self._broken is not None:
+                raise Pause("store", self._broken)
         return seq
 
     def _enter(self, fact: Fact, at: str, body: bytes, then: Told | None) -> _Entry:
@@ -212,6 +219,7 @@ class Recorder:
     def _lead(self) -> None:
         """Write what is queued, for everyone who waits; called and left with the lock held."""
         batch, self._queue = self._queue, []
+        self._writing = batch
         sync, self._urgent = self._urgent, False
         self._leading = True
         self._lock.release()
@@ -225,7 +233,7 @@ class Recorder:
             raise
         finally:
             self._lock.acquire()
-            self._leading = False
+            self._leading, self._writing = False, []
             if error is None:
                 self._apply(batch, sync)
             else:
@@ -283,6 +291,24 @@ class Recorder:
             if self._broken is None:
                 self._write_head(durable=True)
 
+    def leave_behind(self, seconds: float) -> str:
+        """Take nothing more, since the process ends; what is not durable within some seconds is kept elsewhere.
+
+        Returns the file that keeps it, "" where all of it is in the journal.
+        """
+        with self._lock:
+            self._waiting += 1
+            self._turn.wait_for(lambda: not (self._leading or self._queue), seconds)
+            self._waiting -= 1
+            lines = [line for _, line, _ in (*self._writing, *self._queue)]
+            for seq, fact in enumerate(list(self._ends.values()), self._next):
+                lines.append(encode_line(seq, self._clock.stamp(), self.owner, encode_fact(fact)))
+            stuck = bool(lines) or self._leading or self._broken is not None
+            kept = self.journal.leave_behind(lines) if stuck else ""
+            self._left = True
+            self._break(WriteFailed("The process leaves at once.", emergency=kept))
+        return kept
+
     def fit(self, value: Any, encoded: bytes) -> Any:
         """The value as it goes into a record: itself, or a reference to a blob of its JSON text."""
         if len(encoded) <= INLINE_LIMIT and not (isinstance(value, dict) and "$blob" in value):
@@ -299,10 +325,13 @@ class Recorder:
         stored = self.fit(value, encoded)
         return encoded if stored is value else encode_value(stored)
 
-    def fit_reply(self, reply: dict[str, Any]) -> bytes:
+    def fit_reply(self, reply: dict[str, Any], ended: Callable[[bytes], Fact]) -> bytes:
         """As `fit_text`, for what was paid for: it never raises.
 
         Where the disk takes no blob, the reply stands in the record itself; what is no JSON is left out.
+
+        Args:
+            ended: The record of a reply with that text, kept should the process have to leave before it is stored.
         """
         try:
             encoded = encode_value(reply, "reply")
@@ -310,11 +339,15 @@ class Recorder:
             encoded = encode_value({**reply, "usage": {}, "extra": {"left_out": problem.message}}, "reply")
         if len(encoded) <= INLINE_LIMIT:
             return encoded
+        number = id(encoded)
+        self._ends[number] = ended(encoded)
         try:
             with self._blobs:
                 return encode_value({"$blob": self.journal.put_blob(encoded), "bytes": len(encoded)})
         except StoreError:
             return encoded
+        finally:
+            del self._ends[number]
 
     def put_blob(self, data: bytes) -> str:
         """Store bytes by hash, durable on return.

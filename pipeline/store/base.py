@@ -81,6 +81,12 @@ class Journal(Protocol):
     def write_head(self, document: Mapping[str, Any], durable: bool) -> None:
         """Replace the head document atomically. A view: failing to write it is no error of the run."""
 
+    def leave_behind(self, lines: Sequence[bytes]) -> str:
+        """Before the process ends: keep lines outside the store, which is not asked; the file, "" if there is none.
+
+        Another thread may hang in `append`; what it was given and may not have written is kept too.
+        """
+
     def close(self) -> None:
         """Give up ownership; idempotent."""
 

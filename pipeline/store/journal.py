@@ -135,6 +135,11 @@ class FileJournal:
             if durable:
                 self._disk.sync_folder(self._folder)
 
+    def leave_behind(self, lines: Sequence[bytes]) -> str:
+        """See store.base.Journal.leave_behind."""
+        self._emergency.add(b"".join(lines))
+        return self._emergency.path
+
     def close(self) -> None:
         """Make durable what was written, and give up ownership; idempotent."""
         if self._fd >= 0 and self._loose:

@@ -83,6 +83,10 @@ class MemoryJournal:
         if self._open:
             self._run.head = parse_head(head_bytes(document)) or {}
 
+    def leave_behind(self, lines: Sequence[bytes]) -> str:
+        """See store.base.Journal.leave_behind. What ends with the process is kept nowhere."""
+        return ""
+
     def close(self) -> None:
         """See store.base.Journal.close."""
         if self._open:

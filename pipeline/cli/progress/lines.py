@@ -153,7 +153,8 @@ def _stopping(data: Data, _: Tally) -> list[str]:
 
 
 def _leaving(data: Data, _: Tally) -> list[str]:
-    return [f"Left at once; run {data.get('run', '')} is saved.", f"Go on: {data.get('command', '')}"]
+    kept = [f"Kept: what the store had not taken yet, in {data['kept']}"] if data.get("kept") else []
+    return [f"Left at once; run {data.get('run', '')} is saved.", *kept, f"Go on: {data.get('command', '')}"]
 
 
 def _message(error: Any) -> str:

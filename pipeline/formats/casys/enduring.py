@@ -87,6 +87,10 @@ class EnduringJournal:
         known = self.blobs.get(blob)
         return self._inner.get_blob(blob) if known is None else known
 
+    def leave_behind(self, lines: Sequence[bytes]) -> str:
+        """See store.base.Journal.leave_behind."""
+        return self._inner.leave_behind([*self.held, *lines])
+
     def write_head(self, document: Mapping[str, Any], durable: bool) -> None:
         """See store.base.Journal.write_head; while something is held, the head on the disk stays true."""
         if self.refused is None:

@@ -124,6 +124,11 @@ class ObjectJournal:
             # Somebody else's stands there: this owner is none any more, as its next append will find.
             self._head_etag = etag or self._head_etag
 
+    def leave_behind(self, lines: Sequence[bytes]) -> str:
+        """See store.base.Journal.leave_behind."""
+        self._emergency.add(b"".join(lines))
+        return self._emergency.path
+
     def close(self) -> None:
         """See store.base.Journal.close."""
         self._emergency.close()

@@ -127,6 +127,13 @@ class SqlJournal:
         with contextlib.suppress(PipelineError), self._database.write(sync=durable) as link:
             link.run(_HEAD + _STILL, head_bytes(document), *people, self._lease.journal, self._lease.epoch)
 
+    def leave_behind(self, lines: Sequence[bytes]) -> str:
+        """See store.base.Journal.leave_behind."""
+        # Without the lock: whoever waits for the database has it.
+        waiting = [line + b"\n" for line in list(self._waiting)]
+        self._emergency.add(b"".join(dict.fromkeys([*waiting, *lines])))
+        return self._emergency.path
+
     def close(self) -> None:
         """See store.base.Journal.close."""
         if not self._open:
