@@ -12,11 +12,11 @@ import pytest
 from pipeline.errors import ConfigError, StoreError, WriteFailed
 from pipeline.records.kinds import StepStarted
 from pipeline.records.lines import line_seq
-from pipeline.store.emergency import recover
 from pipeline.store.objects import bucket as buckets
 from pipeline.store.objects.address import parse_address
 from pipeline.store.objects.bucket import Bucket
 from pipeline.store.objects.store import ObjectStore, open_objects
+from pipeline.store.recovery import recover
 from tests.journals import AT, StillClock, line, small_run, started
 from tests.servers.objects import Mishap, Proxy
 from tests.stores import ids, write
