@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any
 
 from pipeline.clock import Clock, SystemClock, iso
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, RunNotFound
 from pipeline.store.lock import drop_in_children, locked
 from pipeline.store.owner import alive, process
 from pipeline.store.sql.database import Database, Link
@@ -109,9 +109,13 @@ def take(database: Database, link: Link, journal: int, run: str, since: datetime
 
     Raises:
         RunLocked: A living process owns it; names host, pid, since when.
+        RunNotFound: It was removed.
     """
     sql = f"SELECT epoch, holder, beat_at, {database.now} FROM leases WHERE journal = ?"
-    epoch, holder, beat, now = link.row(sql + link.for_update(), journal)
+    found = link.row(sql + link.for_update(), journal)
+    if found is None:
+        raise RunNotFound(f"Run {run} was just removed.", hint="`list` shows the runs there are.", run=run)
+    epoch, holder, beat, now = found
     if is_held(database, journal, epoch, holder, beat, now):
         raise locked(run, parse(holder), TTL_SECONDS)
     sql = f"UPDATE leases SET epoch = ?, holder = ?, beat_at = {database.now} WHERE journal = ?"

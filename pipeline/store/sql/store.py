@@ -226,7 +226,10 @@ class SqlStore:
             " WHERE j.journal = ?"
         )
         with self.database.read() as link:
-            head, first = (as_bytes(value or b"") for value in link.row(sql, journal))
+            row = link.row(sql, journal)
+        if row is None:
+            raise self._missing(run)
+        head, first = (as_bytes(value or b"") for value in row)
         if problem := first_problem(first if is_sound(1, first) else None):
             problem.args = (f"Run {run} cannot be opened. {problem.message}",)
             raise problem
