@@ -79,6 +79,7 @@ def lessons(options: LessonsOptions, *, listener: Listener, confirm: Confirm | N
                 params, identity=identity, pins=pins, claim=claim, exclusive=not options.force
             )
     except RunExists as exists:
+        start.emit("run_continuing", run=str(exists.data["run"]), reason="somebody else has just begun it")
         return _resume(start, str(exists.data["run"]))
     return finish(start, setup, result)
 

@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.app.decided import Decided
 from pipeline.app.executors import check_executor
 from pipeline.clock import Clock, SystemClock
 from pipeline.errors import CheckpointCorrupt, CredentialMissing, NeedsConfirmation, PipelineError, WriteFailed
@@ -114,11 +115,12 @@ class Start:
         if options.executor is not None:
             check_executor(options)
         clock = SystemClock()
-        emit = Emitter(clock, [listener])
+        decided = Decided(listener)
+        emit = Emitter(clock, [decided])
         if note := store_note(options.store_url):
             emit("note", text=note)
         store = open_store(options.store_url, concurrency=options.at_once)
-        return cls(options, store, clock, emit, confirm)
+        return cls(options, store, clock, emit, decided.before(confirm))
 
 
 def store_note(url: str) -> str:
