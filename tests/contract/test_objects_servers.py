@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -108,10 +109,9 @@ def test_run_with_folders_that_another_program_made_is_whole(store: ObjectStore,
 
 def folder(store: ObjectStore, moto: Moto, name: str) -> None:
     """A folder as a web console or an s3fs makes it, and as SeaweedFS goes on naming it once its objects are gone."""
-    link = HTTPConnection(moto.endpoint.removeprefix("http://"))
-    link.request("PUT", f"/{store.bucket.address.bucket}/runs/{name}/", b"")
-    assert link.getresponse().status == 200
-    link.close()
+    with contextlib.closing(HTTPConnection(moto.endpoint.removeprefix("http://"))) as link:
+        link.request("PUT", f"/{store.bucket.address.bucket}/runs/{name}/", b"")
+        assert link.getresponse().status == 200
 
 
 def test_folders_without_objects_are_neither_runs_nor_sub_journals(store: ObjectStore, moto: Moto) -> None:
