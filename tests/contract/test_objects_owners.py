@@ -255,3 +255,21 @@ def test_run_whose_creation_was_cut_off_is_not_listed_and_is_swept(store: Object
     whole = write(store, small_run())
     assert store.sweep(later + timedelta(days=1)) == [RUN]
     assert ids(store) == [whole]
+
+
+def test_owner_that_leaves_while_the_server_is_away_says_so_later(
+    store: ObjectStore, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "BEAT_SECONDS", 0.2)
+    key = "runs/20260101_000000/lease"
+    lease = leases.acquire(store.bucket, key, "20260101_000000", AT)
+    proxy.mishap = lambda method, path: "403"
+    lease.release()
+    proxy.mishap = lambda method, path: ""
+    never = threading.Event()
+    for _ in range(500):
+        found = store.bucket.get(key)
+        if found is not None and not leases.is_held(leases.parse(found.data)):
+            return
+        never.wait(0.02)
+    raise AssertionError("it is still owned")

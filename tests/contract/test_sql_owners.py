@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
-from pipeline.errors import RunLocked, WriteFailed
+from pipeline.errors import RunLocked, StoreError, WriteFailed
 from pipeline.records.charge import Charge
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import CallEnded, CallStarted, StepStarted, TaskCompleted
+from pipeline.store.sql import lease
 from pipeline.store.sql.database import Database
 from pipeline.store.sql.journal import SqlJournal
 from pipeline.store.sql.store import SqlStore
@@ -147,3 +149,24 @@ def test_of_two_who_open_at_once_one_owns(sql: SqlStore) -> None:
             # The second may have come after the first had its lease, never while.
             assert len(owners) == 1
             owners[0].close()
+
+
+def test_owner_that_leaves_while_the_database_is_away_says_so_later(
+    sql: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "BEAT_SECONDS", 0.5)
+    run, journal = sql.create(started(), [], at=AT)
+
+    def away(self: Database, **_: object) -> object:
+        raise StoreError("The server does not answer.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "write", away)
+        journal.close()
+    never = threading.Event()
+    for _ in range(500):
+        with sql.database.read() as link:
+            if link.row("SELECT holder FROM leases")[0] == "":
+                return
+        never.wait(0.02)
+    raise AssertionError(f"{run} is still owned")

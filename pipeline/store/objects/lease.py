@@ -24,6 +24,9 @@ BEAT_SECONDS, TTL_SECONDS = 15, 30
 #: A lease that nobody holds is this small, so that a listing tells; one that is held names its owner.
 FREE_BYTES = 40
 
+#: How often a server that does not answer is told that an owner has left: for an hour.
+_TELLS = 240
+
 #: Leases that this process gave up, also where the server could not be told.
 _given_up: set[str] = set()
 
@@ -45,6 +48,8 @@ class Lease:
         self._etag = etag
         self._lock = threading.Lock()
         self._done = threading.Event()
+        #: The server knows that nobody owns it.
+        self._told = threading.Event()
         drop_in_children(self)
         # Real seconds, whatever the run's clock says: the server counts them too.
         self._thread = threading.Thread(target=self._beat, args=(SystemClock(),), name="lease", daemon=True)
@@ -64,16 +69,22 @@ class Lease:
                 self.lost, self._etag = etag is None, etag or ""
 
     def release(self) -> None:
-        """Give up ownership; idempotent. Where the server does not answer, the lease runs out by itself."""
+        """Give up ownership; idempotent. A server that does not answer is told later."""
         with self._lock:
             if self.held:
                 self._done.set()
                 _given_up.add(self._text["id"])
-                with contextlib.suppress(PipelineError):
-                    # Never the same text twice, also where a run of the same name comes later.
-                    free = {"epoch": self.epoch, "id": self._text["id"][:8]}
-                    self.left = self._bucket.put_over(self._key, _encode(free), self._etag) or ""
+                self._tell()
+            else:
+                self._told.set()
             self._done.set()
+
+    def _tell(self) -> None:
+        with contextlib.suppress(PipelineError):
+            # Never the same text twice, also where a run of the same name comes later.
+            free = {"epoch": self.epoch, "id": self._text["id"][:8]}
+            self.left = self._bucket.put_over(self._key, _encode(free), self._etag) or ""
+            self._told.set()
 
     def drop(self) -> None:
         """In a forked child: the parent goes on owning it."""
@@ -85,6 +96,11 @@ class Lease:
         done = self._done
         while not clock.wait(done, BEAT_SECONDS) and not self.lost:
             self.renew()
+        # This process lives on, so others on this host would go on believing what the lease says.
+        for _ in range(_TELLS):
+            if self.lost or clock.wait(self._told, BEAT_SECONDS):
+                return
+            self._tell()
 
 
 def acquire(bucket: Bucket, key: str, run: str, since: datetime) -> Lease:

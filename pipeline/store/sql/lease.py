@@ -25,6 +25,8 @@ BEAT_SECONDS, TTL_SECONDS = 15, 30
 #: How long a record that needs no sync may be unseen by others.
 TICK_SECONDS = 0.5
 
+#: How often a database that does not answer is told that an owner has left: for an hour.
+_TELLS = 240
 #: More owners than a journal ever has.
 _BEYOND = 1_000_000
 
@@ -58,6 +60,8 @@ class Lease:
         self.tick: Callable[[], None] = lambda: None
         self._database = database
         self._done = threading.Event()
+        #: The database knows that nobody owns it.
+        self._told = threading.Event()
         drop_in_children(self)
         # Real seconds, whatever the run's clock says: the database counts them too.
         threading.Thread(target=self._beat, args=(SystemClock(),), name="lease", daemon=True).start()
@@ -70,14 +74,19 @@ class Lease:
             self.lost = link.run(sql, self.journal, self.epoch) == 0
 
     def release(self) -> None:
-        """Give up ownership; idempotent. Where the database does not answer, the lease runs out by itself."""
+        """Give up ownership; idempotent. A database that does not answer is told later."""
         if self._done.is_set():
             return
         self._done.set()
         _given_up.add((self._database.address.url, self.journal, self.epoch))
+        self._tell()
+
+    def _tell(self) -> None:
         sql = "UPDATE leases SET holder = '' WHERE journal = ? AND epoch = ?"
-        with contextlib.suppress(PipelineError), self._database.write(sync=False) as link:
-            link.run(sql, self.journal, self.epoch)
+        with contextlib.suppress(PipelineError):
+            with self._database.write(sync=False) as link:
+                link.run(sql, self.journal, self.epoch)
+            self._told.set()
 
     def drop(self) -> None:
         """In a forked child: the parent goes on owning it."""
@@ -88,13 +97,18 @@ class Lease:
         done = self._done
         for number in count(1):
             if clock.wait(done, TICK_SECONDS):
-                return
+                break
             # Once more where it is lost: what waits is kept where the new owner finds it.
             self.tick()
             if self.lost:
                 return
             if number % (BEAT_SECONDS / TICK_SECONDS) == 0:
                 self.renew()
+        # This process lives on, so others on this host would go on believing what the row says.
+        for _ in range(_TELLS):
+            if clock.wait(self._told, BEAT_SECONDS):
+                return
+            self._tell()
 
 
 def begin(database: Database, link: Link, journal: int, since: datetime) -> int:
