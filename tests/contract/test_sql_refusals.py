@@ -45,10 +45,12 @@ def test_server_that_may_let_in_later_is_asked_again() -> None:
         assert not refusal("", words, ADDRESS).lasting
 
 
-def test_excerpt_of_a_statement_is_no_part_of_what_is_said() -> None:
+def test_what_the_driver_adds_is_no_part_of_what_is_said() -> None:
     assert sentence("permission denied for schema public LINE 2: CREATE TABLE alembic_version ( ^") == (
         "permission denied for schema public"
     )
+    two = "port 1 failed: Connection refused Is the server running on that host and accepting TCP/IP connections?"
+    assert sentence(f"{two} {two}") == "port 1 failed: Connection refused port 1 failed: Connection refused"
 
 
 def test_database_that_is_not_there_is_said_with_how_to_make_it(postgres: Postgres) -> None:

@@ -12,8 +12,8 @@ from pipeline.store.sql.single import way_in
 
 #: A right is missing.
 _DENIED = "42501"
-#: An excerpt of our own statement, which the driver adds.
-_EXCERPT = re.compile(r"\s+LINE \d+: .*", re.DOTALL)
+#: What the driver adds for its own users: an excerpt of our statement, a question.
+_ADDED = re.compile(r"\s+(?:LINE \d+: .*|Is the server running [^?]*\?)", re.DOTALL)
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -49,8 +49,8 @@ def refusal(state: str, words: str, address: Address) -> Refusal:
 
 
 def sentence(words: str) -> str:
-    """What the driver says, without the excerpt of our statement."""
-    return _EXCERPT.sub("", words)
+    """What the driver says, without what it adds to it."""
+    return _ADDED.sub("", words)
 
 
 def _rights(words: str, address: Address) -> str:
