@@ -9,6 +9,7 @@ from pipeline.cli.errors import EXIT_CODES, exit_code_of, three_lines, word_for
 from pipeline.cli.progress.watch import asker, display
 from pipeline.cli.streams import quietly
 from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, warn
+from pipeline.cli.where import name_store
 from pipeline.engine.events import Listener
 from pipeline.errors import ConfigError, ExecutorLost, PipelineError, StoreError
 from pipeline.settings import LessonsOptions
@@ -30,6 +31,7 @@ def watched(options: LessonsOptions, start: Callable[[Listener, Ask | None], Run
         result = start(shown, None if options.yes else asker(shown, json=options.json))
     except PipelineError as error:
         shown.close()
+        name_store(error)
         if options.json:
             _tell_error(error)
         raise

@@ -153,7 +153,7 @@ def _run(arguments: list[str]) -> int:
             try:
                 result = root.invoke(context)
             except RunNotFound as error:
-                name_store(context, error)
+                name_store(error)
                 raise
     except click.exceptions.Exit as end:
         return end.exit_code

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pipeline import environment
-from pipeline.errors import RunNotFound
+from pipeline.errors import PipelineError, RunNotFound
 from pipeline.store.place import anchored, store_words
 
 _KEY = "pipeline.store"
@@ -38,13 +38,19 @@ def shown_in(url: str | None) -> str:
 
 def here() -> str:
     """As `shown_in`, of the store that the command looks at."""
-    ctx = click.get_current_context(silent=True)
-    return shown_in(ctx.meta.get(_KEY)) if ctx is not None else ""
+    return shown_in(_looked_at())
 
 
-def name_store(ctx: click.Context, error: RunNotFound) -> None:
-    """Have the error of a run that is not there say in which store it is not, and how to list that one."""
-    words = named(ctx.meta.get(_KEY))
-    if words and error.hint.endswith(_LISTED):
-        error.args = (f"{error.message.removesuffix('.')}{shown_in(ctx.meta[_KEY])}.",)
+def name_store(error: PipelineError) -> None:
+    """Have the error of a run that is not there say in which store it is not, and how to list that one; idempotent."""
+    url = _looked_at()
+    if isinstance(error, RunNotFound) and (words := named(url)) and error.hint.endswith(_LISTED):
+        if words not in error.hint:
+            error.args = (f"{error.message.removesuffix('.')}{shown_in(url)}.",)
         error.hint = f"`list{words}` {_LISTED}"
+
+
+def _looked_at() -> str | None:
+    ctx = click.get_current_context(silent=True)
+    found: str | None = ctx.meta.get(_KEY) if ctx is not None else None
+    return found

@@ -68,6 +68,8 @@ def test_run_that_is_not_there_is_said_with_the_store_that_was_looked_at(cli: Cl
         assert said.code == 3
         assert f"There is no run '2026' in {url}." in said.err
         assert f"Hint: `list --store {url}` shows the runs there are." in said.err
+    (told,) = cli("lessons", "--resume", "2026", "--json", "--store", url).json()
+    assert told["error"]["message"] == f"There is no run '2026' in {url}."
     assert f"There is no run yet in {url}." in cli("status", "latest", "--store", url).err
 
 
