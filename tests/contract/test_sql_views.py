@@ -13,7 +13,7 @@ import pytest
 from pipeline.cost.posting import NOWHERE, of_removed, of_sums
 from pipeline.cost.report import report
 from pipeline.records.charge import Charge
-from pipeline.records.kinds import CallEnded, CallStarted
+from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
 from pipeline.store.base import Account, Movable, Store
 from pipeline.store.copying import copy, copy_account
 from pipeline.store.files import FileStore
@@ -171,3 +171,13 @@ def test_run_is_shown_with_times_and_amounts_or_with_none(sql: SqlStore) -> None
     journal.close()
     with sql.database.read() as link:
         assert str(link.row(found)[2]) in ("None", "0.000000")
+
+
+def test_call_that_was_settled_keeps_what_was_settled(sql: SqlStore) -> None:
+    tenth = Charge("exact", Decimal("0.1"), Decimal("0.1")).to_json()
+    begun = [line(seq, CallStarted("sow#1", "key", "m", "blob", worst="0.5")) for seq in (2, 3)]
+    late = [line(4, ChargeSettled(2, "0.3")), line(5, CallEnded(2, None, tenth))]
+    twice = [line(6, CallEnded(3, None, tenth)), line(7, ChargeSettled(3, "0.4"))]
+    run = write(sql, [started(), *begun, *late, *twice])
+    assert by_day(sql) == told(sql, sql.account()) == {"2026-01-09": (2, Decimal("0.4"), Decimal("0.4"))}
+    assert list(cast(Movable, sql).flaws(run)) == []

@@ -20,8 +20,11 @@ _BEGIN = (
     "INSERT INTO charges (journal, call, run_id, run, at, day, model, label, state, low, high)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?) ON CONFLICT (journal, call) DO NOTHING"
 )
-_END = "UPDATE charges SET state = ?, low = ?, high = ? WHERE journal = ? AND call = ?"
-_SETTLE = "UPDATE charges SET state = 'exact', low = ?, high = ? WHERE journal = ? AND call = ?"
+# A call that was settled while it was open keeps what was settled; one that is exactly known needs no settling.
+_END = "UPDATE charges SET state = ?, low = ?, high = ? WHERE journal = ? AND call = ? AND state = 'open'"
+_SETTLE = "UPDATE charges SET state = 'exact', low = ?, high = ? WHERE journal = ? AND call = ? AND state <> 'exact'"
+#: Of a call that has no row; it gets none by its end.
+_NONE: Cost = ("exact", Decimal(0), None)
 
 
 def has_charge(line: bytes) -> bool:
@@ -69,9 +72,9 @@ def told(lines: Iterable[bytes]) -> dict[int, Cost]:
             fact = record.fact
             if isinstance(fact, CallStarted) and not fact.origin:
                 calls.setdefault(record.seq, ("open", Decimal(0), bound(fact.worst)))
-            elif isinstance(fact, CallEnded) and fact.call in calls:
+            elif isinstance(fact, CallEnded) and calls.get(fact.call, _NONE)[0] == "open":
                 calls[fact.call] = _charge(fact.charge)
-            elif isinstance(fact, ChargeSettled) and fact.call in calls:
+            elif isinstance(fact, ChargeSettled) and calls.get(fact.call, _NONE)[0] != "exact":
                 calls[fact.call] = ("exact", amount(fact.usd), amount(fact.usd))
         except (LineDamaged, ValueError, TypeError, KeyError, AttributeError):
             continue
