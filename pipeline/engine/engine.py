@@ -19,6 +19,7 @@ from pipeline.engine.result import RunResult
 from pipeline.engine.running import Running
 from pipeline.engine.setup import Definition, Setup, host, recorded
 from pipeline.engine.signals import run_with_signals
+from pipeline.engine.silent import silence_told
 from pipeline.engine.sources import Sources, fresh
 from pipeline.engine.spender import at_once, caller
 from pipeline.engine.stop import Stop
@@ -95,9 +96,10 @@ class Engine:
         if imported is not None:
             facts.append(Snapshot(fresh(dict(imported), "imported")))
         lines = [encode_line(seq, iso(now), 1, encode_fact(each)) for seq, each in enumerate(facts, 1)]
-        run_id, journal = setup.store.create(
-            b"".join(lines), list(blobs.values()), at=now, claim=claim if exclusive else None
-        )
+        with silence_told(setup.emit):
+            run_id, journal = setup.store.create(
+                b"".join(lines), list(blobs.values()), at=now, claim=claim if exclusive else None
+            )
         builder = Builder(run_id)
         for seq, each in enumerate(facts, 1):
             builder.apply(Record(seq, iso(now), 1, each))
@@ -138,7 +140,8 @@ class Engine:
         wish = Wish(
             identity or {}, pins or {}, accept, missing or {}, refresh, from_step, again, retry_unknown, redo, note
         )
-        journal = setup.store.open(run_id)
+        with silence_told(setup.emit):
+            journal = setup.store.open(run_id)
         try:
             builder = Builder(run_id)
             for record in records(setup.store, run_id):
@@ -216,9 +219,10 @@ class Engine:
                 settle_left(setup.store, setup.account, recorder.state.run_id, self._left)
 
         try:
-            run_with_signals(
-                work, lambda name: self._interrupted(stop, recorder, name), lambda: self._leaving(recorder)
-            )
+            with silence_told(setup.emit):
+                run_with_signals(
+                    work, lambda name: self._interrupted(stop, recorder, name), lambda: self._leaving(recorder)
+                )
         except Pause as pause:
             detail, stopped = pause.detail, pause.cause
         except PipelineError as error:

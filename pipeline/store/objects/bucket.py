@@ -19,6 +19,7 @@ from pipeline.errors import ConfigError, StoreError, WriteFailed
 from pipeline.extras import how_to_install
 from pipeline.store.objects.address import Address, names_credential
 from pipeline.store.objects.refusals import refusal
+from pipeline.store.silence import Silence
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -74,6 +75,8 @@ class Bucket:
         self._cache: OrderedDict[tuple[str, str], bytes] = OrderedDict()
         self._cached = 0
         self._lock = threading.Lock()
+        #: Whether the server answers.
+        self.silence = Silence()
         #: Until when (monotonic seconds) nothing is asked, since a put and the look for it met silence.
         self._silent_until = 0.0
 
@@ -86,9 +89,10 @@ class Bucket:
         import obstore
 
         try:
-            with self._asking(f"{key} cannot be read", StoreError, FileNotFoundError):
+            with self.silence.asked(), self._asking(f"{key} cannot be read", StoreError, FileNotFoundError):
                 got = obstore.get(self._store, key)
                 data = bytes(got.bytes())
+                self.silence.answered()
         except FileNotFoundError:
             return None
         notes = {str(name): str(value) for name, value in got.attributes.items()}
@@ -219,10 +223,16 @@ class Bucket:
 
     def _put(self, key: str, data: bytes, etag: str | None, notes: dict[str, str] | None) -> str | None:
         """Write an object over the one with this etag ("": over none; None: over any); None: another one is there."""
+        with self.silence.asked():
+            return self._put_until(key, data, etag, notes)
+
+    def _put_until(self, key: str, data: bytes, etag: str | None, notes: dict[str, str] | None) -> str | None:
         number, begun = 0, _CLOCK.monotonic()
         while True:
             try:
-                return self._put_once(key, data, etag, notes)
+                written = self._put_once(key, data, etag, notes)
+                self.silence.answered()
+                return written
             except WriteFailed as error:
                 if not error.data["passing"]:
                     raise
@@ -269,6 +279,7 @@ class Bucket:
         except StoreError as error:
             if error.data["silent"]:
                 self._silent_until = _CLOCK.monotonic() + _SILENT_SECONDS
+                self.silence.give_up()
         return None
 
     @contextlib.contextmanager

@@ -13,8 +13,10 @@ from typing import Any, Protocol
 from pipeline.errors import ConfigError, PipelineError, StoreError, WriteFailed
 from pipeline.extras import how_to_install
 from pipeline.store.lock import drop_in_children
+from pipeline.store.silence import Silence
 from pipeline.store.sql import file as lite
 from pipeline.store.sql.address import Address
+from pipeline.store.sql.guard import Guard
 from pipeline.store.sql.refusals import refusal, sentence
 from pipeline.store.sql.single import Turns, connected, refuse_one_by_one
 
@@ -24,6 +26,8 @@ CREATING, UPGRADING, SPENDING = 7_201, 7_202, 7_203
 LITE_NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 POSTGRES_NOW = "extract(epoch from clock_timestamp())::double precision"
 _AT_ONCE = 5
+#: How long a server may take to let somebody in.
+_CONNECT_SECONDS = 10
 #: SQLSTATEs of what another try may do: serialization failure, deadlock.
 _AGAIN = frozenset({"40001", "40P01"})
 
@@ -36,9 +40,10 @@ def _percent(sql: str) -> str:
 class Link:
     """A connection that is lent; SQL is written with `?` for each value."""
 
-    def __init__(self, connection: Any, lite: bool) -> None:
+    def __init__(self, connection: Any, lite: bool, guard: Guard | None = None) -> None:
         self.connection = connection
         self.lite = lite
+        self._guard = guard
         # A commit on a good disk takes little more time than what is laid over the driver.
         self._driver = connection.dbapi_connection
 
@@ -66,14 +71,21 @@ class Link:
 
     def run_many(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Execute once for each row of values."""
-        self._driver.cursor().executemany(sql if self.lite else _percent(sql), rows)
+        if self._guard is None:
+            self._driver.cursor().executemany(sql if self.lite else _percent(sql), rows)
+            return
+        with self._guard.over(self._driver):
+            self._driver.cursor().executemany(_percent(sql), rows)
 
     def for_update(self) -> str:
         """What a query ends with whose rows nobody else may change before this transaction ends."""
         return "" if self.lite else " FOR UPDATE"
 
     def _run(self, sql: str, values: tuple[Any, ...]) -> Any:
-        return self._driver.execute(sql if self.lite else _percent(sql), values)
+        if self._guard is None:
+            return self._driver.execute(sql if self.lite else _percent(sql), values)
+        with self._guard.over(self._driver):
+            return self._driver.execute(_percent(sql), values)
 
 
 class Waiting(Protocol):
@@ -98,6 +110,9 @@ class Database:
         self._closed = False
         self._lock = threading.Lock()
         self._turns = Turns(address.url) if address.single else None
+        #: Whether the server answers; a file always does.
+        self.silence = Silence()
+        self._guard = None if self.lite else Guard(self._connected, self.silence, single=address.single)
         self._errors: tuple[type[BaseException], ...] = ()
         drop_in_children(self)
 
@@ -199,25 +214,31 @@ class Database:
     @contextlib.contextmanager
     def _taken(self, kind: type[PipelineError], fresh: bool) -> Iterator[Link]:
         self._start()
-        try:
-            if fresh and not self.lite:
-                self._look()
-            link = self._borrow()
+        if self.silence.rests:
+            raise self.unanswered(kind)
+        with self.silence.asked():
             try:
-                yield link
-            finally:
-                self._give_back(link)
-        except self._errors as error:
-            raise self._said(kind, error) from error
+                if fresh and not self.lite:
+                    self._look()
+                link = self._borrow()
+                try:
+                    yield link
+                    self.silence.answered()
+                finally:
+                    self._give_back(link)
+            except self._errors as error:
+                raise self._said(kind, error) from error
 
     def _borrow(self) -> Link:
         try:
             return self._idle.pop()
         except IndexError:
-            connect = self._engine.raw_connection
-            connection = connected(connect, self._errors) if self._turns else connect()
+            connection = connected(self._connected, self._errors) if self._turns else self._connected()
             connection.detach()
-            return Link(connection, self.lite)
+            return Link(connection, self.lite, self._guard)
+
+    def _connected(self) -> Any:
+        return self._engine.raw_connection()
 
     def _give_back(self, link: Link) -> None:
         if link.broken:
@@ -242,6 +263,17 @@ class Database:
             pass
         finally:
             self._give_back(link)
+
+    def unanswered(self, kind: type[PipelineError]) -> PipelineError:
+        """The error of a server that was waited for long enough; nothing is asked for a while."""
+        self.silence.give_up()
+        data: dict[str, Any] = {"fatal": False} if kind is WriteFailed else {}
+        return kind(
+            f"The database of {self.address.url} does not answer.",
+            hint="Check that the server runs.",
+            again=False,
+            **data,
+        )
 
     def _said(self, kind: type[PipelineError], error: Any) -> PipelineError:
         """What went wrong in a sentence; the driver's own words may hold the server's address, never a password."""
@@ -301,7 +333,7 @@ class Database:
         )
 
     def _open_server(self, sqlalchemy: Any) -> Any:
-        asked = {"connect_timeout": 10, "application_name": "pipeline", "tcp_user_timeout": 30_000}
+        asked = {"connect_timeout": _CONNECT_SECONDS, "application_name": "pipeline", "tcp_user_timeout": 30_000}
         # What was prepared over the one connection stays prepared for the next.
         more = {"prepare_threshold": None} if self.address.single else {}
         try:

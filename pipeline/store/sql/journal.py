@@ -165,14 +165,17 @@ class SqlJournal:
             with lent() as link:
                 return do(link)
 
-        for pause in _PAUSES:
-            try:
-                return once()
-            except StoreError as error:
-                if not error.data.get("again"):
-                    raise
-            self._clock.wait(threading.Event(), pause)
-        return once()
+        with self._database.silence.asked():
+            for pause in _PAUSES:
+                try:
+                    return once()
+                except StoreError as error:
+                    if not error.data.get("again"):
+                        raise
+                    if self._database.silence.is_over():
+                        raise self._database.unanswered(type(error)) from error
+                self._clock.wait(threading.Event(), pause)
+            return once()
 
     def _write_waiting(self, sync: bool) -> None:
         if self._waiting:
@@ -183,6 +186,10 @@ class SqlJournal:
 
     def _insist(self, rows: Sequence[tuple[int, bytes]], sync: bool) -> None:
         """Write, again where the connection was cut: what was committed all the same is found and not written twice."""
+        with self._database.silence.asked():
+            self._write_until(rows, sync)
+
+    def _write_until(self, rows: Sequence[tuple[int, bytes]], sync: bool) -> None:
         for pause in (*_PAUSES, None):
             try:
                 self._write(rows, sync)
@@ -194,6 +201,8 @@ class SqlJournal:
                 # These are the ones that wait.
                 self._refuse([])
             except WriteFailed as error:
+                if error.data.get("again") and self._database.silence.is_over():
+                    self._give_up(rows, self._database.unanswered(WriteFailed))
                 if pause is None or not error.data.get("again"):
                     self._give_up(rows, error)
                 self._clock.wait(threading.Event(), pause)

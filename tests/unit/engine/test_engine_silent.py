@@ -1,0 +1,47 @@
+"""A store that does not answer is told of, until when it is asked again, and that it answers."""
+
+from __future__ import annotations
+
+import queue
+from datetime import datetime
+
+import pytest
+
+from pipeline.clock import SystemClock
+from pipeline.engine import silent
+from pipeline.engine.events import Emitter, Event
+from pipeline.engine.silent import silence_told
+from pipeline.store.silence import Silence
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> queue.Queue[Event]:
+    monkeypatch.setattr(silent, "_SAID_AFTER", 0.05)
+    monkeypatch.setattr(silent, "_LOOK_SECONDS", 0.01)
+    return queue.Queue()
+
+
+def test_silent_store_is_told_of_once_and_that_it_answers_again(told: queue.Queue[Event]) -> None:
+    server = Silence()
+    with silence_told(Emitter(SystemClock(), [told.put])):
+        with server.asked():
+            first = told.get(timeout=30)
+        second = told.get(timeout=30)
+    assert first.type == "waiting"
+    assert first.data["reason"] == "the store does not answer; it is asked again"
+    assert 0 < first.data["seconds"] <= 45
+    assert datetime.fromisoformat(first.data["until"]) > datetime.fromisoformat(first.at)
+    assert second.type == "note"
+    assert "answers again" in second.data["text"]
+
+
+def test_store_that_was_given_up_does_not_answer_again(told: queue.Queue[Event]) -> None:
+    server = Silence()
+    with silence_told(Emitter(SystemClock(), [told.put])):
+        with server.asked():
+            told.get(timeout=30)
+            server.give_up()
+        with server.asked():
+            assert told.get(timeout=30).type == "waiting"
+    server.answered()
+    assert told.empty()
