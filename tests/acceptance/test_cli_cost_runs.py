@@ -114,7 +114,7 @@ def test_cost_of_days_takes_both_ends_in(store: Path, cli: Cli) -> None:
     assert list(keys(cli, "day", "--since", "2026-01-10")) == ["2026-01-10", "2026-01-11"]
     assert list(keys(cli, "day", "--until", "2026-01-10")) == ["2026-01-09", "2026-01-10"]
     assert keys(cli, "day", "--since", "2026-01-10", "--until", "2026-01-10") == {"2026-01-10": 0.121}
-    assert cli("cost", "--since", "2027-01-01").out.startswith("No paid calls are recorded.")
+    assert cli("cost", "--since", "2027-01-01").out.startswith("No paid calls are recorded in files:")
 
 
 def test_cost_of_days_holds_for_one_run_and_its_calls_too(root: Path, cli: Cli) -> None:

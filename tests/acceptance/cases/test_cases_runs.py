@@ -184,7 +184,7 @@ def test_case_14_a_no_ends_it_and_is_not_asked_about_again(acting: Acting, cli: 
         assert (refused.code, "The reviewer said no." in refused.err) == (6, True)
         result = GATE.resume(acting.run, store=acting.store, services={"interviewer": Nobody()})
         assert result.status == "failed"
-        assert cli("gates").out.startswith("Nothing is asked by the runs of the store.")
+        assert cli("gates").out.startswith("Nothing is asked by the runs in files:")
     assert "publish" not in acting.ran()
 
 
