@@ -115,10 +115,14 @@ def test_folder_that_cannot_be_published_to_exits_with_seven_and_another_one_is_
     cli: Cli, tmp_path: Path, server: BillingServer
 ) -> None:
     (tmp_path / "file").write_text("no folder")
-    said = cli(*COURSE, "--out", str(tmp_path / "file" / "site"))
-    assert said.code == 7, said.err
-    assert "--resume" in said.err
+    refused = ("--out", str(tmp_path / "file" / "site"))
+    assert cli(*COURSE, *refused).code == 7
+    assert server.bill.requests == 0
+    assert cli(*COURSE, "--until", "lessons").code == 0
     asked = server.bill.requests
+    said = cli("lessons", "--resume", "latest", *refused)
+    assert said.code == 7, said.err
+    assert "--out DIR" in said.err
     again = cli("lessons", "--resume", "latest", "--out", str(tmp_path / "site"))
     assert again.code == 0, again.err
     assert server.bill.requests == asked
@@ -165,4 +169,7 @@ def test_disk_that_refuses_says_where_replies_are_kept_and_recover_or_a_resume_b
     assert (f"kept in {kept}" in again.out) is not named, "what a resume took in is said"
     assert not kept.exists()
     assert asked == 4
+    total = cli("cost", "--json").json()[-1]
+    assert total["cost_usd"] == pytest.approx(float(server.bill.usd))
+    assert total["open_high_usd"] == 0
     assert int(server.bill.to_json()["repeated"]) == 0
