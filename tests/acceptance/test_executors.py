@@ -9,8 +9,11 @@ import contextlib
 import os
 import socket
 from collections import Counter
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,10 +32,12 @@ from tests.acceptance.fleet_course import FRAGILE, ITEMS, MODEL
 from tests.acceptance.fleet_member import work_for
 from tests.said import Cli
 from tests.servers.billing import BillingServer
+from tests.servers.mishaps import Mishap
 from tests.servers.objects import moto as moto
 from tests.servers.objects import objects as objects
 from tests.servers.postgres import postgres as postgres
 from tests.servers.postgres import postgresql as postgresql
+from tests.servers.replies import echo
 
 CALLS = 2 * ITEMS
 
@@ -97,6 +102,21 @@ def test_coordinator_killed_is_taken_over_and_nothing_is_paid_again(fleet: Fleet
     assert (distinct(fleet), repeated(fleet)) == (CALLS, 0)
     assert result["cost_usd"] == pytest.approx(float(fleet.server.bill.usd))
     assert owners(shared, result["run"]) == {fleet.members["one"].pid, fleet.members["two"].pid}
+
+
+def test_cool_down_that_one_worker_is_told_holds_the_other(fleet: Fleet, postgresql: str) -> None:
+    answered: list[float] = []
+
+    def answer(body: Mapping[str, Any], kind: str) -> str:
+        answered.append(SystemClock().monotonic())
+        return echo(body, kind)
+
+    fleet.server.reset(latency=0.3, responder=answer)
+    fleet.server.plan.queue(None, None, Mishap("rate_limit", retry_after="3"))
+    assert fleet.run(postgresql, "--param", "name=cool")["status"] == "completed"
+    assert (distinct(fleet), len(answered)) == (CALLS, CALLS)
+    pauses = [after - before for before, after in pairwise(answered)]
+    assert max(pauses) > 1.5, "nobody asked anything for most of the three seconds"
 
 
 def test_coordinator_killed_is_taken_over_from_another_host_once_its_lease_has_run_out(

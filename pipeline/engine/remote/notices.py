@@ -98,8 +98,14 @@ class HeardStop(Stop):
     def __init__(self, clock: Clock, notices: Notices) -> None:
         super().__init__(clock)
         self.notices = notices
-        #: Told how long no call may leave, and why.
-        self.cool: Callable[[float, str], None] = lambda seconds, reason: None
+        self._cool: Callable[[float, str], None] | None = None
+        #: Until when no call may leave, and why: also what is heard before there are calls.
+        self._until, self._reason = 0.0, ""
+
+    def pass_to(self, cool: Callable[[float, str], None]) -> None:
+        """Have `cool(seconds, reason)` told how long no call may leave: from what was heard already on."""
+        self._cool = cool
+        self._pass_on()
 
     def check(self) -> None:
         """See Stop.check."""
@@ -120,8 +126,13 @@ class HeardStop(Stop):
         seconds, reason, stop = self.notices.news()
         if stop:
             self.request("interrupted", PipelineError("The run is stopping."))
-        elif seconds > 0:
-            self.cool(seconds, reason)
+        elif (until := self._clock.monotonic() + seconds) > self._until and seconds > 0:
+            self._until, self._reason = until, reason
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        if self._cool is not None and (left := self._until - self._clock.monotonic()) > 0:
+            self._cool(left, self._reason)
 
 
 class SharedCoolDown(CoolDown):

@@ -161,7 +161,7 @@ class _Errand:
         if made is not None:
             paces.keep(spec["run"], made.pace)
             shared = SharedCoolDown(clock, stop, emit, stop.notices)
-            stop.cool = shared.hear
+            stop.pass_to(shared.hear)
             running.caller = replace(made, cool_down=shared)
         return running
 
