@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -67,7 +68,8 @@ def _address(name: str) -> tuple[str, int]:
         return "", 0
     with suppress(ValueError):
         parts = urlsplit(name)
-        if name.startswith(_SCHEME) and parts.hostname and parts.port and parts.path in ("", "/") and "@" not in name:
+        plain = parts.path in ("", "/") and not re.search("[@?#]", name)
+        if name.startswith(_SCHEME) and parts.hostname and parts.port and plain:
             return parts.hostname, parts.port
     if "@" in name:
         raise ConfigError(
@@ -75,7 +77,7 @@ def _address(name: str) -> tuple[str, int]:
             hint="There are dask://HOST:PORT and dask:local. Keep a scheduler on a network of your own.",
         )
     raise ConfigError(
-        f"--executor is {name!r}; there are dask://HOST:PORT and dask:local.",
+        f"--executor is {re.split('[?#]', name)[0]!r}; there are dask://HOST:PORT and dask:local, without settings.",
         hint="dask://HOST:PORT is what `dask scheduler` prints as tcp://HOST:PORT; dask:local starts workers here.",
     )
 

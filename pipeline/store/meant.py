@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Collection, Iterable
 
 from pipeline.errors import ConfigError
 
 #: How each kind of store begins.
 _KINDS = {"files": "files:", "sqlite": "sqlite:", "postgresql": "postgresql://", "s3": "s3://", "memory": "memory:"}
+#: A setting's name, as far as it is repeated.
+_NAME = re.compile("[A-Za-z][A-Za-z0-9_.-]{0,39}")
 _DATABASES = (".db", ".sqlite", ".sqlite3")
 
 
@@ -26,7 +29,7 @@ def meant(url: str) -> str:
 
 
 def refuse_unknown(scheme: str, asked: Iterable[str], known: Collection[str], hint: str) -> None:
-    """Refuse settings behind a `?` that nobody reads, by their names.
+    """Refuse settings behind a `?` that nobody reads, by their names; what is no plain name may be a password's end.
 
     Raises:
         ConfigError: There are some.
@@ -34,8 +37,8 @@ def refuse_unknown(scheme: str, asked: Iterable[str], known: Collection[str], hi
     unknown = [name for name in asked if name not in known]
     if not unknown:
         return
-    names = ", ".join(repr(name[:40]) for name in unknown)
-    near = [found for name in unknown for found in difflib.get_close_matches(name, known, 1)]
+    names = ", ".join(repr(name) if _NAME.fullmatch(name) else "of such a name" for name in unknown)
+    near = [found for name in unknown for found in difflib.get_close_matches(name.lower(), known, 1)]
     if near:
         hint = f"Did you mean {', '.join(near)}?"
     raise ConfigError(f"--store {scheme}… has no setting {names}.", hint=hint)

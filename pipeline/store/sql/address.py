@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -19,7 +20,9 @@ _LIBPQ = (
     " ssl_max_protocol_version ssl_min_protocol_version sslcert sslcertmode sslcompression sslcrl sslcrldir sslkey"
     " sslmode sslnegotiation sslrootcert sslsni target_session_attrs tcp_user_timeout"
 )
-_SETTINGS = frozenset({"unsafe", "single", "host", "user", "password", *_LIBPQ.split()})
+_SETTINGS = frozenset({"unsafe", "single", "host", "user", *_LIBPQ.split()})
+#: In the name of what may hold a secret; the file of passwords is none.
+_SECRET = re.compile(r"(?!passfile$).*(pass|pw|secret|token|credential)", re.IGNORECASE)
 _HINT = "Write sqlite:FILE or postgresql://USER@HOST:PORT/DATABASE; PGPASSWORD holds a password."
 
 
@@ -59,11 +62,15 @@ def parse_address(url: str) -> Address:
         _ = parts.port
     except ValueError:
         raise ConfigError("--store postgresql://… cannot be read.", hint=_HINT) from None
-    if not known or not parts.path.strip("/") or parts.fragment or "/" in parts.path.strip("/"):
+    name = parts.path.strip("/")
+    if not known or not name or parts.fragment or "/" in name:
         raise ConfigError("--store postgresql://… names no host or no database.", hint=_HINT)
-    refuse_unknown("postgresql://", asked, _SETTINGS, _HINT)
-    if "password" in asked:
+    if any(map(_SECRET.match, asked)):
         raise ConfigError("--store postgresql://… holds a password among its settings.", hint=_HINT)
+    if "@" in name:
+        hint = "Set PGPASSWORD to the password; a / within it must be written %2F in a URL, an @ in a name %40."
+        raise ConfigError("--store postgresql://… has an @ behind the host.", hint=hint)
+    refuse_unknown("postgresql://", asked, _SETTINGS, _HINT)
     unsafe, single = (_is_on(name, asked.pop(name, "0")) for name in ("unsafe", "single"))
     user, at, host = parts.netloc.rpartition("@")
     shown = urlsplit(url)._replace(scheme="postgresql", netloc=user.partition(":")[0] + at + host)

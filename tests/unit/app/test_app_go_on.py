@@ -15,7 +15,7 @@ from pipeline.settings import LessonsOptions
 from pipeline.store.base import Head
 
 RUN = "20260109_143022"
-PLACE, EXECUTOR = "sqlite:runs.db", "dask://10.0.0.5:8786"
+PLACE, EXECUTOR = "sqlite:/srv/runs.db", "dask://10.0.0.5:8786"
 
 
 def test_resume_command_names_the_store_and_the_executor() -> None:
@@ -40,3 +40,11 @@ def test_user_and_password_of_an_executor_are_refused_unseen(name: str) -> None:
         check_executor(LessonsOptions(store=PLACE, executor=name))
     assert "no user and no password" in caught.value.message
     assert not any(word in f"{caught.value.message} {caught.value.hint}" for word in ("ada", "ss@", "host:1"))
+
+
+@pytest.mark.parametrize("name", ["dask://host:1?token=TOPSECRET", "dask://host:1/#TOPSECRET", "dask://host:1?"])
+def test_settings_of_an_executor_are_refused_unseen(name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        check_executor(LessonsOptions(store=PLACE, executor=name))
+    assert "there are dask://HOST:PORT" in caught.value.message
+    assert "TOPSECRET" not in f"{caught.value.message} {caught.value.hint}"

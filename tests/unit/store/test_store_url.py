@@ -50,3 +50,48 @@ def test_store_in_a_printed_command_is_quoted_and_whole_and_has_no_password(
 ) -> None:
     monkeypatch.chdir("/tmp")
     assert store_words(url) == words
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "sslpassword",
+        "password",
+        "Password",
+        "PASSWORD",
+        "passwd",
+        "pwd",
+        "oauth_client_secret",
+        "x",
+        "Host",
+        "nonsense",
+    ],
+)
+def test_setting_of_a_database_that_is_not_known_is_refused_without_its_value(setting: str) -> None:
+    for name in (setting, f"sslmode=prefer&{setting}"):
+        with pytest.raises(ConfigError) as caught:
+            open_store(f"postgresql://me@host/runs?{name}=TOPSECRET")
+        assert "TOPSECRET" not in caught.value.message + caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:12/TOPSECRET@host/runs",
+        "postgresql://me:12/TOPSECRET@host",
+        "postgresql://me:12?TOPSECRET@host/runs",
+        "postgresql://me:12#TOPSECRET@host/runs",
+        "postgresql://me@host/runs?password;TOPSECRET",
+        "postgresql://me@host/runs?TOPSECRET@host/runs",
+        "s3://runs/x?key:TOPSECRET",
+    ],
+)
+def test_password_in_a_place_of_its_own_is_not_repeated(url: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        open_store(url)
+    assert "TOPSECRET" not in caught.value.message + caught.value.hint
+
+
+def test_settings_of_a_database_that_hold_no_secret_are_taken() -> None:
+    url = "postgresql://me@host/runs?sslmode=verify-full&passfile=/x&options=-c%20statement_timeout%3D9s&single=1"
+    assert open_store(url).url == url
