@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.app.executors import on_executor
 from pipeline.app.identity import identity_of
+from pipeline.app.pins import pins_again
 from pipeline.app.published import stands
 from pipeline.app.start import (
     Confirm,
@@ -149,6 +150,7 @@ def _resume(
         done: Why a completed one is left as it is.
         redo, note: Lessons to make again, and what is to be different.
     """
+    from pipeline.engine.lost import find as find_lost
     from pipeline.formats.langgraph.finding import check_is_no_thread
     from pipeline.store.reading import load
 
@@ -161,6 +163,7 @@ def _resume(
             f"Run {run} is of the pipeline {state.pipeline!r}.", hint=f"./pipeline.sh run FILE.py:NAME --resume {run}"
         )
     identity, pins = changed_settings(options, state) if state.pins else _adopt(options, state)
+    pins = {**pins_again(start, state, pins), **pins}
     void = _unpublished(start, state)
     again = (options.from_step or "").removesuffix("#1")
     if options.retry_failed:
@@ -177,7 +180,8 @@ def _resume(
         start.emit("note", text=f"{again} is made again, as asked, and after it whatever read what it made.")
     if redo:
         start.emit("note", text=f"Made again, as asked: {', '.join(task for _, task in redo)}.")
-    if state.status != COMPLETED or identity or again or redo:
+    lost = find_lost(start.store, state).forget(state)
+    if state.status != COMPLETED or identity or again or redo or lost:
         # A changed setting may void anything: then the whole course is what it may cost.
         _announce(start, setup, now, *pinned(start.store, state, pins), None if identity else state, again, redo)
     with _executor(start, setup):

@@ -23,6 +23,10 @@ from pipeline.store.reading import resolve
 from pipeline.store.sql.store import SqlStore
 
 P = TypeVar("P", bound=Store)
+_HINT = (
+    "`lessons --resume RUN` or `run … --resume RUN` mends the journal of a run and goes on with it. A value that is "
+    "lost comes back by `store copy` from another store; without that a resume makes that work again."
+)
 
 
 @click.group("store")
@@ -84,7 +88,7 @@ def check_store(run: str, store: str | None, as_json: bool) -> None:
         runs = {problem.run.partition("/")[0] for problem in serious}
         raise StoreError(
             f"{count(len(serious), 'fault')} in {count(len(runs), 'run')}.",
-            hint="`lessons --resume RUN` or `run … --resume RUN` mends the journal of a run and goes on with it.",
+            hint=_HINT,
         )
     if not as_json:
         say("Nothing is damaged.")

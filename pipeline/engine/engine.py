@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.clock import iso
-from pipeline.engine import changes, memory, taking_in
+from pipeline.engine import changes, lost, memory, taking_in
 from pipeline.engine.left import settle_left
 from pipeline.engine.limits import more_room
 from pipeline.engine.loop import Loop, failed_runs
@@ -157,7 +157,7 @@ class Engine:
                 return done
             taking.confirm_risks(retry_unknown=retry_unknown)
             self._left = dict(builder.state.slices)
-            taking.record(wish)
+            taking.record(wish, lost.find(setup.store, builder.state))
             settle_left(setup.store, setup.account, run_id, self._left)
             setup.yes = setup.yes or retry_unknown
         except BaseException:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline.engine import changes
 from pipeline.engine.contexts import Contexts
+from pipeline.engine.lost import Lost
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.routing import Router, Settled, by_label
 from pipeline.engine.setup import Definition, Setup, host, recorded
@@ -110,8 +111,11 @@ class TakeOver:
             return
         raise NeedsConfirmation(question, hint=hint)
 
-    def record(self, wish: Wish) -> None:
+    def record(self, wish: Wish, lost: Lost) -> None:
         """Record the new owner, what it changes, what was damaged, and what that voids.
+
+        Args:
+            lost: Finished work whose values the store does not have any more: it is made again.
 
         Raises:
             SettingsConflict: Finished work would be void, or the graph is another one, and `accept` did not
@@ -137,7 +141,7 @@ class TakeOver:
             setup.emit("note", text=f"The graph has changed since the run began: {'; '.join(change.said[:5])}.")
         for void in (*stale.facts(), *again.again(recorder.state)):
             recorder.append(void, sync=False)
-        for void in changes.missing(recorder.state, steps).facts():
+        for void in (*changes.missing(recorder.state, steps).facts(), *self._told(lost)):
             recorder.append(void, sync=False)
         if wish.redo:
             recorder.append(changes.redone(wish.redo, wish.note), sync=False)
@@ -148,6 +152,11 @@ class TakeOver:
             if away := changes.displaced(recorder.state, self._definition.graph, change):
                 recorder.append(Invalidated("changed", paths=away), sync=False)
             self._choose_again(change)
+
+    def _told(self, lost: Lost) -> list[Invalidated]:
+        if lost:
+            self._setup.emit("note", text=lost.said())
+        return lost.facts()
 
     def _refusal(self, stale: changes.Stale) -> SettingsConflict:
         run = self._recorder.state.run_id
