@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from pipeline.clock import Clock
-from pipeline.errors import Pause, WriteFailed
+from pipeline.errors import Pause, StoreError, WriteFailed
 from pipeline.store.base import Account
 
 #: A slice is so much of the day's limit, but no more than this many dollars, unless one call needs more.
@@ -82,7 +82,7 @@ class Daily:
         """Room for a call of today; None: the day's limit leaves none.
 
         Raises:
-            Pause: The account cannot be written.
+            Pause: The account cannot be written, or is damaged.
         """
         with self._lock:
             now = self._clock.now()
@@ -149,6 +149,9 @@ class Daily:
                     name = ""
                 else:
                     raise Pause("interrupted", error) from None
+            except StoreError as error:
+                # It is damaged: nobody knows what is spent, nor would anybody see what is spent now.
+                raise Pause("interrupted", error) from None
             if name is not None:
                 place = _Slice(name, _day(now), size)
                 self._slices.append(place)
@@ -175,7 +178,7 @@ class Daily:
         try:
             if each.id:
                 self._account.settle(each.id, each.used)
-        except WriteFailed:
+        except StoreError:
             return False
         return True
 

@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,52 @@ def settled(sums: Sums, name: str, usd: Decimal) -> Fact:
     return {"kind": "settled", "slice": name, "usd": str(usd)}
 
 
+#: What reading a fact or sums may raise where they make no sense.
+SENSELESS = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
+_AMOUNTS = frozenset({"usd", "low", "high"})
+
+
+def amount_of(text: Any, what: str, hint: str) -> Decimal:
+    """An amount as it is kept, in USD.
+
+    Args:
+        what: What is damaged if it is none, and how it comes back.
+
+    Raises:
+        StoreError: It is no amount.
+    """
+    try:
+        usd = Decimal(text)
+    except (TypeError, ValueError, InvalidOperation):
+        usd = Decimal("NaN")
+    if not usd.is_finite() or usd < 0:
+        raise StoreError(f"{what} is damaged: {str(text)[:40]!r} is no amount of dollars.", hint=hint)
+    return usd
+
+
+def sums_of(text: Any, what: str, hint: str) -> Mapping[str, Any]:
+    """What is kept of a deleted run.
+
+    Raises:
+        StoreError: It is damaged; `what` and `hint` as for an amount.
+    """
+    try:
+        sums = json.loads(text)
+        _check_amounts(sums)
+        return dict(sums.items())
+    except SENSELESS:
+        raise StoreError(f"{what} are damaged.", hint=hint) from None
+
+
+def _check_amounts(value: Any) -> None:
+    for key, each in value.items() if isinstance(value, dict) else ():
+        if key in _AMOUNTS and not Decimal(str(each or 0)).is_finite():
+            raise ValueError(key)
+        _check_amounts(each)
+    for each in value if isinstance(value, list) else ():
+        _check_amounts(each)
+
+
 class FileAccount:
     """account.jsonl beside the runs; each change is made under its flock and durable on return."""
 
@@ -91,6 +137,8 @@ class FileAccount:
         self._sums = Sums()
         self._seq = 0
         self._read = 0
+        #: Facts that are missing between others.
+        self._lost = 0
 
     def reserve(self, owner: str, usd: Decimal, at: datetime, limit: Decimal) -> str | None:
         """See store.base.Account.reserve."""
@@ -122,6 +170,15 @@ class FileAccount:
         """See store.base.Account.kept."""
         self._look()
         return dict(self._sums.kept)
+
+    def flaws(self) -> Iterator[str]:
+        """What of the file is lost, a sentence; never writes."""
+        self._look()
+        if self._lost or (self._read and not self._seq):
+            yield (
+                f"The account {self._path} has lost {self._lost or 'all'} of its facts to damage: a day counts too "
+                "little, or what a deleted run cost is gone. Bring the file back from a copy."
+            )
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
@@ -164,13 +221,20 @@ class FileAccount:
     def _take_in(self, fd: int) -> None:
         size = os.fstat(fd).st_size
         if size < self._read:
-            self._sums, self._seq, self._read = Sums(), 0, 0
+            self._sums, self._seq, self._read, self._lost = Sums(), 0, 0, 0
         if size == self._read:
             return
         for line in lines(fd, self._read, self._seq):
-            fact = json.loads(check_line(line))
-            self._seq = fact["seq"]
-            self._sums.apply(fact)
+            try:
+                fact = json.loads(check_line(line))
+                self._sums.apply(fact)
+                self._lost += fact["seq"] - self._seq - 1
+                self._seq = fact["seq"]
+            except SENSELESS:
+                raise StoreError(
+                    f"The account {self._path} is damaged: a fact behind {self._seq} makes no sense.",
+                    hint="Bring the file back from a copy.",
+                ) from None
         self._read = size
 
     def _append(self, fd: int, fact: Fact) -> None:

@@ -10,7 +10,7 @@ from datetime import date
 from functools import partial
 
 from pipeline.clock import parse_iso
-from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound
+from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound, StoreError
 from pipeline.records.codec import Record, decode_line
 from pipeline.records.fold import fold
 from pipeline.records.kinds import CallStarted, Gap, RunResumed, RunStarted, StepCompleted
@@ -62,11 +62,18 @@ def check(store: Movable, account: Account, run: str = "") -> Iterator[Problem]:
 def _account(account: Account, days: Iterable[date]) -> Iterator[Problem]:
     looks: list[tuple[str, Callable[[], object]]] = [("", account.kept)]
     looks += [(f" of {day}", partial(account.total, day)) for day in sorted(days)]
+    said = set[str]()
     for what, look in looks:
         try:
             look()
+        except StoreError as error:
+            said.add(f"{error.message} {error.hint}".rstrip())
         except (PipelineError, LookupError, TypeError, ValueError) as error:
-            yield Problem("", f"The account{what} cannot be read ({type(error).__name__}: {error}).")
+            said.add(f"The account{what} cannot be read ({type(error).__name__}: {error}).")
+    flaws: Callable[[], Iterable[str]] | None = getattr(account, "flaws", None)
+    if flaws is not None and not said:
+        said.update(flaws())
+    yield from (Problem("", text) for text in sorted(said))
 
 
 def _days(head: Head) -> Iterator[date]:

@@ -108,3 +108,32 @@ def test_threads_that_reserve_at_once_never_pass_the_limit(account: Account) -> 
     assert sum(one is not None for one in slices) == 14
     assert len({one for one in slices if one}) == 14
     assert account.total(DAY) == Decimal("9.8")
+
+
+@pytest.mark.parametrize("usd", ["abc", "NaN", "-1", ""])
+def test_damaged_amount_of_a_database_is_named(tmp_path: Path, usd: str) -> None:
+    store = open_sql(f"sqlite:{tmp_path}/runs.db", StillClock())
+    account = store.account()
+    name = account.reserve(ME, Decimal(1), AT, LIMIT)
+    with store.database.write() as link:
+        assert link.run("UPDATE slices SET usd = ?", usd) == 1
+    for look in (lambda: account.total(DAY), lambda: account.reserve(ME, Decimal(1), AT, LIMIT)):
+        with pytest.raises(StoreError, match=f"reservation {name} of 2026-01-09 .table slices. is damaged") as caught:
+            look()
+        assert "copy of the database" in caught.value.hint
+
+
+@pytest.mark.parametrize("junk", ["junk", "5", "[]", '{"usd": "abc"}', '{"spend": [{"usd": "NaN"}]}'])
+def test_damaged_sums_of_a_deleted_run_are_named(tmp_path: Path, junk: str, objects: str) -> None:
+    clock = StillClock()
+    sql, bucket = open_sql(f"sqlite:{tmp_path}/runs.db", clock), open_objects(objects, clock)
+    accounts: list[Account] = [sql.account(), bucket.account()]
+    for account in accounts:
+        account.keep("20260109_143022", {"usd": "1"})
+    with sql.database.write() as link:
+        assert link.run("UPDATE kept SET sums = ?", junk) == 1
+    bucket.bucket.put("kept/20260109_143022", junk.encode())
+    for account in accounts:
+        with pytest.raises(StoreError, match="sums of the deleted run 20260109_143022") as caught:
+            account.kept()
+        assert "back from a copy" in caught.value.hint

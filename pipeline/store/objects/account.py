@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from pipeline.clock import Clock
 from pipeline.errors import StoreError, WriteFailed
-from pipeline.store.account import reserved, utc_day
-from pipeline.store.names import split
+from pipeline.store.account import amount_of, reserved, sums_of, utc_day
+from pipeline.store.names import is_id, split
 from pipeline.store.objects import keys
 from pipeline.store.objects.bucket import Bucket, Found
 from pipeline.store.objects.claiming import pause
@@ -59,7 +59,7 @@ class ObjectAccount:
     def total(self, day: date) -> Decimal:
         """See store.base.Account.total."""
         found = self._bucket.get(f"{keys.ACCOUNT}/{day.isoformat()}")
-        return _sum(_parse(found.data)) if found else Decimal(0)
+        return _sum(_parse(day.isoformat(), found.data)) if found else Decimal(0)
 
     def keep(self, run: str, sums: Mapping[str, Any]) -> None:
         """See store.base.Account.keep."""
@@ -67,9 +67,10 @@ class ObjectAccount:
 
     def kept(self) -> Mapping[str, Mapping[str, Any]]:
         """See store.base.Account.kept."""
-        found = [entry.key for entry in self._bucket.under(keys.KEPT)]
+        under = self._bucket.under(keys.KEPT, keys.first(keys.KEPT))
+        found = [entry.key for entry in under if is_id(entry.key.removeprefix(f"{keys.KEPT}/"))]
         rows = zip(found, self._bucket.get_all(found), strict=True)
-        return {key.rpartition("/")[2]: json.loads(row.data) for key, row in rows if row is not None}
+        return {key.rpartition("/")[2]: _kept(key, row.data) for key, row in rows if row is not None}
 
     def _change(self, day: str, change: Change) -> bool:
         """Change a day's slices, again and again until nobody came between; False: there is nothing to change.
@@ -81,7 +82,7 @@ class ObjectAccount:
         key = f"{keys.ACCOUNT}/{day}"
         for number in range(_TRIES):
             found = self._look(key)
-            slices = change(_parse(found.data) if found else {})
+            slices = change(_parse(day, found.data) if found else {})
             if slices is None:
                 return False
             data = json.dumps(slices, separators=(",", ":")).encode()
@@ -98,14 +99,24 @@ class ObjectAccount:
             raise WriteFailed(error.message, hint=error.hint, fatal=False) from None
 
 
-def _parse(data: bytes) -> Slices:
+def _parse(day: str, data: bytes) -> Slices:
+    hint = f"Bring the object {keys.ACCOUNT}/{day} back from a copy of the bucket, or an older version of it."
+    what = f"The account of {day}"
     try:
-        slices = {str(name): [str(owner), str(Decimal(usd))] for name, (owner, usd) in json.loads(data).items()}
-    except (ValueError, TypeError, AttributeError, InvalidOperation) as error:
-        raise StoreError(
-            "The account of a day is damaged.", hint="Bring account/DAY back from a copy of the bucket."
-        ) from error
+        slices = {str(name): [str(owner), str(usd)] for name, (owner, usd) in json.loads(data).items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise StoreError(f"{what} is damaged.", hint=hint) from error
+    for _, usd in slices.values():
+        amount_of(usd, what, hint)
     return slices
+
+
+def _kept(key: str, data: bytes) -> Mapping[str, Any]:
+    hint = (
+        f"Bring the object {key} back from a copy of the bucket; or delete it, and what that run cost is counted no "
+        "more."
+    )
+    return sums_of(data, f"The sums of the deleted run {key.rpartition('/')[2]} (object {key})", hint)
 
 
 def _sum(slices: Slices) -> Decimal:

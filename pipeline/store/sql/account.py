@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.clock import Clock
 from pipeline.errors import StoreError
-from pipeline.store.account import reserved, utc_day
+from pipeline.store.account import amount_of, reserved, sums_of, utc_day
 from pipeline.store.sql import kept
 from pipeline.store.sql.database import SPENDING, Database, Link
 
@@ -62,10 +62,23 @@ class SqlAccount:
         if not self._ready(False):
             return {}
         with self._database.read() as link:
-            return {run: json.loads(sums) for run, sums in link.rows("SELECT run_id, sums FROM kept")}
+            return {run: _sums(run, sums) for run, sums in link.rows("SELECT run_id, sums FROM kept")}
 
 
 def _total(link: Link, day: str) -> Decimal:
     """Added up here, exactly: not every database can."""
-    rows = link.rows("SELECT usd FROM slices WHERE day = ?", day)
-    return sum((Decimal(usd) for (usd,) in rows), Decimal(0))
+    rows = link.rows("SELECT slice, usd FROM slices WHERE day = ?", day)
+    return sum((_amount(name, usd, day) for name, usd in rows), Decimal(0))
+
+
+def _amount(name: str, usd: Any, day: str) -> Decimal:
+    hint = (
+        "Bring the row back from a copy of the database, or set its usd to what that day's calls cost at most "
+        "(`cost` shows it)."
+    )
+    return amount_of(usd, f"The reservation {name} of {day} (table slices)", hint)
+
+
+def _sums(run: str, sums: Any) -> Mapping[str, Any]:
+    hint = "Bring the row back from a copy of the database; or delete it, and what that run cost is counted no more."
+    return sums_of(sums, f"The sums of the deleted run {run} (table kept)", hint)

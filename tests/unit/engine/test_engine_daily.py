@@ -30,7 +30,7 @@ from pipeline import (
 from pipeline.cost.prices import PriceBook
 from pipeline.engine.daily import Daily, Ticket
 from pipeline.engine.result import RunResult
-from pipeline.errors import BudgetExceeded, ConfigError, WriteFailed
+from pipeline.errors import BudgetExceeded, ConfigError, StoreError, WriteFailed
 from pipeline.store.account import FileAccount
 from pipeline.store.memory import MemoryAccount, MemoryStore
 from pipeline.store.reading import load
@@ -126,6 +126,19 @@ def test_an_account_that_cannot_be_written_pauses_the_run_and_fails_no_item() ->
 
     result = run(2, Broken(FakeClock()), Decimal(1))
     assert (result.status, result.detail, result.exit_code) == ("in_progress", "interrupted", 3)
+
+
+@pytest.mark.parametrize("limit", [None, Decimal(1)])
+def test_a_damaged_account_pauses_the_run_before_any_call(limit: Decimal | None) -> None:
+    class Damaged(MemoryAccount):
+        def reserve(self, owner: str, usd: Decimal, at: datetime, limit: Decimal) -> str | None:
+            raise StoreError("The account is damaged.", hint="Bring it back.")
+
+    result = run(2, Damaged(FakeClock()), limit)
+    assert (result.status, result.detail, result.exit_code) == ("in_progress", "interrupted", 3)
+    assert isinstance(result.error, StoreError)
+    assert result.error.hint == "Bring it back."
+    assert result.spent.calls == 0
 
 
 @settings(max_examples=40, deadline=None)

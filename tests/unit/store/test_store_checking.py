@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -155,7 +156,23 @@ def test_damaged_account_is_told(store: FileStore, home: Path) -> None:
     (store.root / "account.jsonl").write_bytes(b"".join(rows))
     (problem,) = found(store)
     assert (problem.run, problem.serious) == ("", True)
-    assert "account cannot be read" in problem.text
+    assert "account.jsonl is damaged: a fact behind 0 makes no sense. Bring the file back" in problem.text
+
+
+def test_account_that_lost_a_fact_is_told(store: FileStore, home: Path) -> None:
+    account = FileAccount(store.root, StillClock())
+    for owner in ("a", "b", "c"):
+        account.reserve(owner, Decimal(1), AT, Decimal(9))
+    path = store.root / "account.jsonl"
+    # What a writer that died leaves is no loss: its fact never counted.
+    path.write_bytes(path.read_bytes() + b"half a fa")
+    assert found(store) == []
+    path.write_bytes(path.read_bytes().replace(b'"owner":"b"', b'"owner":"x"'))
+    (problem,) = found(store)
+    assert (problem.run, problem.serious) == ("", True)
+    assert "has lost 1 of its facts" in problem.text
+    path.write_bytes(b"junk\n")
+    assert ["has lost all of its facts" in each.text for each in found(store)] == [True]
 
 
 def test_one_run_is_checked_alone(store: FileStore, home: Path) -> None:
