@@ -27,6 +27,7 @@ _HINT = (
     "`lessons --resume RUN` or `run … --resume RUN` mends the journal of a run and goes on with it. A value that is "
     "lost comes back by `store copy` from another store; without that a resume makes that work again."
 )
+_PARTED = "Both are whole. Copy the one that is to be kept beside the other into a store of its own."
 
 
 @click.group("store")
@@ -134,9 +135,9 @@ def copy_store(ctx: click.Context, source: str, target: str, run: str, as_json: 
     if not as_json:
         say(f"{count(len(done) - len(failed), 'run')} there whole, {sum(each.records for each in done)} new records.")
     if failed:
-        raise StoreError(
-            f"{count(len(failed), 'run')} could not be copied whole.", hint=f"store check --store {there.url}"
-        )
+        parted = all(each.parted for each in failed)
+        hint = _PARTED if parted else f"store check --store {there.url}"
+        raise StoreError(f"{count(len(failed), 'run')} could not be copied whole.", hint=hint)
 
 
 @store.command("upgrade")
@@ -162,13 +163,15 @@ def _told(rows: Iterable[Copied], as_json: bool) -> Iterable[Copied]:
     for row in rows:
         if as_json:
             say_json({"run": row.run, "records": row.records, "values": row.values, "running": row.owned,
-                      "problem": row.problem or None})  # fmt: skip
+                      "further": row.further, "problem": row.problem or None})  # fmt: skip
         else:
             say(f"{row.run}  {_outcome(row)}")
         yield row
 
 
 def _outcome(row: Copied) -> str:
+    if row.further and not row.problem:
+        return "there already, and further on"
     if row.problem and not row.records:
         return f"not copied: {row.problem}"
     said = f"{count(row.records, 'record')}, {count(row.values, 'value')}" if row.records or row.values else "no change"

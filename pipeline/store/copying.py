@@ -31,10 +31,20 @@ class Copied:
     owned: bool = False
     #: Why it was not copied, or only in part; "" if it was.
     problem: str = ""
+    #: What is there goes on beyond what was to be copied: nothing of it is missing there.
+    further: bool = False
+    #: What is there went another way from some record on; both are whole.
+    parted: bool = False
+
+
+class _Parted(StoreError):
+    """The two runs of a name are no beginning of each other."""
 
 
 def copy(source: Movable, target: Movable, clock: Clock, run: str = "") -> Iterator[Copied]:
     """Copy all runs, oldest first, or one; each is reported once it is durable.
+
+    Of a single run the values that are there are read too, and what is damaged is brought anew.
 
     Raises:
         RunNotFound: There is no such run.
@@ -45,9 +55,10 @@ def copy(source: Movable, target: Movable, clock: Clock, run: str = "") -> Itera
         raise RunNotFound(f"There is no run {run}.", hint="`list` shows the runs there are.", run=run)
     for head in reversed(heads):
         try:
-            yield _copy_run(source, target, head, clock)
+            yield _copy_run(source, target, head, clock, mend=bool(run))
         except PipelineError as error:
-            yield Copied(head.run_id, owned=head.owned, problem=error.message)
+            parted = isinstance(error, _Parted)
+            yield Copied(head.run_id, owned=head.owned, problem=error.message, parted=parted)
 
 
 def arriving(source: Movable, target: Movable, day: date, run: str = "") -> Decimal:
@@ -95,33 +106,48 @@ def _count_today(target: Account, usd: Decimal, now: datetime) -> None:
         target.settle(name, usd)
 
 
-def _copy_run(source: Movable, target: Movable, head: Head, clock: Clock) -> Copied:
+def _copy_run(source: Movable, target: Movable, head: Head, clock: Clock, *, mend: bool) -> Copied:
     run = head.run_id
     lines = list(source.read(run))
     if problem := first_problem(lines[0] if lines else None):
         raise StoreError(f"It cannot be copied. {problem.message}")
     before = _there(target, run)
-    values = _Values(source, run, [] if before is None else target.blobs(run))
+    values = _Values(source, run, [] if before is None else _sound(target, run, mend=mend))
     if before is None:
         journal = _made(target, run, lines, values, clock)
     else:
         _same(run, before, lines)
-        if len(before) == len(lines) and not values.names and _parts_alike(source, target, run):
-            return Copied(run, owned=head.owned, problem=_holes(lines))
+        if len(before) >= len(lines) and not values.names and _parts_there(source, target, run):
+            return Copied(run, owned=head.owned, problem=_holes(lines), further=len(before) > len(lines))
         journal = target.open(run)
     try:
         if before is not None:
             for value in values:
                 journal.put_blob(value)
             _append(journal, lines[len(before) :])
-        records = len(lines) - len(before or ())
+        records = max(len(lines) - len(before or ()), 0)
         records += sum(_copy_part(source, target, f"{run}/{path}") for path in source.parts(run))
         old = {"nodes": head.document["nodes"]} if head.document.get("nodes") else {}
-        journal.write_head(fresh_document(run, lines, journal.size, old, journal.get_blob), True)
+        longer = max(lines, before or [], key=len)
+        journal.write_head(fresh_document(run, longer, journal.size, old, journal.get_blob), True)
     finally:
         journal.close()
     left_out = " ".join(filter(None, [_holes(lines), values.problem]))
     return Copied(run, records, len(values.names) - len(values.damaged), head.owned, left_out)
+
+
+def _sound(target: Movable, run: str, *, mend: bool) -> list[str]:
+    """The values that need not be brought."""
+    there = target.blobs(run)
+    return [blob for blob in there if _is_sound(target, run, blob)] if mend else there
+
+
+def _is_sound(target: Movable, run: str, blob: str) -> bool:
+    try:
+        target.get_blob(run, blob)
+    except CheckpointCorrupt:
+        return False
+    return True
 
 
 def _made(target: Movable, run: str, lines: list[bytes], values: Iterable[bytes], clock: Clock) -> Journal:
@@ -167,7 +193,7 @@ def _copy_part(source: Movable, target: Movable, name: str) -> int:
     lines = list(source.read(name))
     before = _there(target, name) or []
     _same(name, before, lines)
-    if len(before) == len(lines):
+    if len(before) >= len(lines):
         return 0
     journal = target.open(name)
     try:
@@ -177,9 +203,11 @@ def _copy_part(source: Movable, target: Movable, name: str) -> int:
     return len(lines) - len(before)
 
 
-def _parts_alike(source: Movable, target: Movable, run: str) -> bool:
-    parts = source.parts(run)
-    return all(list(source.read(f"{run}/{path}")) == _there(target, f"{run}/{path}") for path in parts)
+def _parts_there(source: Movable, target: Movable, run: str) -> bool:
+    """Whether nothing of the source's sub-journals is missing at the target."""
+    names = [f"{run}/{path}" for path in source.parts(run)]
+    pairs = ((list(source.read(name)), _there(target, name)) for name in names)
+    return all(before is not None and before[: len(lines)] == lines for lines, before in pairs)
 
 
 def _there(target: Movable, name: str) -> list[bytes] | None:
@@ -190,14 +218,19 @@ def _there(target: Movable, name: str) -> list[bytes] | None:
 
 
 def _same(run: str, before: list[bytes], lines: list[bytes]) -> None:
-    """Refuse to mix two runs.
+    """Refuse to mix two runs: what is there has to be a beginning of what is to be copied, or to continue it.
 
     Raises:
-        StoreError: What is there is no beginning of what is to be copied.
+        StoreError: It is neither.
     """
-    if lines[: len(before)] != before:
-        differ = next((line_seq(a) for a, b in zip(before, lines, strict=False) if a != b), len(lines) + 1)
-        raise StoreError(f"There is another run of that name there: record {differ} differs.", run=run)
+    differ = next((line_seq(a) for a, b in zip(lines, before, strict=False) if a != b), 0)
+    if differ == 1:
+        raise _Parted("There is another run of that name there: record 1 differs. Neither was changed.", run=run)
+    if differ:
+        raise _Parted(
+            f"The run of that name there went another way: record {differ} differs, those before it are the same. "
+            "Neither was changed.", run=run,
+        )  # fmt: skip
 
 
 def _append(journal: Journal, lines: list[bytes]) -> None:

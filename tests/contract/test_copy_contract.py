@@ -110,7 +110,48 @@ def test_another_run_of_the_same_name_is_left_alone(place: Movable, other: FileS
     before = content(other)
     (row,) = copy(place, other, clock)
     assert "record 2 differs" in row.problem
+    assert row.parted
     assert content(other) == before
+
+
+def test_copy_that_has_gone_on_is_left_as_it_is(place: Movable, other: FileStore, clock: StillClock) -> None:
+    filled(other)
+    list(copy(other, place, clock))
+    journal = place.open(f"{RUN}_02")
+    journal.append(3, [line(3, StepStarted("sow#1")), ended(4)])
+    part = place.open(f"{RUN}_02/fan#1/left#2")
+    part.append(2, [line(2, StepStarted("write#2"))])
+    part.close()
+    journal.put_blob(b"more")
+    journal.close()
+    before = content(place)
+    assert list(copy(other, place, clock)) == [Copied(RUN), Copied(f"{RUN}_02", further=True)]
+    assert content(place) == before
+    # Now both went on.
+    journal = other.open(f"{RUN}_02")
+    journal.append(3, [line(3, StepStarted("other#1"))])
+    journal.close()
+    (row,) = copy(other, place, clock, f"{RUN}_02")
+    assert (row.parted, "record 3 differs, those before it are the same. Neither" in row.problem) == (True, True)
+    assert content(place) == before
+
+
+def test_copy_that_has_gone_on_gets_back_the_values_it_lost(place: Movable, tmp_path: Path, clock: StillClock) -> None:
+    target = FileStore(tmp_path / "target", clock, disk=LazyDisk())
+    filled(place)
+    list(copy(place, target, clock))
+    run = f"{RUN}_02"
+    journal = target.open(run)
+    journal.append(3, [ended(3)])
+    journal.close()
+    before = content(target)
+    lost, damaged = (target.root / run / "blobs" / name[:2] / name for name in target.blobs(run))
+    lost.unlink()
+    damaged.write_bytes(b"junk")
+    assert list(copy(place, target, clock)) == [Copied(RUN), Copied(run, 0, 1)]
+    assert list(copy(place, target, clock, run)) == [Copied(run, 0, 1)]
+    assert content(target) == before
+    assert next(target.heads()).document["status"] == "completed"
 
 
 def test_taken_name_is_refused(place: Movable) -> None:
