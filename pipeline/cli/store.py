@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC
@@ -146,17 +147,32 @@ def copy_store(ctx: click.Context, source: str, target: str, run: str, as_json: 
 def upgrade(store: str | None, as_json: bool) -> None:
     """Bring the tables of a database up to date with this program, in one transaction.
 
-    What they tell of calls is put right too, where it is not what the records
-    say. Other stores need none. Runs that are going must be stopped first.
+    What they tell of runs and calls is put right too, where it is not what the
+    records say. Other stores need none. Runs that are going must be stopped first.
     """
     place = open_store(store)
-    before, after = place.upgrade() if isinstance(place, SqlStore) else ("", "")
+    before, after, again = _upgraded(place) if isinstance(place, SqlStore) else ("", "", [])
     if as_json:
-        say_json({"store": place.url, "before": before or None, "after": after or None})
-    elif before == after:
+        say_json({"store": place.url, "before": before or None, "after": after or None, "entered": again})
+        return
+    for run in again:
+        say(f"{run}  entered again in the table journals")
+    if again and before == after:
+        return
+    if before == after:
         say(f"{place.url} is up to date.")
     else:
         say(f"{place.url}: tables of version {after}, {before or 'none'} before.")
+
+
+def _upgraded(place: SqlStore) -> tuple[str, str, list[str]]:
+    """The versions before and after, and the runs whose row was gone and is there again."""
+    gone: dict[str, str] = {}
+    # Before older tables are brought up to date nobody can look into them.
+    with contextlib.suppress(StoreError):
+        gone = place.orphans()
+    before, after = place.upgrade()
+    return before, after, sorted(gone.keys() - place.orphans().keys())
 
 
 def _told(rows: Iterable[Copied], as_json: bool) -> Iterable[Copied]:

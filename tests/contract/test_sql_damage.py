@@ -7,11 +7,14 @@ from collections.abc import Callable
 import pytest
 
 from pipeline.errors import CheckpointCorrupt
-from pipeline.records.kinds import CallStarted
+from pipeline.records.kinds import CallStarted, StepStarted
+from pipeline.store.base import Claim
 from pipeline.store.checking import check
 from pipeline.store.sql.store import SqlStore
 from tests.journals import AT, line, small_run, started
 from tests.stores import ids, write
+
+CLAIM = Claim("lessons", "mathematics", "national_5", "offline")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -95,6 +98,45 @@ def test_rows_of_no_journal_are_named_and_removed(sql: SqlStore) -> None:
     assert sorted(sql.sweep(AT)) == named
     assert list(check(sql, sql.account())) == []
     assert len(list(sql.read(run))) == 7
+
+
+def test_run_whose_row_is_gone_is_damage_is_kept_and_entered_again(sql: SqlStore) -> None:
+    free, paid = write(sql, [started(claim=CLAIM)], claim=CLAIM), sound(sql)
+    part = sql.open(f"{paid}/fan#1")
+    part.append(1, [line(1, StepStarted("write#1")), line(2, CallStarted("write#1", "key", "m", "r", worst="1"))])
+    part.close()
+    names = [free, paid, f"{paid}/fan#1"]
+    before = {name: list(sql.read(name)) for name in names}
+    with sql.database.read() as link:
+        rows = link.rows("SELECT journal, run, run_id, path, stem, width, claim FROM journals ORDER BY journal")
+    change(sql, "DELETE FROM journals")
+    found = said(sql)
+    assert sorted(name for name, _ in found) == sorted(names)
+    assert all("its records are there. `store upgrade` enters it again." in text for _, text in found)
+    assert sql.sweep(AT) == []
+    assert list(sql.orphans()) == names
+    sql.upgrade()
+    assert said(sql) == []
+    assert {name: list(sql.read(name)) for name in names} == before
+    with sql.database.read() as link:
+        now = link.rows("SELECT journal, run, run_id, path, stem, width, claim FROM journals ORDER BY journal")
+    assert list(map(tuple, now)) == list(map(tuple, rows))
+    sql.open(paid).close()
+
+
+def test_paid_records_of_nobody_knows_whom_are_kept(sql: SqlStore) -> None:
+    run = sound(sql)
+    part = sql.open(f"{run}/fan#1")
+    part.append(1, [line(1, CallStarted("write#1", "key", "m", "r", worst="1"))])
+    part.close()
+    change(sql, "DELETE FROM charges WHERE run <> run_id")
+    change(sql, "DELETE FROM journals WHERE path <> ''")
+    ((name, text),) = said(sql)
+    assert name.startswith("journal ")
+    assert text.endswith("Bring the row back from a copy of the database.")
+    assert sql.sweep(AT) == []
+    sql.upgrade()
+    assert [name for name, _ in said(sql)] == [name]
 
 
 def test_charge_of_a_record_that_was_lost_is_no_damage(sql: SqlStore) -> None:

@@ -12,17 +12,11 @@ from pipeline.records.lines import LineDamaged
 from pipeline.store.head import sealed
 from pipeline.store.sql.charges import Cost, again, told
 from pipeline.store.sql.database import Database, Link
+from pipeline.store.sql.orphans import EACH, orphans
 from pipeline.store.sql.rows import FIRST, as_bytes, is_sound, raw_lines
 
 #: Tables whose rows belong to a journal that must be there; charges outlive theirs.
 _OF_JOURNALS = ("leases", "records", "workflow_checkpoints")
-#: Each value of a column once, by its index: there are a thousand records to a journal.
-_EACH = (
-    "WITH RECURSIVE each(name) AS (SELECT MIN({column}) FROM {table} UNION ALL"
-    " SELECT (SELECT MIN({column}) FROM {table} WHERE {column} > each.name) FROM each WHERE each.name IS NOT NULL)"
-    " SELECT name FROM each WHERE name IS NOT NULL"
-    " AND NOT EXISTS (SELECT 1 FROM journals WHERE journals.{column} = each.name)"
-)
 
 
 def flaws(database: Database, journal: int) -> Iterator[str]:
@@ -117,17 +111,30 @@ def _said(cost: Cost) -> str:
 
 
 def strays(link: Link) -> list[str]:
-    """What has rows and no journal: "journal 7", or the run that values belong to."""
-    numbers = {row[0] for table in _OF_JOURNALS for row in link.rows(_EACH.format(table=table, column="journal"))}
-    runs = [str(run) for (run,) in link.rows(_EACH.format(table="blobs", column="run_id"))]
-    return [*(f"journal {number}" for number in sorted(numbers)), *runs]
+    """What has rows and no journal: "journal 7", or the run that values belong to. Orphans are none: they are paid."""
+    numbers, runs = _strays(link)
+    return [*(f"journal {number}" for number in sorted({number for _, number in numbers})), *runs]
 
 
 def remove_strays(link: Link) -> list[str]:
     """Remove them; their names."""
     names = strays(link)
-    if names:
-        for table in _OF_JOURNALS:
-            link.run(f"DELETE FROM {table} WHERE journal NOT IN (SELECT journal FROM journals)")
-        link.run("DELETE FROM blobs WHERE run_id NOT IN (SELECT run_id FROM journals)")
+    numbers, runs = _strays(link) if names else ([], [])
+    for table, number in numbers:
+        link.run(f"DELETE FROM {table} WHERE journal = ?", number)
+    for run in runs:
+        link.run("DELETE FROM blobs WHERE run_id = ?", run)
     return names
+
+
+def _strays(link: Link) -> tuple[list[tuple[str, int]], list[str]]:
+    """(table, number) of rows of no journal, and runs of values of none."""
+    kept = orphans(link)
+    safe = {orphan.journal for orphan in kept}
+    pairs = ((table, row[0]) for table in _OF_JOURNALS for row in link.rows(EACH.format(table=table, column="journal")))
+    runs = [str(run) for (run,) in link.rows(EACH.format(table="blobs", column="run_id"))]
+    # As long as it is not known whose records they are, any values may be theirs.
+    owners = {orphan.run.partition("/")[0] for orphan in kept}
+    return [pair for pair in pairs if pair[1] not in safe], [
+        run for run in runs if "" not in owners and run not in owners
+    ]

@@ -27,6 +27,7 @@ from pipeline.store.sql.database import CREATING, Database, Link, database
 from pipeline.store.sql.flaws import enter_charges, flaws, remove_strays, strays
 from pipeline.store.sql.heads import Heads, claim_text
 from pipeline.store.sql.journal import SqlJournal, new_journal
+from pipeline.store.sql.orphans import enter_again, orphans
 from pipeline.store.sql.repair import Doctor
 from pipeline.store.sql.rows import STEM, as_bytes, find, insert_journal, is_sound, lines_of
 from pipeline.store.view import first_problem
@@ -160,6 +161,13 @@ class SqlStore:
         with self.database.read() as link:
             return strays(link)
 
+    def orphans(self) -> dict[str, str]:
+        """Runs and sub-journals that have records and no row that names them: name → a sentence, and what to do."""
+        if not self.ready(False):
+            return {}
+        with self.database.read() as link:
+            return {orphan.name: orphan.said() for orphan in orphans(link)}
+
     def unlisted(self) -> list[str]:
         """See store.base.Movable.unlisted; what is there is listed."""
         return []
@@ -173,13 +181,16 @@ class SqlStore:
         return SqlAccount(self.database, self._clock, self.ready)
 
     def upgrade(self) -> tuple[str, str]:
-        """Bring the tables up to date, also what they tell of calls; their versions before ("": none) and after.
+        """Bring the tables up to date, also what they tell of runs and calls; their versions before and after.
+
+        Before "": there were none.
 
         Raises:
             SchemaTooNew: They are newer than this program.
             WriteFailed: The database refused; nothing was changed.
         """
         versions = schema.upgrade(self.database)
+        enter_again(self.database)
         enter_charges(self.database)
         return versions
 
