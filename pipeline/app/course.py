@@ -176,10 +176,7 @@ def _resume(
         start.emit("run_continuing", run=run, reason="; ".join(void.values()))
     now = {**state.identity, **identity}
     setup = _set_up(start, str(now["model"]), state.execution)
-    if f"{again}#1" in state.steps:
-        start.emit("note", text=f"{again} is made again, as asked, and after it whatever read what it made.")
-    if redo:
-        start.emit("note", text=f"Made again, as asked: {', '.join(task for _, task in redo)}.")
+    _tell_asked(start, state, again, redo)
     lost = find_lost(start.store, state).forget(state)
     if state.status != COMPLETED or identity or again or redo or lost:
         # A changed setting may void anything: then the whole course is what it may cost.
@@ -195,7 +192,16 @@ def _resume(
             note=note,
             **{**wishes(options), "from_step": again},
         )
+    if not result.worked:
+        start.emit("run_already_completed", run=run, reason="another process has just completed it")
     return finish(start, setup, result)
+
+
+def _tell_asked(start: Start, state: RunState, again: str, redo: Sequence[tuple[str, str]]) -> None:
+    if f"{again}#1" in state.steps:
+        start.emit("note", text=f"{again} is made again, as asked, and after it whatever read what it made.")
+    if redo:
+        start.emit("note", text=f"Made again, as asked: {', '.join(task for _, task in redo)}.")
 
 
 def _nothing_to_do(start: Start, state: RunState) -> RunResult:

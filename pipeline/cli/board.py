@@ -98,6 +98,9 @@ class Board:
             row.status = "refused"
             return
         row.run = result.run_id
+        if row.before and not result.left_out:
+            # Another process may have completed it since the file was read.
+            row.made = end.line.plan.lessons
         row.status = "already completed" if row.before else (result.detail or result.status).replace("_", " ")
         row.cost = money_between(result.spent.low, result.spent.high)
 

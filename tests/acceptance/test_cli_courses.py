@@ -279,3 +279,25 @@ def test_courses_interrupted_begin_no_other(tmp_path: Path) -> None:
             rows = [json.loads(line) for line in process.communicate(timeout=30)[0].splitlines()]
         assert process.returncode == 130
         assert (rows[-1]["begun"], rows[-1]["completed"], rows[-1]["exit_code"]) == (1, 0, 130)
+
+
+@pytest.mark.usefixtures("offline", "out")
+def test_course_that_another_process_completes_meanwhile_is_said_to_be_complete(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pipeline.app import course
+
+    file = write(tmp_path, "subject,level,lessons\nmathematics,national_5,2\n")
+    assert cli("courses", file, "--until", "sow").code == 0
+    prepared = course._set_up
+
+    def overtaken(*arguments: object) -> object:
+        """Between the look at the run and its opening the other one is faster."""
+        monkeypatch.setattr(course, "_set_up", prepared)
+        assert cli("lessons", "--resume", "latest").code == 0
+        return prepared(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(course, "_set_up", overtaken)
+    said = cli("courses", file)
+    assert said.code == 0
+    assert "already completed   2/2" in said.out

@@ -56,6 +56,15 @@ def test_board_counts_what_a_run_tells(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out == ""
 
 
+def test_board_counts_the_lessons_of_a_course_that_another_process_has_completed() -> None:
+    board = Board([line(2)], quiet=True, as_json=False)
+    assert "0/18" in board.table()
+    board.begin(line(2))(Event("run_already_completed", "2026-01-09T14:30:22Z", {"run": "r", "reason": "x"}))
+    board.end(ended(None, None))
+    assert "already completed" in board.table()
+    assert "18/18" in board.table()
+
+
 def test_board_that_is_too_long_shows_the_rows_around_the_course_being_made() -> None:
     lines = [line(number) for number in range(2, 102)]
     board = Board(lines, quiet=True, as_json=False)
