@@ -27,15 +27,19 @@ def is_id(name: str) -> bool:
     return _ID.fullmatch(name) is not None
 
 
+def is_part(path: str) -> bool:
+    """Whether a sub-journal can have this path."""
+    return len(path) <= 200 and not any(frame in ("", ".", "..") or "\0" in frame for frame in path.split("/"))
+
+
 def split(run: str) -> tuple[str, str]:
     """The id and the path ("" for the run itself) of a run name `ID[/PATH]`.
 
     Raises:
         RunNotFound: It is no possible name of a run.
     """
-    run_id, _, path = run.partition("/")
-    frames_bad = path and any(frame in ("", ".", "..") or "\0" in frame for frame in path.split("/"))
-    if not is_id(run_id) or frames_bad or (run.endswith("/")) or len(path) > 200:
+    run_id, slash, path = run.partition("/")
+    if not is_id(run_id) or (slash and not is_part(path)):
         raise RunNotFound(
             f"{run!r} is not the name of a run.", hint="Names are letters, digits, '.', '_' and '-'.", run=run
         )

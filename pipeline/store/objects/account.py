@@ -67,7 +67,7 @@ class ObjectAccount:
 
     def kept(self) -> Mapping[str, Mapping[str, Any]]:
         """See store.base.Account.kept."""
-        under = self._bucket.under(keys.KEPT, keys.first(keys.KEPT))
+        under = self._bucket.all_under(keys.KEPT, keys.first(keys.KEPT))
         found = [entry.key for entry in under if is_id(entry.key.removeprefix(f"{keys.KEPT}/"))]
         rows = zip(found, self._bucket.get_all(found), strict=True)
         return {key.rpartition("/")[2]: _kept(key, row.data) for key, row in rows if row is not None}

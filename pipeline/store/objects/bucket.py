@@ -179,12 +179,38 @@ class Bucket:
                 key, (Entry(row["path"], row["size"], row["e_tag"] or "", row["last_modified"]) for row in rows)
             )
 
-    def names(self, under: str) -> list[str]:
-        """The first frames of all keys below a key."""
+    def all_under(self, key: str, after: str) -> list[Entry]:
+        """The objects below a key; where one of the keys is none that the client can tell, those behind `after`.
+
+        Raises:
+            StoreError: The server cannot be asked.
+        """
+        try:
+            return list(self.under(key))
+        except StoreError as error:
+            if not error.data["foreign"]:
+                raise
+            return list(self.under(key, after))
+
+    def names(self, under: str, after: str = "") -> list[str]:
+        """The first frames of all keys below a key.
+
+        Args:
+            after: Where one of the keys is none that the client can tell, those behind this one are.
+
+        Raises:
+            StoreError: The server cannot be asked.
+        """
         import obstore
 
-        with self._asking(f"{under} cannot be listed", StoreError):
-            found = obstore.list_with_delimiter(self._store, under)
+        try:
+            with self._asking(f"{under} cannot be listed", StoreError):
+                found = obstore.list_with_delimiter(self._store, under)
+        except StoreError as error:
+            if not error.data["foreign"] or not after:
+                raise
+            there = (entry.key.removeprefix(f"{under}/") for entry in self.under(under, after))
+            return sorted({key.partition("/")[0] for key in there if "/" in key})
         return sorted(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])
 
     def delete(self, keys: Iterable[str]) -> None:
@@ -298,7 +324,7 @@ class Bucket:
         """Our error of theirs."""
         said = refusal(str(error), self.address, named=names_credential())
         text = f"{what}: {said.why}."
-        return kind(text, hint=said.hint, fatal=True, passing=said.passing, silent=said.silent)
+        return kind(text, hint=said.hint, fatal=True, passing=said.passing, silent=said.silent, foreign=said.foreign)
 
 
 def _no_folders(key: str, entries: Iterator[Entry]) -> Iterator[Entry]:

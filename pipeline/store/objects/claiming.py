@@ -17,8 +17,9 @@ from pipeline.records.codec import decode_line
 from pipeline.records.kinds import RunStarted
 from pipeline.records.lines import LineDamaged
 from pipeline.store.base import Claim
+from pipeline.store.names import is_id
 from pipeline.store.objects import keys
-from pipeline.store.objects.bucket import Bucket
+from pipeline.store.objects.bucket import Bucket, Entry
 
 #: A run whose creator does not know yet whether it was first.
 _PENDING, _PROVEN = b"pending", b""
@@ -27,14 +28,19 @@ _LOOKS = 20
 
 def holders(bucket: Bucket, claim: Claim) -> list[str]:
     """Runs that were begun with this claim, newest first, whatever became of them."""
-    found = list(bucket.under(_folder(claim.to_json())))
+    folder = _folder(claim.to_json())
+    found = _marked(bucket, folder)
     for number in range(_LOOKS):
         if not any(entry.size for entry in found):
             break
         # Its creator is about to prove it or to take it back; where it died, the run counts.
         pause(number)
-        found = list(bucket.under(_folder(claim.to_json())))
+        found = _marked(bucket, folder)
     return sorted((entry.key.rpartition("/")[2] for entry in found), key=keys.head)
+
+
+def _marked(bucket: Bucket, folder: str) -> list[Entry]:
+    return [each for each in bucket.all_under(folder, keys.first(folder)) if is_id(each.key.removeprefix(f"{folder}/"))]
 
 
 def mark(bucket: Bucket, run_id: str, first: bytes, *, proven: bool) -> None:

@@ -10,19 +10,21 @@ from pipeline.store.objects import keys
 from pipeline.store.objects.bucket import Bucket
 from pipeline.store.objects.lease import parse
 from pipeline.store.objects.lines import FENCE, appends, exists, parts_of, sound, whole
+from pipeline.store.packed import is_hash
 
 
 def parts(bucket: Bucket, run: str) -> list[str]:
     """See store.base.Movable.parts."""
     run_id = split(run)[0]
     paths = (keys.part_path(f"/parts/{name}/") for name in bucket.names(f"{keys.RUNS}/{run_id}/parts"))
-    return sorted(path for path in paths if exists(bucket, f"{run_id}/{path}"))
+    return sorted(path for path in paths if path and exists(bucket, f"{run_id}/{path}"))
 
 
 def blobs(bucket: Bucket, run: str) -> list[str]:
     """See store.base.Movable.blobs."""
-    found = bucket.under(f"{keys.RUNS}/{split(run)[0]}/b")
-    return [entry.key.rpartition("/")[2] for entry in found]
+    folder = f"{keys.RUNS}/{split(run)[0]}/b"
+    names = (entry.key.removeprefix(f"{folder}/") for entry in bucket.under(folder, keys.first(folder)))
+    return list(filter(is_hash, names))
 
 
 def flaws(bucket: Bucket, run: str) -> Iterator[str]:
@@ -48,7 +50,7 @@ def flaws(bucket: Bucket, run: str) -> Iterator[str]:
 
 
 def _segments(bucket: Bucket, run: str) -> Iterator[str]:
-    for entry in bucket.under(f"{keys.home(run)}/s"):
+    for entry in bucket.under(f"{keys.home(run)}/s", keys.first(f"{keys.home(run)}/s")):
         if not keys.is_segment(entry.key):
             continue
         data = bucket.fetch(entry)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from urllib.parse import quote, unquote
 
-from pipeline.store.names import split
+from pipeline.store.names import is_id, is_part, split
 
 HEADS, RUNS, ACCOUNT, KEPT, CLAIMS, PROOF = "heads", "runs", "account", "kept", "claims", "proof"
 #: The longest id has 128 characters.
@@ -40,8 +40,10 @@ def home(run: str) -> str:
 
 
 def part_path(key: str) -> str:
-    """The path of the sub-journal that a key below `runs/ID/parts/` is of."""
-    return unquote(key.split("/parts/", 1)[1].split("/", 1)[0].replace("=", "%"))
+    """The path of the sub-journal that a key below `runs/ID/parts/` is of; "": of none, somebody else put it there."""
+    frame = key.split("/parts/", 1)[1].split("/", 1)[0]
+    path = unquote(frame.replace("=", "%"))
+    return path if _frame(path) == frame and is_part(path) else ""
 
 
 def journal(run: str, seq: int) -> str:
@@ -71,12 +73,12 @@ def segment(run: str, first: int, last: int) -> str:
 
 def is_append(key: str) -> bool:
     """Whether an object below `j` is one of ours."""
-    return _APPEND.fullmatch(key.rpartition("/")[2]) is not None
+    return _below(key, "j", _APPEND)
 
 
 def is_segment(key: str) -> bool:
     """Whether an object below `s` is one of ours."""
-    return _SEGMENT.fullmatch(key.rpartition("/")[2]) is not None
+    return _below(key, "s", _SEGMENT)
 
 
 def span(key: str) -> tuple[int, int]:
@@ -99,14 +101,25 @@ def head(run_id: str) -> str:
 
 
 def head_id(key: str) -> str:
-    """The id of the run whose head it is."""
+    """The id of the run whose head it is; "": of none, somebody else put it there."""
     frames = key.split("/")[1:]
-    return frames[0].partition("-")[2] if len(frames) == 1 else frames[-1]
+    run_id = frames[0].partition("-")[2] if len(frames) == 1 else frames[-1] if frames else ""
+    return run_id if is_id(run_id) and head(run_id) == key else ""
+
+
+def first(folder: str) -> str:
+    """What stands behind names with an empty frame or `..` in a folder, and before ours: but for a run named 0."""
+    return f"{folder}/0"
 
 
 def stem(run_id: str) -> str:
     """The beginning of a run's head key that all ids of the same second share."""
     return _inverted(run_id[:_STEM]).ljust(2 * _STEM, "f")
+
+
+def _below(key: str, folder: str, pattern: re.Pattern[str]) -> bool:
+    above, _, name = key.rpartition("/")
+    return pattern.fullmatch(name) is not None and above.endswith(f"/{folder}")
 
 
 def _inverted(text: str) -> str:

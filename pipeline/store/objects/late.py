@@ -41,7 +41,7 @@ def waiting(bucket: Bucket, run: str) -> list[str]:
     """Sub-journals of late records of this run or sub-journal that nobody has taken in."""
     run_id, _ = split(run)
     parts = (keys.part_path(f"/parts/{name}/") for name in bucket.names(f"{keys.RUNS}/{run_id}/parts"))
-    named = (name for part in parts if is_late(run, name := f"{run_id}/{part}"))
+    named = (name for part in parts if part and is_late(run, name := f"{run_id}/{part}"))
     # Some servers go on naming a folder for a while whose objects are gone.
     return [name for name in named if next(bucket.under(keys.home(name)), None) is not None]
 

@@ -42,7 +42,7 @@ def exists(bucket: Bucket, run: str) -> bool:
 
 def appends(bucket: Bucket, run: str, after: int = 0) -> Iterator[Entry]:
     """The appends that begin behind a seq; what is no append of ours is left out."""
-    listed = bucket.under(f"{keys.home(run)}/j", keys.journal(run, after) if after else "")
+    listed = bucket.under(f"{keys.home(run)}/j", keys.journal(run, after))
     return (entry for entry in listed if keys.is_append(entry.key))
 
 
@@ -59,7 +59,7 @@ def entries(bucket: Bucket, run: str, after: int = 0) -> tuple[list[Entry], list
             return [], near
     home = keys.home(run)
     segments, covered = [], 0
-    for entry in filter(_segment, bucket.under(f"{home}/s")):
+    for entry in filter(_segment, bucket.under(f"{home}/s", keys.first(f"{home}/s"))):
         first, last = keys.span(entry.key)
         if first != covered + 1:
             # One that was damaged was removed: from there on the appends are read.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import NamedTuple
 
 from pipeline.store.objects.address import PROFILE_HINT, Address
@@ -12,6 +13,9 @@ _CODE = re.compile(r"<Code>([A-Za-z0-9]{1,60})</Code>")
 _REGION = re.compile(r"<Region>([a-z0-9-]{2,40})</Region>|expecting '([a-z0-9-]{2,40})'")
 #: Where a machine of a cloud asks for its role: nothing else held a credential.
 _ROLES = re.compile(r"169\.254\.|latest/api/token|credentials? provider", re.IGNORECASE)
+
+#: A key that the client cannot tell: an empty frame, `..`, a control character.
+_FOREIGN = re.compile(r'[Pp]ath "([^"\n]{1,2000})"[^\n]*(?:empty path segment|illegal character)', re.DOTALL)
 
 _NO_CREDENTIAL = (
     "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN), or AWS_WEB_IDENTITY_TOKEN_FILE; "
@@ -33,6 +37,8 @@ class Refusal(NamedTuple):
     passing: bool = False
     #: Nothing was answered at all, though it was waited for.
     silent: bool = False
+    #: A key stands there that the client cannot tell.
+    foreign: bool = False
 
 
 def refusal(text: str, address: Address, *, named: bool = True) -> Refusal:
@@ -42,6 +48,9 @@ def refusal(text: str, address: Address, *, named: bool = True) -> Refusal:
         named: A variable of the environment names a credential, or where there is one.
     """
     status, code = _found(_STATUS, text), _found(_CODE, text)
+    if foreign := _found(_FOREIGN, text):
+        hint = f"Remove it: aws s3api delete-object --bucket {address.bucket} --key {shlex.quote(foreign)}"
+        return Refusal(f"{foreign!r} stands there, which no key of this program is", hint, foreign=True)
     if _ROLES.search(text):
         return Refusal("no credential was found", _NO_CREDENTIAL)
     if not named and status in ("401", "403"):

@@ -107,12 +107,15 @@ class ObjectStore:
 
     def unlisted(self) -> list[str]:
         """See store.base.Movable.unlisted."""
-        listed = {keys.head_id(entry.key) for entry in self.bucket.under(keys.HEADS)}
+        listed = {keys.head_id(entry.key) for entry in self.bucket.under(keys.HEADS, keys.first(keys.HEADS))}
         return [run for run in self._names() if run not in listed and self._lives(run)]
 
     def is_there(self) -> bool:
         """See store.base.Movable.is_there: whether there is an object of one."""
-        return any(next(self.bucket.under(key), None) for key in (keys.HEADS, keys.RUNS, keys.ACCOUNT, keys.KEPT))
+        return any(
+            next(self.bucket.under(key, keys.first(key)), None)
+            for key in (keys.HEADS, keys.RUNS, keys.ACCOUNT, keys.KEPT)
+        )
 
     def open(self, run: str) -> ObjectJournal:
         """See store.base.Store.open."""
@@ -205,14 +208,18 @@ class ObjectStore:
 
     def _names(self) -> list[str]:
         """What lies below `runs`; what others put there is never touched."""
-        return [name for name in self.bucket.names(keys.RUNS) if is_id(name)]
+        return list(filter(is_id, self.bucket.names(keys.RUNS, keys.first(keys.RUNS))))
 
     def _lives(self, run_id: str) -> bool:
         """Whether a run has records and is not being removed."""
         # Only blobs stand before these two.
         after = f"{keys.home(run_id)}/c"
-        first = next(self.bucket.under(keys.home(run_id), after), None)
-        return first is not None and first.key.startswith(f"{keys.home(run_id)}/j/")
+        for entry in self.bucket.under(keys.home(run_id), after):
+            if keys.is_append(entry.key):
+                return True
+            if entry.key in (keys.deleted(run_id), keys.lease(run_id)):
+                return False
+        return False
 
     def _clear(self, run: str) -> None:
         """Take away what a process left that died while it made a run of this name, or removed it.
@@ -240,7 +247,7 @@ class ObjectStore:
             yield base
             newest = next(self.bucket.under(keys.HEADS, f"{keys.HEADS}/{keys.stem(base)}"), None)
             self._newest = keys.head_id(newest.key) if newest is not None else ""
-        taken = re.fullmatch(base + r"(?:_(\d+))?", self._newest)
+        taken = re.fullmatch(base + r"(?:_(\d{1,6}))?", self._newest)
         yield from islice(minted(at), int(taken[1] or 1) if taken else 1, None)
 
     def _make(
