@@ -107,6 +107,7 @@ class Database:
         #: Connections that nobody has; the last one given back is lent first. SQLAlchemy's own pool takes as long
         #: as a statement.
         self._idle: list[Link] = []
+        self.held = lite.Held(address.file)
         self._closed = False
         self._lock = threading.Lock()
         self._turns = Turns(address.url) if address.single else None
@@ -214,6 +215,7 @@ class Database:
     @contextlib.contextmanager
     def _taken(self, kind: type[PipelineError], fresh: bool) -> Iterator[Link]:
         self._start()
+        self.held.check(kind, self._close_idle)
         if self.silence.rests:
             raise self.unanswered(kind)
         with self.silence.asked():

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import os
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from pipeline.errors import StoreError
+from pipeline.errors import PipelineError, StoreError
 from pipeline.store.disk import FOLDER_MODE
 
 #: Only the owner reads what runs hold.
@@ -56,6 +57,56 @@ def is_there(file: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+class Held:
+    """The file that open journals of this process are in: it must stay the same, and is never made anew."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._journals = self._inode = 0
+        self._gone = False
+
+    def begin(self) -> None:
+        """A journal in it is open."""
+        if self._file is not None and not self._journals:
+            self._inode = _inode(self._file)
+        self._journals += 1
+
+    def end(self) -> None:
+        """A journal in it is closed."""
+        self._journals = max(self._journals - 1, 0)
+
+    def check(self, kind: type[PipelineError], drop: Callable[[], None]) -> None:
+        """Nothing is written into a file that is gone, nor is a new one made in its place.
+
+        Args:
+            drop: Closes connections to the one that is gone.
+
+        Raises:
+            PipelineError: Of this kind: it is gone, or another one stands there.
+        """
+        if self._file is None or not (self._journals or self._gone) or (now := _inode(self._file)) == self._inode:
+            return
+        if now and not self._journals:
+            # Somebody has brought it back.
+            self._gone = False
+            return
+        self._gone = True
+        drop()
+        raise kind(
+            f"The database {self._file} is gone: it was removed or replaced while a run was going on in it. "
+            "Its runs can only come back with a copy of the file.",
+            hint="Bring the file back from a copy, then go on with the run.", again=False,
+        )  # fmt: skip
+
+
+def _inode(file: Path) -> int:
+    """Which file it is; 0: none."""
+    try:
+        return file.stat().st_ino
+    except OSError:
+        return 0
 
 
 def make(file: Path) -> None:

@@ -81,6 +81,7 @@ class SqlJournal:
         self._waiting: list[bytes] = []
         self._lock = threading.RLock()
         lease.tick = self.flush
+        database.held.begin()
         drop_in_children(self)
 
     def append(self, first_seq: int, lines: Sequence[bytes], sync: bool = True) -> None:
@@ -272,6 +273,7 @@ class SqlJournal:
         self._open = False
         self._forget()
         self._lease.release()
+        self._database.held.end()
 
     def _failed(self, what: str) -> WriteFailed:
         return refused(self.run_id, what, lost=self._lease.lost, kept=self._emergency.path, awaited="database")
