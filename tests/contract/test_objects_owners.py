@@ -56,10 +56,23 @@ def apart(work: object) -> object:
 def test_owner_elsewhere_keeps_its_run_while_it_renews(elsewhere: ObjectStore, store: ObjectStore) -> None:
     write(store, small_run())
     journal = elsewhere.open(RUN)
-    with pytest.raises(RunLocked, match="elsewhere"):
+    with pytest.raises(RunLocked, match="elsewhere") as caught:
         apart(lambda: store.open(RUN))
+    assert f"free within {leases.TTL_SECONDS} s" in caught.value.hint
     journal.close()
     apart(lambda: store.open(RUN).close())
+
+
+def test_owner_elsewhere_last_heard_of_in_the_future_is_none(
+    elsewhere: ObjectStore, store: ObjectStore, proxy: Proxy
+) -> None:
+    write(store, small_run())
+    zombie = elsewhere.open(RUN)
+    # The server's clock was a day ahead, and is right now.
+    proxy.skew = timedelta(days=-1)
+    assert not next(store.heads()).owned
+    apart(lambda: store.open(RUN).close())
+    zombie.close()
 
 
 def test_owner_elsewhere_that_is_silent_for_two_beats_is_replaced(

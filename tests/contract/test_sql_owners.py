@@ -61,6 +61,14 @@ def test_owner_elsewhere_is_believed_for_two_beats_by_the_databases_clock(sql: S
     sql.open(run).close()
 
 
+def test_owner_elsewhere_last_heard_of_in_the_future_is_none(sql: SqlStore) -> None:
+    run, _journal = sql.create(started(), [], at=AT)
+    # The database's clock was a day ahead, and is right now.
+    elsewhere(sql, -86_400)
+    assert not next(sql.heads()).owned
+    sql.open(run).close()
+
+
 def test_owner_that_wakes_after_a_takeover_writes_nothing(sql: SqlStore) -> None:
     run, old = zombie(sql)
     new = sql.open(run)
