@@ -243,6 +243,6 @@ def test_objects_of_others_below_the_prefix_are_no_runs_and_no_records(store: Ob
     with pytest.raises(StoreError, match="damaged"):
         store.account().total(AT.date())
     assert [problem.text for problem in check(store, store.account()) if not problem.run] == [
-        "The account of 2026-01-09 is damaged: 'much' is no amount of dollars. Bring the object account/2026-01-09 back "
-        "from a copy of the bucket, or an older version of it."
+        "The account of 2026-01-09 is damaged: 'much' is no amount of dollars. Bring the object account/2026-01-09 "
+        "back from a copy of the bucket, or an older version of it."
     ]
