@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pipeline.errors import CheckpointCorrupt
+from pipeline.errors import CheckpointCorrupt, StoreError
 from pipeline.records.kinds import CallStarted, StepStarted
 from pipeline.store.base import Claim
 from pipeline.store.checking import check
@@ -86,6 +86,19 @@ def test_run_without_a_lease_is_owned_again_and_deleted(sql: SqlStore) -> None:
     change(sql, "DELETE FROM leases")
     sql.delete(run)
     assert ids(sql) == []
+
+
+@pytest.mark.parametrize("epoch", ["abc", 2**63 - 1, -1])
+def test_lease_with_a_damaged_epoch_is_named_and_made_anew_once_it_is_gone(sql: SqlStore, epoch: object) -> None:
+    run = sound(sql)
+    if isinstance(epoch, str) and not sql.database.lite:
+        pytest.skip("the column takes numbers only")
+    change(sql, "UPDATE leases SET epoch = ?", epoch)
+    assert [text for _, text in said(sql)] == [f"Its lease is damaged: its epoch is '{epoch}'."]
+    with pytest.raises(StoreError, match="its epoch is") as caught:
+        sql.open(run)
+    change(sql, caught.value.hint.partition(": ")[2])
+    sql.open(run).close()
 
 
 def test_rows_of_no_journal_are_named_and_removed(sql: SqlStore) -> None:

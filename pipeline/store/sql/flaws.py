@@ -12,6 +12,7 @@ from pipeline.records.lines import LineDamaged
 from pipeline.store.head import sealed
 from pipeline.store.sql.charges import Cost, again, told
 from pipeline.store.sql.database import Database, Link
+from pipeline.store.sql.lease import is_epoch
 from pipeline.store.sql.orphans import EACH, orphans
 from pipeline.store.sql.rows import FIRST, as_bytes, is_sound, raw_lines
 
@@ -31,6 +32,8 @@ def flaws(database: Database, journal: int) -> Iterator[str]:
         head, epoch = link.row(sql, journal)
     if head is not None and not sealed(as_bytes(head)):
         yield "Its head is damaged; it is made afresh from the records."
+    if epoch is not None and not is_epoch(epoch):
+        yield f"Its lease is damaged: its epoch is {str(epoch)[:40]!r}."
     if epoch is None:
         yield "Its lease is missing; the next resume makes one."
     yield from (f"{text} `store upgrade` puts it right." for text in found.charges().values())

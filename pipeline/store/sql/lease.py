@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any
 
 from pipeline.clock import Clock, SystemClock, iso
-from pipeline.errors import PipelineError, RunNotFound
+from pipeline.errors import PipelineError, RunNotFound, StoreError
 from pipeline.store.lock import drop_in_children, locked
 from pipeline.store.owner import alive, process
 from pipeline.store.sql.database import Database, Link
@@ -29,6 +29,8 @@ TICK_SECONDS = 0.5
 _TELLS = 240
 #: More owners than a journal ever has.
 _BEYOND = 1_000_000
+#: What a column holds.
+_MOST = 2**63 - 1
 
 #: Leases that this process gave up, also where the database could not be told: (store, journal, epoch).
 _given_up: set[tuple[str, int, int]] = set()
@@ -124,17 +126,26 @@ def take(database: Database, link: Link, journal: int, run: str, since: datetime
     Raises:
         RunLocked: A living process owns it; names host, pid, since when.
         RunNotFound: It was removed.
+        StoreError: Its row is damaged.
     """
     sql = f"SELECT epoch, holder, beat_at, {database.now} FROM leases WHERE journal = ?"
     found = link.row(sql + link.for_update(), journal)
     if found is None:
         raise RunNotFound(f"Run {run} was just removed.", hint="`list` shows the runs there are.", run=run)
     epoch, holder, beat, now = found
+    if not is_epoch(epoch):
+        hint = f"The next resume makes one anew once it is gone: DELETE FROM leases WHERE journal = {journal};"
+        raise StoreError(f"The lease of run {run} is damaged: its epoch is {str(epoch)[:40]!r}.", hint=hint, run=run)
     if is_held(database, journal, epoch, holder, beat, now):
         raise locked(run, parse(holder), TTL_SECONDS)
     sql = f"UPDATE leases SET epoch = ?, holder = ?, beat_at = {database.now} WHERE journal = ?"
     link.run(sql, epoch + 1, holder_text(since), journal)
     return int(epoch) + 1
+
+
+def is_epoch(epoch: object) -> bool:
+    """Whether an owner can have had it, and another one come after."""
+    return isinstance(epoch, int) and 0 <= epoch < _MOST
 
 
 def holder_text(since: datetime) -> str:
