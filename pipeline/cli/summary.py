@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.text import money
-from pipeline.records.run import RunState
 from pipeline.records.statuses import COMPLETED, DETAILS, FAILED, IN_PROGRESS, PENDING, SKIPPED
 from pipeline.store.base import Head
+
+if TYPE_CHECKING:
+    from pipeline.records.run import RunState
 
 CORRUPT = "corrupt"
 #: What `--status` takes.
