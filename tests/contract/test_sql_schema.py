@@ -76,6 +76,16 @@ def test_newer_database_is_refused_by_every_way_in(sql: SqlStore) -> None:
             way()
 
 
+def test_tables_of_another_program_are_told_apart_from_newer_ones(sql: SqlStore) -> None:
+    with sql.database.write() as link:
+        link.run("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
+        link.run("INSERT INTO alembic_version VALUES ('3f2a9b')")
+    for way in (lambda: list(sql.heads()), lambda: sql.create(started(), [], at=AT), sql.upgrade):
+        with pytest.raises(StoreError, match="another program's: their version is '3f2a9b'") as caught:
+            way()
+        assert "Name a database" in caught.value.hint
+
+
 def test_looking_makes_nothing(sql: SqlStore) -> None:
     assert ids(sql) == []
     assert sql.account().kept() == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from pipeline.store.sql.database import UPGRADING, Database, Link
 
 #: The versions of the tables, oldest first; each has a file under migrations/versions.
 VERSIONS = ("0001", "0002", "0003", "0004", "0005")
+#: How this program numbers them, also later ones.
+_OURS = re.compile("[0-9]{4}")
 _FOLDER = Path(__file__).with_name("migrations")
 
 
@@ -28,10 +31,15 @@ def check(database: Database, found: str) -> None:
 
     Raises:
         SchemaTooNew: A newer program made them.
-        StoreError: An older program did, and `store upgrade` was not run.
+        StoreError: Another program did. Or an older one did, and `store upgrade` was not run.
     """
     if found == VERSIONS[-1]:
         return
+    if not _OURS.fullmatch(found):
+        raise StoreError(
+            f"The tables of {database.address.url} are another program's: their version is {found[:40]!r}.",
+            hint="Name a database that no other program uses.",
+        )
     if found not in VERSIONS:
         raise SchemaTooNew(
             f"The tables of {database.address.url} have version {found}; this program knows {VERSIONS[-1]}.",
