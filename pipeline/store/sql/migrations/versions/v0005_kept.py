@@ -21,7 +21,7 @@ _USD = sa.Numeric().with_variant(sa.Text(), "sqlite")
 _RUNS = """CREATE VIEW runs AS SELECT j.run_id, j.pipeline, j.subject, j.level, j.status, j.status_detail,
   {started} AS started_at, {updated} AS updated_at, {usd} AS total_cost_usd,
   (SELECT MAX(r.seq) FROM records r WHERE r.journal = j.journal) AS records,
-  CASE WHEN l.holder <> '' AND {now} - l.beat_at <= 30 THEN 1 ELSE 0 END AS owned
+  CASE WHEN l.holder <> '' AND abs({now} - l.beat_at) <= 30 THEN 1 ELSE 0 END AS owned
   FROM journals j JOIN leases l ON l.journal = j.journal WHERE j.path = ''"""
 # A run that is there counts by its charges; one that is gone by what was kept of it, which may have come from
 # another store that its charges never were in.
