@@ -38,13 +38,13 @@ def test_store_note_says_how_the_commands_get_a_password_that_they_do_not_repeat
 
 
 def test_resume_command_quotes_a_store_with_a_space() -> None:
-    options = LessonsOptions(store="files:my runs", given=frozenset({"store"}))
-    assert resume_command(options, "20260101_120000").endswith(" --store 'files:my runs'")
+    options = LessonsOptions(store="files:/my runs", given=frozenset({"store"}))
+    assert resume_command(options, "20260101_120000").endswith(" --store 'files:/my runs'")
 
 
 def test_advice_on_an_emergency_file_is_a_command_that_names_the_store() -> None:
     error = WriteFailed("Full.", hint="On another machine, first: recover 20260101_120000 /tmp/kept.jsonl")
-    name_recovery(error, "20260101_120000", LessonsOptions(store="sqlite:my runs.db", given=frozenset({"store"})))
+    name_recovery(error, "20260101_120000", LessonsOptions(store="sqlite:/my runs.db", given=frozenset({"store"})))
     assert error.hint == (
-        "On another machine, first: ./pipeline.sh recover 20260101_120000 /tmp/kept.jsonl --store 'sqlite:my runs.db'"
+        "On another machine, first: ./pipeline.sh recover 20260101_120000 /tmp/kept.jsonl --store 'sqlite:/my runs.db'"
     )
