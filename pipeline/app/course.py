@@ -10,12 +10,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.app.decided import Confirm
 from pipeline.app.executors import on_executor
 from pipeline.app.identity import identity_of
 from pipeline.app.pins import pins_again
 from pipeline.app.published import stands
 from pipeline.app.start import (
-    Confirm,
     RunResult,
     Start,
     author_kind,

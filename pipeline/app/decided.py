@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pipeline.app.start import Confirm
     from pipeline.engine.events import Event, Listener
 
+#: Asks a person; whether the answer was yes.
+Confirm = Callable[[str], bool]
 _DECIDED = frozenset({"run_new", "run_continuing"})
 _BEGUN = frozenset({"run_started", "run_resumed"})
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from pipeline.app.decided import Confirm
 from pipeline.app.dot_answers import Answers, DotOptions
 from pipeline.app.gates import Gate, open_gates
 from pipeline.app.start import (
-    Confirm,
     RunResult,
     Start,
     check_readable,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from pipeline.app.decided import Confirm
 from pipeline.app.executors import on_executor
 from pipeline.app.start import (
-    Confirm,
     RunResult,
     Start,
     check_readable,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.app.decided import Decided
+from pipeline.app.decided import Confirm, Decided
 from pipeline.app.executors import check_executor
 from pipeline.clock import Clock, SystemClock
 from pipeline.errors import CheckpointCorrupt, CredentialMissing, NeedsConfirmation, PipelineError, WriteFailed
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pipeline.engine.setup import Definition, Setup
     from pipeline.llm.base import Model
     from pipeline.records.run import RunState
-
-Confirm = Callable[[str], bool]
 
 #: Variables with which the SDK finds a credential by itself.
 _CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE", "ANTHROPIC_IDENTITY_TOKEN_FILE")
