@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import weakref
 from datetime import datetime
 
 import pytest
@@ -11,11 +12,14 @@ from pipeline.clock import SystemClock
 from pipeline.engine import silent
 from pipeline.engine.events import Emitter, Event
 from pipeline.engine.silent import silence_told
+from pipeline.store import silence
 from pipeline.store.silence import Silence
 
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> queue.Queue[Event]:
+    # Stores of other tests may be silent still.
+    monkeypatch.setattr(silence, "_all", weakref.WeakSet())
     monkeypatch.setattr(silent, "_SAID_AFTER", 0.05)
     monkeypatch.setattr(silent, "_LOOK_SECONDS", 0.01)
     return queue.Queue()
