@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.conformance.capabilities import Capability
 
@@ -21,17 +20,7 @@ from pipeline.formats.langgraph.shelf import Shelf
 from pipeline.store.base import Store
 from tests.journals import AT, started
 from tests.stores import ids
-
-
-def thread(name: str, **more: str) -> Any:
-    return {"configurable": {"thread_id": name, "checkpoint_ns": "", **more}}
-
-
-def put(saver: LangGraphSaver, name: str, parent: str = "", **values: Any) -> str:
-    checkpoint = {**empty_checkpoint(), "channel_values": values, "channel_versions": dict.fromkeys(values, "1")}
-    config = thread(name, **({"checkpoint_id": parent} if parent else {}))
-    made = saver.put(config, checkpoint, {"source": "loop", "step": 0, "parents": {}}, dict.fromkeys(values, "1"))  # type: ignore[arg-type]
-    return str(made["configurable"]["checkpoint_id"])
+from tests.threads import put, thread
 
 
 def listed(saver: LangGraphSaver, name: str) -> list[str]:

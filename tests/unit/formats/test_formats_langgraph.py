@@ -31,19 +31,9 @@ from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
 from pipeline.store.names import JOURNAL
 from pipeline.store.run_folder import RunFolder
+from tests.threads import put, thread
 
 CLOCK = SystemClock()
-
-
-def thread(name: str, **more: str) -> Any:
-    return {"configurable": {"thread_id": name, "checkpoint_ns": "", **more}}
-
-
-def put(saver: LangGraphSaver, name: str, parent: str = "", **values: Any) -> str:
-    checkpoint = {**empty_checkpoint(), "channel_values": values, "channel_versions": dict.fromkeys(values, "1")}
-    config = thread(name, **({"checkpoint_id": parent} if parent else {}))
-    made = saver.put(config, checkpoint, {"source": "loop", "step": 0, "parents": {}}, dict.fromkeys(values, "1"))  # type: ignore[arg-type]
-    return str(made["configurable"]["checkpoint_id"])
 
 
 class State(TypedDict):
