@@ -79,7 +79,7 @@ class Caller:
     def _answer(self, ask: Ask, tries: Sequence[CallRun]) -> Reply:
         """Send it until it is answered, as patiently as the policy says."""
         counter = iter(range(ask.k, ask.k + 1000))
-        loop = retrying(self.policy, _failures(tries), self.cool_down, self.entries.stop)
+        loop = retrying(self.policy, _failures(tries), self.cool_down, self.entries.stop, lambda: self.pace.answers)
         reply: Reply = loop(lambda: self._try(replace(ask, k=next(counter))))
         return reply
 

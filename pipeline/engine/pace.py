@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from pipeline.clock import Clock
 from pipeline.engine.allowance import Allowance, Need
+from pipeline.engine.retry import BUSY
 from pipeline.engine.stop import Stop
 from pipeline.errors import ModelError
 from pipeline.llm.base import Reply, Request
@@ -21,7 +22,6 @@ from pipeline.llm.base import Reply, Request
 FIRST, MOST = 8, 64
 #: So many more may be in flight for each answer, until the provider was busy for the first time.
 _STRIDE = 3
-_BUSY = frozenset({429, 529})
 _TICK_SECONDS = 0.25
 
 
@@ -59,6 +59,8 @@ class Pace:
         self._known_good = float(most)
         self._stride = _STRIDE
         self._out = 0
+        #: Calls answered so far.
+        self.answers = 0
         self._allowance: Allowance = Allowance() if like is None else like._allowance
         self._lock: threading.Lock = threading.Lock() if like is None else like._lock
         self._turn = threading.Condition(self._lock)
@@ -113,6 +115,7 @@ class Pace:
 
     def _answered(self, turn: Turn) -> None:
         with self._turn:
+            self.answers += 1
             knew = self._allowance.known
             if turn.reply is not None:
                 self._allowance.answered(self._clock.monotonic(), turn.need, turn.reply)
@@ -128,7 +131,7 @@ class Pace:
         with self._turn:
             now = self._clock.monotonic()
             self._allowance.failed(now, turn.need, error.data.get("limits"), refused=status == 429)
-            if status in _BUSY and turn.begun > self._busy_at:
+            if status in BUSY and turn.begun > self._busy_at:
                 self._slow_down(now, herd=status != 429 or not self._allowance.known)
             self._leave()
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
+from tenacity import RetryCallState, Retrying, retry_if_exception
 
 from pipeline.engine.limits import CoolDown
 from pipeline.engine.stop import Stop
@@ -16,7 +17,8 @@ from pipeline.errors import ModelError, ModelUnavailable, Pause
 class RetryPolicy:
     """How patient a run is with its provider."""
 
-    #: Tries of one call that ended in an error, over all resumes of its attempt.
+    #: Tries of one call that ended in an error, over all resumes of its attempt. Those that a busy provider refused
+    #: while it answered other calls of the run are not among them: that call was unlucky, not hopeless.
     tries: int = 8
     #: First wait; doubles with each error.
     base_seconds: float = 1.0
@@ -31,27 +33,53 @@ class RetryPolicy:
         return max(float(asked), own if error.data.get("status") == 529 else 0.0) if asked is not None else own
 
 
-def retrying(policy: RetryPolicy, before: int, cool_down: CoolDown, stop: Stop) -> Retrying:
+#: The provider is busy, with all of us: everybody waits.
+BUSY = frozenset({429, 529})
+
+
+class _Failures:
+    """Errors of one call that count."""
+
+    def __init__(self, before: int, answers: Callable[[], int]) -> None:
+        self.count = before
+        self._answers = answers
+        self._seen = answers()
+
+    def add(self, error: ModelError) -> int:
+        """Count it, unless others were answered since the last; how many count now, at least one."""
+        seen, self._seen = self._seen, self._answers()
+        if error.data.get("status") not in BUSY or self._seen == seen:
+            self.count += 1
+        return max(self.count, 1)
+
+
+def retrying(policy: RetryPolicy, before: int, cool_down: CoolDown, stop: Stop, answers: Callable[[], int]) -> Retrying:
     """A tenacity loop for one call that has already failed `before` times.
 
     429 and 529 cool down all workers; other waits are this call's own. Giving up raises Pause.
+
+    Args:
+        answers: How many calls of the run were answered so far.
     """
+    # However often it failed before, a resume tries once more.
+    failures = _Failures(min(before, policy.tries - 1), answers)
 
     def wait(call: RetryCallState) -> float:
         error = _error(call)
-        seconds = policy.wait(error, before + call.attempt_number)
+        seconds = policy.wait(error, failures.add(error))
         if seconds > policy.patience_seconds:
             _pause(stop, error, f"the provider asks to wait {seconds:.0f} s")
-        if error.data.get("status") in (429, 529):
+        if error.data.get("status") in BUSY:
             cool_down.extend(seconds, str(error.data["status"]))
             return 0.0
-        if before + call.attempt_number < policy.tries:
+        if failures.count < policy.tries:
             cool_down.announce(seconds, str(error.data.get("status") or error.message.rstrip(".")))
         return seconds
 
     return Retrying(
         retry=retry_if_exception(lambda error: isinstance(error, ModelError) and error.retryable),
-        stop=stop_after_attempt(max(policy.tries - before, 1)),
+        # Asked after the wait is known: the error is counted by then.
+        stop=lambda call: failures.count >= policy.tries,
         wait=wait,
         sleep=stop.rest,
         retry_error_callback=lambda call: give_up(stop, _error(call), policy.tries),

@@ -16,7 +16,7 @@ from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.retry import RetryPolicy, retrying
 from pipeline.engine.step import StepContext, step
 from pipeline.engine.stop import Stop
-from pipeline.errors import ModelError, ModelRejected, ModelUnavailable, SpendLimit
+from pipeline.errors import ModelError, ModelRejected, ModelUnavailable, Pause, SpendLimit
 from pipeline.llm.base import Request
 from pipeline.llm.scripted import ScriptedModel
 from pipeline.records.kinds import CallEnded, CallStarted
@@ -109,8 +109,33 @@ def test_wait_after_a_rate_limit_is_everybodys_and_any_other_is_the_calls_own(
         if len(times) == 2:
             raise ModelUnavailable("Not now.", status=status, retry_after=40.0)
 
-    retrying(RetryPolicy(), 0, cool_down, stop)(attempt)
+    retrying(RetryPolicy(), 0, cool_down, stop, lambda: 0)(attempt)
     assert times == [0.0, 0.0, own, shared]
+
+
+@pytest.mark.parametrize(
+    ("status", "others", "tries"), [(429, True, 21), (529, True, 21), (429, False, 8), (500, True, 8)]
+)
+def test_call_that_a_busy_provider_refuses_while_it_answers_others_is_not_given_up(
+    status: int, others: bool, tries: int
+) -> None:
+    clock = FakeClock()
+    stop = Stop(clock)
+    asked = 0
+
+    def attempt() -> None:
+        nonlocal asked
+        asked += 1
+        if asked <= 20:
+            raise ModelUnavailable("Not now.", status=status, retry_after=1.0)
+
+    loop = retrying(RetryPolicy(), 0, CoolDown(clock, stop, Emitter(clock)), stop, lambda: asked if others else 0)
+    if tries > 20:
+        loop(attempt)
+    else:
+        with pytest.raises(Pause, match="8 tries failed"):
+            loop(attempt)
+    assert asked == tries
 
 
 def test_interrupt_ends_a_long_wait(store: MemoryStore) -> None:
