@@ -9,18 +9,19 @@ from pipeline.engine.pace import Pace
 #: Runs whose pace a process keeps.
 _MOST = 4
 _lock = threading.Lock()
-_kept: dict[str, Pace] = {}
+#: By the URL of the store and the run: runs of other stores may have the same name.
+_kept: dict[tuple[str, str], Pace] = {}
 
 
-def known(run: str) -> Pace | None:
+def known(url: str, run: str) -> Pace | None:
     """A pace of a task of this run in this process; None: it is the first."""
     with _lock:
-        return _kept.get(run)
+        return _kept.get((url, run))
 
 
-def keep(run: str, pace: Pace) -> None:
+def keep(url: str, run: str, pace: Pace) -> None:
     """Keep it for the tasks to come, unless one is kept."""
     with _lock:
-        _kept.setdefault(run, pace)
+        _kept.setdefault((url, run), pace)
         while len(_kept) > _MOST:
             del _kept[next(iter(_kept))]

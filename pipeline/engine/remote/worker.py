@@ -157,9 +157,9 @@ class _Errand:
             settle_left(self._store, setup.account, self._journal.run_id, left)
         sources = Sources(recorder, self._store)
         running = Running(recorder, sources, clock, emit, stop, options, services=tools.services)
-        made = caller(setup, recorder, sources.values, stop, paces.known(spec["run"]))
+        made = caller(setup, recorder, sources.values, stop, paces.known(spec["store"], spec["run"]))
         if made is not None:
-            paces.keep(spec["run"], made.pace)
+            paces.keep(spec["store"], spec["run"], made.pace)
             shared = SharedCoolDown(clock, stop, emit, stop.notices)
             stop.pass_to(shared.hear)
             running.caller = replace(made, cool_down=shared)

@@ -153,6 +153,24 @@ def test_limits_that_one_task_was_told_hold_for_the_next(store: FileStore, monke
     assert all(after - before >= 60 for before, after in pairwise(left[-4:]))
 
 
+def test_limits_of_one_run_do_not_hold_for_one_of_the_same_name_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = FakeClock()
+    monkeypatch.setattr(worker, "_CLOCK", clock)
+    LIMITS.update({"requests": 1, "requests_left": 0})
+    begun: list[float] = []
+    BEFORE.append(lambda text: begun.append(clock.monotonic()))
+    at = FakeClock()
+    with ThreadPoolExecutor(1) as executor:
+        stores = [FileStore(tmp_path / name, at) for name in ("a", "b")]
+        one, other = (run(course(count=1), store, executor, {"concurrency": 1}, clock=at) for store in stores)
+    assert one.run_id == other.run_id
+    # One call a minute within each, and no wait between the two.
+    assert len(begun) == 4
+    assert begun[2] - begun[1] < 60
+
+
 def test_notices_say_how_long_to_wait_and_whose_workers_stop(store: FileStore, workers: Executor) -> None:
     done = run(course(count=1), store, workers)
     clock = SystemClock()
