@@ -23,12 +23,14 @@ check() {
 ensure_venv
 ensure_tests
 ensure_pglite
-unset PYTHONHOME PYTHONPATH
+# Tests start this program some thousand times: without bytecode each start would compile it all.
+unset PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 check "ruff check" "$VENV/bin/python" -m ruff check .
 check "ruff format" "$VENV/bin/python" -m ruff format --check .
 check "mypy" "$VENV/bin/python" -m mypy
-check "pytest" "$VENV/bin/python" -m pytest -n 2 --dist worksteal --cov=pipeline --cov-report=term "$@"
+# Tests wait more than they compute: four fill two cores.
+check "pytest" "$VENV/bin/python" -m pytest -n 4 --dist worksteal --cov=pipeline --cov-report=term "$@"
 
 if [ -n "$failed" ]; then
     printf '\nFAILED: %s\n' "$failed"
