@@ -77,12 +77,6 @@ def open_account(url: str | None) -> Account:
     return places.open_account(url or environment.default_store())
 
 
-def is_there(place: Store) -> bool:
-    """Whether there is such a store, as far as that can be asked: a folder that is a run is there."""
-    look = getattr(place, "is_there", None)
-    return look is None or bool(look())
-
-
 def open_list(url: str | None) -> Listable:
     """The runs of the same store, only to be looked over: what reads records is loaded when a run needs it."""
     folder = folder_of(url or environment.default_store())

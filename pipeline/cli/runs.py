@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from pipeline.cli.options import is_there, json_option, open_list, open_store, own, store_option
+from pipeline.cli.options import json_option, open_list, open_store, own, store_option
 from pipeline.cli.summary import CORRUPT, STATUSES, UNFINISHED, Row, row_json, row_of
 from pipeline.cli.text import heading, one_line, say, say_json, table, when
 from pipeline.cli.where import named, shown_in
@@ -191,6 +191,6 @@ def _more_room(row: Row) -> str:
 
 def _nothing(store: str | None) -> str:
     place = open_store(store)
-    missing = named(store) and not is_there(place)
+    missing = named(store) and not place.is_there()
     said = f"There is no store at {place.url} yet." if missing else f"No runs yet{shown_in(store)}."
     return f"{said} Start one: ./pipeline.sh lessons --subject mathematics --level national_5{named(store)}"

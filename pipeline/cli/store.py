@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 import click
 
 from pipeline import environment
-from pipeline.cli.options import RunName, is_there, json_option, open_account, open_store, store_option
+from pipeline.cli.options import RunName, json_option, open_account, open_store, store_option
 from pipeline.cli.text import count, money, say, say_json
 from pipeline.cli.where import look_at
 from pipeline.clock import SystemClock
@@ -204,6 +204,6 @@ def _movable(url: str | None) -> Movable:
 
 def _there(place: P) -> P:
     """The store, if there is one: a name that is mistyped must not look like a store without faults."""
-    if is_there(place):
+    if place.is_there():
         return place
     raise StoreError(f"There is no store at {place.url}.", hint="Check its name; the first run that is kept makes it.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,10 +62,9 @@ def find(store: Store, state: RunState) -> Lost:
         StoreError: The store cannot be read.
     """
     wanted = {blob for _, blob in _of_steps(state)} | {blob for _, blob in _of_tasks(state)}
-    listed: Callable[[str], Collection[str]] | None = getattr(store, "blobs", None)
-    if not wanted or listed is None:
+    if not wanted:
         return Lost()
-    gone = wanted.difference(listed(state.run_id))
+    gone = wanted.difference(store.blobs(state.run_id))
     gone.update(blob for blob in wanted & set(_blamed(state)) if not _is_there(store, state.run_id, blob))
     steps: dict[str, str] = {}
     for (path, what), blob in _of_steps(state) if gone else ():

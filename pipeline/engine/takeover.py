@@ -221,7 +221,7 @@ class TakeOver:
 
 def record_repairs(journal: Journal, recorder: Recorder) -> list[str]:
     """Record what opening the journal had to leave out; a sentence each, for people, also on what it took in."""
-    said = [str(taken) for taken in getattr(journal, "taken", ())]
+    said = [str(taken) for taken in journal.taken]
     for repair in journal.repairs:
         first, last, size, kept, reason = repair
         if not getattr(repair, "recorded", False):

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,22 @@ class Head:
     owned: bool = False
 
 
+class Taken(NamedTuple):
+    """What opening a run took in of what had been kept outside it."""
+
+    file: Path
+    #: Records that the journal did not have.
+    records: int
+
+    def __str__(self) -> str:
+        """What happened, for people."""
+        if not self.records:
+            return f"All that was kept in {self.file} is in the run already; the file was removed."
+        many = f"{self.records} records that were" if self.records > 1 else "1 record that was"
+        verb = "stand" if self.records > 1 else "stands"
+        return f"{many} kept in {self.file} {verb} in the run now; the file was removed."
+
+
 class Journal(Protocol):
     """The one writer of a run."""
 
@@ -52,6 +69,8 @@ class Journal(Protocol):
     #: ([first, last, bytes, kept, reason] each); () normally. A row whose `recorded` is true stands
     #: in the journal already, where the records are missing; append the others before run_resumed.
     repairs: Sequence[Sequence[Any]]
+    #: What opening took in of emergency files of this machine; () normally.
+    taken: Sequence[Taken]
 
     @property
     def strained(self) -> bool:
@@ -139,6 +158,9 @@ class Store(Listable, Protocol):
     def get_blob(self, run: str, blob: str) -> bytes:
         """As Journal.get_blob, for readers."""
 
+    def blobs(self, run: str) -> list[str]:
+        """The hashes of the values stored with a run, damaged or not."""
+
     def delete(self, run: str) -> None:
         """Remove a run nobody owns, for good.
 
@@ -148,6 +170,9 @@ class Store(Listable, Protocol):
 
     def sweep(self, before: datetime) -> list[str]:
         """Remove what was half built or half removed and is untouched since `before`; returns names."""
+
+    def is_there(self) -> bool:
+        """Whether anything was ever kept here, were it gone by now: a store that nobody made holds no run either."""
 
 
 class Movable(Store, Protocol):
@@ -166,9 +191,6 @@ class Movable(Store, Protocol):
     def parts(self, run: str) -> list[str]:
         """The paths of the sub-journals of a run."""
 
-    def blobs(self, run: str) -> list[str]:
-        """The hashes of the values stored with a run, damaged or not."""
-
     def flaws(self, run: str) -> Iterator[str]:
         """What of a run or sub-journal is damaged where this store keeps it, a sentence each; never writes."""
 
@@ -177,9 +199,6 @@ class Movable(Store, Protocol):
 
     def unlisted(self) -> list[str]:
         """Runs that have records and that `heads` does not show."""
-
-    def is_there(self) -> bool:
-        """Whether anything was ever kept here, were it gone by now: a store that nobody made holds no run either."""
 
 
 class Account(Protocol):

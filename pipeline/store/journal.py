@@ -11,13 +11,13 @@ from typing import Any, NoReturn
 
 from pipeline.errors import StoreError, WriteFailed
 from pipeline.records.lines import line_body, line_seq
+from pipeline.store.base import Taken
 from pipeline.store.blobs import BlobFolder
 from pipeline.store.disk import NO_SPACE, Disk, write_file
 from pipeline.store.emergency import EmergencyFile, advice
 from pipeline.store.head import HEAD, head_bytes
 from pipeline.store.lock import OwnerLock, drop_in_children
 from pipeline.store.names import JOURNAL
-from pipeline.store.recovery import Taken
 from pipeline.store.repair import Repair
 from pipeline.store.reserve import Reserve
 from pipeline.store.scan import lines as scan_lines
@@ -54,7 +54,6 @@ class FileJournal:
         self._disk = disk
         self._blobs = blobs
         self._emergency = EmergencyFile(run, place)
-        #: What opening took in that had been kept outside the run.
         self.taken: Sequence[Taken] = ()
         #: What was written since the last sync: lost by a power cut, so it goes into an emergency file.
         self._loose: list[bytes] = []

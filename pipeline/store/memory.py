@@ -15,7 +15,7 @@ from pipeline.errors import RunNotFound, StoreError, WriteFailed
 from pipeline.records.lines import line_body, line_seq
 from pipeline.records.values import digest
 from pipeline.store.account import Sums, reserved, settled, utc_day
-from pipeline.store.base import Claim, Head
+from pipeline.store.base import Claim, Head, Taken
 from pipeline.store.claims import refuse_if_held
 from pipeline.store.head import head_bytes, parse_head
 from pipeline.store.lock import locked
@@ -51,6 +51,7 @@ class MemoryJournal:
         self.last_seq = run.seqs[-1] if run.seqs else 0
         self.size = run.size
         self.repairs: Sequence[Sequence[Any]] = ()
+        self.taken: Sequence[Taken] = ()
         self.strained = False
         self._run = run
         self._open = True

@@ -6,43 +6,20 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TypeVar
 
 from pipeline.errors import RunLocked, RunNotFound
 from pipeline.records.codec import Record, decode_line, encode_fact
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled, Gap
 from pipeline.records.lines import LineDamaged, encode_line, line_body, line_seq
 from pipeline.store import emergency
-from pipeline.store.base import Journal, Store
+from pipeline.store.base import Journal, Store, Taken
 
 #: Who settled a call whose start was refused.
 _NOT_SENT = "its record was refused, so it was never sent"
 
 
-class Taken(NamedTuple):
-    """What opening a run took in."""
-
-    file: Path
-    #: Records that the journal did not have.
-    records: int
-
-    def __str__(self) -> str:
-        """What happened, for people."""
-        if not self.records:
-            return f"All that was kept in {self.file} is in the run already; the file was removed."
-        many = f"{self.records} records that were" if self.records > 1 else "1 record that was"
-        verb = "stand" if self.records > 1 else "stands"
-        return f"{many} kept in {self.file} {verb} in the run now; the file was removed."
-
-
-class Taking(Journal, Protocol):
-    """A journal that says what opening it took in."""
-
-    #: What had been kept outside the run.
-    taken: Sequence[Taken]
-
-
-Opened = TypeVar("Opened", bound=Taking)
+Opened = TypeVar("Opened", bound=Journal)
 
 
 def took_in(store: Store, journal: Opened, place: str) -> Opened:
@@ -92,7 +69,7 @@ def recover(store: Store, run: str, file: Path) -> int:
     journal = store.open(run)
     try:
         # This file may have been among those that opening took in.
-        count: int = sum(taken.records for taken in getattr(journal, "taken", ()))
+        count = sum(taken.records for taken in journal.taken)
         count += append_missing(store, journal, lines)
     finally:
         journal.close()

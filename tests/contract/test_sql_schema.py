@@ -76,12 +76,16 @@ def test_newer_database_is_refused_by_every_way_in(sql: SqlStore) -> None:
             way()
 
 
-def test_tables_of_another_program_are_told_apart_from_newer_ones(sql: SqlStore) -> None:
+@pytest.mark.parametrize(("entered", "named"), [(["3f2a9b"], "3f2a9b"), ([], "none")])
+def test_tables_of_another_program_are_told_apart_from_newer_ones(
+    sql: SqlStore, entered: list[str], named: str
+) -> None:
     with sql.database.write() as link:
         link.run("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
-        link.run("INSERT INTO alembic_version VALUES ('3f2a9b')")
+        for version in entered:
+            link.run("INSERT INTO alembic_version VALUES (?)", version)
     for way in (lambda: list(sql.heads()), lambda: sql.create(started(), [], at=AT), sql.upgrade):
-        with pytest.raises(StoreError, match="another program's: their version is '3f2a9b'") as caught:
+        with pytest.raises(StoreError, match=f"another program's: their version is '{named}'") as caught:
             way()
         assert "Name a database" in caught.value.hint
 

@@ -29,6 +29,7 @@ class EnduringJournal:
         self._lock = threading.Lock()
         self.run_id = inner.run_id
         self.repairs = inner.repairs
+        self.taken = inner.taken
         self.last_seq = inner.last_seq
         self.size = inner.size
         #: Lines and blobs that are not on the disk; the newest refusal, None while everything is.
@@ -157,6 +158,11 @@ class EnduringStore:
         known = None if journal is None else journal.blobs.get(blob)
         return self._inner.get_blob(run, blob) if known is None else known
 
+    def blobs(self, run: str) -> list[str]:
+        """See store.base.Store.blobs; of what is held too."""
+        journal = self.journals.get(run)
+        return [*self._inner.blobs(run), *(journal.blobs if journal is not None else ())]
+
     def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
         """See store.base.Listable.heads."""
         return self._inner.heads(match)
@@ -168,6 +174,10 @@ class EnduringStore:
     def sweep(self, before: datetime) -> list[str]:
         """See store.base.Store.sweep."""
         return self._inner.sweep(before)
+
+    def is_there(self) -> bool:
+        """See store.base.Store.is_there."""
+        return self._inner.is_there()
 
     def _enduring(self, journal: Journal) -> EnduringJournal:
         made = self.journals[journal.run_id] = EnduringJournal(journal)

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from pipeline.errors import PipelineError, StoreError, WriteFailed
 from pipeline.records.lines import line_body, line_seq
+from pipeline.store.base import Taken
 from pipeline.store.emergency import EmergencyFile
 from pipeline.store.head import head_bytes
 from pipeline.store.late import refused, worth_keeping
@@ -20,7 +21,6 @@ from pipeline.store.objects.late import LateJournal
 from pipeline.store.objects.lease import Lease
 from pipeline.store.objects.lines import entries
 from pipeline.store.objects.lines import lines as stored_lines
-from pipeline.store.recovery import Taken
 
 #: So many appends are written once more as one object, so that a long run is read in few requests.
 SEGMENT_APPENDS = 256
@@ -69,7 +69,6 @@ class ObjectJournal:
         self._closed = closed
         self._open = True
         self._emergency = EmergencyFile(run, bucket.address.place)
-        #: What opening took in that had been kept outside the run.
         self.taken: Sequence[Taken] = ()
         self._late: LateJournal | None = None
         #: Why nothing is taken any more, once that is so.

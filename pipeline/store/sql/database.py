@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError, PipelineError, StoreError, WriteFailed
 from pipeline.extras import how_to_install
 from pipeline.store.lock import drop_in_children
@@ -28,6 +29,9 @@ POSTGRES_NOW = "extract(epoch from clock_timestamp())::double precision"
 _AT_ONCE = 5
 #: How long a server may take to let somebody in.
 _CONNECT_SECONDS = 10
+#: A connection that was used so short a time ago is taken to be there still, in seconds.
+_FRESH_SECONDS = 0.5
+_CLOCK = SystemClock()
 #: SQLSTATEs of what another try may do: serialization failure, deadlock.
 _AGAIN = frozenset({"40001", "40P01"})
 
@@ -46,6 +50,8 @@ class Link:
         self._guard = guard
         # A commit on a good disk takes little more time than what is laid over the driver.
         self._driver = connection.dbapi_connection
+        #: When it was given back, in monotonic seconds.
+        self.used = 0.0
 
     @property
     def broken(self) -> bool:
@@ -249,6 +255,7 @@ class Database:
         if link.broken or self._closed or len(self._idle) >= _AT_ONCE:
             link.connection.close()
         else:
+            link.used = _CLOCK.monotonic()
             self._idle.append(link)
 
     def _close_idle(self) -> None:
@@ -260,7 +267,8 @@ class Database:
         """Connections that a restarted server has left behind are found before they are used."""
         link = self._borrow()
         try:
-            link.row("SELECT 1")
+            if _CLOCK.monotonic() - link.used > _FRESH_SECONDS:
+                link.row("SELECT 1")
         except self._errors:
             pass
         finally:

@@ -17,13 +17,15 @@ _FOLDER = Path(__file__).with_name("migrations")
 
 
 def version(link: Link) -> str:
-    """The version of the tables that are there; "" if there are none."""
+    """The version of the tables that are there; "" if there are none, "none" where nobody has entered it."""
     if link.lite:
         there = link.row("SELECT name FROM sqlite_master WHERE name = 'alembic_version'")
     else:
         there = link.row("SELECT c FROM (SELECT to_regclass('alembic_version') AS c) AS t WHERE c IS NOT NULL")
-    row = link.row("SELECT version_num FROM alembic_version") if there else None
-    return row[0] if row else ""
+    if not there:
+        return ""
+    row = link.row("SELECT version_num FROM alembic_version")
+    return row[0] if row else "none"
 
 
 def check(database: Database, found: str) -> None:

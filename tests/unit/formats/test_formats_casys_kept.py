@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ def test_enduring_journal_holds_what_is_refused_and_writes_it_later(
     assert isinstance(journal.mend(), WriteFailed)
     # Whoever reads in this process sees all of it, others what is on the disk.
     assert (seqs(store, run), store.get_blob(run, blob), journal.get_blob(blob)) == ([1, 2, 3, 4], b"long", b"long")
+    assert (store.blobs(run), store.is_there()) == ([blob], True)
     assert [found[:9] for found in store.read(run, after=3)] == [b'{"seq":4,']
     other = FileStore(Path(store.url.removeprefix("files:")), CLOCK)
     assert seqs(other, run) == [1]
@@ -68,6 +70,17 @@ def test_enduring_journal_holds_what_is_refused_and_writes_it_later(
     journal.append(5, [line(5, StepStarted("d#1"))])
     journal.close()
     assert seqs(other, run) == [1, 2, 3, 4, 5]
+
+
+def test_enduring_journal_says_what_opening_took_in(tmp_path: Path) -> None:
+    inner = FileStore(tmp_path, CLOCK)
+    run, journal = inner.create(line(1, RunStarted("p", {}, {}, {})), [], at=CLOCK.now())
+    kept = journal.leave_behind([line(2, StepStarted("a#1"))])
+    journal.close()
+    with closing(EnduringStore(inner).open(run)) as opened:
+        assert [str(taken) for taken in opened.taken] == [
+            f"1 record that was kept in {kept} stands in the run now; the file was removed."
+        ]
 
 
 def test_enduring_journal_tries_once_more_when_it_is_closed(
