@@ -28,18 +28,9 @@ class Silence:
         self._rests_until = 0.0
         _all.add(self)
 
-    @contextlib.contextmanager
-    def asked(self) -> Iterator[None]:
+    def asked(self) -> contextlib.AbstractContextManager[None]:
         """While somebody waits for the server, also between tries."""
-        with self._lock:
-            if not self._asking:
-                self._since = _CLOCK.monotonic()
-            self._asking += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._asking -= 1
+        return self._while_asked()
 
     def answered(self) -> None:
         """The server said something."""
@@ -63,6 +54,46 @@ class Silence:
     def rests(self) -> bool:
         """Whether it was just given up."""
         return _CLOCK.monotonic() < self._rests_until
+
+    @contextlib.contextmanager
+    def _while_asked(self) -> Iterator[None]:
+        with self._lock:
+            if not self._asking:
+                self._since = _CLOCK.monotonic()
+            self._asking += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._asking -= 1
+
+
+class Never(Silence):
+    """Of a store that is no server: whoever asks it has an answer, or an error, without waiting for anybody."""
+
+    _nothing = contextlib.nullcontext()
+
+    def __init__(self) -> None:
+        """Nobody watches it."""
+
+    def asked(self) -> contextlib.AbstractContextManager[None]:
+        """See Silence.asked."""
+        return self._nothing
+
+    def answered(self) -> None:
+        """See Silence.answered."""
+
+    def seconds(self) -> float:
+        """See Silence.seconds."""
+        return 0.0
+
+    def give_up(self) -> None:
+        """See Silence.give_up."""
+
+    @property
+    def rests(self) -> bool:
+        """See Silence.rests."""
+        return False
 
 
 def is_possible() -> bool:

@@ -12,7 +12,8 @@ from pipeline.clock import Clock
 from pipeline.errors import StoreError
 from pipeline.store.account import amount_of, reserved, sums_of, utc_day
 from pipeline.store.sql import kept
-from pipeline.store.sql.database import SPENDING, Database, Link
+from pipeline.store.sql.database import SPENDING, Database
+from pipeline.store.sql.link import Link
 
 
 class SqlAccount:

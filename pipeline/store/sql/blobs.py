@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.records.values import digest
 from pipeline.store.packed import is_hash, packed, unpacked, whole
-from pipeline.store.sql.database import Link
+from pipeline.store.sql.link import Link
 from pipeline.store.sql.rows import as_bytes
 
 #: A row that is there and damaged is written anew.

@@ -11,7 +11,7 @@ from pipeline.records.charge import Charge, amount, bound
 from pipeline.records.codec import Record, decode_line
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
 from pipeline.records.lines import LineDamaged
-from pipeline.store.sql.database import Link
+from pipeline.store.sql.link import Link
 
 #: State, at least, at most (None: unknown).
 Cost = tuple[str, Decimal, Decimal | None]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import functools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,10 +13,11 @@ from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError, PipelineError, StoreError, WriteFailed
 from pipeline.extras import how_to_install
 from pipeline.store.lock import drop_in_children
-from pipeline.store.silence import Silence
+from pipeline.store.silence import Never, Silence
 from pipeline.store.sql import file as lite
 from pipeline.store.sql.address import Address
 from pipeline.store.sql.guard import Guard
+from pipeline.store.sql.link import Link
 from pipeline.store.sql.refusals import refusal, sentence
 from pipeline.store.sql.single import Turns, connected, refuse_one_by_one
 
@@ -34,64 +34,6 @@ _FRESH_SECONDS = 0.5
 _CLOCK = SystemClock()
 #: SQLSTATEs of what another try may do: serialization failure, deadlock.
 _AGAIN = frozenset({"40001", "40P01"})
-
-
-@functools.lru_cache(1024)
-def _percent(sql: str) -> str:
-    return sql.replace("?", "%s")
-
-
-class Link:
-    """A connection that is lent; SQL is written with `?` for each value."""
-
-    def __init__(self, connection: Any, lite: bool, guard: Guard | None = None) -> None:
-        self.connection = connection
-        self.lite = lite
-        self._guard = guard
-        # A commit on a good disk takes little more time than what is laid over the driver.
-        self._driver = connection.dbapi_connection
-        #: When it was given back, in monotonic seconds.
-        self.used = 0.0
-
-    @property
-    def broken(self) -> bool:
-        """Whether it is of no more use: the other side is gone, or it was good for one look."""
-        return bool(lite.frozen(self._driver) if self.lite else self._driver.closed)
-
-    def outdated(self, file: Path) -> bool:
-        """Whether what was read may be of different moments."""
-        seen = lite.frozen(self._driver)
-        return seen is not None and not lite.is_as(file, seen)
-
-    def rows(self, sql: str, *values: Any) -> Sequence[Any]:
-        """All rows of a query."""
-        return self._run(sql, values).fetchall()  # type: ignore[no-any-return]
-
-    def row(self, sql: str, *values: Any) -> Any:
-        """The first row of a query; None if there is none."""
-        return self._run(sql, values).fetchone()
-
-    def run(self, sql: str, *values: Any) -> int:
-        """Execute; how many rows were changed."""
-        return self._run(sql, values).rowcount  # type: ignore[no-any-return]
-
-    def run_many(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Execute once for each row of values."""
-        if self._guard is None:
-            self._driver.cursor().executemany(sql if self.lite else _percent(sql), rows)
-            return
-        with self._guard.over(self._driver):
-            self._driver.cursor().executemany(_percent(sql), rows)
-
-    def for_update(self) -> str:
-        """What a query ends with whose rows nobody else may change before this transaction ends."""
-        return "" if self.lite else " FOR UPDATE"
-
-    def _run(self, sql: str, values: tuple[Any, ...]) -> Any:
-        if self._guard is None:
-            return self._driver.execute(sql if self.lite else _percent(sql), values)
-        with self._guard.over(self._driver):
-            return self._driver.execute(_percent(sql), values)
 
 
 class Waiting(Protocol):
@@ -117,8 +59,8 @@ class Database:
         self._closed = False
         self._lock = threading.Lock()
         self._turns = Turns(address.url) if address.single else None
-        #: Whether the server answers; a file always does.
-        self.silence = Silence()
+        #: Whether the server answers.
+        self.silence = Never() if self.lite else Silence()
         self._guard = None if self.lite else Guard(self._connected, self.silence, single=address.single)
         self._errors: tuple[type[BaseException], ...] = ()
         drop_in_children(self)
@@ -166,15 +108,13 @@ class Database:
                     with contextlib.suppress(*self._errors):
                         link.run("PRAGMA synchronous = FULL")
 
-    @contextlib.contextmanager
-    def statement(self) -> Iterator[Link]:
+    def statement(self) -> contextlib.AbstractContextManager[Link]:
         """A connection for one statement that is a transaction by itself.
 
         Raises:
             WriteFailed: As `write`.
         """
-        with self._lent(WriteFailed, fresh=False) as link:
-            yield link
+        return self._lent(WriteFailed, fresh=False)
 
     def core(self, link: Link) -> Any:
         """The connection of a link as SQLAlchemy's."""

@@ -64,13 +64,15 @@ class Held:
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
+        #: As text, which takes a third of the time to look at: it is done at each append.
+        self._path = str(file)
         self._journals = self._inode = 0
         self._gone = False
 
     def begin(self) -> None:
         """A journal in it is open."""
         if self._file is not None and not self._journals:
-            self._inode = _inode(self._file)
+            self._inode = _inode(self._path)
         self._journals += 1
 
     def end(self) -> None:
@@ -86,7 +88,7 @@ class Held:
         Raises:
             PipelineError: Of this kind: it is gone, or another one stands there.
         """
-        if self._file is None or not (self._journals or self._gone) or (now := _inode(self._file)) == self._inode:
+        if self._file is None or not (self._journals or self._gone) or (now := _inode(self._path)) == self._inode:
             return
         if now and not self._journals:
             # Somebody has brought it back.
@@ -101,10 +103,10 @@ class Held:
         )  # fmt: skip
 
 
-def _inode(file: Path) -> int:
+def _inode(file: str) -> int:
     """Which file it is; 0: none."""
     try:
-        return file.stat().st_ino
+        return os.stat(file).st_ino
     except OSError:
         return 0
 

@@ -11,8 +11,9 @@ from pipeline.records.kinds import Gap
 from pipeline.records.lines import LineDamaged
 from pipeline.store.head import sealed
 from pipeline.store.sql.charges import Cost, again, told
-from pipeline.store.sql.database import Database, Link
+from pipeline.store.sql.database import Database
 from pipeline.store.sql.lease import is_epoch
+from pipeline.store.sql.link import Link
 from pipeline.store.sql.orphans import EACH, orphans
 from pipeline.store.sql.rows import FIRST, as_bytes, is_sound, raw_lines
 

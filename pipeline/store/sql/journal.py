@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from itertools import chain
 from typing import Any, NoReturn, TypeVar
 
 from pipeline.clock import Clock, iso, parse_iso
@@ -19,8 +17,9 @@ from pipeline.store.head import head_bytes
 from pipeline.store.late import refused
 from pipeline.store.lock import drop_in_children
 from pipeline.store.sql import blobs, charges, late, layers
-from pipeline.store.sql.database import Database, Link
+from pipeline.store.sql.database import Database
 from pipeline.store.sql.lease import Lease
+from pipeline.store.sql.link import Link
 from pipeline.store.sql.rows import insert_records, lines_of
 
 T = TypeVar("T")
@@ -38,12 +37,6 @@ _BOTH = (
     " SELECT mine.journal, each.seq, each.line FROM mine, unnest(?::bigint[], ?::bytea[]) AS each (seq, line)"
 )
 _SYNCED = _BOTH.format(mine=_MINE)
-_IN_FILE = (
-    f"INSERT INTO records (journal, seq, line) SELECT mine.journal, each.column1, each.column2 FROM ({_MINE}) AS mine"
-    ", (VALUES {rows}) AS each"
-)
-#: SQLite takes so many values in one statement, at the least.
-_MOST_VALUES = 999
 _LOOSE = _BOTH.format(mine=_MINE + " AND set_config('synchronous_commit', 'off', true) IS NOT NULL")
 _PEOPLE = ("pipeline", "subject", "level", "status", "status_detail", "started_at", "updated_at", "total_cost_usd")
 _TIMES = ("started_at", "updated_at")
@@ -219,10 +212,10 @@ class SqlJournal:
         journal, database = self._lease.journal, self._database
         mine = (journal, self._lease.epoch, journal, self._written[0])
         posted = [line for _, line in rows if _has_rows(line)]
-        if not posted and (statement := _statement(database.lite, sync, rows)):
-            sql, values = statement
+        if not posted and not database.lite:
+            numbers, lines = map(list, zip(*rows, strict=True))
             with database.statement() as link:
-                if link.run(sql, *mine, *values) != len(rows):
+                if link.run(_SYNCED if sync else _LOOSE, *mine, numbers, lines) != len(rows):
                     raise _NotOwner
             return
         with database.write(sync=sync, fresh=False) as link:
@@ -292,20 +285,6 @@ def new_journal(link: Link, journal: int, run: str, first: bytes) -> tuple[int, 
     insert_records(link, journal, [(line_seq(line), line) for line in lines])
     _post(link, journal, run, lines)
     return line_seq(lines[-1]), sum(len(line) + 1 for line in lines)
-
-
-def _statement(lite: bool, sync: bool, rows: Sequence[tuple[int, bytes]]) -> tuple[str, Iterable[Any]] | None:
-    """An append as one statement, and its values after those of `_MINE`; None where it takes more."""
-    if not lite:
-        return _SYNCED if sync else _LOOSE, map(list, zip(*rows, strict=True))
-    if not sync or 2 * len(rows) + 4 > _MOST_VALUES:
-        return None
-    return _in_file(len(rows)), chain.from_iterable(rows)
-
-
-@functools.lru_cache
-def _in_file(count: int) -> str:
-    return _IN_FILE.format(rows=", ".join(["(?, ?)"] * count))
 
 
 def _has_rows(line: bytes) -> bool:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.clock import parse_iso
-from pipeline.store.sql.database import Link
+from pipeline.store.sql.link import Link
 
 #: Day (None: not kept), model, calls, open ones, unpriced ones, at least, at most.
 Row = tuple[str | None, str, int, int, int, str, str]

@@ -10,7 +10,7 @@ from pipeline.clock import iso, parse_iso
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import DocumentKept
 from pipeline.records.lines import LineDamaged
-from pipeline.store.sql.database import Link
+from pipeline.store.sql.link import Link
 
 _MARK = b'"kind":"document_kept"'
 _SOURCE = "casys"

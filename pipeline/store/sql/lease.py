@@ -18,7 +18,8 @@ from pipeline.clock import Clock, SystemClock, iso
 from pipeline.errors import PipelineError, RunNotFound, StoreError
 from pipeline.store.lock import drop_in_children, locked
 from pipeline.store.owner import alive, process
-from pipeline.store.sql.database import Database, Link
+from pipeline.store.sql.database import Database
+from pipeline.store.sql.link import Link
 
 #: How often an owner says that it lives, and after how long without that another host may take over: two beats.
 BEAT_SECONDS, TTL_SECONDS = 15, 30

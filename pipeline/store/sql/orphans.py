@@ -12,7 +12,8 @@ from pipeline.records.codec import Record, decode_line
 from pipeline.records.kinds import CallStarted, RunStarted
 from pipeline.records.lines import LineDamaged, line_seq
 from pipeline.store.names import minted
-from pipeline.store.sql.database import CREATING, Database, Link
+from pipeline.store.sql.database import CREATING, Database
+from pipeline.store.sql.link import Link
 from pipeline.store.sql.rows import STEM, find, is_sound, pages
 
 #: Each value of a column once, by its index, that no row of `journals` has: a journal has a thousand records.

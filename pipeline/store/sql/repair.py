@@ -10,8 +10,9 @@ from pipeline.errors import StoreError
 from pipeline.store.head import scan_int, sealed
 from pipeline.store.repair import RecordedRepair, Repair, explained, gap_line
 from pipeline.store.sql import blobs
-from pipeline.store.sql.database import Database, Link
+from pipeline.store.sql.database import Database
 from pipeline.store.sql.lease import Lease
+from pipeline.store.sql.link import Link
 from pipeline.store.sql.rows import FIRST, as_bytes, end_of, insert_records, is_sound, raw_lines
 
 Row = tuple[int, bytes]

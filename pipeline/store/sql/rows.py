@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pipeline.records.lines import is_whole
-from pipeline.store.sql.database import Database, Link
+from pipeline.store.sql.database import Database
+from pipeline.store.sql.link import Link
 
 #: Records that are fetched at once.
 _PAGE = 500

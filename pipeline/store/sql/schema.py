@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import SchemaTooNew, StoreError
-from pipeline.store.sql.database import UPGRADING, Database, Link
+from pipeline.store.sql.database import UPGRADING, Database
+from pipeline.store.sql.link import Link
 
 #: The versions of the tables, oldest first; each has a file under migrations/versions.
 VERSIONS = ("0001", "0002", "0003", "0004", "0005")

@@ -23,10 +23,11 @@ from pipeline.store.sql import blobs as values
 from pipeline.store.sql import late, lease, schema
 from pipeline.store.sql.account import SqlAccount
 from pipeline.store.sql.address import parse_address
-from pipeline.store.sql.database import CREATING, Database, Link, database
+from pipeline.store.sql.database import CREATING, Database, database
 from pipeline.store.sql.flaws import enter_charges, flaws, remove_strays, strays
 from pipeline.store.sql.heads import Heads, claim_text
 from pipeline.store.sql.journal import SqlJournal, new_journal
+from pipeline.store.sql.link import Link
 from pipeline.store.sql.orphans import enter_again, orphans
 from pipeline.store.sql.repair import Doctor
 from pipeline.store.sql.rows import STEM, as_bytes, find, insert_journal, is_sound, lines_of

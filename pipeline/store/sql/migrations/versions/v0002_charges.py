@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from pipeline.store.sql.charges import post
-from pipeline.store.sql.database import Link
+from pipeline.store.sql.link import Link
 from pipeline.store.sql.rows import pages
 
 revision = "0002"

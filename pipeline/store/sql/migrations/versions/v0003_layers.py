@@ -6,8 +6,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
-from pipeline.store.sql.database import Link
 from pipeline.store.sql.layers import post
+from pipeline.store.sql.link import Link
 from pipeline.store.sql.rows import pages
 
 revision = "0003"

@@ -8,8 +8,9 @@ import sqlalchemy as sa
 from alembic import op
 
 from pipeline.store.sql.charges import date_calls
-from pipeline.store.sql.database import LITE_NOW, POSTGRES_NOW, Link
+from pipeline.store.sql.database import LITE_NOW, POSTGRES_NOW
 from pipeline.store.sql.kept import enter
+from pipeline.store.sql.link import Link
 from pipeline.store.sql.rows import pages
 
 revision = "0005"
