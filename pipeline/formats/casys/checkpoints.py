@@ -14,7 +14,7 @@ from pipeline.formats.casys.dag import Dag
 from pipeline.formats.casys.finding import Mark
 from pipeline.formats.casys.ids import checkpoint_id
 from pipeline.formats.casys.keeper import Keeper
-from pipeline.formats.casys.packing import Gathered, largest, packed, packed_text, packed_value
+from pipeline.formats.casys.packing import Gathered, Packer, largest, packed_text, packed_value
 from pipeline.formats.casys.reading import LayerCheckpoint
 from pipeline.formats.casys.secrets import refuse_secrets
 from pipeline.formats.casys.state import WorkflowState, confirmed
@@ -24,6 +24,8 @@ from pipeline.store.base import Store
 KEEP_COUNT = 5
 #: A checkpoint of more bytes than this is warned of.
 LARGE_BYTES = 500_000
+#: Workflows whose last saved state is kept in memory, so that the next save takes up only what has changed.
+_MOST_PACKERS = 4
 _log = logging.getLogger("pipeline")
 
 
@@ -64,6 +66,8 @@ class LayerCheckpoints:
         self._lock = threading.Lock()
         self._keeper = Keeper(store, self._clock)
         self._plan: _Plan | None = None
+        #: By workflow_id, the one used last at the end.
+        self._packers: dict[str, Packer] = {}
         #: Runs that were warned of.
         self._told: set[str] = set()
 
@@ -85,16 +89,20 @@ class LayerCheckpoints:
             RunLocked: Another process owns the run.
             WriteFailed: The disk refused; what was saved before stands.
         """
-        plan, settings, blobs = self._plan_of(dag), dict(config or {}), Gathered()
-        document = self._document(state, plan, layer_index, settings, blobs)
-        with self._lock, self._keeper.owning(state.workflow_id, plan.dag) as run:
-            made = document["id"] = document["state"]["checkpoint_id"] = checkpoint_id(run.run_id, self._clock)
-            text = encode_value(document)
-            seq = run.keep(text, blobs)
+        settings, blobs = dict(config or {}), Gathered()
+        state.check()
+        ended = [task for task in state.tasks if confirmed(task)]
+        with self._lock:
+            plan = self._plan_of(dag)
+            document = self._document(state, ended, plan, layer_index, settings, blobs)
+            with self._keeper.owning(state.workflow_id, plan.dag) as run:
+                made = document["id"] = document["state"]["checkpoint_id"] = checkpoint_id(run.run_id, self._clock)
+                text = encode_value(document)
+                seq = run.keep(text, blobs)
         self._tell_large(run.run_id, document, len(text))
         state.checkpoint_id = made
         stored = WorkflowState(
-            state.workflow_id, list(state.messages), _ended(state), list(state.decisions), dict(state.context), made
+            state.workflow_id, list(state.messages), ended, list(state.decisions), dict(state.context), made
         )
         return LayerCheckpoint(
             made, state.workflow_id, document["timestamp"], layer_index, stored, plan.dag, settings, seq, run.run_id,
@@ -102,10 +110,10 @@ class LayerCheckpoints:
         )  # fmt: skip
 
     def _document(
-        self, state: WorkflowState, plan: _Plan, layer_index: int, config: Mapping[str, Any], blobs: Gathered
-    ) -> dict[str, Any]:
+        self, state: WorkflowState, ended: list[dict[str, Any]], plan: _Plan, layer_index: int,
+        config: Mapping[str, Any], blobs: Gathered,
+    ) -> dict[str, Any]:  # fmt: skip
         """The checkpoint as it is recorded, all but its id; what stands out of line is noted in `blobs`."""
-        state.check()
         if type(layer_index) is not int or layer_index < 0:
             raise InvalidValue(f"layer_index is {layer_index!r}; it is how many leading layers are done.")
         document = {
@@ -115,7 +123,7 @@ class LayerCheckpoints:
             "timestamp": iso(self._clock.now()),
             "layer_index": layer_index,
             "keep": self._keep,
-            "state": packed({**vars(state), "tasks": _ended(state)}, blobs.put),
+            "state": self._packer(state.workflow_id).packed({**vars(state), "tasks": ended}, blobs),
             "dag": packed_text(plan.text, blobs.put),
             "config": packed_value(config, "config", blobs.put),
         }
@@ -174,6 +182,13 @@ class LayerCheckpoints:
         run_id = self._keeper.run_of(workflow_id)
         return finding.listed(finding.marks(self._store, run_id)) if run_id else []
 
+    def _packer(self, workflow_id: str) -> Packer:
+        packer = self._packers.pop(workflow_id) if workflow_id in self._packers else Packer()
+        self._packers[workflow_id] = packer
+        while len(self._packers) > _MOST_PACKERS:
+            del self._packers[next(iter(self._packers))]
+        return packer
+
     def _plan_of(self, dag: Any) -> _Plan:
         """The DAG, checked; one that was seen last is not read again."""
         known = self._plan
@@ -205,11 +220,6 @@ class LayerCheckpoints:
     loadCheckpoint = load
     getLatestCheckpoint = latest
     pruneOldCheckpoints = prune_old_checkpoints
-
-
-def _ended(state: WorkflowState) -> list[dict[str, Any]]:
-    """The tasks that belong in a checkpoint."""
-    return [task for task in state.tasks if confirmed(task)]
 
 
 def _text_of(dag: Any) -> bytes | None:

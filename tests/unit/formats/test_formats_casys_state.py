@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline import WorkflowState
 from pipeline.errors import CheckpointCorrupt, InvalidValue
-from pipeline.formats.casys.packing import Gathered, largest, packed, packed_text, unpacked, unpacked_value
+from pipeline.formats.casys.packing import Gathered, Packer, largest, packed_text, unpacked, unpacked_value
 from pipeline.records.values import INLINE_LIMIT, encode_value
 
 NAMES = ["workflow_id", "messages", "tasks", "decisions", "context", "checkpoint_id"]
@@ -96,20 +97,47 @@ def test_packing_law_what_is_unpacked_is_what_was_packed(items: list[Any], conte
     blobs = Gathered()
     items = items + ["x" * 20_000] * long + ["y" * (INLINE_LIMIT + 1)] * (long // 2)
     document = WorkflowState("wf", messages=items, context=context).to_json()
-    stored = json.loads(encode_value(packed(document, blobs.put)))
+    stored = json.loads(encode_value(Packer().packed(document, blobs)))
     assert unpacked(stored, blobs.__getitem__) == document
 
 
 def test_packing_writes_nothing_twice_where_a_list_grows() -> None:
-    blobs, seen = Gathered(), set()
+    packer, blobs, seen = Packer(), Gathered(), set()
     for count in range(0, 400, 20):
         before = set(blobs)
-        packed({"messages": [f"{n} {'m' * 500}" for n in range(count)]}, blobs.put)
+        packer.packed({"messages": [f"{n} {'m' * 500}" for n in range(count)]}, blobs)
         assert len(set(blobs) - before) <= 1
         seen |= set(blobs)
     assert seen == set(blobs)
     # 65 of these messages are 32 KiB.
     assert len(blobs) == 380 // 65
+
+
+#: Long enough that three of it make a piece.
+_LONG = "z" * 12_000
+_states = st.lists(st.lists(st.sampled_from([0, 0.0, -0.0, False, None, 1, 1.0, True]), max_size=2), max_size=7)
+
+
+@given(st.lists(_states, min_size=2, max_size=4), st.booleans())
+def test_packing_law_what_was_packed_before_makes_no_difference(states: list[list[Any]], in_place: bool) -> None:
+    packer, held = Packer(), [{"n": [], "text": _LONG} for _ in range(7)]
+    for values in states:
+        for item, value in zip(held, values, strict=False):
+            item["n"] = value
+        # The same objects with other contents, or others.
+        items = held if in_place else json.loads(json.dumps(held))
+        known, fresh = Gathered(), Gathered()
+        once = packer.packed({"tasks": items[: len(values) + 1]}, known)
+        again = Packer().packed({"tasks": items[: len(values) + 1]}, fresh)
+        assert (encode_value(once), known) == (encode_value(again), fresh)
+
+
+def test_packing_encodes_what_it_cannot_compare_each_time() -> None:
+    packer, at = Packer(), datetime(2026, 1, 9, tzinfo=UTC)
+    for second in (1, 2):
+        blobs = Gathered()
+        stored = packer.packed({"tasks": [{"at": at.replace(second=second), "text": "z" * INLINE_LIMIT}] * 2}, blobs)
+        assert unpacked(stored, blobs.__getitem__)["tasks"][1]["at"] == f"2026-01-09T00:00:0{second}Z"
 
 
 @pytest.mark.parametrize("stored", [None, [], {"tasks": {"$pieces": [{"$blob": "x", "items": 2}], "tail": []}}])
