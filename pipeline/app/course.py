@@ -223,9 +223,9 @@ def pinned(store: Store, state: RunState, pins: Mapping[str, Any]) -> tuple[Cour
     """The course and the prompts a run works from: `pins` that will replace its own, else its own."""
     from pipeline.lessons.examine import course_of
 
-    own = {
-        name: json.loads(store.get_blob(state.run_id, blob)) for name, blob in state.pins.items() if name not in pins
-    }
+    # The graph is compared, not worked from.
+    read = state.pins.keys() - pins.keys() - {"graph"}
+    own = {name: json.loads(store.get_blob(state.run_id, state.pins[name])) for name in sorted(read)}
     all_pins = {**own, **pins}
     prompts = {name.removeprefix("prompt:"): text for name, text in all_pins.items() if name.startswith("prompt:")}
     return course_of(all_pins["catalogue"]), prompts

@@ -15,7 +15,7 @@ from pipeline.engine.routing import Router, Settled, by_label
 from pipeline.engine.setup import Definition, Setup, host, recorded
 from pipeline.engine.sources import Sources
 from pipeline.engine.tasks import UNSAFE, unknown_hint
-from pipeline.errors import NeedsConfirmation, SettingsConflict
+from pipeline.errors import CheckpointCorrupt, NeedsConfirmation, SettingsConflict
 from pipeline.records.kinds import Gap, Invalidated, RunResumed, StepCompleted
 from pipeline.records.run import StepRun, bare
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
@@ -99,11 +99,30 @@ class TakeOver:
 
     def _compare(self) -> changes.GraphChange | None:
         pinned, graph = self._recorder.state.pins.get("graph"), self._definition.graph
-        # As a pin is made; most graphs are what they were.
-        if pinned is None or digest(canonical(graph.to_json(), "graph")) == pinned:
+        # Most graphs are what they were.
+        if pinned is None or digest(self._graph_text()) == pinned:
             return None
-        change = changes.of_graph(json.loads(self._journal.get_blob(pinned)), graph)
+        try:
+            before = json.loads(self._journal.get_blob(pinned))
+        except CheckpointCorrupt as error:
+            raise CheckpointCorrupt(
+                f"The store has lost the graph that run {self._journal.run_id} was started with ({pinned}), "
+                "and the pipeline has another one now.",
+                hint="Bring it back: `store copy` from another store that has the run. "
+                "Or go on with the pipeline as it was.",
+                blob=pinned,
+            ) from error
+        change = changes.of_graph(before, graph)
         return change if change.said else None
+
+    def _graph_text(self) -> bytes:
+        """The pipeline's graph, as a pin is made of it."""
+        return canonical(self._definition.graph.to_json(), "graph")
+
+    def _put_graph(self) -> None:
+        """Store the graph again that the run is pinned to: free where it is there, and mends what is lost of it."""
+        if self._recorder.state.pins.get("graph") == digest(graph := self._graph_text()):
+            self._recorder.put_blob(graph)
 
     def _ask(self, question: str, hint: str) -> None:
         setup = self._setup
@@ -125,6 +144,7 @@ class TakeOver:
         recorder, setup, steps = self._recorder, self._setup, self._definition.steps
         change = self.other_graph()
         pins = {**wish.pins, "graph": self._definition.graph.to_json()} if change else wish.pins
+        self._put_graph()
         hashes = {name: recorder.put_blob(canonical(value, name)) for name, value in pins.items()}
         stale = self._stale(wish.identity, hashes, change)
         if stale and (wish.accept is None or not wish.accept(stale)):

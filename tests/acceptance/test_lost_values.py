@@ -85,3 +85,38 @@ def test_lost_prompt_that_the_program_has_otherwise_is_named(sown: Sown, cli: Cl
     assert code == 3, text
     assert "The store has lost the prompt outline that run" in text
     assert "`store copy`" in text
+
+
+def test_lost_graph_that_the_program_still_has_is_put_back(sown: Sown, cli: Cli) -> None:
+    graph = sown.file(sown.state.pins["graph"])
+    before = graph.read_bytes()
+    graph.unlink()
+    code, text = sown.resume()
+    assert (code, "Published:" in text) == (0, True), text
+    assert graph.read_bytes() == before
+    assert cli("store", "check", *sown.place[:2]).code == 0
+
+
+def test_lost_graph_of_a_pipeline_that_has_changed_is_named(tmp_path: Path, cli: Cli) -> None:
+    steps, place = tmp_path / "own.py", ["--store", f"files:{tmp_path}/runs"]
+
+    def pipeline(*names: str) -> None:
+        text = "from pipeline import Pipeline, step\n"
+        text += "".join(
+            f"@step()\ndef {name}(ctx):\n    return {{'v': ctx.params.get('v', 1) / 0}}\n" for name in names
+        )
+        steps.write_text(f"{text}made = Pipeline('made', [{', '.join(names)}])\n")
+
+    pipeline("a")
+    assert cli("run", f"{steps}:made", *place).code == 6
+    store = FileStore(tmp_path / "runs", SystemClock())
+    (run,) = [head.run_id for head in store.heads()]
+    blob = load(store, run).pins["graph"]
+    (tmp_path / "runs" / run / "blobs" / blob[:2] / blob).unlink()
+    pipeline("a", "b")
+    said = cli("run", f"{steps}:made", "--resume", run, *place)
+    assert (said.code, f"has lost the graph that run {run} was started with" in said.err) == (3, True), said.err
+    assert "go on with the pipeline as it was" in said.err
+    pipeline("a")
+    assert cli("run", f"{steps}:made", "--resume", run, *place).code == 6
+    assert store.blobs(run) == [blob]
