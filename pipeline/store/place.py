@@ -41,8 +41,15 @@ def folder_of(url: str) -> Path | None:
 
 
 def has_password(url: str) -> bool:
-    """Whether the URL of a database holds a password."""
-    return is_sql(url) and not url.startswith("sqlite:") and urlsplit(url).password is not None
+    """Whether the URL of a database holds a password.
+
+    Raises:
+        ConfigError: It is none that can be read.
+    """
+    if not is_sql(url) or url.startswith("sqlite:"):
+        return False
+    parse_address(url)
+    return urlsplit(url).password is not None
 
 
 def anchored(url: str, folder: Path | None = None) -> str:

@@ -73,7 +73,7 @@ def check_store(url: str, *, near: bool) -> None:
         ConfigError: Says why, and which stores can be shared.
     """
     scheme = url.partition(":")[0]
-    if ("single", "1") in parse_qsl(urlsplit(url).query):
+    if ("single", "1") in parse_qsl(url.partition("?")[2]):
         raise ConfigError("A store with ?single=1 serves one process; workers cannot share it.", hint=_SHARED_HINT)
     if not url or scheme == "memory":
         raise ConfigError("A memory: store is this process's own; workers cannot share it.", hint=_SHARED_HINT)

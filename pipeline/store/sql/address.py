@@ -59,7 +59,11 @@ def parse_address(url: str) -> Address:
         parts = urlsplit(url)
         asked = dict(parse_qsl(parts.query, keep_blank_values=True))
         known = parts.hostname is not None or "host" in asked
-        _ = parts.port
+        if parts.port == 0:
+            raise ValueError("no port")
+        for host in f"{parts.hostname or ''},{asked.get('host', '')}".split(","):
+            # Of a name that no host can have the driver would speak in words of Python.
+            _ = host.startswith("/") or host.encode("idna")
     except ValueError:
         raise ConfigError("--store postgresql://… cannot be read.", hint=_HINT) from None
     name = parts.path.strip("/")
@@ -74,7 +78,9 @@ def parse_address(url: str) -> Address:
     unsafe, single = (_is_on(name, asked.pop(name, "0")) for name in ("unsafe", "single"))
     user, at, host = parts.netloc.rpartition("@")
     shown = urlsplit(url)._replace(scheme="postgresql", netloc=user.partition(":")[0] + at + host)
-    dsn = parts._replace(scheme="postgresql+psycopg", query=urlencode(asked))
+    # The driver would take what follows an @ within a password for the host, and say it aloud.
+    quoted = user.replace("@", "%40") + at + host
+    dsn = parts._replace(scheme="postgresql+psycopg", netloc=quoted, query=urlencode(asked))
     return Address(urlunsplit(shown), None, urlunsplit(dsn), unsafe, single)
 
 

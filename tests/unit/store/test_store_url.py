@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from pipeline.engine.remote.fleet import check_store
 from pipeline.errors import ConfigError
 from pipeline.store.account import FileAccount
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount, MemoryStore
-from pipeline.store.place import store_words
+from pipeline.store.place import has_password, store_words
+from pipeline.store.sql.address import parse_address
 from pipeline.store.url import open_account, open_store
 
 
@@ -95,3 +98,31 @@ def test_password_in_a_place_of_its_own_is_not_repeated(url: str) -> None:
 def test_settings_of_a_database_that_hold_no_secret_are_taken() -> None:
     url = "postgresql://me@host/runs?sslmode=verify-full&passfile=/x&options=-c%20statement_timeout%3D9s&single=1"
     assert open_store(url).url == url
+
+
+@pytest.mark.parametrize("password", ["p@TOPSECRET", "p%40TOPSECRET", "@TOPSECRET", "p@x@TOPSECRET"])
+def test_at_sign_within_a_password_makes_no_part_of_it_a_host(password: str) -> None:
+    address = parse_address(f"postgresql://me:{password}@host/runs")
+    parts = urlsplit(address.dsn)
+    assert (address.url, parts.hostname) == ("postgresql://me@host/runs", "host")
+    assert address.dsn.count("@") == 1
+    assert unquote(parts.password or "") == unquote(password)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:TOPSECRET@[::1/runs",
+        "postgresql://me:TOPSECRET@host:0/runs",
+        "postgresql://me:TOPSECRET@host:99999/runs",
+        "postgresql://me:TOPSECRET@a\u202eb/runs",
+        f"postgresql://me:TOPSECRET@{'a' * 300}/runs",
+        f"postgresql:///runs?host={'a' * 300}",
+    ],
+)
+def test_url_of_a_host_that_cannot_be_is_refused_wherever_it_is_looked_at(url: str) -> None:
+    for look in (open_store, store_words, has_password):
+        with pytest.raises(ConfigError, match="cannot be read") as caught:
+            look(url)
+        assert "TOPSECRET" not in caught.value.message + caught.value.hint
+    check_store(url, near=False)
