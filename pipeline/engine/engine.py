@@ -23,7 +23,7 @@ from pipeline.engine.silent import silence_told
 from pipeline.engine.sources import Sources, fresh
 from pipeline.engine.spender import at_once, caller
 from pipeline.engine.stop import Stop
-from pipeline.engine.takeover import TakeOver, Wish, record_repairs
+from pipeline.engine.takeover import TakeOver, Wish, other_graph, record_repairs
 from pipeline.engine.tasks import error_facts
 from pipeline.errors import (
     CheckpointCorrupt,
@@ -32,7 +32,9 @@ from pipeline.errors import (
     PipelineError,
     PublishedFilesEdited,
     PublishError,
+    RunLocked,
     StepFailed,
+    StoreError,
     WriteFailed,
 )
 from pipeline.records.codec import Record, encode_fact
@@ -44,7 +46,7 @@ from pipeline.records.run import RunState, Spend, StepRun, bare
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 from pipeline.records.values import canonical, digest
 from pipeline.store.base import Claim, Journal
-from pipeline.store.reading import records
+from pipeline.store.reading import load, records
 
 _FULL = "The disk is full: what was in flight is recorded, nothing more was started."
 #: How long whoever leaves at once waits for a store that is just writing.
@@ -140,8 +142,13 @@ class Engine:
         wish = Wish(
             identity or {}, pins or {}, accept, missing or {}, refresh, from_step, again, retry_unknown, redo, note
         )
-        with silence_told(setup.emit):
-            journal = setup.store.open(run_id)
+        try:
+            with silence_told(setup.emit):
+                journal = setup.store.open(run_id)
+        except StoreError as error:
+            if wish or isinstance(error, RunLocked) or (done := self._unowned(run_id)) is None:
+                raise
+            return done
         try:
             builder = Builder(run_id)
             for record in records(setup.store, run_id):
@@ -149,11 +156,8 @@ class Engine:
             recorder = self._recorder(journal, builder, owner=0)
             before = spent(builder.state)
             taking = TakeOver(self._definition, setup, recorder, journal)
-            if not wish and taking.other_graph() is None and (done := self._nothing_to_do(builder.state)):
-                for text in record_repairs(journal, recorder):
-                    setup.emit("note", text=text)
-                recorder.leave()
-                journal.close()
+            if not wish and (done := self._nothing_to_do(builder.state)):
+                self._let_go(recorder, journal)
                 return done
             taking.confirm_risks(retry_unknown=retry_unknown)
             self._left = dict(builder.state.slices)
@@ -186,9 +190,22 @@ class Engine:
     def _graph_json(self) -> dict[str, Any]:
         return dict(self._definition.graph.to_json())
 
+    def _let_go(self, recorder: Recorder, journal: Journal) -> None:
+        """Leave a run as it is, but for what had to be mended."""
+        for text in record_repairs(journal, recorder):
+            self._setup.emit("note", text=text)
+        recorder.leave()
+        journal.close()
+
+    def _unowned(self, run_id: str) -> RunResult | None:
+        """The result of a completed run nothing has changed for, in a store that takes nothing from its reader."""
+        with contextlib.suppress(StoreError):
+            return self._nothing_to_do(load(self._setup.store, run_id))
+        return None
+
     def _nothing_to_do(self, state: RunState) -> RunResult | None:
         """The result of a completed run nothing has changed for."""
-        if state.status != COMPLETED:
+        if state.status != COMPLETED or other_graph(self._definition, self._setup, state) is not None:
             return None
         missing = changes.missing(state, self._definition.steps)
         return None if missing else self._result(state, None, Spend(), 0.0, worked=False)

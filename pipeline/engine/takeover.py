@@ -17,7 +17,7 @@ from pipeline.engine.sources import Sources
 from pipeline.engine.tasks import UNSAFE, unknown_hint
 from pipeline.errors import CheckpointCorrupt, NeedsConfirmation, SettingsConflict
 from pipeline.records.kinds import Gap, Invalidated, RunResumed, StepCompleted
-from pipeline.records.run import StepRun, bare
+from pipeline.records.run import RunState, StepRun, bare
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.records.values import canonical, digest
 from pipeline.store.base import Journal
@@ -62,8 +62,6 @@ class TakeOver:
         self._setup = setup
         self._recorder = recorder
         self._journal = journal
-        #: What other_graph has found.
-        self._compared: tuple[changes.GraphChange | None] | None = None
 
     def confirm_risks(self, *, retry_unknown: bool) -> None:
         """Ask before work is repeated that kept dying, or that may have acted outside.
@@ -91,37 +89,9 @@ class TakeOver:
                     unknown_hint(state.run_id, run.path),
                 )
 
-    def other_graph(self) -> changes.GraphChange | None:
-        """How the pipeline differs from the one the run was started with; None: in nothing."""
-        if self._compared is None:
-            self._compared = (self._compare(),)
-        return self._compared[0]
-
-    def _compare(self) -> changes.GraphChange | None:
-        pinned, graph = self._recorder.state.pins.get("graph"), self._definition.graph
-        # Most graphs are what they were.
-        if pinned is None or digest(self._graph_text()) == pinned:
-            return None
-        try:
-            before = json.loads(self._journal.get_blob(pinned))
-        except CheckpointCorrupt as error:
-            raise CheckpointCorrupt(
-                f"The store has lost the graph that run {self._journal.run_id} was started with ({pinned}), "
-                "and the pipeline has another one now.",
-                hint="Bring it back: `store copy` from another store that has the run. "
-                "Or go on with the pipeline as it was.",
-                blob=pinned,
-            ) from error
-        change = changes.of_graph(before, graph)
-        return change if change.said else None
-
-    def _graph_text(self) -> bytes:
-        """The pipeline's graph, as a pin is made of it."""
-        return canonical(self._definition.graph.to_json(), "graph")
-
     def _put_graph(self) -> None:
         """Store the graph again that the run is pinned to: free where it is there, and mends what is lost of it."""
-        if self._recorder.state.pins.get("graph") == digest(graph := self._graph_text()):
+        if self._recorder.state.pins.get("graph") == digest(graph := _graph_text(self._definition)):
             self._recorder.put_blob(graph)
 
     def _ask(self, question: str, hint: str) -> None:
@@ -142,7 +112,7 @@ class TakeOver:
             ConfigError: There is no such step to begin from.
         """
         recorder, setup, steps = self._recorder, self._setup, self._definition.steps
-        change = self.other_graph()
+        change = other_graph(self._definition, setup, recorder.state)
         pins = {**wish.pins, "graph": self._definition.graph.to_json()} if change else wish.pins
         self._put_graph()
         hashes = {name: recorder.put_blob(canonical(value, name)) for name, value in pins.items()}
@@ -237,6 +207,35 @@ class TakeOver:
             contexts.seen(run.consumed, node.id), run.context, run.consumed, self._recorder.state,
         ))  # fmt: skip
         return [edge for edge in route.edges if edge in added], route.reason or run.reason
+
+
+def other_graph(definition: Definition, setup: Setup, state: RunState) -> changes.GraphChange | None:
+    """How a pipeline differs from the one a run was started with; None: in nothing.
+
+    Raises:
+        CheckpointCorrupt: The store has lost the one it was started with.
+    """
+    pinned = state.pins.get("graph")
+    # Most graphs are what they were.
+    if pinned is None or digest(_graph_text(definition)) == pinned:
+        return None
+    try:
+        before = json.loads(setup.store.get_blob(state.run_id, pinned))
+    except CheckpointCorrupt as error:
+        raise CheckpointCorrupt(
+            f"The store has lost the graph that run {state.run_id} was started with ({pinned}), "
+            "and the pipeline has another one now.",
+            hint="Bring it back: `store copy` from another store that has the run. "
+            "Or go on with the pipeline as it was.",
+            blob=pinned,
+        ) from error
+    change = changes.of_graph(before, definition.graph)
+    return change if change.said else None
+
+
+def _graph_text(definition: Definition) -> bytes:
+    """A pipeline's graph, as a pin is made of it."""
+    return canonical(definition.graph.to_json(), "graph")
 
 
 def record_repairs(journal: Journal, recorder: Recorder) -> list[str]:
