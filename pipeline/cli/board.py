@@ -23,6 +23,8 @@ _HEAD = ["Line", "Course", "Status", "Lessons", "Cost", "Run"]
 _NOT_BEGUN = "not begun"
 #: Lines of the screen that are no rows of the table.
 _BESIDE = 4
+#: Lines of the table's head among them.
+_HEAD_LINES = 2
 #: What is said above the table; it is drawn again below that.
 _SAID = frozenset({"note", "stopping", "leaving"})
 
@@ -127,8 +129,16 @@ class Board:
         """What stands on the screen now; drawn four times a second."""
         from rich.text import Text
 
+        return Text(for_stream(self.screenful(), ascii_only=self._ascii), no_wrap=True, overflow="ellipsis")
+
+    def screenful(self) -> str:
+        """The table with as many rows as the screen has room for; on a narrow one a row may take several lines."""
         room = max(shutil.get_terminal_size().lines - _BESIDE, 1)
-        return Text(for_stream(self.table(room), ascii_only=self._ascii), no_wrap=True, overflow="ellipsis")
+        for most in range(room, 1, -1):
+            shown = self.table(most)
+            if len(shown.splitlines()) <= room + _HEAD_LINES:
+                return shown
+        return self.table(1)
 
     def _draw(self) -> None:
         if self._live is not None:

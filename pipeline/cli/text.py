@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from pipeline import environment
+from pipeline.cli.fitting import blocks, fitted
 
 #: The version of every object that `--json` writes; raised when a key changes its meaning.
 JSON_VERSION = 1
@@ -68,9 +69,17 @@ def write(stream: TextIO, text: str) -> None:
     stream.write(for_stream(text, ascii_only=plain_ascii(stream)) + "\n")
 
 
+def columns() -> int | None:
+    """How wide tables may be: as the terminal, or as COLUMNS says where it is set (`watch` does that); None: any."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
+        return shutil.get_terminal_size().columns
+    return None
+
+
 def say(text: str = "") -> None:
-    """A line on stdout; on a terminal no rule is wider than that."""
-    write(sys.stdout, ruled(text, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text)
+    """A line on stdout; no rule in it is wider than the screen."""
+    width = columns()
+    write(sys.stdout, text if width is None else ruled(text, width))
 
 
 def ruled(text: str, columns: int) -> str:
@@ -112,17 +121,29 @@ def heading(*lines: str) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> str:
-    """A table with a rule under its head; columns named in `right` are right-aligned."""
+    """A table with a rule under its head, as wide as the screen at most; where it cannot be, a block of lines a row.
+
+    Args:
+        right: Columns that are right-aligned.
+    """
+    width = columns()
+    fit = fitted(head, rows, width)
+    if fit is None:
+        assert width is not None
+        return "\n".join(blocks(head, rows, width))
+    text = _aligned(fit.head + fit.rows, " " * fit.gap, [name in right for name in head])
+    lines = [line.rstrip() for line in text.splitlines()]
+    rule = max(RULE if width is None else min(RULE, width), *map(len, lines))
+    return "\n".join([*lines[: len(fit.head)], "─" * rule, *lines[len(fit.head) :]])
+
+
+def _aligned(cells: Sequence[Sequence[str]], gap: str, right: Sequence[bool]) -> str:
     from tabulate import DataRow, TableFormat, tabulate
 
-    row = DataRow("", "   ", "")
+    row = DataRow("", gap, "")
     look = TableFormat(None, None, None, None, row, row, 0, None)
-    align = ["right" if name in right else "left" for name in head]
-    text = tabulate([head, *rows], tablefmt=look, disable_numparse=True, colalign=align)
-    first, _, rest = text.partition("\n")
-    width = max(RULE, *(len(line.rstrip()) for line in text.splitlines()))
-    lines = [first.rstrip(), "─" * width, *(line.rstrip() for line in rest.splitlines())]
-    return "\n".join(lines)
+    align = ["right" if to_the_right else "left" for to_the_right in right]
+    return tabulate(cells, tablefmt=look, disable_numparse=True, colalign=align)
 
 
 def money(usd: Any) -> str:

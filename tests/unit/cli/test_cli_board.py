@@ -110,3 +110,15 @@ def test_board_says_what_a_refused_course_and_a_cost_between_bounds_are() -> Non
     board.end(End(line(3), RunResult("r", "completed", None, None, "", spent, 0, 0.0, ""), None))
     assert "refused" in board.table()
     assert "$1.00 to at most $1.50" in board.table()
+
+
+def test_board_on_a_narrow_screen_shows_no_more_lines_than_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    board = Board([line(number) for number in range(2, 102)], quiet=True, as_json=False)
+    board.begin(line(50))
+    monkeypatch.setenv("LINES", "24")
+    for columns in ("34", "60", "80"):
+        monkeypatch.setenv("COLUMNS", columns)
+        lines = board.screenful().splitlines()
+        assert len(lines) <= 22
+        assert max(map(len, lines)) <= int(columns)
+        assert "Course 50" in board.screenful()
