@@ -71,6 +71,8 @@ class Journal(Protocol):
     repairs: Sequence[Sequence[Any]]
     #: What opening took in of emergency files of this machine; () normally.
     taken: Sequence[Taken]
+    #: People query the store by rows: documents bring along what these show.
+    queried: bool
 
     @property
     def strained(self) -> bool:

@@ -29,6 +29,8 @@ _RETRIES = 3
 class FileJournal:
     """An open journal; see store.base.Journal. One thread at a time."""
 
+    queried = False
+
     def __init__(
         self,
         run: str,

@@ -46,6 +46,8 @@ class _Run:
 class MemoryJournal:
     """An open journal in memory; see store.base.Journal."""
 
+    queried = False
+
     def __init__(self, run_id: str, run: _Run, since: datetime) -> None:
         self.run_id = run_id
         self.last_seq = run.seqs[-1] if run.seqs else 0

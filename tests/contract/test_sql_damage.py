@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
+from pipeline import LayerCheckpoints, WorkflowState
 from pipeline.errors import CheckpointCorrupt, StoreError
 from pipeline.records.kinds import CallStarted, StepStarted
 from pipeline.store.base import Claim
 from pipeline.store.checking import check
 from pipeline.store.sql.store import SqlStore
 from tests.journals import AT, line, small_run, started
+from tests.layered import chain
 from tests.stores import ids, write
 
 CLAIM = Claim("lessons", "mathematics", "national_5", "offline")
@@ -74,6 +76,52 @@ def test_damage_is_named_with_its_run(sql: SqlStore, statement: str, values: lis
     # Whatever it is, the run is listed, and read as far as it goes.
     assert ids(sql) == [run]
     assert len(list(sql.read(run))) >= 6
+
+
+@pytest.mark.parametrize(
+    ("statement", "values", "words"),
+    [
+        ("DELETE FROM workflow_checkpoints WHERE layer_index = 1", [], "is missing from the table"),
+        ("UPDATE workflow_checkpoints SET state = ? WHERE layer_index = 1", ["{}"], "is another in the table"),
+        ("UPDATE workflow_checkpoints SET layer_index = 9 WHERE layer_index = 1", [], "is another in the table"),
+        ("UPDATE workflow_checkpoints SET seq = 1 WHERE layer_index = 1", [], "is missing from the table"),
+        (
+            "INSERT INTO workflow_checkpoints SELECT 'x', workflow_id, timestamp, 9, state, dag_structure,"
+            " execution_config, journal, 99 FROM workflow_checkpoints WHERE layer_index = 1",
+            [],
+            "is in no record, or was pruned",
+        ),
+    ],
+)
+def test_checkpoint_that_is_not_what_its_record_says_is_named_and_put_right(
+    sql: SqlStore, statement: str, values: list[object], words: str
+) -> None:
+    shelf = LayerCheckpoints(sql)
+    for layer in range(3):
+        shelf.save_checkpoint(WorkflowState("w", context={"n": [1, 1.0, 1e300, 0.1, -0.0, 10**40]}), chain(1), layer)
+    with sql.database.read() as link:
+        before = link.rows("SELECT * FROM workflow_checkpoints ORDER BY seq")
+    assert said(sql) == []
+    change(sql, statement, *values)
+    found = said(sql)
+    assert any(words in text for _, text in found), found
+    assert all(text.endswith("`store upgrade` puts it right.") for _, text in found)
+    sql.upgrade()
+    assert said(sql) == []
+    with sql.database.read() as link:
+        assert link.rows("SELECT * FROM workflow_checkpoints ORDER BY seq") == before
+
+
+def test_checkpoint_whose_record_is_lost_stays_a_row(sql: SqlStore) -> None:
+    shelf = LayerCheckpoints(sql)
+    made = [shelf.save_checkpoint(WorkflowState("w"), chain(1), layer) for layer in range(2)]
+    change(sql, "DELETE FROM records WHERE seq = ?", made[0].seq)
+    assert not any("workflow_checkpoints" in text for _, text in said(sql))
+    sql.upgrade()
+    with sql.database.read() as link:
+        assert [row[0] for row in link.rows("SELECT id FROM workflow_checkpoints ORDER BY seq")] == [
+            one.id for one in made
+        ]
 
 
 def test_run_without_a_lease_is_owned_again_and_deleted(sql: SqlStore) -> None:

@@ -13,11 +13,12 @@ from pipeline.formats.casys.checkpoints import LayerCheckpoints
 from pipeline.formats.casys.state import WorkflowState
 from pipeline.records.charge import Charge
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
+from pipeline.store.checking import check
 from pipeline.store.sql import schema
 from pipeline.store.sql.database import close_all
 from pipeline.store.sql.store import SqlStore, open_sql
 from tests.journals import AT, StillClock, line, small_run, started
-from tests.layered import chain
+from tests.layered import Layered, chain
 from tests.stores import ids, write
 
 
@@ -132,6 +133,23 @@ def test_checkpoints_of_layers_are_rows_until_they_are_pruned(sql: SqlStore) -> 
     assert shelf.prune_old_checkpoints("w", 2) == 2
     with sql.database.read() as link:
         assert [row[3] for row in link.rows(newest)] == [3, 2]
+
+
+def test_checkpoints_of_an_executor_are_rows_as_well(sql: SqlStore) -> None:
+    work = Layered(sql)
+    done = work.execute(chain(7), config={"keepCount": 3})
+    assert done.status == "completed"
+    sql_text = "SELECT id, workflow_id, layer_index, state, dag_structure, execution_config FROM workflow_checkpoints"
+    with sql.database.read() as link:
+        rows = link.rows(f"{sql_text} ORDER BY seq DESC")
+    assert [row[2] for row in rows] == [7, 6, 5]
+    listed = work.checkpoints.listed(done.run_id)
+    assert [row[0] for row in rows] == [one["id"] for one in listed]
+    state, dag, config = (part if isinstance(part, dict) else json.loads(part) for part in rows[0][3:])
+    assert state == work.checkpoints.load(rows[0][0]).state.to_json() == done.state.to_json()
+    assert [task["id"] for task in dag["tasks"]] == [f"t{n}" for n in range(1, 8)]
+    assert config["keepCount"] == 3
+    assert not list(check(sql, sql.account()))
 
 
 def test_texts_and_numbers_come_back_as_they_were(sql: SqlStore) -> None:

@@ -30,6 +30,7 @@ class EnduringJournal:
         self.run_id = inner.run_id
         self.repairs = inner.repairs
         self.taken = inner.taken
+        self.queried = inner.queried
         self.last_seq = inner.last_seq
         self.size = inner.size
         #: Lines and blobs that are not on the disk; the newest refusal, None while everything is.

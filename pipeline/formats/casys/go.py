@@ -70,7 +70,7 @@ class Go:
         self.warnings: list[str] = []
         self._say = Emitter(lent.clock, [self._tell])
         keep = config["keepCount"] if config["autoPrune"] else None
-        self.watch = LayerWatch(dag, self._say, lent.clock, keep, saved)
+        self.watch = LayerWatch(dag, self._say, lent.clock, keep, saved, config)
         self.definition = Definition(PIPELINE, graph, self._steps(graph, config), plan.LastWins(), plan.route)
         self.setup = self._setup(config)
 

@@ -15,6 +15,8 @@ from pipeline.errors import StoreError
 from pipeline.formats.casys import finding
 from pipeline.formats.casys.dag import Dag
 from pipeline.formats.casys.ids import checkpoint_id
+from pipeline.formats.casys.packing import Gathered
+from pipeline.formats.casys.shown import Shown
 from pipeline.formats.casys.state import ERROR, FAILED_SAFE
 from pipeline.formats.casys.views import done_tasks, name_of, task_entry
 from pipeline.records.kinds import DocumentKept
@@ -24,8 +26,11 @@ from pipeline.records.values import encode_value
 class LayerWatch:
     """The boundary and the listener of one go. Layers end in order; one that failed ends too, but is not done."""
 
-    def __init__(self, dag: Dag, say: Emitter, clock: Clock, keep: int | None, saved: int) -> None:
+    def __init__(
+        self, dag: Dag, say: Emitter, clock: Clock, keep: int | None, saved: int, config: Mapping[str, Any]
+    ) -> None:
         self._dag = dag
+        self._shown = Shown(dag, config)
         self._say = say
         self._clock = clock
         self._keep = keep
@@ -160,15 +165,22 @@ class LayerWatch:
         self._say("checkpoint_saved", checkpoint_id=made, timestamp=at)
 
     def _document(self, made: str, at: str) -> bytes:
-        assert self.recorder is not None
-        return encode_value({
+        recorder, blobs = self.recorder, Gathered()
+        assert recorder is not None
+        document = {
             "type": finding.CHECKPOINT,
             "id": made,
-            "workflow_id": name_of(self.recorder.state),
+            "workflow_id": name_of(recorder.state),
             "timestamp": at,
             "layer_index": self._dag.layers_done(self._done),
             "keep": self._keep,
-        })  # fmt: skip
+        }
+        if recorder.journal.queried:
+            with recorder.reading() as state:
+                document["shown"] = self._shown.document(state, recorder.journal, made, blobs)
+        for data in blobs.values():
+            recorder.put_blob(data)
+        return encode_value(document)
 
     def blocked(self) -> list[str]:
         """Tasks that could not run because of those that failed, in order of layers and declaration."""

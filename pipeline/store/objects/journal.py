@@ -45,6 +45,7 @@ class ObjectJournal:
 
     #: There is no disk to fill.
     strained = False
+    queried = False
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ from pipeline.records.codec import decode_line
 from pipeline.records.kinds import Gap
 from pipeline.records.lines import LineDamaged
 from pipeline.store.head import sealed
+from pipeline.store.sql import layers
 from pipeline.store.sql.charges import Cost, again, told
 from pipeline.store.sql.database import Database
 from pipeline.store.sql.lease import is_epoch
@@ -37,24 +38,28 @@ def flaws(database: Database, journal: int) -> Iterator[str]:
         yield f"Its lease is damaged: its epoch is {str(epoch)[:40]!r}."
     if epoch is None:
         yield "Its lease is missing; the next resume makes one."
-    yield from (f"{text} `store upgrade` puts it right." for text in found.charges().values())
+    wrong = (*found.charges().values(), *found.checkpoints().values())
+    yield from (f"{text} `store upgrade` puts it right." for text in wrong)
 
 
-def enter_charges(database: Database) -> None:
-    """Have the table `charges` say of every call what its records say."""
+def enter_told(database: Database) -> None:
+    """Have the tables for people say of every call and checkpoint what its records say."""
     with database.read() as link:
         journals = link.rows("SELECT journal, run FROM journals ORDER BY journal")
     for journal, run in journals:
         found = _Rows(database, journal)
-        if wrong := found.charges():
+        calls, checkpoints = found.charges(), found.checkpoints()
+        if calls or checkpoints:
             with database.write() as link:
-                again(link, journal, run, found.lines, wrong)
+                again(link, journal, run, found.lines, calls)
+                layers.again(link, journal, found.lines, checkpoints)
 
 
 class _Rows:
-    """The records of a journal, and the charges that were entered from them."""
+    """The records of a journal, and the rows that were entered from them."""
 
     def __init__(self, database: Database, journal: int) -> None:
+        self._database, self._journal = database, journal
         self.lines: list[bytes] = []
         self.bad: list[tuple[int, bytes]] = []
         for seq, line in raw_lines(database, journal, FIRST):
@@ -65,24 +70,32 @@ class _Rows:
         with database.read() as link:
             rows = link.rows("SELECT call, state, low, high FROM charges WHERE journal = ? ORDER BY call", journal)
         self._charges = {int(call): _cost(*row) for call, *row in rows}
+        gaps = {_number(line) for line in self.lines if b'"kind":"gap"' in line and _is_gap(line)}
+        self._seqs = {_number(line) for line in self.lines} - gaps
+        self._holed = bool(self.bad or gaps) or len(self._seqs) < max(self._seqs, default=0)
 
     def charges(self) -> dict[int, str]:
         """Where the table `charges` and the records say something else, by call."""
         there, wanted, wrong = self._charges, told(self.lines), dict[int, str]()
-        gaps = {_number(line) for line in self.lines if b'"kind":"gap"' in line and _is_gap(line)}
-        seqs = {_number(line) for line in self.lines} - gaps
-        # A call whose record was lost was paid for all the same: the table still knows it.
-        holed = bool(self.bad or gaps) or len(seqs) < max(seqs, default=0)
         for call, cost in wanted.items():
             if call not in there:
                 wrong[call] = f"Call {call} is missing from the table charges; its record says {_said(cost)}."
-            elif there[call] != cost and not (holed and cost[0] == "open"):
+            elif there[call] != cost and not (self._holed and cost[0] == "open"):
                 now = _said(there[call])
                 wrong[call] = f"Call {call} is {now} in the table charges; its records say {_said(cost)}."
-        for call in there.keys() - wanted.keys():
-            if call in seqs or not holed:
-                wrong[call] = f"Call {call} of the table charges is in no record ({_said(there[call])})."
+        # A call whose record was lost was paid for all the same: the table still knows it.
+        for call in filter(self._knows, there.keys() - wanted.keys()):
+            wrong[call] = f"Call {call} of the table charges is in no record ({_said(there[call])})."
         return wrong
+
+    def checkpoints(self) -> dict[int, str]:
+        """Where the table `workflow_checkpoints` and the records say something else, by seq."""
+        with self._database.read() as link:
+            return layers.wrong(link, self._journal, self.lines, self._knows)
+
+    def _knows(self, seq: int) -> bool:
+        """Whether a record of this seq is there, or none was ever lost."""
+        return seq in self._seqs or not self._holed
 
 
 def _number(line: bytes) -> int:

@@ -53,6 +53,7 @@ class SqlJournal:
 
     #: The disk is the database's.
     strained = False
+    queried = True
 
     def __init__(
         self,

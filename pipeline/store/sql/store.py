@@ -24,7 +24,7 @@ from pipeline.store.sql import late, lease, schema
 from pipeline.store.sql.account import SqlAccount
 from pipeline.store.sql.address import parse_address
 from pipeline.store.sql.database import CREATING, Database, database
-from pipeline.store.sql.flaws import enter_charges, flaws, remove_strays, strays
+from pipeline.store.sql.flaws import enter_told, flaws, remove_strays, strays
 from pipeline.store.sql.heads import Heads, claim_text
 from pipeline.store.sql.journal import SqlJournal, new_journal
 from pipeline.store.sql.link import Link
@@ -192,7 +192,7 @@ class SqlStore:
         """
         versions = schema.upgrade(self.database)
         enter_again(self.database)
-        enter_charges(self.database)
+        enter_told(self.database)
         return versions
 
     def ready(self, create: bool) -> bool:
