@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from pipeline import __version__
+from pipeline.app.workers import Watch, how_to_start, watched
+from pipeline.clock import SystemClock
 from pipeline.environment import VARIABLES
 from pipeline.errors import ConfigError, ExecutorLost
 from pipeline.extras import how_to_install
@@ -124,19 +126,22 @@ def _client(options: LessonsOptions, emit: Emitter, stack: ExitStack) -> Any:
         # A password that was given with the command is not sent, but lent to its own children.
         env = {str(VARIABLES["store"]): options.store_url}
         cluster = stack.enter_context(_cluster(_PROCESSES, -(-options.at_once // _PROCESSES), folder, env))
-        return stack.enter_context(dask.Client(cluster))
+        client = stack.enter_context(dask.Client(cluster))
+        stack.enter_context(watched(Watch(client, "", emit, SystemClock())))
+        return client
     try:
         client = dask.Client(f"tcp://{host}:{port}", timeout=_CONNECT_SECONDS)
-    except OSError as error:
+    except OSError:
         raise ExecutorLost(
-            f"No scheduler answers at {host}:{port}: {type(error).__name__}.",
-            hint="`dask scheduler` starts one, `dask worker HOST:PORT` a worker; or take --executor dask:local.",
+            f"No scheduler answers at {host}:{port}.",
+            hint=f"Start one in the folder of this program on its host: {how_to_start(f'scheduler --port {port}')}, "
+            f"then workers: {how_to_start(f'worker {host}:{port}')}. Or take --executor dask:local.",
         ) from None
     stack.callback(_close, client)
-    if client.scheduler_info()["workers"]:
+    watch = Watch(client, f"{host}:{port}", emit, SystemClock())
+    if watch.begin():
         _check_program(client, f"{host}:{port}")
-    else:
-        emit("note", text=f"The scheduler at {host}:{port} has no workers yet; tasks wait for one.")
+    stack.enter_context(watched(watch))
     return client
 
 

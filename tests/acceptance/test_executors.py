@@ -201,7 +201,8 @@ def test_scheduler_that_is_not_there_is_said(cli: Cli, objects: str, monkeypatch
     said = cli("run", f"{os.path.dirname(__file__)}/fleet_course.py:PIPELINE", "--param", "name=x", "--store", objects,
                "--executor", "dask://127.0.0.1:9", "--model", "offline")  # fmt: skip
     assert said.code == 9
-    assert "No scheduler answers at 127.0.0.1:9" in said.err
+    assert "No scheduler answers at 127.0.0.1:9." in said.err
+    assert "`PYTHONPATH=$PWD .venv/bin/dask scheduler --port 9`" in said.err
 
 
 def test_local_cluster_takes_a_port_of_its_own(tmp_path: Path) -> None:
