@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _NEEDED = ("subject", "level")
 #: What to do where an unfinished run has other settings.
 _CHANGED = "With --accept-changes what the changed settings touch is made again."
+#: No file of courses is longer; one without an end (a device, a pipe) is not read until memory is full.
+_MOST = 1_000_000
 _YES, _NO = frozenset({"yes", "true", "1"}), frozenset({"no", "false", "0"})
 
 
@@ -169,11 +171,14 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         ConfigError: It is no such file.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read(_MOST + 1)
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path.name} is not UTF-8 text.", hint="Save it as CSV UTF-8.") from None
+    if len(text) > _MOST:
+        raise ConfigError(f"{path.name} is longer than {_MOST:,} characters.", hint="Is it a table of courses?")
     first = text.partition("\n")[0]
     reader = csv.reader(text.splitlines(keepends=True), strict=True, delimiter=";" if ";" in first else ",")
     try:
@@ -185,7 +190,8 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                 names = zip_longest(header[: len(cells)], cells, fillvalue="")
                 yield reader.line_num, {name: cell for name, cell in names if cell}
     except csv.Error as error:
-        raise ConfigError(f"{path.name} line {reader.line_num}: {error}.") from None
+        hint = "Look for a quotation mark without its partner."
+        raise ConfigError(f"{path.name} line {reader.line_num}: {error}.", hint=hint) from None
 
 
 def _check_header(path: Path, header: Sequence[str]) -> None:

@@ -52,6 +52,8 @@ class _Entry:
 
 #: No price is higher; sums of what is below it stay exact.
 _MOST = 10**9
+#: No file of prices is longer; one without an end (a device, a pipe) is not read until memory is full.
+_MOST_BYTES = 1_000_000
 
 
 class PriceFile:
@@ -65,9 +67,12 @@ class PriceFile:
         """
         self._where = path.name
         try:
-            data = path.read_bytes()
+            with path.open("rb") as file:
+                data = file.read(_MOST_BYTES + 1)
         except OSError as error:
             raise InvalidValue(f"The price file {path} cannot be read: {error.strerror}.") from None
+        if len(data) > _MOST_BYTES:
+            raise InvalidValue(f"The price file {path} is longer than {_MOST_BYTES:,} bytes.")
         #: Name and content hash, as recorded with every charge.
         self.source = f"file {path.name} sha256:{hashlib.sha256(data).hexdigest()[:12]}"
         self._entries = self._read(_parse(path, data))

@@ -157,6 +157,8 @@ def test_courses_that_need_a_credential_say_how_to_set_one(
         ("subject,level\nphysics,higher,3\nphysic,higher\n", "line 3: There is no subject 'physic'"),
         ("subject,level,\nphysics,higher,3\n", "line 2: it has more cells than the header has names"),
         ('subject,level\n"physics,higher\n', "line 2: unexpected end of data"),
+        ('subject,level\n"physics,higher\n', "Look for a quotation mark without its partner."),
+        ("subject,level\n" + "\n" * 1_000_000, "courses.csv is longer than 1,000,000 characters."),
     ],
 )
 @pytest.mark.usefixtures("out", "offline")

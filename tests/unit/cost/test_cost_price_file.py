@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.cost.price_file import PriceFile
 from pipeline.cost.prices import PriceBook
 from pipeline.errors import InvalidValue
 from pipeline.records.charge import UNPRICED
@@ -146,3 +147,8 @@ def test_file_that_is_no_json_or_toml_is_refused_by_name(tmp_path: Path, name: s
 def test_file_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(InvalidValue, match=r"absent\.toml"):
         PriceBook(tmp_path / "absent.toml")
+
+
+def test_price_file_without_an_end_is_refused_before_memory_is_full() -> None:
+    with pytest.raises(InvalidValue, match="The price file /dev/zero is longer than 1,000,000 bytes"):
+        PriceFile(Path("/dev/zero"))
