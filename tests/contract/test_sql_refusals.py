@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -12,10 +13,22 @@ from pipeline.clock import SystemClock
 from pipeline.errors import PipelineError, StoreError, WriteFailed
 from pipeline.store.sql import file as lite
 from pipeline.store.sql.address import parse_address
+from pipeline.store.sql.database import close_all
 from pipeline.store.sql.refusals import refusal, sentence
-from pipeline.store.sql.store import open_sql
+from pipeline.store.sql.store import SqlStore, open_sql
 from tests.journals import AT, started
 from tests.servers.postgres import Postgres, name_of
+
+
+@pytest.fixture
+def role(postgres: Postgres, postgresql: str) -> Iterator[str]:
+    """A role that owns all there is, and may be held back."""
+    name = f"held_{name_of(postgresql)}"
+    postgres.execute("postgres", f"CREATE ROLE {name} LOGIN IN ROLE tests")
+    yield name
+    close_all()
+    postgres.execute("postgres", f"DROP ROLE {name}")
+
 
 ADDRESS = parse_address("postgresql://o%27neil@db.example.org:5433/my%20runs")
 FATAL = 'connection failed: connection to server at "10.0.0.1", port 5433 failed: FATAL: '
@@ -31,18 +44,24 @@ FATAL = 'connection failed: connection to server at "10.0.0.1", port 5433 failed
             """Make it: createdb -h db.example.org -p 5433 -U 'o'"'"'neil' 'my runs'""",
         ),
         (f'{FATAL}role "o\'neil" does not exist', "Name a user that the server has"),
-        (f'{FATAL}no pg_hba.conf entry for host "10.0.0.2", no encryption', "pg_hba.conf let this user in"),
+        (f'{FATAL}no pg_hba.conf entry for host "10.0.0.2", no encryption', "add ?sslmode=require to --store; else"),
+        (
+            f"{FATAL}no pg_hba.conf entry for h, SSL encryption {FATAL}no pg_hba.conf entry for h, no encryption",
+            "Have the server's pg_hba.conf let this user in",
+        ),
+        (f"{FATAL}SSL error: certificate verify failed", "?sslmode=verify-full&sslrootcert=FILE"),
+        ('connection failed: root certificate file "/r.crt" does not exist Either provide', "sslrootcert=FILE"),
     ],
 )
 def test_server_that_lets_nobody_in_is_told_apart_by_what_it_lacks(words: str, hint: str) -> None:
     said = refusal("", words, ADDRESS)
-    assert said.lasting
+    assert not said.again
     assert hint in said.hint
 
 
 def test_server_that_may_let_in_later_is_asked_again() -> None:
     for words in (f"{FATAL}the database system is starting up", "connection failed: Connection refused"):
-        assert not refusal("", words, ADDRESS).lasting
+        assert refusal("", words, ADDRESS).again
 
 
 def test_what_the_driver_adds_is_no_part_of_what_is_said() -> None:
@@ -89,3 +108,111 @@ def test_file_that_another_program_holds_is_said_to_be_held(tmp_path: Path, monk
             store.create(started(), [], at=AT)
     assert caught.value.message == f"The database {file} was held by another program for 0.01 s."
     assert f"fuser '{file}'" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "hint"),
+    [
+        ("NOLOGIN", "is not permitted to log in", "ALTER ROLE {role} LOGIN;"),
+        ("CONNECTION LIMIT 0", "too many connections for role", "ALTER ROLE {role} CONNECTION LIMIT -1;"),
+        ("SET statement_timeout = 1", "due to statement timeout", "ALTER ROLE {role} SET statement_timeout = 0;"),
+        ("SET default_transaction_read_only = on", "in a read-only transaction", "Name a server and a user that may"),
+    ],
+)
+def test_role_that_is_held_back_is_told_what_to_type(
+    postgres: Postgres, postgresql: str, role: str, change: str, words: str, hint: str
+) -> None:
+    store = open_sql(postgresql.replace("tests@", f"{role}@"), SystemClock())
+    open_sql(postgresql, SystemClock()).upgrade()
+    postgres.execute("postgres", f"ALTER ROLE {role} {change}")
+    with pytest.raises(PipelineError, match=words) as caught:
+        slow(store)
+    assert hint.format(role=role) in caught.value.hint
+    if "statement" in change:
+        slow(open_sql(f"{store.url}?options=-cstatement_timeout=0", SystemClock()))
+
+
+def slow(store: SqlStore) -> None:
+    """A transaction that changes something, and takes a while."""
+    with store.database.write() as link:
+        link.run("DELETE FROM leases")
+        link.row("SELECT pg_sleep(0.05)")
+
+
+def test_transaction_that_the_server_took_for_idle_is_told_from_a_server_that_is_away(
+    postgres: Postgres, postgresql: str, role: str
+) -> None:
+    postgres.execute("postgres", f"ALTER ROLE {role} SET idle_in_transaction_session_timeout = 1")
+    store = open_sql(postgresql.replace("tests@", f"{role}@"), SystemClock())
+    look = f"SELECT 1 FROM pg_stat_activity WHERE usename = '{role}'"
+
+    def wait_too_long() -> None:
+        with store.database.write() as link:
+            while postgres.execute("postgres", look):
+                pass
+            link.row("SELECT 1")
+
+    with pytest.raises(WriteFailed) as caught:
+        wait_too_long()
+    assert caught.value.data["again"]
+    assert "due to idle-in-transaction timeout" in caught.value.message
+    assert f"ALTER ROLE {role} SET idle_in_transaction_session_timeout = 0;" in caught.value.hint
+
+
+def test_server_without_ssl_and_a_user_that_must_have_it_are_told_apart(
+    postgres: Postgres, postgresql: str, role: str
+) -> None:
+    with pytest.raises(StoreError, match="SSL was required") as caught:
+        list(open_sql(f"{postgresql}?sslmode=require", SystemClock()).heads())
+    assert "set ssl = on; or, where nobody else can listen, take sslmode out of --store." in caught.value.hint
+    rules = postgres.folder / "data" / "pg_hba.conf"
+    before = rules.read_text()
+    rules.write_text(f"hostssl all {role} all trust\nhost all {role} all reject\n{before}")
+    postgres.execute("postgres", "SELECT pg_reload_conf()")
+    try:
+        while not (problem := refused(postgresql.replace("tests@", f"{role}@"))):
+            close_all()
+    finally:
+        rules.write_text(before)
+        postgres.execute("postgres", "SELECT pg_reload_conf()")
+    assert "If the server takes SSL alone, add ?sslmode=require to --store" in problem
+
+
+def refused(url: str) -> str:
+    """What the hint of a server is that lets nobody in; "" where it does."""
+    try:
+        list(open_sql(url, SystemClock()).heads())
+    except StoreError as error:
+        return error.hint
+    return ""
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("made", ["TABLE records (x int)", "TABLE runs (x int)", "VIEW costs_by_day AS SELECT 1 AS x"])
+def test_table_of_another_program_is_named_and_left_with_another_place_to_go(
+    kind: str, made: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    url = request.getfixturevalue("postgresql") if kind == "postgresql" else f"sqlite:{tmp_path}/theirs.db"
+    store = open_sql(url, SystemClock())
+    with store.database.write() as link:
+        link.run(f"CREATE {made}")
+    with pytest.raises(WriteFailed, match=f"{made.split()[1]}.* already exists") as caught:
+        store.create(started(), [], at=AT)
+    assert "that no other program uses" in caught.value.hint
+    with store.database.read() as link:
+        link.rows(f"SELECT * FROM {made.split()[1]}")
+    assert not store.is_there()
+    if kind == "postgresql":
+        with store.database.write() as link:
+            link.run("CREATE SCHEMA pipeline")
+        assert "CREATE SCHEMA pipeline; then add ?options=-csearch_path=pipeline" in caught.value.hint
+        own = open_sql(f"{url}?options=-csearch_path=pipeline", SystemClock())
+        own.create(started(), [], at=AT)[1].close()
+        assert len(list(own.heads())) == 1
+
+
+def test_schema_that_is_not_there_is_said_with_how_to_make_it(postgresql: str) -> None:
+    store = open_sql(f"{postgresql}?options=-csearch_path=none", SystemClock())
+    with pytest.raises(WriteFailed, match="no schema has been selected") as caught:
+        store.create(started(), [], at=AT)
+    assert "CREATE SCHEMA" in caught.value.hint

@@ -18,7 +18,7 @@ from pipeline.store.sql import file as lite
 from pipeline.store.sql.address import Address
 from pipeline.store.sql.guard import Guard
 from pipeline.store.sql.link import Link
-from pipeline.store.sql.refusals import refusal, sentence
+from pipeline.store.sql.refusals import is_taken, own_place, refusal, sentence
 from pipeline.store.sql.single import Turns, connected, refuse_one_by_one
 
 #: One process at a time makes a run, or the tables: the keys of advisory locks.
@@ -32,8 +32,6 @@ _CONNECT_SECONDS = 10
 #: A connection that was used so short a time ago is taken to be there still, in seconds.
 _FRESH_SECONDS = 0.5
 _CLOCK = SystemClock()
-#: SQLSTATEs of what another try may do: serialization failure, deadlock.
-_AGAIN = frozenset({"40001", "40P01"})
 
 
 class Waiting(Protocol):
@@ -235,8 +233,8 @@ class Database:
         if file is not None:
             return self._file_said(kind, file, getattr(cause, "sqlite_errorname", ""), words, data)
         found = refusal(state, words, self.address)
-        again = not found.lasting and (not state or state in _AGAIN or state.startswith(("57P", "08")))
-        return kind(f"The database of {self.address.url} refused: {words}.", hint=found.hint, again=again, **data)
+        text = f"The database of {self.address.url} refused: {words}."
+        return kind(text, hint=found.hint, again=found.again, **data)
 
     def _file_said(
         self, kind: type[PipelineError], file: Path, code: str, words: str, data: dict[str, Any]
@@ -245,7 +243,8 @@ class Database:
         text = f"The database of {self.address.url} refused: {words}."
         if busy:
             text = f"The database {file} was held by another program for {lite.WAIT_SECONDS} s."
-        return kind(text, hint=lite.hint(code, file), again=code == "SQLITE_BUSY", **data)
+        hint = own_place(self.address) if is_taken(words) else lite.hint(code, file)
+        return kind(text, hint=hint, again=code == "SQLITE_BUSY", **data)
 
     def _start(self) -> None:
         if self._closed:

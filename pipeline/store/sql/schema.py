@@ -9,6 +9,7 @@ from typing import Any
 from pipeline.errors import SchemaTooNew, StoreError
 from pipeline.store.sql.database import UPGRADING, Database
 from pipeline.store.sql.link import Link
+from pipeline.store.sql.refusals import own_place
 
 #: The versions of the tables, oldest first; each has a file under migrations/versions.
 VERSIONS = ("0001", "0002", "0003", "0004", "0005")
@@ -41,7 +42,7 @@ def check(database: Database, found: str) -> None:
     if not _OURS.fullmatch(found):
         raise StoreError(
             f"The tables of {database.address.url} are another program's: their version is {found[:40]!r}.",
-            hint="Name a database that no other program uses.",
+            hint=own_place(database.address),
         )
     if found not in VERSIONS:
         raise SchemaTooNew(
