@@ -71,6 +71,8 @@ class Board:
         self._drawn = on_screen() and not quiet and not as_json
         self._ascii = plain_ascii(sys.stdout)
         self._live: Any = None
+        #: What was said before a course had its run: of the credential, of the cluster.
+        self._said: set[str] = set()
 
     def begin(self, line: Line) -> Listener:
         """A course is begun; what listens to it."""
@@ -84,6 +86,8 @@ class Board:
         shown = Quiet() if self._drawn else display(quiet=self._quiet, json=self._json)
 
         def listen(event: Event) -> None:
+            if event.type == "note" and not row.run and self._is_said(str(event.data.get("text", ""))):
+                return
             row.apply(event)
             if event.type in _SAID:
                 self.close()
@@ -92,6 +96,13 @@ class Board:
                 self._draw()
 
         return listen
+
+    def _is_said(self, note: str) -> bool:
+        """Whether an earlier course has told people the same; programs are told everything of each."""
+        if self._json or note not in self._said:
+            self._said.add(note)
+            return False
+        return True
 
     def end(self, end: End) -> None:
         """A course has come to an end."""

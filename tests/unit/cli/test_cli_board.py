@@ -122,3 +122,23 @@ def test_board_on_a_narrow_screen_shows_no_more_lines_than_it_has(monkeypatch: p
         assert len(lines) <= 22
         assert max(map(len, lines)) <= int(columns)
         assert "Course 50" in board.screenful()
+
+
+def test_board_says_once_what_holds_for_all_courses(capsys: pytest.CaptureFixture[str]) -> None:
+    board = Board([line(2), line(3)], quiet=True, as_json=False)
+    for number in (2, 3):
+        listen = board.begin(line(number))
+        for kind, data in (
+            ("note", {"text": "No credential."}),
+            ("run_resumed", {"run": f"r{number}", "spent_usd": "0"}),
+            ("note", {"text": "The disk is slow."}),
+        ):
+            listen(Event(kind, "2026-01-09T14:30:22Z", data))
+    assert capsys.readouterr().err.splitlines() == ["No credential.", "The disk is slow.", "The disk is slow."]
+
+
+def test_board_tells_programs_every_note_of_every_course(capsys: pytest.CaptureFixture[str]) -> None:
+    board = Board([line(2), line(3)], quiet=False, as_json=True)
+    for number in (2, 3):
+        board.begin(line(number))(Event("note", "2026-01-09T14:30:22Z", {"text": "No credential."}))
+    assert capsys.readouterr().out.count("No credential.") == 2
