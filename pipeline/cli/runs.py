@@ -76,7 +76,7 @@ def list_runs(
     say(heading("PIPELINE RUNS"))
     say()
     if not shown:
-        say("No run matches." if status or subject or resumable else _nothing(store))
+        say(_nothing(store, filtered=bool(status or subject or resumable)))
         return
     say(render(shown, verbose=verbose))
     if limit and len(shown) == limit and next(rows, None) is not None:
@@ -189,8 +189,12 @@ def _more_room(row: Row) -> str:
     return found[0] if found else ""
 
 
-def _nothing(store: str | None) -> str:
+def _nothing(store: str | None, *, filtered: bool) -> str:
     place = open_store(store)
-    missing = named(store) and not place.is_there()
-    said = f"There is no store at {place.url} yet." if missing else f"No runs yet{shown_in(store)}."
+    if named(store) and not place.is_there():
+        said = f"There is no store at {place.url} yet."
+    elif filtered:
+        return "No run matches."
+    else:
+        said = f"No runs yet{shown_in(store)}."
     return f"{said} Start one: ./pipeline.sh lessons --subject mathematics --level national_5{named(store)}"

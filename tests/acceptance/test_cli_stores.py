@@ -10,15 +10,19 @@ from pipeline import environment
 from tests.said import Cli
 from tests.servers.objects import moto as moto
 from tests.servers.objects import objects as objects
+from tests.servers.postgres import postgres as postgres
+from tests.servers.postgres import postgresql as postgresql
 
 LESSONS = "./pipeline.sh lessons --subject mathematics --level national_5"
 
 
-@pytest.fixture(params=["files", "sqlite", "s3"])
+@pytest.fixture(params=["files", "sqlite", "postgresql", "s3"])
 def nowhere(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A store that nobody has made."""
     if request.param == "s3":
         return f"{request.getfixturevalue('objects')}-typo"
+    if request.param == "postgresql":
+        return str(request.getfixturevalue("postgresql"))
     return f"{request.param}:{tmp_path}/none"
 
 
@@ -43,10 +47,20 @@ def test_empty_store_is_whole(cli: Cli, tmp_path: Path) -> None:
         assert cli("store", "copy", url, f"files:{tmp_path}/copy").code == 0
 
 
-def test_listing_of_no_runs_names_the_store_and_how_to_fill_it(nowhere: str, cli: Cli) -> None:
-    said = cli("list", "--store", nowhere)
-    assert said.code == 0
-    assert f"There is no store at {nowhere} yet. Start one: {LESSONS} --store {nowhere}\n" in said.out
+@pytest.mark.parametrize("chosen", [[], ["--resumable"], ["--status", "failed"], ["--subject", "physics"]])
+def test_listing_of_no_runs_names_the_store_and_how_to_fill_it(
+    nowhere: str, cli: Cli, chosen: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = cli("list", *chosen, "--store", nowhere)
+    monkeypatch.setenv("PIPELINE_STORE", nowhere)
+    for said in (first, cli("list", *chosen)):
+        assert said.code == 0
+        assert f"There is no store at {nowhere} yet. Start one: {LESSONS} --store {nowhere}\n" in said.out
+
+
+def test_listing_of_an_empty_store_says_that_no_run_matches(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert "No run matches.\n" in cli("list", "--resumable", "--store", f"files:{tmp_path}/empty").out
 
 
 def test_listing_of_an_empty_store_names_it_where_it_is_another_than_the_default(
