@@ -172,7 +172,7 @@ class FileAccount:
         return dict(self._sums.kept)
 
     def flaws(self) -> Iterator[str]:
-        """What of the file is lost, a sentence; never writes."""
+        """See store.base.Account.flaws: how many facts of the file are lost."""
         self._look()
         if self._lost or (self._read and not self._seq):
             yield (

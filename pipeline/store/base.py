@@ -224,3 +224,10 @@ class Account(Protocol):
 
     def kept(self) -> Mapping[str, Mapping[str, Any]]:
         """Sums of deleted runs, by run id."""
+
+    def flaws(self) -> Iterator[str]:
+        """What of it is damaged or lost, a sentence each; never writes.
+
+        Raises:
+            StoreError: It cannot be read at all.
+        """

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
-from functools import partial
 
-from pipeline.clock import parse_iso
 from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound, StoreError
 from pipeline.records.codec import Record, decode_line
 from pipeline.records.fold import fold
@@ -40,13 +36,12 @@ def check(store: Movable, account: Account, run: str = "") -> Iterator[Problem]:
         RunNotFound: There is no such run.
         StoreError: The store cannot be read.
     """
-    found, days = False, set[date]()
+    found = False
     going = set(store.leftovers())
     for head in store.heads():
         if head.run_id in going or (run and head.run_id != run):
             continue
         found = True
-        days.update(_days(head))
         yield from check_run(store, head)
     if run:
         if not found:
@@ -58,31 +53,18 @@ def check(store: Movable, account: Account, run: str = "") -> Iterator[Problem]:
     yield from (Problem(name, text) for name, text in (orphans() if orphans is not None else {}).items())
     for name in store.unlisted():
         yield from check_run(store, Head(name, {}))
-    yield from _account(account, days)
+    yield from _account(account)
 
 
-def _account(account: Account, days: Iterable[date]) -> Iterator[Problem]:
-    looks: list[tuple[str, Callable[[], object]]] = [("", account.kept)]
-    looks += [(f" of {day}", partial(account.total, day)) for day in sorted(days)]
-    said = set[str]()
-    for what, look in looks:
-        try:
-            look()
-        except StoreError as error:
-            said.add(f"{error.message} {error.hint}".rstrip())
-        except (PipelineError, LookupError, TypeError, ValueError) as error:
-            said.add(f"The account{what} cannot be read ({type(error).__name__}: {error}).")
-    flaws: Callable[[], Iterable[str]] | None = getattr(account, "flaws", None)
-    if flaws is not None and not said:
-        said.update(flaws())
-    yield from (Problem("", text) for text in sorted(said))
-
-
-def _days(head: Head) -> Iterator[date]:
-    """Days on which a run may have spent."""
-    for name in ("started_at", "updated_at"):
-        with contextlib.suppress(TypeError, ValueError):
-            yield parse_iso(head.document.get(name, "")).date()
+def _account(account: Account) -> Iterator[Problem]:
+    said: list[str] = []
+    try:
+        said += account.flaws()
+    except StoreError as error:
+        said.append(f"{error.message} {error.hint}".rstrip())
+    except (PipelineError, LookupError, TypeError, ValueError) as error:
+        said.append(f"The account cannot be read ({type(error).__name__}: {error}).")
+    yield from (Problem("", text) for text in dict.fromkeys(said))
 
 
 def check_run(store: Movable, head: Head) -> Iterator[Problem]:

@@ -39,6 +39,7 @@ def account(request: pytest.FixtureRequest, tmp_path: Path) -> Account:
 def test_new_account_is_empty(account: Account) -> None:
     assert account.total(DAY) == 0
     assert account.kept() == {}
+    assert list(account.flaws()) == []
 
 
 def test_reservations_are_granted_up_to_the_limit_and_no_further(account: Account) -> None:
@@ -121,6 +122,9 @@ def test_damaged_amount_of_a_database_is_named(tmp_path: Path, usd: str) -> None
         with pytest.raises(StoreError, match=f"reservation {name} of 2026-01-09 .table slices. is damaged") as caught:
             look()
         assert "copy of the database" in caught.value.hint
+    # Whatever day it is of.
+    (flaw,) = account.flaws()
+    assert f"reservation {name} of 2026-01-09 (table slices) is damaged" in flaw
 
 
 @pytest.mark.parametrize("junk", ["junk", "5", "[]", '{"usd": "abc"}', '{"spend": [{"usd": "NaN"}]}'])
@@ -137,3 +141,48 @@ def test_damaged_sums_of_a_deleted_run_are_named(tmp_path: Path, junk: str, obje
         with pytest.raises(StoreError, match="sums of the deleted run 20260109_143022") as caught:
             account.kept()
         assert "back from a copy" in caught.value.hint
+        (flaw,) = account.flaws()
+        assert "sums of the deleted run 20260109_143022" in flaw
+
+
+def test_damaged_day_of_a_bucket_is_named(objects: str) -> None:
+    bucket = open_objects(objects, StillClock())
+    account = bucket.account()
+    assert account.reserve(ME, Decimal(1), AT, LIMIT)
+    assert list(account.flaws()) == []
+    bucket.bucket.put("account/2020-01-01", b"junk")
+    (flaw,) = account.flaws()
+    assert "The account of 2020-01-01 is damaged." in flaw
+
+
+@pytest.mark.parametrize(
+    ("statement", "wrong"),
+    [
+        ("DELETE FROM kept_costs WHERE model = 'm'", True),
+        ("UPDATE kept_costs SET low = '7'", True),
+        ("UPDATE kept_costs SET day = '2026-01-10' WHERE model = 'm'", True),
+        ("INSERT INTO kept_costs SELECT 'other', day, model, 1, 0, 0, low, high FROM kept_costs", True),
+        ("UPDATE kept_costs SET low = '0.10' WHERE model = 'm'", False),
+    ],
+)
+@pytest.mark.parametrize("where", ["sqlite", "postgresql"])
+def test_cost_of_a_deleted_run_that_is_told_otherwise_is_named_and_put_right(
+    request: pytest.FixtureRequest, tmp_path: Path, where: str, statement: str, wrong: bool
+) -> None:
+    url = f"sqlite:{tmp_path}/runs.db" if where == "sqlite" else request.getfixturevalue("postgresql")
+    store = open_sql(url, StillClock())
+    spend = [{"day": "2026-01-09", "model": model, "calls": 1, "usd": usd} for model, usd in (("m", "0.1"), ("n", "2"))]
+    store.account().keep("20260109_143022", {"spend": spend})
+    assert list(store.account().flaws()) == []
+    with store.database.write() as link:
+        assert link.run(statement) > 0
+    found = list(store.account().flaws())
+    assert bool(found) == wrong
+    assert all(text.endswith("`store upgrade` puts it right.") and "kept_costs" in text for text in found)
+    store.upgrade()
+    assert list(store.account().flaws()) == []
+    with store.database.read() as link:
+        rows = link.rows("SELECT run_id, model, low FROM kept_costs ORDER BY model")
+    assert [(run, model, Decimal(low)) for run, model, low in rows] == [
+        ("20260109_143022", "m", Decimal("0.1")), ("20260109_143022", "n", Decimal(2))
+    ]  # fmt: skip

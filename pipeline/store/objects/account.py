@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -71,6 +71,22 @@ class ObjectAccount:
         found = [entry.key for entry in under if is_id(entry.key.removeprefix(f"{keys.KEPT}/"))]
         rows = zip(found, self._bucket.get_all(found), strict=True)
         return {key.rpartition("/")[2]: _kept(key, row.data) for key, row in rows if row is not None}
+
+    def flaws(self) -> Iterator[str]:
+        """See store.base.Account.flaws: each day, and each deleted run."""
+        under = [entry.key for entry in self._bucket.all_under(keys.ACCOUNT, keys.first(keys.ACCOUNT))]
+        under += [entry.key for entry in self._bucket.all_under(keys.KEPT, keys.first(keys.KEPT))]
+        for key, found in zip(under, self._bucket.get_all(under), strict=True):
+            try:
+                name = key.rpartition("/")[2]
+                if found is None:
+                    continue
+                if key.startswith(f"{keys.KEPT}/"):
+                    _kept(key, found.data)
+                else:
+                    _parse(name, found.data)
+            except StoreError as error:
+                yield f"{error.message} {error.hint}"
 
     def _change(self, day: str, change: Change) -> bool:
         """Change a day's slices, again and again until nobody came between; False: there is nothing to change.

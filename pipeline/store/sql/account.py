@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from pipeline.clock import Clock
@@ -64,6 +65,25 @@ class SqlAccount:
             return {}
         with self._database.read() as link:
             return {run: _sums(run, sums) for run, sums in link.rows("SELECT run_id, sums FROM kept")}
+
+    def flaws(self) -> Iterator[str]:
+        """See store.base.Account.flaws: each reservation, and what each deleted run had cost."""
+        if not self._ready(False):
+            return
+        with self._database.read() as link:
+            slices = link.rows("SELECT slice, usd, day FROM slices ORDER BY day, slice")
+            sums = link.rows("SELECT run_id, sums FROM kept ORDER BY run_id")
+            wrong = kept.wrong(link)
+        looks: list[Callable[[], object]] = [
+            *(partial(_amount, *row) for row in slices),
+            *(partial(_sums, *row) for row in sums),
+        ]
+        for look in looks:
+            try:
+                look()
+            except StoreError as error:
+                yield f"{error.message} {error.hint}"
+        yield from (f"{text} `store upgrade` puts it right." for text in wrong.values())
 
 
 def _total(link: Link, day: str) -> Decimal:

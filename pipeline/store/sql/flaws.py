@@ -10,7 +10,7 @@ from pipeline.records.codec import decode_line
 from pipeline.records.kinds import Gap
 from pipeline.records.lines import LineDamaged
 from pipeline.store.head import sealed
-from pipeline.store.sql import layers
+from pipeline.store.sql import kept, layers
 from pipeline.store.sql.charges import Cost, again, told
 from pipeline.store.sql.database import Database
 from pipeline.store.sql.lease import is_epoch
@@ -43,7 +43,9 @@ def flaws(database: Database, journal: int) -> Iterator[str]:
 
 
 def enter_told(database: Database) -> None:
-    """Have the tables for people say of every call and checkpoint what its records say."""
+    """Have the tables for people say of every call and checkpoint what its records say, and of deleted runs too."""
+    with database.write() as link:
+        kept.enter_again(link)
     with database.read() as link:
         journals = link.rows("SELECT journal, run FROM journals ORDER BY journal")
     for journal, run in journals:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
@@ -29,6 +30,48 @@ def enter(link: Link, run: str, sums: Mapping[str, Any]) -> None:
     )
     for row in rows:
         link.run(sql, run, *row)
+
+
+def wrong(link: Link) -> dict[str, str]:
+    """Deleted runs of which the table `kept_costs` says something else than their sums: run → a sentence."""
+    there: dict[str, list[Row]] = {}
+    sql = "SELECT run_id, day, model, calls, open_calls, unpriced_calls, low, high FROM kept_costs"
+    for run, day, *row in link.rows(sql):
+        there.setdefault(str(run), []).append(_comparable(None if day is None else str(day), *row))
+    found: dict[str, str] = {}
+    sums = {str(run): text for run, text in link.rows("SELECT run_id, sums FROM kept")}
+    for run in sorted(there.keys() | sums.keys()):
+        wanted = _told(sums[run]) if run in sums else []
+        if wanted is not None and sorted(map(str, there.get(run, []))) != sorted(map(str, wanted)):
+            found[run] = f"What the deleted run {run} had cost is otherwise in the table kept_costs than in its sums."
+    return found
+
+
+def enter_again(link: Link) -> None:
+    """Have the table say of every deleted run what its sums say; where these are damaged it is left alone."""
+    for run in wrong(link):
+        row = link.row("SELECT sums FROM kept WHERE run_id = ?", run)
+        enter(link, run, json.loads(row[0]) if row else {"spend": []})
+
+
+def _told(text: Any) -> list[Row] | None:
+    """The rows that sums come to; None where they make no sense."""
+    try:
+        return [_comparable(*row) for row in _rows(json.loads(text))]
+    except _SENSELESS:
+        return None
+
+
+def _comparable(day: str | None, model: str, calls: int, opened: int, unpriced: int, low: Any, high: Any) -> Row:
+    return day, model, calls, opened, unpriced, _plain(low), _plain(high)
+
+
+def _plain(usd: Any) -> str:
+    """An amount without what says nothing; whatever somebody has put there."""
+    try:
+        return f"{Decimal(str(usd)).normalize():f}"
+    except ArithmeticError:
+        return str(usd)
 
 
 def _rows(sums: Mapping[str, Any]) -> Iterator[Row]:
