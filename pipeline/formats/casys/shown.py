@@ -21,24 +21,29 @@ class Shown:
         self._config = config
         self._packer = Packer()
         self._read: dict[str, bytes] = {}
+        #: Values that were handed out to be stored.
+        self._given: set[str] = set()
 
-    def document(self, run: RunState, journal: Journal, checkpoint: str, blobs: Gathered) -> dict[str, Any]:
-        """{"state", "dag", "config"} as checkpoints that are saved by hand have them.
+    def document(self, run: RunState, journal: Journal, checkpoint: str) -> tuple[dict[str, Any], list[bytes]]:
+        """{"state", "dag", "config"} as checkpoints that are saved by hand have them, and what is to be stored with it.
 
-        Args:
-            blobs: Takes each value above 32 KiB.
+        Stored are values above 32 KiB, each once.
 
         Raises:
             CheckpointCorrupt: A result is missing or damaged.
         """
+        blobs = Gathered()
 
         def get(blob: str) -> bytes:
             if blob not in self._read:
                 self._read[blob] = journal.get_blob(blob)
             return self._read[blob]
 
-        return {
+        document = {
             "state": self._packer.packed(vars(state_of(run, self._dag, get, checkpoint)), blobs),
             "dag": packed_text(encode_value(self._dag.to_json(), "dag"), blobs.put),
             "config": packed_value(dict(self._config), "config", blobs.put),
         }
+        new = [data for blob, data in blobs.items() if blob not in self._given]
+        self._given.update(blobs)
+        return document, new

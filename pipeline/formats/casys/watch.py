@@ -15,7 +15,6 @@ from pipeline.errors import StoreError
 from pipeline.formats.casys import finding
 from pipeline.formats.casys.dag import Dag
 from pipeline.formats.casys.ids import checkpoint_id
-from pipeline.formats.casys.packing import Gathered
 from pipeline.formats.casys.shown import Shown
 from pipeline.formats.casys.state import ERROR, FAILED_SAFE
 from pipeline.formats.casys.views import done_tasks, name_of, task_entry
@@ -165,7 +164,7 @@ class LayerWatch:
         self._say("checkpoint_saved", checkpoint_id=made, timestamp=at)
 
     def _document(self, made: str, at: str) -> bytes:
-        recorder, blobs = self.recorder, Gathered()
+        recorder = self.recorder
         assert recorder is not None
         document = {
             "type": finding.CHECKPOINT,
@@ -177,9 +176,9 @@ class LayerWatch:
         }
         if recorder.journal.queried:
             with recorder.reading() as state:
-                document["shown"] = self._shown.document(state, recorder.journal, made, blobs)
-        for data in blobs.values():
-            recorder.put_blob(data)
+                document["shown"], values = self._shown.document(state, recorder.journal, made)
+            for data in values:
+                recorder.put_blob(data)
         return encode_value(document)
 
     def blocked(self) -> list[str]:
