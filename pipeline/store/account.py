@@ -8,12 +8,13 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from pipeline.clock import Clock, iso
 from pipeline.errors import StoreError, WriteFailed
+from pipeline.records.charge import amount
 from pipeline.records.lines import check_line, encode_line
 from pipeline.store.disk import FOLDER_MODE, Disk, write_all
 from pipeline.store.scan import lines
@@ -96,12 +97,9 @@ def amount_of(text: Any, what: str, hint: str) -> Decimal:
         StoreError: It is no amount.
     """
     try:
-        usd = Decimal(text)
-    except (TypeError, ValueError, InvalidOperation):
-        usd = Decimal("NaN")
-    if not usd.is_finite() or usd < 0:
-        raise StoreError(f"{what} is damaged: {str(text)[:40]!r} is no amount of dollars.", hint=hint)
-    return usd
+        return amount(text)
+    except ValueError:
+        raise StoreError(f"{what} is damaged: {str(text)[:40]!r} is no amount of dollars.", hint=hint) from None
 
 
 def sums_of(text: Any, what: str, hint: str) -> Mapping[str, Any]:

@@ -111,7 +111,7 @@ def test_threads_that_reserve_at_once_never_pass_the_limit(account: Account) -> 
     assert account.total(DAY) == Decimal("9.8")
 
 
-@pytest.mark.parametrize("usd", ["abc", "NaN", "-1", ""])
+@pytest.mark.parametrize("usd", ["abc", "NaN", "-1", "", "1e400", "1e99999999999999999999"])
 def test_damaged_amount_of_a_database_is_named(tmp_path: Path, usd: str) -> None:
     store = open_sql(f"sqlite:{tmp_path}/runs.db", StillClock())
     account = store.account()
