@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from pipeline import errors
-from pipeline.cli.text import one_line, warn
+from pipeline.cli.commands import COMMANDS
+from pipeline.cli.text import PROGRAM, one_line, warn
 from pipeline.errors import PipelineError, RunInterrupted, WaitingForBatch, WaitingForHuman
 
 #: Exit code of each error class by name, as recorded in a run.
@@ -19,7 +21,8 @@ EXIT_CODES: Mapping[str, int] = {
     if isinstance(cls, type) and issubclass(cls, (PipelineError, RunInterrupted))
 }
 
-
+#: Before a command that a hint names without the program; lower layers do not know how it is called.
+_COMMAND = re.compile(rf"`(?=(?:{'|'.join(COMMANDS)})(?:`| [^`]+`))")
 #: What a line that says why a run stands begins with, where that is no error, by class.
 _WORDS: Mapping[str, str] = {
     WaitingForBatch.__name__: "Waiting", WaitingForHuman.__name__: "Waiting", RunInterrupted.__name__: "Stopped",
@@ -53,8 +56,8 @@ def three_lines(what: str, saved: str = "", command: str = "", *, word: str = "E
 
 def hint_line(hint: str) -> str:
     """The way on: a command that can be typed as it stands, or an advice."""
-    command = hint.startswith("./pipeline.sh") and not hint.endswith(".") and "…" not in hint
-    return f"{'Go on' if command else 'Hint'}: {one_line(hint)}"
+    command = hint.startswith(PROGRAM) and not hint.endswith(".") and "…" not in hint
+    return f"{'Go on' if command else 'Hint'}: {one_line(_COMMAND.sub(rf'`{PROGRAM} ', hint))}"
 
 
 def exit_code_of(error: Any) -> int:

@@ -1,4 +1,4 @@
-"""The command line's root: a table of commands, each loaded only when it is called."""
+"""The command line's root: commands, each loaded only when it is called."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from pipeline import environment
 from pipeline.cli import errors
+from pipeline.cli.commands import COMMANDS
 from pipeline.cli.streams import fill_closed_streams, is_of_stdout, stdout_refused
 from pipeline.cli.text import PROGRAM, warn
 from pipeline.cli.where import name_store
@@ -21,40 +22,6 @@ from pipeline.errors import RunInterrupted, RunNotFound
 from pipeline.store.place import anchored
 
 COMPLETE_VARIABLE = "_PIPELINE_COMPLETE"
-
-#: Command → module, attribute, what it does. `--help` and completion read only this.
-COMMANDS: dict[str, tuple[str, str, str]] = {
-    "lessons": ("pipeline.cli.lessons", "lessons", "Make a course, or go on with one: seed, sow, lessons, publish."),
-    "courses": ("pipeline.cli.courses", "courses", "Make many courses, a line of a CSV file each."),
-    "list": ("pipeline.cli.runs", "list_runs", "List runs, newest first."),
-    "status": ("pipeline.cli.status", "status", "Show one run: its steps, cost and how to go on."),
-    "show": ("pipeline.cli.show", "show", "Show what a step or one of its items made."),
-    "cost": ("pipeline.cli.cost.command", "cost", "Show what was spent on what, wasted and saved."),
-    "log": ("pipeline.cli.log", "log", "Print a run's records; --follow waits for more."),
-    "history": ("pipeline.cli.history", "history", "List a run's checkpoints: where each led, and what it set."),
-    "diff": ("pipeline.cli.diff", "diff", "Show what two runs, or two points of runs, differ in."),
-    "why": ("pipeline.cli.why", "why", "Say why a step or item ran, or was reused."),
-    "replay": ("pipeline.cli.replay", "replay", "Run a run's graph again on its recorded replies alone."),
-    "fork": ("pipeline.cli.fork", "fork", "Make a new run of what another had finished by a point."),
-    "run": ("pipeline.cli.run", "run", "Run a pipeline of your own: a graph in FILE.dot, or FILE.py:NAME."),
-    "run_dot": ("pipeline.cli.run", "run_dot", "The same as run, by the name other programs know."),
-    "gates": ("pipeline.cli.gates", "gates", "List what runs ask people."),
-    "answer": ("pipeline.cli.gates", "answer", "Answer an open question of a run."),
-    "validate": ("pipeline.cli.dot", "validate", "Check whether a DOT pipeline can be run; list its commands."),
-    "parse": ("pipeline.cli.dot", "parse", "Show what a DOT file says: nodes, edges, attributes."),
-    "handlers": ("pipeline.cli.dot", "handlers", "List the kinds of nodes a DOT pipeline may have."),
-    "draw": ("pipeline.cli.dot", "draw", "Draw a DOT pipeline, or a run with statuses and costs."),
-    "subjects": ("pipeline.cli.subjects", "subjects", "List the courses of the catalogue; check or start a new one."),
-    "mark-done": ("pipeline.cli.mark_done", "mark_done", "Record that a step that was cut off had done its work."),
-    "redo": ("pipeline.cli.lessons", "redo", "Make one lesson again, with a note, and publish anew."),
-    "batches": ("pipeline.cli.batches", "batches", "List the batches that runs have handed in."),
-    "cancel": ("pipeline.cli.batches", "cancel", "Call a run's batches back from the provider."),
-    "settle": ("pipeline.cli.settle", "settle", "Close an open charge with what was billed."),
-    "cleanup": ("pipeline.cli.upkeep", "cleanup", "Remove old finished runs."),
-    "recover": ("pipeline.cli.upkeep", "recover", "Append the records of an emergency file to a run."),
-    "store": ("pipeline.cli.store", "store", "Look through the store, find damage, copy runs to another."),
-    "completion": ("pipeline.cli.completion", "completion", "Print a shell's completion script."),
-}
 
 EPILOG = """\b
 Examples:

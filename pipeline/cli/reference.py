@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from pipeline.cli.main import COMMANDS, root
+from pipeline.cli.commands import COMMANDS
+from pipeline.cli.main import root
 from pipeline.cli.text import PROGRAM
 
 TARGET = Path(__file__).resolve().parents[2] / "devops" / "docs" / "cli.md"

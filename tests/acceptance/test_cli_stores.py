@@ -81,7 +81,7 @@ def test_run_that_is_not_there_is_said_with_the_store_that_was_looked_at(cli: Cl
         said = cli(*command, "2026", "--store", url)
         assert said.code == 3
         assert f"There is no run '2026' in {url}." in said.err
-        assert f"Hint: `list --store {url}` shows the runs there are." in said.err
+        assert f"pipeline.sh list --store {url}` shows the runs there are." in said.err
     (told,) = cli("lessons", "--resume", "2026", "--json", "--store", url).json()
     assert told["error"]["message"] == f"There is no run '2026' in {url}."
     assert f"There is no run yet in {url}." in cli("status", "latest", "--store", url).err
@@ -90,7 +90,8 @@ def test_run_that_is_not_there_is_said_with_the_store_that_was_looked_at(cli: Cl
 def test_run_that_is_not_there_is_said_without_the_default_store(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PIPELINE_STORE")
     said = cli("status", "2026")
-    assert "There is no run '2026'.\nHint: `list` shows the runs there are.\n" in said.err
+    assert "There is no run '2026'.\n" in said.err
+    assert "pipeline.sh list` shows the runs there are." in said.err
 
 
 def test_copy_into_or_out_of_nothing_is_refused(cli: Cli, tmp_path: Path) -> None:

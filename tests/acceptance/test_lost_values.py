@@ -84,7 +84,7 @@ def test_lost_prompt_that_the_program_has_otherwise_is_named(sown: Sown, cli: Cl
     code, text = sown.resume()
     assert code == 3, text
     assert "The store has lost the prompt outline that run" in text
-    assert "`store copy`" in text
+    assert " store copy`" in text
 
 
 def test_lost_graph_that_the_program_still_has_is_put_back(sown: Sown, cli: Cli) -> None:

@@ -59,6 +59,15 @@ def test_errors_of_an_unknown_type_exit_with_one() -> None:
     assert errors.exit_code_of({"type": "FromTheFuture"}) == 1
 
 
+def test_errors_hints_name_commands_as_they_are_typed() -> None:
+    hint = "`cost r1` and `log r1` show it; `store copy` brings it; the column `listed`, and `status=1`."
+    assert errors.hint_line(hint) == (
+        "Hint: `./pipeline.sh cost r1` and `./pipeline.sh log r1` show it; `./pipeline.sh store copy` brings it; "
+        "the column `listed`, and `status=1`."
+    )
+    assert errors.hint_line("./pipeline.sh list") == "Go on: ./pipeline.sh list"
+
+
 def test_errors_are_three_lines() -> None:
     assert errors.three_lines("a\nb", "run 7; spent $1.00", "./pipeline.sh lessons --resume 7") == [
         "Error: a b",
@@ -70,7 +79,11 @@ def test_errors_are_three_lines() -> None:
 @pytest.mark.parametrize(
     ("error", "code", "shown"),
     [
-        (RunNotFound("No run.", hint="`list` shows them."), 3, "Error: No run.\nHint: `list` shows them.\n"),
+        (
+            RunNotFound("No run.", hint="`list` shows them."),
+            3,
+            "Error: No run.\nHint: `./pipeline.sh list` shows them.\n",
+        ),
         (BudgetExceeded(hint="./pipeline.sh lessons --resume 7"), 5, "Go on: ./pipeline.sh lessons --resume 7\n"),
         (RunInterrupted(), 130, "Stopped: Interrupted.\n"),
         (WaitingForHuman("Go?"), 8, "Waiting: Go?\n"),
