@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.clock import SystemClock
-from pipeline.errors import ConfigError, PipelineError, WriteFailed
+from pipeline.errors import ConfigError, PipelineError, RunLocked, StoreError, WriteFailed
 from pipeline.records.kinds import CallStarted, StepStarted
 from pipeline.records.lines import line_seq
 from pipeline.store.base import Journal, Store
@@ -121,6 +122,81 @@ def test_values_wait_for_a_restarted_server(postgres: Postgres, postgresql: str)
         assert journal.get_blob(blob) == b"value"
         again.result()
     journal.close()
+
+
+def test_account_and_runs_wait_for_a_restarted_server(postgres: Postgres, postgresql: str) -> None:
+    store = open_sql(postgresql, SystemClock())
+    account = store.account()
+    run, journal = store.create(started(), [], at=AT)
+    journal.close()
+    slices: list[str] = []
+
+    def reserve() -> None:
+        slices.append(str(account.reserve("me", Decimal(3), AT, Decimal(5))))
+
+    looks: list[Callable[[], object]] = [
+        reserve,
+        lambda: account.settle(slices[0], Decimal(2)),
+        lambda: account.total(AT.date()),
+        lambda: store.open(run).close(),
+        lambda: seqs(store, run),
+    ]
+    with ThreadPoolExecutor(1) as pool:
+        for look in looks:
+            postgres.stop("fast")
+            again = pool.submit(postgres.start)
+            look()
+            again.result()
+    assert account.total(AT.date()) == 2
+    assert seqs(store, run) == [1]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_reservation_whose_connection_is_cut_is_made_once(cut_off: SqlStore, cable: Cable, when: str) -> None:
+    account = cut_off.account()
+    assert account.reserve("me", Decimal(1), AT, Decimal(5))
+    cuts = once(b"COMMIT", when, cable)
+    name = account.reserve("me", Decimal(3), AT, Decimal(5))
+    assert cuts == [when]
+    assert account.total(AT.date()) == 4
+    assert name
+    account.settle(name, Decimal(2))
+    assert account.total(AT.date()) == 3
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_run_whose_owner_is_cut_off_as_it_takes_it_is_owned_once(cut_off: SqlStore, cable: Cable, when: str) -> None:
+    run, journal = cut_off.create(started(), [], at=AT)
+    journal.close()
+    cuts = once(b"COMMIT", when, cable)
+    journal = cut_off.open(run)
+    assert cuts == [when]
+    with pytest.raises(RunLocked):
+        cut_off.open(run)
+    journal.append(2, [step(2)])
+    journal.close()
+    assert seqs(cut_off, run) == [1, 2]
+    with cut_off.database.read() as link:
+        assert link.rows("SELECT epoch FROM leases") == [(2,)]
+
+
+def test_server_that_was_never_there_is_not_waited_for(postgres: Postgres) -> None:
+    clock = Counting()
+    with pytest.raises(StoreError, match="does not exist"):
+        list(open_sql(postgres.url("no_such"), clock).read("20260109_143022"))
+    with pytest.raises(StoreError, match="refused"):
+        open_sql("postgresql://tests@127.0.0.1:1/none", clock).open("20260109_143022")
+    assert clock.waited == 0
+
+
+class Counting(StillClock):
+    """Counts how often it was waited for."""
+
+    waited = 0
+
+    def wait(self, event: threading.Event, seconds: float) -> bool:
+        self.waited += 1
+        return event.is_set()
 
 
 def fill(journal: Journal) -> None:

@@ -88,7 +88,7 @@ def test_tables_of_another_program_are_told_apart_from_newer_ones(
     for way in (lambda: list(sql.heads()), lambda: sql.create(started(), [], at=AT), sql.upgrade):
         with pytest.raises(StoreError, match=f"another program's: their version is '{named}'") as caught:
             way()
-        assert "Name a database" in caught.value.hint
+        assert "that no other program uses" in caught.value.hint
 
 
 def test_looking_makes_nothing(sql: SqlStore) -> None:

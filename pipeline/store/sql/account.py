@@ -15,6 +15,7 @@ from pipeline.store.account import amount_of, reserved, sums_of, utc_day
 from pipeline.store.sql import kept
 from pipeline.store.sql.database import SPENDING, Database
 from pipeline.store.sql.link import Link
+from pipeline.store.sql.patience import Patience
 
 
 class SqlAccount:
@@ -22,6 +23,7 @@ class SqlAccount:
 
     def __init__(self, database: Database, clock: Clock, ready: Callable[[bool], bool]) -> None:
         self._database = database
+        self._patience = Patience(database, clock)
         self._clock = clock
         self._ready = ready
 
@@ -30,41 +32,50 @@ class SqlAccount:
         name, day = self._clock.new_id(), utc_day(at)
         fact = reserved(name, owner, day, usd)
         self._ready(True)
-        with self._database.write(lock=SPENDING) as link:
-            if _total(link, day) + usd > limit:
+
+        def enter(link: Link) -> str | None:
+            slices = _slices(link, day)
+            if name in slices:
+                # Only the answer to the try before was lost.
+                return name
+            if sum(slices.values(), usd) > limit:
                 return None
             sql = "INSERT INTO slices (slice, day, owner, usd, settled) VALUES (?, ?, ?, ?, 0)"
             link.run(sql, name, day, owner, fact["usd"])
-        return name
+            return name
+
+        return self._patience.write(enter, lock=SPENDING)
 
     def settle(self, slice_id: str, usd: Decimal) -> None:
         """See store.base.Account.settle."""
         self._ready(True)
-        with self._database.write() as link:
-            if link.run("UPDATE slices SET usd = ?, settled = 1 WHERE slice = ?", str(usd), slice_id) != 1:
-                raise StoreError(f"There is no reservation {slice_id}.")
+        sql = "UPDATE slices SET usd = ?, settled = 1 WHERE slice = ?"
+        if self._patience.write(lambda link: link.run(sql, str(usd), slice_id)) != 1:
+            raise StoreError(f"There is no reservation {slice_id}.")
 
     def total(self, day: date) -> Decimal:
         """See store.base.Account.total."""
         if not self._ready(False):
             return Decimal(0)
-        with self._database.read() as link:
-            return _total(link, day.isoformat())
+        return sum(self._patience.read(lambda link: _slices(link, day.isoformat())).values(), Decimal(0))
 
     def keep(self, run: str, sums: Mapping[str, Any]) -> None:
         """See store.base.Account.keep."""
         self._ready(True)
         sql = "INSERT INTO kept (run_id, sums) VALUES (?, ?) ON CONFLICT (run_id) DO UPDATE SET sums = excluded.sums"
-        with self._database.write() as link:
+
+        def enter(link: Link) -> None:
             link.run(sql, run, json.dumps(dict(sums)))
             kept.enter(link, run, sums)
+
+        self._patience.write(enter)
 
     def kept(self) -> Mapping[str, Mapping[str, Any]]:
         """See store.base.Account.kept."""
         if not self._ready(False):
             return {}
-        with self._database.read() as link:
-            return {run: _sums(run, sums) for run, sums in link.rows("SELECT run_id, sums FROM kept")}
+        rows = self._patience.read(lambda link: link.rows("SELECT run_id, sums FROM kept"))
+        return {run: _sums(run, sums) for run, sums in rows}
 
     def flaws(self) -> Iterator[str]:
         """See store.base.Account.flaws: each reservation, and what each deleted run had cost."""
@@ -86,10 +97,10 @@ class SqlAccount:
         yield from (f"{text} `store upgrade` puts it right." for text in wrong.values())
 
 
-def _total(link: Link, day: str) -> Decimal:
-    """Added up here, exactly: not every database can."""
+def _slices(link: Link, day: str) -> dict[str, Decimal]:
+    """The reservations of a day: added up here, exactly, which not every database can."""
     rows = link.rows("SELECT slice, usd FROM slices WHERE day = ?", day)
-    return sum((_amount(name, usd, day) for name, usd in rows), Decimal(0))
+    return {name: _amount(name, usd, day) for name, usd in rows}
 
 
 def _amount(name: str, usd: Any, day: str) -> Decimal:

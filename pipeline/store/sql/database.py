@@ -234,7 +234,7 @@ class Database:
             return self._file_said(kind, file, getattr(cause, "sqlite_errorname", ""), words, data)
         found = refusal(state, words, self.address)
         text = f"The database of {self.address.url} refused: {words}."
-        return kind(text, hint=found.hint, again=found.again, **data)
+        return kind(text, hint=found.hint, again=found.again, state=state, **data)
 
     def _file_said(
         self, kind: type[PipelineError], file: Path, code: str, words: str, data: dict[str, Any]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
 from pipeline.clock import Clock, iso, parse_iso
 from pipeline.errors import PipelineError, StoreError, WriteFailed
@@ -20,12 +19,9 @@ from pipeline.store.sql import blobs, charges, late, layers
 from pipeline.store.sql.database import Database
 from pipeline.store.sql.lease import Lease
 from pipeline.store.sql.link import Link
+from pipeline.store.sql.patience import Patience
 from pipeline.store.sql.rows import insert_records, lines_of
 
-T = TypeVar("T")
-
-#: How long a database that does not answer is asked again, in seconds between tries.
-_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 3.2)
 #: The lease, where it is this owner's still and the journal ends where this owner knows.
 _MINE = (
     "SELECT journal FROM leases WHERE journal = ? AND epoch = ?"
@@ -42,10 +38,6 @@ _PEOPLE = ("pipeline", "subject", "level", "status", "status_detail", "started_a
 _TIMES = ("started_at", "updated_at")
 _HEAD = f"UPDATE journals SET head = ?, {', '.join(f'{name} = ?' for name in _PEOPLE)} WHERE journal = ?"
 _STILL = " AND EXISTS (SELECT 1 FROM leases WHERE leases.journal = journals.journal AND epoch = ?)"
-
-
-class _NotOwner(Exception):
-    """The lease has another epoch, or the journal another end, than this owner knows."""
 
 
 class SqlJournal:
@@ -72,7 +64,7 @@ class SqlJournal:
         self.repairs = repairs
         self._database = database
         self._lease = lease
-        self._clock = clock
+        self._patience = Patience(database, clock)
         self._open = True
         self._emergency = EmergencyFile(run, database.address.url)
         self.taken: Sequence[Taken] = ()
@@ -114,11 +106,11 @@ class SqlJournal:
         # A reply in flight may still be stored by an owner that was fenced out: blobs harm nobody.
         if not self._open and not self._emergency.path:
             raise self._failed("The journal is closed.")
-        return self._patiently(self._database.write, lambda link: blobs.put(link, self._own_run, data))
+        return self._patience.write(lambda link: blobs.put(link, self._own_run, data))
 
     def get_blob(self, blob: str) -> bytes:
         """See store.base.Journal.get_blob."""
-        return self._patiently(self._database.read, lambda link: blobs.get(link, self._own_run, blob))
+        return self._patience.read(lambda link: blobs.get(link, self._own_run, blob))
 
     def write_head(self, document: Mapping[str, Any], durable: bool) -> None:
         """See store.base.Journal.write_head."""
@@ -160,25 +152,6 @@ class SqlJournal:
         """The run that values are kept with, also those of its parts."""
         return self.run_id.partition("/")[0]
 
-    def _patiently(self, lent: Callable[[], AbstractContextManager[Link]], do: Callable[[Link], T]) -> T:
-        """Do what may be done twice, again where the database is away for a moment: it may be restarting."""
-
-        def once() -> T:
-            with lent() as link:
-                return do(link)
-
-        with self._database.silence.asked():
-            for pause in _PAUSES:
-                try:
-                    return once()
-                except StoreError as error:
-                    if not error.data.get("again"):
-                        raise
-                    if self._database.silence.is_over():
-                        raise self._database.unanswered(type(error)) from error
-                self._clock.wait(threading.Event(), pause)
-            return once()
-
     def _write_waiting(self, sync: bool) -> None:
         if self._waiting:
             self._insist(list(enumerate(self._waiting, self._written[0] + 1)), sync)
@@ -188,53 +161,38 @@ class SqlJournal:
 
     def _insist(self, rows: Sequence[tuple[int, bytes]], sync: bool) -> None:
         """Write, again where the connection was cut: what was committed all the same is found and not written twice."""
-        with self._database.silence.asked():
-            self._write_until(rows, sync)
+        try:
+            mine = self._patience.ask(lambda: self._write(rows, sync) or self._stands(rows))
+        except StoreError as error:
+            self._give_up(rows, error)
+        if not mine:
+            self._lease.lost = True
+            # These are the ones that wait.
+            self._refuse([])
 
-    def _write_until(self, rows: Sequence[tuple[int, bytes]], sync: bool) -> None:
-        for pause in (*_PAUSES, None):
-            try:
-                self._write(rows, sync)
-                return
-            except _NotOwner:
-                if self._stands(rows):
-                    return
-                self._lease.lost = True
-                # These are the ones that wait.
-                self._refuse([])
-            except WriteFailed as error:
-                if error.data.get("again") and self._database.silence.is_over():
-                    self._give_up(rows, self._database.unanswered(WriteFailed))
-                if pause is None or not error.data.get("again"):
-                    self._give_up(rows, error)
-                self._clock.wait(threading.Event(), pause)
-
-    def _write(self, rows: Sequence[tuple[int, bytes]], sync: bool) -> None:
+    def _write(self, rows: Sequence[tuple[int, bytes]], sync: bool) -> bool:
+        """Append; False: the lease has another epoch, or the journal another end, than this owner knows."""
         journal, database = self._lease.journal, self._database
         mine = (journal, self._lease.epoch, journal, self._written[0])
         posted = [line for _, line in rows if _has_rows(line)]
         if not posted and not database.lite:
             numbers, lines = map(list, zip(*rows, strict=True))
             with database.statement() as link:
-                if link.run(_SYNCED if sync else _LOOSE, *mine, numbers, lines) != len(rows):
-                    raise _NotOwner
-            return
+                return link.run(_SYNCED if sync else _LOOSE, *mine, numbers, lines) == len(rows)
         with database.write(sync=sync, fresh=False) as link:
             if not link.row(_MINE + link.for_update(), *mine):
-                raise _NotOwner
+                return False
             insert_records(link, journal, rows)
             _post(link, journal, self.run_id, posted)
+        return True
 
     def _stands(self, rows: Sequence[tuple[int, bytes]]) -> bool:
         """Whether these very lines are there, and this is the owner still: an answer was lost, not the append."""
-        try:
-            with self._database.read() as link:
-                journal = self._lease.journal
-                if not link.row(_MINE, journal, self._lease.epoch, journal, rows[-1][0]):
-                    return False
-            return list(lines_of(self._database, journal, rows[0][0] - 1)) == [line for _, line in rows]
-        except StoreError as error:
-            self._give_up(rows, error)
+        journal = self._lease.journal
+        with self._database.read() as link:
+            if not link.row(_MINE, journal, self._lease.epoch, journal, rows[-1][0]):
+                return False
+        return list(lines_of(self._database, journal, rows[0][0] - 1)) == [line for _, line in rows]
 
     def _unseen(self, first_seq: int, lines: Sequence[bytes]) -> Sequence[bytes]:
         if first_seq > self.last_seq + 1:

@@ -121,8 +121,11 @@ def begin(database: Database, link: Link, journal: int, since: datetime) -> int:
     return 1
 
 
-def take(database: Database, link: Link, journal: int, run: str, since: datetime) -> int:
+def take(database: Database, link: Link, journal: int, run: str, holder: str) -> int:
     """Own a journal from now on; the epoch.
+
+    Args:
+        holder: Who; made for this once, so that who tries again where the answer was lost finds that it has it.
 
     Raises:
         RunLocked: A living process owns it; names host, pid, since when.
@@ -133,14 +136,16 @@ def take(database: Database, link: Link, journal: int, run: str, since: datetime
     found = link.row(sql + link.for_update(), journal)
     if found is None:
         raise RunNotFound(f"Run {run} was just removed.", hint="`list` shows the runs there are.", run=run)
-    epoch, holder, beat, now = found
+    epoch, former, beat, now = found
+    if former == holder:
+        return int(epoch)
     if not is_epoch(epoch):
         hint = f"The next resume makes one anew once it is gone: DELETE FROM leases WHERE journal = {journal};"
         raise StoreError(f"The lease of run {run} is damaged: its epoch is {str(epoch)[:40]!r}.", hint=hint, run=run)
-    if is_held(database, journal, epoch, holder, beat, now):
-        raise locked(run, parse(holder), TTL_SECONDS)
+    if is_held(database, journal, epoch, former, beat, now):
+        raise locked(run, parse(former), TTL_SECONDS)
     sql = f"UPDATE leases SET epoch = ?, holder = ?, beat_at = {database.now} WHERE journal = ?"
-    link.run(sql, epoch + 1, holder_text(since), journal)
+    link.run(sql, epoch + 1, holder, journal)
     return int(epoch) + 1
 
 
@@ -149,9 +154,13 @@ def is_epoch(epoch: object) -> bool:
     return isinstance(epoch, int) and 0 <= epoch < _MOST
 
 
-def holder_text(since: datetime) -> str:
-    """How this process names itself in a lease."""
-    return json.dumps({**process(), "since": iso(since)}, separators=(",", ":"))
+def holder_text(since: datetime, once: str = "") -> str:
+    """How this process names itself in a lease.
+
+    Args:
+        once: Told apart by this from all other times that it takes one.
+    """
+    return json.dumps({**process(), "since": iso(since), **({"id": once} if once else {})}, separators=(",", ":"))
 
 
 def is_held(database: Database, journal: int, epoch: int, holder: str, beat: float, now: float) -> bool:

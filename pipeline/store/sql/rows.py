@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pipeline.clock import SystemClock
 from pipeline.records.lines import is_whole
 from pipeline.store.sql.database import Database
 from pipeline.store.sql.link import Link
+from pipeline.store.sql.patience import Patience
 
 #: Records that are fetched at once.
 _PAGE = 500
@@ -57,9 +59,10 @@ def pages(link: Link, journal: int) -> Iterator[list[bytes]]:
 
 def raw_lines(database: Database, journal: int, after: int = 0) -> Iterator[tuple[int, bytes]]:
     """All (seq, line) with seq > after, damaged or not."""
+    # Real seconds: the server takes them too.
+    ask = Patience(database, SystemClock())
     while True:
-        with database.read() as link:
-            rows = link.rows(_NEXT, journal, after, _PAGE)
+        rows = ask.read(lambda link, after=after: link.rows(_NEXT, journal, after, _PAGE))  # type: ignore[misc]
         for seq, line in rows:
             yield seq, as_bytes(line)
         if len(rows) < _PAGE:

@@ -29,6 +29,7 @@ from pipeline.store.sql.heads import Heads, claim_text
 from pipeline.store.sql.journal import SqlJournal, new_journal
 from pipeline.store.sql.link import Link
 from pipeline.store.sql.orphans import enter_again, orphans
+from pipeline.store.sql.patience import Patience
 from pipeline.store.sql.repair import Doctor
 from pipeline.store.sql.rows import STEM, as_bytes, find, insert_journal, is_sound, lines_of
 from pipeline.store.view import first_problem
@@ -41,6 +42,7 @@ class SqlStore:
         self.url = opened.address.url
         self.database = opened
         self._clock = clock
+        self._patience = Patience(opened, clock)
         self._heads = Heads(opened)
         self._doctor = Doctor(opened)
         self._checked = False
@@ -76,10 +78,14 @@ class SqlStore:
         """See store.base.Store.open."""
         main = self._find(split(run)[0])
         known = 0 if "/" in run else self._known(run, main)
-        with self.database.write() as link:
+        holder = lease.holder_text(self._clock.now(), self._clock.new_id())
+
+        def take(link: Link) -> tuple[int, int]:
             journal = main if "/" not in run else self._part(link, run)
             lease.make_missing(link, split(run)[0])
-            epoch = lease.take(self.database, link, journal, run, self._clock.now())
+            return journal, lease.take(self.database, link, journal, run, holder)
+
+        journal, epoch = self._patience.write(take)
         held = lease.Lease(self.database, journal, epoch)
         try:
             end, said = self._doctor.set_right(run, held)
@@ -102,8 +108,7 @@ class SqlStore:
         run_id = split(run)[0]
         if self.ready(False):
             try:
-                with self.database.read() as link:
-                    return values.get(link, run_id, blob)
+                return self._patience.read(lambda link: values.get(link, run_id, blob))
             except CheckpointCorrupt:
                 self._find(run_id)
                 raise
@@ -237,8 +242,7 @@ class SqlStore:
             "SELECT j.head, r.line FROM journals j LEFT JOIN records r ON r.journal = j.journal AND r.seq = 1"
             " WHERE j.journal = ?"
         )
-        with self.database.read() as link:
-            row = link.row(sql, journal)
+        row = self._patience.read(lambda link: link.row(sql, journal))
         if row is None:
             raise self._missing(run)
         head, first = (as_bytes(value or b"") for value in row)
@@ -273,8 +277,7 @@ class SqlStore:
     def _find(self, run: str) -> int:
         split(run)
         if self.ready(False):
-            with self.database.read() as link:
-                journal = find(link, run)
+            journal = self._patience.read(lambda link: find(link, run))
             if journal is not None:
                 return journal
         raise self._missing(run)
