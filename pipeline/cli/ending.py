@@ -101,8 +101,10 @@ def success_lines(result: RunResult) -> list[str]:
 def failure_lines(result: RunResult) -> list[str]:
     """What happened; what is saved and spent, both ends; the command to go on."""
     what = error_message(result.error) or (result.detail or result.status).replace("_", " ")
-    # The last line resumes as before; where that is not enough, the advice stands with what happened.
     kept, advice = kept_in(result.error), hint_of(result.error)
+    if is_gone(result.error):
+        return _lines_of_gone(result, kept)
+    # The last line resumes as before; where that is not enough, the advice stands with what happened.
     if advice and not kept and not advice.startswith("./pipeline.sh"):
         what = f"{what.rstrip('.')}{'' if what.endswith(('?', '!')) else '.'} {advice}"
     saved = f"run {result.run_id}; spent {money_between(result.spent.low, result.spent.high)}"
@@ -110,6 +112,14 @@ def failure_lines(result: RunResult) -> list[str]:
     if kept:
         lines[2:2] = [f"Kept: what the store did not take, in {kept}", f"Hint: {one_line(advice)}"]
     return lines
+
+
+def _lines_of_gone(result: RunResult, kept: str) -> list[str]:
+    """As `failure_lines`, of a run that no command alone goes on with."""
+    spent = f"Spent: {money_between(result.spent.low, result.spent.high)} by run {result.run_id}"
+    held = [f"Kept: what the store did not take, in {kept}; going on from this machine takes it in"] if kept else []
+    advice = f"Hint: Bring the file back from a copy, then: {result.resume_command}"
+    return [f"Error: {error_message(result.error)}", spent, *held, advice]
 
 
 def result_json(result: RunResult) -> dict[str, Any]:
@@ -128,7 +138,7 @@ def result_json(result: RunResult) -> dict[str, Any]:
         "cost_usd": result.spent.low,
         "cost_usd_at_most": result.spent.high,
         "expected_usd": result.expected_usd,
-        "resume_command": result.resume_command or None,
+        "resume_command": None if is_gone(result.error) else result.resume_command or None,
         "completed_nodes": list(result.completed_nodes) or None,
         "exit_code": result_code(result),
     }
@@ -149,6 +159,11 @@ def hint_of(error: Any) -> str:
 def kept_in(error: Any) -> str:
     """The file that holds what the store did not take; "" if there is none."""
     return str(error.data.get("emergency") or "") if isinstance(error, PipelineError) else ""
+
+
+def is_gone(error: Any) -> bool:
+    """Whether the store went away with the run in it."""
+    return isinstance(error, PipelineError) and bool(error.data.get("gone"))
 
 
 def error_json(error: Any) -> Any:

@@ -221,7 +221,11 @@ class SqlJournal:
         """Nobody knows whether the database has it, so this owner adds nothing more."""
         self._emergency.add(b"".join(line + b"\n" for _, line in rows))
         self._shut()
-        raise self._failed(error.message) from error
+        failed = self._failed(error.message)
+        if error.data.get("gone"):
+            # Nothing that is typed brings the run back.
+            failed.hint, failed.data["gone"] = error.hint, True
+        raise failed from error
 
     def _forget(self) -> None:
         self.last_seq, self.size = self._written

@@ -9,7 +9,7 @@ import pytest
 from pipeline.app.start import Amount, RunResult
 from pipeline.cli import ending
 from pipeline.cli.lessons import lessons, options_of
-from pipeline.errors import BudgetExceeded, PipelineError, StepFailed
+from pipeline.errors import BudgetExceeded, PipelineError, StepFailed, WriteFailed
 from pipeline.settings import LessonsOptions
 
 COMMAND = "./pipeline.sh lessons --resume 20260109_143022"
@@ -53,6 +53,19 @@ def test_ending_badly_is_three_lines_with_both_ends_of_the_spend() -> None:
         "Saved: run 20260109_143022; spent $1.85 to at most $1.97",
         f"Go on: {COMMAND}",
     ]
+
+
+def test_ending_with_the_store_gone_says_what_has_to_come_back_first() -> None:
+    gone = WriteFailed("runs.db is gone.", hint="Bring it back.", gone=True, emergency="/kept/file")
+    end = result("in_progress", "store", gone)
+    assert ending.failure_lines(end) == [
+        "Error: runs.db is gone.",
+        "Spent: $1.85 to at most $1.97 by run 20260109_143022",
+        "Kept: what the store did not take, in /kept/file; going on from this machine takes it in",
+        f"Hint: Bring the file back from a copy, then: {COMMAND}",
+    ]
+    assert ending.result_json(end)["resume_command"] is None
+    assert ending.result_json(result("in_progress", "store", WriteFailed("Full.")))["resume_command"] == COMMAND
 
 
 def test_ending_badly_gives_advice_that_the_resume_command_lacks() -> None:
