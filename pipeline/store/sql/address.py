@@ -53,6 +53,11 @@ def parse_address(url: str) -> Address:
     Raises:
         ConfigError: The URL is none; the message never repeats what may be a password.
     """
+    try:
+        url.encode()
+    except UnicodeEncodeError:
+        # Neither driver takes such a name.
+        raise ConfigError("--store holds bytes that are no UTF-8 text.", hint=_HINT) from None
     if url.startswith("sqlite:"):
         return _file(url.removeprefix("sqlite:"))
     try:
