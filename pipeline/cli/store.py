@@ -20,6 +20,7 @@ from pipeline.records.statuses import IN_PROGRESS
 from pipeline.store.base import Movable, Store
 from pipeline.store.checking import Problem, check
 from pipeline.store.copying import Copied, arriving, copy, copy_account, count_arriving
+from pipeline.store.place import store_words
 from pipeline.store.reading import resolve
 from pipeline.store.sql.store import SqlStore
 
@@ -137,7 +138,7 @@ def copy_store(ctx: click.Context, source: str, target: str, run: str, as_json: 
         say(f"{count(len(done) - len(failed), 'run')} there whole, {sum(each.records for each in done)} new records.")
     if failed:
         parted = all(each.parted for each in failed)
-        hint = _PARTED if parted else f"store check --store {there.url}"
+        hint = _PARTED if parted else f"`store check{store_words(source)}` says what is damaged."
         raise StoreError(f"{count(len(failed), 'run')} could not be copied whole.", hint=hint)
 
 

@@ -7,12 +7,17 @@ from typing import Any
 import click
 
 from pipeline import environment
+from pipeline.cli.text import PROGRAM
 from pipeline.errors import PipelineError, RunNotFound
 from pipeline.store.place import anchored, store_words
 
 _KEY = "pipeline.store"
 #: How the hint of a run that is not there ends, whoever gives it.
 _LISTED = "shows the runs there are."
+#: The run that is meant where none is named, as store.reading spells it (which `--help` need not load).
+_LATEST = "latest"
+#: What makes the first run of a store; its words for another store than the default one follow.
+FIRST_RUN = f"{PROGRAM} lessons --subject mathematics --level national_5"
 
 
 def remember(ctx: click.Context, _: click.Parameter, value: Any) -> Any:
@@ -42,12 +47,17 @@ def here() -> str:
 
 
 def name_store(error: PipelineError) -> None:
-    """Have the error of a run that is not there say in which store it is not, and how to list that one; idempotent."""
+    """Have the error of a run that is not there say in which store it is not, and how to list that one; idempotent.
+
+    Where there is none at all, there is nothing to list: it says how to make one.
+    """
     url = _looked_at()
-    if isinstance(error, RunNotFound) and (words := named(url)) and error.hint.endswith(_LISTED):
-        if words not in error.hint:
-            error.args = (f"{error.message.removesuffix('.')}{shown_in(url)}.",)
-        error.hint = f"`list{words}` {_LISTED}"
+    if not (isinstance(error, RunNotFound) and error.hint.endswith(_LISTED)):
+        return
+    words = named(url)
+    if words and words not in error.hint:
+        error.args = (f"{error.message.removesuffix('.')}{shown_in(url)}.",)
+    error.hint = f"`{FIRST_RUN}{words}` makes one." if error.data.get("run") == _LATEST else f"`list{words}` {_LISTED}"
 
 
 def _looked_at() -> str | None:

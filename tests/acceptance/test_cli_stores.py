@@ -84,7 +84,9 @@ def test_run_that_is_not_there_is_said_with_the_store_that_was_looked_at(cli: Cl
         assert f"pipeline.sh list --store {url}` shows the runs there are." in said.err
     (told,) = cli("lessons", "--resume", "2026", "--json", "--store", url).json()
     assert told["error"]["message"] == f"There is no run '2026' in {url}."
-    assert f"There is no run yet in {url}." in cli("status", "latest", "--store", url).err
+    none = cli("status", "latest", "--store", url).err
+    assert f"There is no run yet in {url}.\n" in none
+    assert f"lessons --subject mathematics --level national_5 --store {url}` makes one.\n" in none
 
 
 def test_run_that_is_not_there_is_said_without_the_default_store(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
