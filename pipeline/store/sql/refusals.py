@@ -30,6 +30,8 @@ _TAKEN_WORDS = re.compile(r"(?:table|view|index) .* already exists")
 #: What the driver adds for its own users: an excerpt of our statement, a question.
 _ADDED = re.compile(r"\s+(?:LINE \d+: .*|Is the server running [^?]*\?)", re.DOTALL)
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+#: The schema that a URL's options name first.
+_SCHEMA = re.compile(rf"search_path=({_PLAIN.pattern})")
 _MORE_ROOM = (
     "Wait until others have left, or have who runs the server let more in: max_connections, "
     "ALTER ROLE {role} CONNECTION LIMIT -1; (if it serves one connection at a time, add ?single=1 to --store.)"
@@ -149,12 +151,14 @@ def _role(address: Address) -> str:
 
 def _rights(words: str, address: Address) -> str:
     role = _role(address)
+    found = _SCHEMA.search(unquote(urlsplit(address.url).query))
+    schema = found[1] if found else "public"
     if "for schema" in words:
-        return f"Have who owns the database type: GRANT USAGE, CREATE ON SCHEMA public TO {role};"
+        return f"Have who owns the database type: GRANT USAGE, CREATE ON SCHEMA {schema} TO {role};"
     return (
         "Have who owns the tables type: "
-        f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}; "
-        f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}; (SELECT alone is enough to read.)"
+        f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; "
+        f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {role}; (SELECT alone is enough to read.)"
     )
 
 
