@@ -190,7 +190,7 @@ def _outcome(row: Copied) -> str:
     if row.further and not row.problem:
         return "there already, and further on"
     if row.problem and not row.records:
-        return f"not copied: {row.problem}"
+        return f"nothing was brought: {row.problem}"
     said = f"{count(row.records, 'record')}, {count(row.values, 'value')}" if row.records or row.values else "no change"
     said += " (it is still running: copy again later)" if row.owned else ""
     return f"{said}. {row.problem}" if row.problem else said

@@ -96,7 +96,7 @@ def _journal(store: Movable, name: str, head: Head | None, wanted: set[str]) -> 
     yield from (Problem(name, text) for text in _senseless(lines))
     yield from _missing(name, lines)
     for line in lines:
-        wanted.update(_wanted(line))
+        wanted.update(values_of(line))
     if head is not None and not head.corrupt:
         yield from _told(store, name, head, lines)
 
@@ -147,7 +147,7 @@ def _values(store: Movable, run: str, stored: set[str], wanted: set[str]) -> Ite
             yield Problem(run, f"The value {blob} is {what}; {needs}.", blob in wanted)
 
 
-def _wanted(line: bytes) -> Iterator[str]:
+def values_of(line: bytes) -> Iterator[str]:
     """The hashes of the values that a record refers to."""
     yield from (found.decode() for found in _REFERENCE.findall(line))
     fact = _fact(line)

@@ -11,6 +11,7 @@ from pipeline.clock import Clock
 from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound, StoreError
 from pipeline.records.lines import line_seq
 from pipeline.store.base import Account, Head, Journal, Movable
+from pipeline.store.checking import values_of
 from pipeline.store.view import first_problem, fresh_document, unrecorded_gaps
 
 #: Lines that are appended at once where a run is there already.
@@ -112,13 +113,15 @@ def _copy_run(source: Movable, target: Movable, head: Head, clock: Clock, *, men
     if problem := first_problem(lines[0] if lines else None):
         raise StoreError(f"It cannot be copied. {problem.message}")
     before = _there(target, run)
-    values = _Values(source, run, [] if before is None else _sound(target, run, mend=mend))
+    there = [] if before is None else _sound(target, run, mend=mend)
+    values = _Values(source, run, there, _wanted(source, run, lines))
     if before is None:
         journal = _made(target, run, lines, values, clock)
     else:
         _same(run, before, lines)
         if len(before) >= len(lines) and not values.names and _parts_there(source, target, run):
-            return Copied(run, owned=head.owned, problem=_holes(lines), further=len(before) > len(lines))
+            lacks = _joined_words(_holes(lines), values.problem)
+            return Copied(run, owned=head.owned, problem=lacks, further=len(before) > len(lines))
         journal = target.open(run)
     try:
         if before is not None:
@@ -132,8 +135,18 @@ def _copy_run(source: Movable, target: Movable, head: Head, clock: Clock, *, men
         journal.write_head(fresh_document(run, longer, journal.size, old, journal.get_blob), True)
     finally:
         journal.close()
-    left_out = " ".join(filter(None, [_holes(lines), values.problem]))
+    left_out = _joined_words(_holes(lines), values.problem)
     return Copied(run, records, len(values.names) - len(values.damaged), head.owned, left_out)
+
+
+def _joined_words(*sentences: str) -> str:
+    return " ".join(filter(None, sentences))
+
+
+def _wanted(source: Movable, run: str, lines: list[bytes]) -> set[str]:
+    """The hashes of the values that the records of a run and of its sub-journals refer to."""
+    parts = (line for path in source.parts(run) for line in source.read(f"{run}/{path}"))
+    return {name for line in (*lines, *parts) for name in values_of(line)}
 
 
 def _sound(target: Movable, run: str, *, mend: bool) -> list[str]:
@@ -170,8 +183,11 @@ def _holes(lines: list[bytes]) -> str:
 class _Values:
     """The values of a run that are not there yet, read one after the other; what is damaged is left out."""
 
-    def __init__(self, source: Movable, run: str, there: Iterable[str]) -> None:
-        self.names = sorted(set(source.blobs(run)).difference(there))
+    def __init__(self, source: Movable, run: str, there: Iterable[str], wanted: set[str]) -> None:
+        held = set(source.blobs(run))
+        self.names = sorted(held.difference(there))
+        #: What records refer to and neither store has.
+        self.missing = sorted(wanted.difference(held, there))
         self.damaged: list[str] = []
         self._source = source
         self._run = run
@@ -186,7 +202,8 @@ class _Values:
     @property
     def problem(self) -> str:
         """What could not be copied; "" if all could."""
-        return f"These values are damaged and were left out: {', '.join(self.damaged)}." if self.damaged else ""
+        said = (("damaged and were left out", self.damaged), ("missing, and records refer to them", self.missing))
+        return _joined_words(*(f"These values are {how}: {', '.join(names)}." for how, names in said if names))
 
 
 def _copy_part(source: Movable, target: Movable, name: str) -> int:

@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.errors import RunNotFound
 from pipeline.records.kinds import Gap, StepStarted
+from pipeline.records.values import digest
 from pipeline.store.base import Movable, Store
 from pipeline.store.checking import check
 from pipeline.store.copying import Copied, arriving, copy, copy_account
@@ -185,6 +186,25 @@ def test_spend_of_today_adds_up_where_stores_are_merged(clock: StillClock) -> No
         copy_account(MemoryAccount(clock), account, clock, arriving(source, both, AT.date()))
         list(copy(source, both, clock))
     assert account.total(AT.date()) == spent
+
+
+def test_value_that_the_source_has_lost_is_no_whole_copy_until_it_is_there(
+    place: Movable, other: FileStore, clock: StillClock
+) -> None:
+    scheme = b"scheme" * 1000
+    run, journal = other.create(started(pins={"scheme": digest(scheme)}), [scheme], at=AT)
+    journal.close()
+    (value,) = (path for path in (other.root / run / "blobs").rglob("*") if path.is_file())
+    kept = value.read_bytes()
+    value.unlink()
+    for _ in range(2):
+        (row,) = copy(other, place, clock)
+        assert row.problem == f"These values are missing, and records refer to them: {digest(scheme)}."
+    value.write_bytes(kept)
+    assert [row.problem for row in copy(other, place, clock)] == [""]
+    value.unlink()
+    # The copy has it, so nothing is missing there.
+    assert [row.problem for row in copy(other, place, clock)] == [""]
 
 
 def test_record_that_cannot_be_read_is_said_to_be_left_out(other: FileStore, clock: StillClock) -> None:
