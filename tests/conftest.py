@@ -60,6 +60,8 @@ def _no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.upper().startswith(_PREFIXES):
             monkeypatch.delenv(name)
+    # Whoever runs tests side by side may set it; tables then fit a screen that nobody looks at.
+    monkeypatch.delenv("COLUMNS", raising=False)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -116,20 +116,18 @@ def read(path: Path, given: LessonsOptions) -> list[Line]:
         ConfigError: The file cannot be read, or lines of it are wrong; names each with its number.
         StoreError: The store cannot be read.
     """
-    if not given.dry_run:
-        check_executor(given)
+    check_executor(given)
     wrong: list[str] = []
     hints: set[str] = set()
     lines: list[Line] = []
     known: dict[tuple[str, ...], int] = {}
     for number, cells in _rows(path):
         try:
-            line = _line(number, cells, given)
-            key = _key(line)
-            if key in known:
-                raise ConfigError(f"this is the course of line {known[key]} again")
-            known[key] = number
-            lines.append(line)
+            options = _options(cells, given)
+            first = known.setdefault(_key(options), number)
+            if first != number:
+                raise ConfigError(f"this is the course of line {first} again")
+            lines.append(Line(number, options, plan(options)))
         except PipelineError as error:
             # A store that does not answer is no fault of a line; what derives from it is of a single run.
             if type(error) is StoreError:
@@ -204,11 +202,11 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
         raise ConfigError(f"{where}: there are two columns {twice[0]!r}.")
 
 
-def _line(number: int, cells: Mapping[str, str], given: LessonsOptions) -> Line:
-    """The course of a line.
+def _options(cells: Mapping[str, str], given: LessonsOptions) -> LessonsOptions:
+    """The settings of a line's course.
 
     Raises:
-        ConfigError: A cell is wrong, or its unfinished run was made with other settings.
+        ConfigError: A cell is wrong.
     """
     if missing := [name for name in _NEEDED if name not in cells]:
         raise ConfigError(f"the {missing[0]} is missing")
@@ -224,14 +222,13 @@ def _line(number: int, cells: Mapping[str, str], given: LessonsOptions) -> Line:
     options = replace(given, **values, given=given.given | values.keys())
     if not options.dry_run:
         model_name(options.model)
-        check_executor(options)
-    return Line(number, options, plan(options))
+    check_executor(options)
+    return options
 
 
-def _key(line: Line) -> tuple[str, ...]:
+def _key(options: LessonsOptions) -> tuple[str, ...]:
     """What two lines must not share: they would be one run."""
     from pipeline.lessons.catalogue import Catalogue
 
-    options = line.options
     course = Catalogue(options.catalogue).course(options.subject, options.level)
-    return course.subject, course.level, author_kind(line.plan.model)
+    return course.subject, course.level, author_kind(options.model or model_name(None))

@@ -52,6 +52,9 @@ def check_executor(options: LessonsOptions) -> None:
             hint="Take --store postgresql://… or s3://…, or --executor dask:local.",
         )
     pool.check_options({"batch": options.batch})
+    if options.dry_run:
+        # Nothing is sent anywhere.
+        return
     try:
         import distributed  # noqa: F401
     except ImportError:

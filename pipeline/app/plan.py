@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.course import changed_settings, pinned
+from pipeline.app.executors import check_executor
 from pipeline.app.expect import expectations
 from pipeline.app.identity import identity_of
 from pipeline.app.pricing import COUNTED, WAYS, Line, priced, total_usd
@@ -140,6 +141,7 @@ def plan(options: LessonsOptions) -> Plan:
     from pipeline.lessons.estimate import estimate
     from pipeline.lessons.prompts import load_prompts
 
+    check_executor(options)
     course = Catalogue(options.catalogue).course(options.subject, options.level)
     model = options.model or model_name(None)
     prices, now = PriceBook(options.prices), SystemClock().now()

@@ -88,11 +88,10 @@ def check_store(run: str, store: str | None, as_json: bool) -> None:
         _say_problem(problem, as_json)
     serious = [problem for problem in problems if problem.serious]
     if serious:
-        runs = {problem.run.partition("/")[0] for problem in serious}
-        raise StoreError(
-            f"{count(len(serious), 'fault')} in {count(len(runs), 'run')}.",
-            hint=_HINT,
-        )
+        runs = {problem.run.partition("/")[0] for problem in serious} - {""}
+        where = count(len(runs), "run") if runs else "what the store tells of all its runs"
+        # What is no run's says itself how it is mended.
+        raise StoreError(f"{count(len(serious), 'fault')} in {where}.", hint=_HINT if runs else "")
     if not as_json:
         say("Nothing is damaged.")
 

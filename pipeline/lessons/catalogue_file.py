@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,17 @@ MAX_FAULTS = 10
 
 
 def read_course(path: Path) -> Course:
-    """The course a catalogue file describes.
+    """The course a catalogue file describes; one whose text was seen before is not parsed again.
 
     Raises:
         CatalogueError: It cannot be read, is no YAML or breaks the format; each fault names
             file, line and key.
     """
-    text = _text(path)
+    return _course(path, _text(path))
+
+
+@functools.lru_cache(32)
+def _course(path: Path, text: str) -> Course:
     lines, data = _parse(path, text)
     if not isinstance(data, dict):
         raise CatalogueError(f"{path}:1: is not a mapping of keys to values", hint=_HINT)

@@ -10,9 +10,12 @@ import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pipeline.app import courses as many
+from pipeline.app.plan import plan
 from tests.documents import ROOT
 from tests.said import Cli
 from tests.servers.billing import BillingServer
@@ -191,6 +194,35 @@ def test_courses_dry_run_says_what_each_line_would_cost_and_makes_nothing(
     assert all(plan["expected_usd"] > 0 for plan in plans)
     assert server.bill.requests == 0
     assert not root.exists()
+
+
+@pytest.mark.usefixtures("out", "offline")
+def test_courses_plans_no_line_that_is_a_course_again(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned: list[str] = []
+    real = plan
+
+    def counted(options: Any) -> Any:
+        planned.append(options.subject)
+        return real(options)
+
+    monkeypatch.setattr(many, "plan", counted)
+    said = cli("courses", write(tmp_path, "subject,level\n" + "physics,higher\nPhysics,HIGHER\n" * 150), "--dry-run")
+    assert said.code == 2
+    assert "line 301: this is the course of line 2 again" in said.err
+    assert planned == ["physics"]
+
+
+@pytest.mark.parametrize("executor", ["nonsense", "dask://u:geheim@h:1"])
+@pytest.mark.usefixtures("out", "offline")
+def test_dry_run_refuses_an_executor_that_cannot_be(cli: Cli, tmp_path: Path, executor: str) -> None:
+    course = ["lessons", "--subject", "physics", "--level", "higher"]
+    for command in (course, ["courses", write(tmp_path, "subject,level\nphysics,higher\n")]):
+        said = cli(*command, "--dry-run", "--executor", executor)
+        assert said.code == 2
+        assert "--executor" in said.err
+        assert "geheim" not in said.err
 
 
 @pytest.mark.usefixtures("out")

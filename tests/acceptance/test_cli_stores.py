@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from pipeline import environment
+from pipeline.clock import SystemClock
+from pipeline.store.sql.store import open_sql
 from tests.said import Cli
 from tests.servers.objects import moto as moto
 from tests.servers.objects import objects as objects
@@ -109,3 +112,15 @@ def test_run_to_copy_that_is_not_there_is_said_with_where_it_was_looked_for(cli:
     (tmp_path / "empty").mkdir()
     said = cli("store", "copy", f"files:{tmp_path}/empty", f"files:{tmp_path}/other", "2026")
     assert f"There is no run '2026' in files:{tmp_path}/empty." in said.err
+
+
+def test_check_says_where_it_is_that_all_runs_share_what_is_damaged(cli: Cli, tmp_path: Path) -> None:
+    store = open_sql(f"sqlite:{tmp_path}/runs.db", SystemClock())
+    slice_id = store.account().reserve("me", Decimal(1), SystemClock().now(), Decimal(2))
+    with store.database.write() as link:
+        link.run("UPDATE slices SET usd = 'junk'")
+    said = cli("store", "check", "--store", store.url)
+    assert said.code == 3
+    assert "1 fault in what the store tells of all its runs." in said.err
+    assert "--resume" not in said.err
+    assert f"store: The reservation {slice_id} of " in said.out

@@ -8,7 +8,8 @@ import click
 
 from pipeline import environment
 from pipeline.cli import reference
-from pipeline.cli.main import COMMANDS, root
+from pipeline.cli.commands import COMMANDS
+from pipeline.cli.main import root
 from pipeline.settings import option_fields
 
 #: Options that permit one act, in any command.
