@@ -19,7 +19,7 @@ from pipeline.errors import StoreError
 from pipeline.records.statuses import IN_PROGRESS
 from pipeline.store.base import Movable, Store
 from pipeline.store.checking import Problem, check
-from pipeline.store.copying import Copied, arriving, copy, copy_account, count_arriving
+from pipeline.store.copying import Copied, arriving, copy, copy_account
 from pipeline.store.place import store_words
 from pipeline.store.reading import resolve
 from pipeline.store.sql.store import SqlStore
@@ -126,12 +126,11 @@ def copy_store(ctx: click.Context, source: str, target: str, run: str, as_json: 
         raise StoreError("FROM and TO are the same store.", hint="Name two.")
     clock = SystemClock()
     name = resolve(there, run) if run else ""
-    today = arriving(there, here, clock.now().astimezone(UTC).date(), name)
-    if name:
-        count_arriving(open_account(target), clock, today)
-    else:
-        copy_account(open_account(source), open_account(target), clock, today)
-    done = list(_told(copy(there, here, clock, name), as_json))
+    account = open_account(target)
+    if not name:
+        comes = arriving(there, here, clock.now().astimezone(UTC).date())
+        copy_account(open_account(source), account, clock, comes)
+    done = list(_told(copy(there, here, clock, name, account=account), as_json))
     failed = [each for each in done if each.problem]
     if not as_json:
         say(f"{count(len(done) - len(failed), 'run')} there whole, {sum(each.records for each in done)} new records.")

@@ -42,10 +42,16 @@ class _Parted(StoreError):
     """The two runs of a name are no beginning of each other."""
 
 
-def copy(source: Movable, target: Movable, clock: Clock, run: str = "") -> Iterator[Copied]:
+def copy(
+    source: Movable, target: Movable, clock: Clock, run: str = "", *, account: Account | None = None
+) -> Iterator[Copied]:
     """Copy all runs, oldest first, or one; each is reported once it is durable.
 
     Of a single run the values that are there are read too, and what is damaged is brought anew.
+
+    Args:
+        account: The target's: what a run spent today is counted there just before it comes, so that a copy which is
+            cut off counts once more the one run that it was about, and none too little.
 
     Raises:
         RunNotFound: There is no such run.
@@ -54,19 +60,27 @@ def copy(source: Movable, target: Movable, clock: Clock, run: str = "") -> Itera
     heads = [head for head in source.heads() if not run or head.run_id == run]
     if run and not heads:
         raise RunNotFound(f"There is no run {run}.", hint="`list` shows the runs there are.", run=run)
+    now = clock.now().astimezone(UTC)
+    comes = {} if account is None else _arriving(heads, target, now.date())
     for head in reversed(heads):
         try:
+            if account is not None:
+                _count_today(account, comes[head.run_id], now)
             yield _copy_run(source, target, head, clock, mend=bool(run))
         except PipelineError as error:
             parted = isinstance(error, _Parted)
             yield Copied(head.run_id, owned=head.owned, problem=error.message, parted=parted)
 
 
-def arriving(source: Movable, target: Movable, day: date, run: str = "") -> Decimal:
+def arriving(source: Movable, target: Movable, day: date) -> Decimal:
     """What the runs that a copy would bring spent on a UTC day, at worst, beyond what is there of them; USD."""
+    return sum(_arriving(source.heads(), target, day).values(), _ZERO)
+
+
+def _arriving(heads: Iterable[Head], target: Movable, day: date) -> dict[str, Decimal]:
     there = {head.run_id: _spent_on(head, day) for head in target.heads()}
-    come = {head.run_id: _spent_on(head, day) for head in source.heads() if not run or head.run_id == run}
-    return sum((max(usd - there.get(name, _ZERO), _ZERO) for name, usd in come.items()), _ZERO)
+    come = {head.run_id: _spent_on(head, day) for head in heads}
+    return {name: max(usd - there.get(name, _ZERO), _ZERO) for name, usd in come.items()}
 
 
 def _spent_on(head: Head, day: date) -> Decimal:
@@ -77,27 +91,24 @@ def _spent_on(head: Head, day: date) -> Decimal:
 def copy_account(source: Account, target: Account, clock: Clock, arriving: Decimal) -> int:
     """Bring over what deleted runs cost, and what was spent today, so that the day's limit holds there too.
 
-    Before the runs themselves: a copy that is cut off then counts too much, never too little.
+    Before the runs themselves, so that the day is never counted too little.
 
     Args:
-        arriving: What the runs that come spent today.
+        arriving: What the runs that come spent today; it is counted as each of them comes.
 
     Returns how many deleted runs were new there.
     """
     there, now = target.kept(), clock.now().astimezone(UTC)
     new = {run: sums for run, sums in source.kept().items() if there.get(run) != sums}
+    more = source.total(now.date()) - target.total(now.date()) - arriving
+    deleted = _ZERO
     for sums in new.values():
         today = (sums.get("days") or {}).get(now.date().isoformat()) or {}
-        arriving += sum((Decimal(str(today.get(name) or 0)) for name in ("usd", "high")), _ZERO)
-    _count_today(target, max(arriving, source.total(now.date()) - target.total(now.date())), now)
+        deleted += sum((Decimal(str(today.get(name) or 0)) for name in ("usd", "high")), _ZERO)
+    _count_today(target, max(deleted, more), now)
     for run, sums in new.items():
         target.keep(run, sums)
     return len(new)
-
-
-def count_arriving(target: Account, clock: Clock, arriving: Decimal) -> None:
-    """Bring over what single runs spent today."""
-    _count_today(target, arriving, clock.now().astimezone(UTC))
 
 
 def _count_today(target: Account, usd: Decimal, now: datetime) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -15,7 +15,7 @@ from pipeline.store.base import Movable, Store
 from pipeline.store.checking import check
 from pipeline.store.copying import Copied, arriving, copy, copy_account
 from pipeline.store.files import FileStore
-from pipeline.store.memory import MemoryAccount, MemoryStore
+from pipeline.store.memory import MemoryAccount, MemoryJournal, MemoryStore
 from tests.faulty_disk import LazyDisk
 from tests.journals import AT, StillClock, ended, line, small_run, started
 from tests.stores import ids, write
@@ -184,8 +184,44 @@ def test_spend_of_today_adds_up_where_stores_are_merged(clock: StillClock) -> No
     assert spent > arriving(each[0], nothing, AT.date()) > 0
     for source in each * 2:
         copy_account(MemoryAccount(clock), account, clock, arriving(source, both, AT.date()))
-        list(copy(source, both, clock))
+        list(copy(source, both, clock, account=account))
     assert account.total(AT.date()) == spent
+
+
+def test_copy_that_is_cut_off_counts_the_run_it_was_about_once_more_and_no_other(clock: StillClock) -> None:
+    class Dying(MemoryStore):
+        """Ends before a run is made, as often as it is told."""
+
+        deaths = 0
+
+        def create_named(self, *given: Any, **more: Any) -> MemoryJournal:
+            if self.deaths:
+                self.deaths -= 1
+                raise KeyboardInterrupt
+            return super().create_named(*given, **more)
+
+    source, target, account = MemoryStore(clock), Dying(clock), MemoryAccount(clock)
+    for number in range(3):
+        write(source, small_run(), days=number / 24)
+    spent = arriving(source, target, AT.date())
+    one = spent / 3
+
+    def go() -> None:
+        copy_account(MemoryAccount(clock), account, clock, arriving(source, target, AT.date()))
+        for _ in copy(source, target, clock, account=account):
+            # Whatever is there is counted.
+            assert account.total(AT.date()) >= spent - arriving(source, target, AT.date())
+
+    for deaths in range(1, 4):
+        target.deaths = 1
+        with pytest.raises(KeyboardInterrupt):
+            go()
+        assert account.total(AT.date()) == one * deaths
+        assert list(target.heads()) == []
+    go()
+    assert account.total(AT.date()) == one * 3 + spent
+    go()
+    assert account.total(AT.date()) == one * 3 + spent
 
 
 def test_value_that_the_source_has_lost_is_no_whole_copy_until_it_is_there(
