@@ -9,7 +9,7 @@ import os
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from email.utils import format_datetime, parsedate_to_datetime
@@ -33,6 +33,9 @@ class Moto:
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
         self._server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
         self._server.start()
+        # It looks whether a condition holds and then acts; others must not come between, as they cannot in a bucket.
+        served: Any = self._server._server
+        served.app = _one_by_one(served.app)
         self.endpoint = "http://{}:{}".format(*self._server.get_host_and_port())
 
     def bucket(self) -> str:
@@ -45,6 +48,19 @@ class Moto:
 
     def stop(self) -> None:
         self._server.stop()
+
+
+def _one_by_one(app: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
+    """The same server, which does one change after the other."""
+    lock = threading.Lock()
+
+    def serve(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
+        if environ["REQUEST_METHOD"] in ("GET", "HEAD"):
+            return app(environ, start)
+        with lock:
+            return list(app(environ, start))
+
+    return serve
 
 
 class _Quiet(ThreadingHTTPServer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -19,6 +20,7 @@ from pipeline.store.objects.claiming import pause
 Slices = dict[str, list[str]]
 Change = Callable[[Slices], Slices | None]
 _TRIES = 200
+_DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class ObjectAccount:
@@ -67,26 +69,26 @@ class ObjectAccount:
 
     def kept(self) -> Mapping[str, Mapping[str, Any]]:
         """See store.base.Account.kept."""
-        under = self._bucket.all_under(keys.KEPT, keys.first(keys.KEPT))
-        found = [entry.key for entry in under if is_id(entry.key.removeprefix(f"{keys.KEPT}/"))]
+        found = self._deleted()
         rows = zip(found, self._bucket.get_all(found), strict=True)
         return {key.rpartition("/")[2]: _kept(key, row.data) for key, row in rows if row is not None}
 
     def flaws(self) -> Iterator[str]:
         """See store.base.Account.flaws: each day, and each deleted run."""
-        under = [entry.key for entry in self._bucket.all_under(keys.ACCOUNT, keys.first(keys.ACCOUNT))]
-        under += [entry.key for entry in self._bucket.all_under(keys.KEPT, keys.first(keys.KEPT))]
-        for key, found in zip(under, self._bucket.get_all(under), strict=True):
-            try:
-                name = key.rpartition("/")[2]
-                if found is None:
-                    continue
-                if key.startswith(f"{keys.KEPT}/"):
-                    _kept(key, found.data)
-                else:
-                    _parse(name, found.data)
-            except StoreError as error:
-                yield f"{error.message} {error.hint}"
+        days = [entry.key for entry in self._bucket.all_under(keys.ACCOUNT, keys.first(keys.ACCOUNT))]
+        days = [key for key in days if _DAY.fullmatch(key.removeprefix(f"{keys.ACCOUNT}/"))]
+        looks: list[Callable[[str, bytes], object]] = [lambda key, data: _parse(key.rpartition("/")[2], data), _kept]
+        for under, look in zip((days, self._deleted()), looks, strict=True):
+            for key, found in zip(under, self._bucket.get_all(under), strict=True):
+                try:
+                    look(key, found.data if found else b"{}")
+                except StoreError as error:
+                    yield f"{error.message} {error.hint}"
+
+    def _deleted(self) -> list[str]:
+        """The keys of what deleted runs had cost."""
+        under = self._bucket.all_under(keys.KEPT, keys.first(keys.KEPT))
+        return [entry.key for entry in under if is_id(entry.key.removeprefix(f"{keys.KEPT}/"))]
 
     def _change(self, day: str, change: Change) -> bool:
         """Change a day's slices, again and again until nobody came between; False: there is nothing to change.
