@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from pipeline.engine.caching import CacheWatch
 from pipeline.engine.desk import Desk
@@ -78,7 +79,7 @@ class Caller:
 
     def _answer(self, ask: Ask, tries: Sequence[CallRun]) -> Reply:
         """Send it until it is answered, as patiently as the policy says."""
-        counter = iter(range(ask.k, ask.k + 1000))
+        counter = count(ask.k)
         loop = retrying(self.policy, _failures(tries), self.cool_down, self.entries.stop, lambda: self.pace.answers)
         reply: Reply = loop(lambda: self._try(replace(ask, k=next(counter))))
         return reply

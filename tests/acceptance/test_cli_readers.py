@@ -11,12 +11,13 @@ import pytest
 
 from pipeline import environment
 from pipeline.store.sql.database import close_all
+from tests import other_user
+from tests.other_user import NOBODY
 from tests.said import Cli, Said
 from tests.servers.postgres import Postgres, name_of
 from tests.servers.postgres import postgres as postgres
 from tests.servers.postgres import postgresql as postgresql
 
-NOBODY = 65534
 COURSE = ["lessons", "--subject", "mathematics", "--level", "national_5", "--lessons", "1"]
 
 
@@ -84,18 +85,5 @@ def test_reader_of_a_disk_is_told_that_a_course_is_complete(cli: Cli, shown: Pat
 
 def as_other(cli: Cli, *command: str) -> Said:
     """What a command says to another user than the owner of its files."""
-    source, sink = os.pipe()
-    child = os.fork()
-    if child == 0:
-        if os.geteuid() == 0:
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
-        said = cli(*command)
-        os.write(sink, "\0".join(map(str, said)).encode())
-        os._exit(0)
-    os.close(sink)
-    with os.fdopen(source) as pipe:
-        code, text, errors = pipe.read().split("\0")
-    os.waitpid(child, 0)
+    code, text, errors = other_user.as_other(lambda: "\0".join(map(str, cli(*command)))).split("\0")
     return Said(int(code), text, errors)

@@ -16,10 +16,11 @@ from pipeline.store.checking import check
 from pipeline.store.sql import file as lite
 from pipeline.store.sql.database import Database, close_all
 from pipeline.store.sql.store import SqlStore, open_sql
+from tests import other_user
 from tests.journals import AT, StillClock, small_run, started
 from tests.stores import ids, write
 
-NOBODY = 65534
+NOBODY = other_user.NOBODY
 
 
 @pytest.fixture
@@ -67,27 +68,15 @@ def begin(file: Path) -> list[str]:
 
 
 def as_other(act: Callable[[Path], list[str]], file: Path) -> str:
-    """What comes of it where somebody else does it: the file's owner may do anything, and root as well."""
-    source, sink = os.pipe()
-    child = os.fork()
-    if child == 0:
-        if os.geteuid() == 0:
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
+    """What comes of it where somebody else does it."""
+
+    def said() -> str:
         try:
-            text = " ".join(act(file))
+            return " ".join(act(file))
         except PipelineError as error:
-            text = f"{error.message} {error.hint}"
-        except BaseException as error:
-            text = f"{type(error).__name__}: {error}"
-        os.write(sink, text.encode())
-        os._exit(0)
-    os.close(sink)
-    with os.fdopen(source) as pipe:
-        text = pipe.read()
-    os.waitpid(child, 0)
-    return text
+            return f"{error.message} {error.hint}"
+
+    return other_user.as_other(said)
 
 
 # Whoever may write to the folder must not lock out who may write to the file.

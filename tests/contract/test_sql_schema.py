@@ -7,18 +7,23 @@ from decimal import Decimal
 
 import pytest
 
+from pipeline import ControlledExecutor
 from pipeline.clock import SystemClock
 from pipeline.errors import CheckpointCorrupt, SchemaTooNew, StoreError
 from pipeline.formats.casys.checkpoints import LayerCheckpoints
 from pipeline.formats.casys.state import WorkflowState
+from pipeline.formats.casys.tools import TaskCall
 from pipeline.records.charge import Charge
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
+from pipeline.records.statuses import COMPLETED
+from pipeline.records.values import digest
 from pipeline.store.checking import check
+from pipeline.store.reading import load
 from pipeline.store.sql import schema
 from pipeline.store.sql.database import close_all
 from pipeline.store.sql.store import SqlStore, open_sql
 from tests.journals import AT, StillClock, line, small_run, started
-from tests.layered import Layered, chain
+from tests.layered import Layered, chain, dag
 from tests.stores import ids, write
 
 
@@ -150,6 +155,29 @@ def test_checkpoints_of_an_executor_are_rows_as_well(sql: SqlStore) -> None:
     assert [task["id"] for task in dag["tasks"]] == [f"t{n}" for n in range(1, 8)]
     assert config["keepCount"] == 3
     assert not list(check(sql, sql.account()))
+
+
+def test_result_that_is_damaged_stops_no_run_for_what_is_shown(sql: SqlStore) -> None:
+    work = Layered(sql)
+
+    def damage(call: TaskCall) -> None:
+        if call.id == "t2":
+            with sql.database.write() as link:
+                assert link.run("UPDATE blobs SET data = ? WHERE length(data) > 5000", b"junk") > 0
+
+    long = "".join(digest(b"%d" % number) for number in range(1000))
+    # Nobody reads the result of the first but whoever shows it, and in the end the one who is given it.
+    plan = dag("t1:", "t2:", "t3: t2", "t4: t3")
+    work.meanwhile = damage
+    executor = ControlledExecutor(
+        plan, {"work": lambda call: {"text": long} if call.id == "t1" else work.work(call)}, store=sql,
+        config={"maxParallel": 1},
+    )  # fmt: skip
+    with pytest.raises(CheckpointCorrupt, match="missing or damaged"):
+        executor.execute()
+    (run,) = ids(sql)
+    assert load(sql, run).status == COMPLETED
+    assert len(work.checkpoints.listed(run)) == 3
 
 
 def test_texts_and_numbers_come_back_as_they_were(sql: SqlStore) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Iterable, Mapping
@@ -11,7 +12,7 @@ from pipeline.clock import Clock, iso
 from pipeline.engine.events import Emitter, Event
 from pipeline.engine.people import Question
 from pipeline.engine.recorder import Recorder
-from pipeline.errors import StoreError
+from pipeline.errors import CheckpointCorrupt, StoreError
 from pipeline.formats.casys import finding
 from pipeline.formats.casys.dag import Dag
 from pipeline.formats.casys.ids import checkpoint_id
@@ -175,10 +176,12 @@ class LayerWatch:
             "keep": self._keep,
         }
         if recorder.journal.queried:
-            with recorder.reading() as state:
-                document["shown"], values = self._shown.document(state, recorder.journal, made)
-            for data in values:
-                recorder.put_blob(data)
+            # What people are shown stops no run: a result that is damaged is told by whoever needs it.
+            with contextlib.suppress(CheckpointCorrupt):
+                with recorder.reading() as state:
+                    document["shown"], values = self._shown.document(state, recorder.journal, made)
+                for data in values:
+                    recorder.put_blob(data)
         return encode_value(document)
 
     def blocked(self) -> list[str]:

@@ -17,7 +17,7 @@ from pipeline.engine.retry import RetryPolicy, retrying
 from pipeline.engine.step import StepContext, step
 from pipeline.engine.stop import Stop
 from pipeline.errors import ModelError, ModelRejected, ModelUnavailable, Pause, SpendLimit
-from pipeline.llm.base import Request
+from pipeline.llm.base import Reply, Request
 from pipeline.llm.scripted import ScriptedModel
 from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.store.memory import MemoryStore
@@ -136,6 +136,34 @@ def test_call_that_a_busy_provider_refuses_while_it_answers_others_is_not_given_
         with pytest.raises(Pause, match="8 tries failed"):
             loop(attempt)
     assert asked == tries
+
+
+def test_call_that_is_refused_a_thousand_times_while_others_are_answered_ends(store: MemoryStore) -> None:
+    refused = 0
+
+    class Busy(ScriptedModel):
+        """Refuses one question and answers another, in turns."""
+
+        def complete(self, request: Request) -> Reply:
+            nonlocal refused
+            if request.messages[0].text == "slow" and refused < 1100:
+                refused += 1
+                running.caller.pace.answers += 1
+                raise ModelUnavailable("Slow down.", status=429, retry_after=1.0)
+            return super().complete(request)
+
+    running: Any = None
+
+    @step()
+    def patient(ctx: StepContext) -> Mapping[str, Any]:
+        nonlocal running
+        running = ctx._running
+        return {"v": ctx.ask(ask("slow")).text}
+
+    result = Pipeline("patient", [patient]).run(store=store, model=Busy(lambda _: "fine"), clock=FakeClock())
+    assert (result.status, refused) == ("completed", 1100)
+    # Each of them is in the ledger.
+    assert len(facts(store, result.run_id, CallStarted)) == len(facts(store, result.run_id, CallEnded)) == 1101
 
 
 def test_interrupt_ends_a_long_wait(store: MemoryStore) -> None:
