@@ -18,6 +18,11 @@ from pipeline.engine.stop import Stop
 from pipeline.errors import BudgetExceeded, Pause
 
 _TICK_SECONDS = 0.25
+#: The way on where charges that are not exactly known fill a ceiling: they need not stand at their worst for good.
+_SETTLE = (
+    "Find what was billed (`cost --reconcile`) and close those charges with it (`settle`), "
+    "or resume with a higher --max-cost-usd."
+)
 #: The part of a limit at which it is near.
 _NEAR = Decimal("0.8")
 
@@ -195,6 +200,11 @@ class Ceiling:
                 return None
             return total.usd + total.high + reported - state.flying
 
+    def _possibly(self) -> Decimal:
+        """Dollars that may have been billed beyond what is known, of calls that are not in flight."""
+        with self._recorder.reading() as state:
+            return state.total.high - state.total.low - state.flying
+
     def _warn(self, settled: Decimal | None) -> None:
         """Say once that a limit is near."""
         if self.limit and settled is not None and settled + self._out >= _NEAR * self.limit:
@@ -220,14 +230,19 @@ class Ceiling:
         )
 
     def _refusal(self, settled: Decimal | None, worst: Decimal | None) -> BudgetExceeded:
-        known = "an unknown amount" if settled is None else f"${settled:.4f} (at most)"
+        known = "an unknown amount spent" if settled is None else f"${settled:.4f} (at most) spent"
+        unsure = self._possibly()
+        if settled is not None and unsure:
+            known += f", ${unsure:.4f} of it only possibly,"
         next_call = "has no known price" if worst is None else f"may cost up to ${worst:.4f}"
         priced = settled is not None and worst is not None
         return BudgetExceeded(
-            f"The next call {next_call}; with {known} spent that could pass the ceiling of ${self.limit:.2f}.",
-            hint="Resume with a higher --max-cost-usd." if priced
+            f"The next call {next_call}; with {known} that could pass the ceiling of ${self.limit:.2f}.",
+            hint=_SETTLE if priced and unsure
+            else "Resume with a higher --max-cost-usd." if priced
             else "Resume with --max-cost-usd none, or give the missing prices with --prices FILE.",
             limit=str(self.limit),
             spent=str(settled),
             worst=str(worst),
+            possibly=str(unsure),
         )  # fmt: skip

@@ -41,6 +41,12 @@ _SPEND_CODES = frozenset(
 )
 #: The one case without a code: a 400 with this text.
 _CREDIT = re.compile(r"credit balance", re.IGNORECASE)
+#: Answers of a gateway that gave up waiting: the provider may have worked, and billed, all the same.
+_GAVE_UP = frozenset({408, 460, 499})
+#: Documented as not billed, whatever stands in them; of other server errors only what the next two say is.
+_UNBILLED = frozenset({500, 529})
+#: Not billed where the provider says them itself; a gateway's page may follow a request that was answered.
+_UNBILLED_IN_ITS_WORDS = frozenset({502, 503})
 #: Connection errors after which the request has certainly not been received whole.
 _NEVER_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
 #: Errors of our own side: the request is wrong, sending it again is too.
@@ -118,7 +124,7 @@ def from_status(error: Any, *, reply: Reply | None, secrets: Iterable[str | None
         "request_id": error.request_id,
         "stops_run": False,
         "limits": limits(error.response.headers),
-        "billed": _billed(reply) if in_stream else "no",
+        "billed": _billed(reply) if in_stream else _refused_billed(status, error.body),
         "reply": reply,
     }
     if _is_spend_limit(error, status):
@@ -167,6 +173,20 @@ def _hint(status: int) -> str:
 def _billed(reply: Reply | None) -> str:
     """A reply that had begun is billed in part; one that had not may be."""
     return "partial" if reply is not None and reply.usage else "unknown"
+
+
+def _refused_billed(status: int, body: Any) -> str:
+    """Return "no" for an error that the provider documents as unbilled, "unknown" for what a gateway may say late."""
+    if status in _UNBILLED_IN_ITS_WORDS:
+        return "no" if _own_document(body) else "unknown"
+    late = status in _GAVE_UP or (status >= 500 and status not in _UNBILLED)
+    return "unknown" if late else "no"
+
+
+def _own_document(body: Any) -> bool:
+    """Whether a body is the provider's error document, not a gateway's page or JSON of its own."""
+    told = body.get("error") if isinstance(body, Mapping) and body.get("type") == "error" else None
+    return isinstance(told, Mapping) and isinstance(told.get("type"), str)
 
 
 def from_connection(error: BaseException, *, reply: Reply | None, secrets: Iterable[str | None]) -> ModelError:

@@ -215,6 +215,8 @@ class _Handler(BaseHTTPRequestHandler):
                 return self._status(Mishap("rate_limit", (self._limits or {})["retry-after"]))
             owner.stopping.wait(owner.latency)
             if mishap is not None and mishap.kind in STATUSES:
+                if mishap.billed:
+                    bill.charge(entry, counted, tokens_of(text_of(owner.responder, body, "")[0]))
                 return self._status(mishap)
             self._answer(body, counted, entry, mishap)
         finally:
@@ -313,6 +315,9 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {**(self._limits or {}), **mishap.headers}
         if (wait := mishap.retry_after if mishap.retry_after is not None else wait) is not None:
             headers["retry-after"] = wait
+        status = mishap.status or status
+        if mishap.page is not None:
+            return self._page(status, mishap.page, headers)
         return self._error(status, kind, mishap.message or message, code, headers)
 
     def _headers(self) -> dict[str, str]:
@@ -329,6 +334,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _json(self, status: int, document: Any, headers: Mapping[str, str] | None = None) -> None:
         data = json.dumps(document).encode()
         self._begin("application/json", status, {**(headers or {}), "content-length": str(len(data))})
+        self.wfile.write(data)
+
+    def _page(self, status: int, page: str, headers: Mapping[str, str]) -> None:
+        data = page.encode()
+        self._begin("text/html", status, {**headers, "content-length": str(len(data))})
         self.wfile.write(data)
 
     def _begin(

@@ -64,6 +64,12 @@ class Mishap:
     headers: dict[str, str] = field(default_factory=dict)
     #: The error's message; None: as the kind says.
     message: str | None = None
+    #: Status of an HTTP error; None: as the kind says.
+    status: int | None = None
+    #: Body of an HTTP error, as a gateway's page; None: the provider's error document.
+    page: str | None = None
+    #: The request was answered and billed before its HTTP error.
+    billed: bool = False
     #: Text pieces that come before a stream breaks.
     after: int = 1
 

@@ -16,7 +16,7 @@ from pipeline.cost.prices import PriceBook
 from pipeline.errors import ModelError
 from pipeline.llm.anthropic import AnthropicModel
 from pipeline.llm.base import Message, Reply, Request, Segment
-from pipeline.records.charge import EXACT, FREE, Charge
+from pipeline.records.charge import EXACT, FREE, INTERVAL, Charge
 from tests.servers.billing import BillingServer, echo
 from tests.servers.mishaps import CONTENT, STATUSES, Mishap, Plan
 
@@ -91,13 +91,35 @@ def test_bill_lies_between_both_ends_of_the_ledger_under_faults(
         assert item.low <= entry.usd <= item.high, entry
 
 
-@pytest.mark.parametrize("kind", sorted(STATUSES))
-def test_request_that_was_answered_with_an_error_is_on_nobodys_bill(
+@pytest.mark.parametrize("kind", sorted(set(STATUSES) - {"timeout"}))
+def test_request_that_the_provider_answers_with_an_error_is_on_nobodys_bill(
     server: BillingServer, model: AnthropicModel, kind: str
 ) -> None:
     server.plan.queue(Mishap(kind))
     assert charge(model, next(requests(1))) == FREE
     assert server.bill.usd == 0
+
+
+PAGE = "<html><body>The upstream server gave up.</body></html>"
+JSON_OF_A_GATEWAY = '{"error": {"type": "timeout", "message": "upstream"}}'
+
+
+def test_request_that_a_gateway_gave_up_on_may_be_on_the_bill(server: BillingServer, model: AnthropicModel) -> None:
+    late = [(status, page) for status in (408, 499, 501, 504, 507, 520, 524, 530, 598) for page in (None, PAGE)]
+    late += [(status, page) for status in (502, 503) for page in (PAGE, JSON_OF_A_GATEWAY, "")]
+    for status, page in late:
+        server.reset()
+        server.plan.queue(Mishap("unavailable", status=status, page=page, billed=True))
+        found = charge(model, next(requests(1)))
+        assert found.state == INTERVAL, (status, page)
+        assert found.high is not None
+        assert found.low == 0 < server.bill.usd <= found.high, (status, page)
+
+
+def test_errors_that_the_provider_documents_as_unbilled_are_free(server: BillingServer, model: AnthropicModel) -> None:
+    for status, page in ((500, None), (529, None), (500, PAGE), (529, PAGE), (502, None), (503, None), (429, PAGE)):
+        server.plan.queue(Mishap("unavailable", status=status, page=page))
+        assert charge(model, next(requests(1))) == FREE, (status, page)
 
 
 def test_parallel_first_calls_all_pay_for_the_prefix(server: BillingServer, model: AnthropicModel) -> None:

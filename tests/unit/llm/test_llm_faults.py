@@ -33,7 +33,6 @@ def failing(server: BillingServer, model: AnthropicModel, mishap: Mishap | str) 
     [
         ("rate_limit", 429),
         ("ramp_limit", 429),
-        ("timeout", 408),
         ("conflict", 409),
         ("error500", 500),
         ("unavailable", 503),

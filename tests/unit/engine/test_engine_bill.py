@@ -1,0 +1,92 @@
+"""The ledger of whole runs against the bill that a real server keeps for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from pipeline.app.settle import settle
+from pipeline.cost.ledger import Row, rows
+from pipeline.cost.prices import PriceBook
+from pipeline.engine.pipeline import Pipeline
+from pipeline.engine.result import RunResult
+from pipeline.engine.step import StepContext, step
+from pipeline.errors import BudgetExceeded
+from pipeline.llm.anthropic import AnthropicModel
+from pipeline.llm.base import Message, Request
+from pipeline.store.memory import MemoryStore
+from pipeline.store.reading import load, records
+from pipeline.testing import FakeClock
+from tests.servers.billing import BillingServer
+from tests.servers.mishaps import Mishap
+
+MODEL = "claude-sonnet-5-5"
+PRICES = PriceBook()
+PAGE = "<html><body>504 Gateway Time-out</body></html>"
+
+
+@pytest.fixture(scope="module")
+def model(_running: BillingServer) -> Iterator[AnthropicModel]:
+    made = AnthropicModel(MODEL, api_key="sk-ant-api03-not-a-real-key", base_url=_running.url, deadline_seconds=20)
+    yield made
+    made.close()
+
+
+def asking(text: str, **more: Any) -> Request:
+    return Request(MODEL, [Message("user", text)], **{"max_tokens": 1000, **more})
+
+
+@step()
+def go(ctx: StepContext) -> Mapping[str, Any]:
+    return {"all": list(ctx.map("item", range(6), lambda c, i: c.ask(asking(f"item {i}")).text, key=str))}
+
+
+MANY = Pipeline("many", [go])
+
+
+def given(model: AnthropicModel, **options: Any) -> dict[str, Any]:
+    return {"model": model, "prices": PRICES, "clock": FakeClock(), "options": {"concurrency": 1, **options}}
+
+
+def ledger(store: MemoryStore, result: RunResult) -> list[Row]:
+    return rows(records(store, result.run_id))
+
+
+def both_ends(store: MemoryStore, result: RunResult) -> tuple[Decimal, Decimal]:
+    total = load(store, result.run_id).total
+    assert total.unpriced == total.unbounded == 0
+    return total.usd + total.low, total.usd + total.high
+
+
+def test_bill_of_an_outage_behind_a_gateway_lies_within_the_ledger(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel
+) -> None:
+    for status in (504, 524, 408, 502, 503):
+        server.plan.queue(Mishap("unavailable", status=status, page=PAGE, billed=True), None)
+    result = MANY.run(store=store, **given(model))
+    assert result.status == "completed"
+    low, high = both_ends(store, result)
+    assert low < server.bill.usd <= high
+
+
+def test_outage_that_filled_the_ceiling_is_settled_and_the_run_goes_on(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel
+) -> None:
+    worst = PRICES.worst(asking("item 0").size(), 1000, model=MODEL, at=FakeClock().now())
+    assert worst is not None
+    limit = str(worst * 4)
+    server.plan.queue(*[Mishap("unavailable", status=504, page=PAGE, billed=True)] * 4)
+    result = MANY.run(store=store, **given(model, max_cost_usd=limit))
+    assert isinstance(result.error, BudgetExceeded)
+    assert "`settle`" in result.error.hint
+    assert "`cost --reconcile`" in result.error.hint
+    assert Decimal(result.error.data["possibly"]) == worst * 4
+    assert server.bill.usd <= Decimal(limit)
+    for entry, row in zip(server.bill.entries(), ledger(store, result), strict=True):
+        settle(store, result.run_id, row.seq, entry.usd)
+    again = MANY.resume(result.run_id, store=store, **given(model, max_cost_usd=limit))
+    assert again.status == "completed"
+    assert both_ends(store, again) == (server.bill.usd, server.bill.usd)
