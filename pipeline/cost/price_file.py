@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,12 +27,11 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from pipeline.cost.rates import BATCH_FACTOR, Case, NoPrice, Rates
+from pipeline.cost.rates import BATCH_FACTOR, Case, NoPrice, Rates, undated
 from pipeline.cost.usage import WEB_SEARCH
 from pipeline.errors import InvalidValue
 from pipeline.records.charge import TOKEN_KINDS
 
-_DATED = re.compile(r"-\d{8}$")
 _OPTIONAL = frozenset({WEB_SEARCH, "batch", "fast", "long_context"})
 
 
@@ -100,7 +98,7 @@ class PriceFile:
         return Rates(prices, self.source)
 
     def _entry(self, model: str) -> _Entry | None:
-        return self._entries.get(model) or self._entries.get(_DATED.sub("", model))
+        return self._entries.get(model) or self._entries.get(undated(model))
 
     def _read(self, document: Any) -> dict[str, _Entry]:
         models = document.get("models") if isinstance(document, Mapping) else None

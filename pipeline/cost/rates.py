@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
 from importlib.metadata import version
@@ -93,14 +94,61 @@ def _version() -> str:
     return version("genai-prices")
 
 
-def _find(model: str) -> Any:
+#: What documented ids put after the name of a model: a date, and a version of a cloud's own (`-v1:0`).
+_SUFFIX = re.compile(r"(?:[-@](?P<date>\d{8}|\d{4}-\d{2}-\d{2}))?(?:-v\d+(?::\d+)?)?$")
+
+_YEAR = re.compile(r"-\d{4}$")
+
+
+def undated(model: str) -> str:
+    """A model's name without the date and version that documented ids end in."""
+    found = _SUFFIX.search(model)
+    if found is None:
+        return model
+    try:
+        if found["date"] is not None:
+            date.fromisoformat(found["date"])
+    except ValueError:
+        return model
+    return model[: found.start()]
+
+
+def published_id(model: str) -> str | None:
+    """The id under which the published list prices a model; None where it does not name it.
+
+    A name counts that the list holds, as an id or an alias, with or without a date. What only begins like one of these
+    is another model, whose price is not known: `claude-opus-4-10` is no `claude-opus-4-1`.
+    """
+    found = _listed().get(model) or _listed().get(undated(model))
+    return None if found is None else str(found.id)
+
+
+@lru_cache(maxsize=1)
+def _listed() -> Mapping[str, Any]:
+    """The published models by every name that the list gives them."""
     # Lazy: the price data brings pydantic, which a command that shows recorded costs does not need.
     from genai_prices.data_snapshot import get_snapshot
 
-    try:
-        return get_snapshot().find_provider_model(model, None, "anthropic", None)[1]
-    except LookupError:
-        raise NoPrice(f"no published price for {model!r}") from None
+    (provider,) = (each for each in get_snapshot().providers if each.id == "anthropic")
+    named = {name: model for model in provider.models for name in _names(model.match)}
+    return named | {model.id: model for model in provider.models}
+
+
+def _names(clause: Any) -> Iterator[str]:
+    """The names written out in a rule that matches models; not where one breaks off inside a date."""
+    for part in getattr(clause, "or_", ()):
+        yield from _names(part)
+    for kind in ("equals", "starts_with", "contains"):
+        name = getattr(clause, kind, None)
+        if name is not None and not _YEAR.search(name):
+            yield name.rstrip("@")
+
+
+def _find(model: str) -> Any:
+    name = published_id(model)
+    if name is None:
+        raise NoPrice(f"no published price for {model!r}")
+    return _listed()[name]
 
 
 def _resolved(prices: Any, prompt: int) -> dict[str, Decimal]:

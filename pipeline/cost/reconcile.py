@@ -6,7 +6,6 @@ know of, or tokens that were billed on the next day.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 
 from pipeline.cost.posting import Posting
 from pipeline.cost.prices import plain_name
+from pipeline.cost.rates import undated
 from pipeline.cost.usage import WEB_SEARCH
 from pipeline.records.run import Spend
 
@@ -28,7 +28,6 @@ ROUNDING, MIDNIGHT, OPEN, UNPRICED, OTHERS = "rounding", "midnight", "open", "un
 PRICE, NOT_YET, PRIORITY, ELSEWHERE, UNEXPLAINED = "price", "not_yet", "priority", "elsewhere", "unexplained"
 #: Every kind of explanation.
 REASONS = (ROUNDING, MIDNIGHT, OPEN, UNPRICED, OTHERS, PRICE, NOT_YET, PRIORITY, ELSEWHERE, UNEXPLAINED)
-_DATED = re.compile(r"-\d{8}$")
 _ZERO = Decimal(0)
 
 
@@ -143,7 +142,7 @@ def reconcile(
 
 def same_name(model: str) -> str:
     """A model's name without what our side or theirs may add: a prefix, a date."""
-    return _DATED.sub("", plain_name(model))
+    return undated(plain_name(model))
 
 
 def _at(lines: dict[tuple[str, str], Compared], day: str, model: str) -> Compared:

@@ -11,6 +11,7 @@ from typing import Any
 
 import genai_prices
 import pytest
+from genai_prices.data_snapshot import get_snapshot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -89,6 +90,31 @@ def test_unknown_model_is_unpriced_never_zero() -> None:
     assert charge.tokens == {"input": 1000, "output": 500}
     assert "claude-unheard-of-9" in charge.note
     assert BOOK.worst(100, 100, model="claude-unheard-of-9", at=AT) is None
+
+
+def test_name_that_only_begins_like_a_listed_model_has_no_price() -> None:
+    listed = [m.id for each in get_snapshot().providers if each.id == "anthropic" for m in each.models]
+    strange = ["claude-opus-4-10", "claude-haiku-4-5-batch", "claude-opus-4-8-mini", "claude-sonnet-5-5-99999999"]
+    strange += [f"{name}{tail}" for name in listed for tail in ("-mini", "0", "-10", "[1m]", "-thinking", "-2026")]
+    for name in strange:
+        charge = BOOK.charge(usage(), model=name, at=AT)
+        assert (charge.state, charge.prices) == (UNPRICED, {}), name
+        assert name in charge.note
+        assert BOOK.worst(1, 1, model=name, at=AT) is None, name
+
+
+def test_listed_ids_their_aliases_and_their_dates_have_the_same_price() -> None:
+    for names in (
+        ("claude-opus-4-1", "claude-opus-4-1-20250805", "claude-opus-4.1", "claude-opus-4-1@20250805"),
+        ("claude-haiku-4-5", "claude-haiku-4-5-20251001", "anthropic.claude-haiku-4-5-20251001-v1:0"),
+        ("claude-opus-4-0", "claude-opus-4", "claude-opus-4-20250514", "claude-4-opus-20250514"),
+        ("claude-sonnet-4-0", "claude-sonnet-4-20250514", "claude-sonnet-4@20250514"),
+        ("claude-3-5-haiku-latest", "claude-3-5-haiku-20241022"),
+        ("claude-opus-5", "claude-opus-5-latest", "claude-opus-5-2026-08-01"),
+    ):
+        charges = [BOOK.charge(usage(), model=name, at=AT) for name in names]
+        assert [charge.state for charge in charges] == [EXACT] * len(names), names
+        assert len({charge.low for charge in charges}) == 1, names
 
 
 @pytest.mark.parametrize("model", ["claude-mythos-5", "claude-mythos-5-1", "claude-mythos-preview"])
