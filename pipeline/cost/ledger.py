@@ -177,6 +177,7 @@ def charged(row: Row, charge: Charge) -> Row:
     """The row with that charge in the place of its own."""
     return replace(
         row,
+        model=charge.model or row.model,
         state=charge.state,
         low=charge.low,
         high=charge.low if charge.state == EXACT else None if charge.state == UNPRICED else charge.high,

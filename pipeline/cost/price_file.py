@@ -21,7 +21,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -74,6 +74,11 @@ class PriceFile:
         #: Name and content hash, as recorded with every charge.
         self.source = f"file {path.name} sha256:{hashlib.sha256(data).hexdigest()[:12]}"
         self._entries = self._read(_parse(path, data))
+
+    @property
+    def models(self) -> Collection[str]:
+        """The models of the file."""
+        return self._entries
 
     def has(self, model: str) -> bool:
         return self._entry(model) is not None

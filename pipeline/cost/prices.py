@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -11,12 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.cost.price_file import PriceFile
-from pipeline.cost.rates import US_FACTOR, Case, NoPrice, PublishedRates, Rates
+from pipeline.cost.rates import US_FACTOR, Case, NoPrice, PublishedRates, Rates, published_id, published_ids, undated
 from pipeline.cost.usage import WEB_SEARCH, Billed, UsageUnreadable, billed
 from pipeline.records.charge import BATCH, EXACT, INPUT_KINDS, INTERVAL, TOKEN_KINDS, UNPRICED, Charge
 
 #: Tokens a request may hold beyond the bytes of its text: framing, roles, the schema's instructions.
 FRAMING_TOKENS = 2_000
+#: Of a model's name as a reply gives it, so much is kept.
+_LONGEST_NAME = 80
+#: In the name of every model of the provider's.
+_CLAUDE = "claude"
 #: Prefixes that other tools put before the provider's own model names.
 _PREFIX = re.compile(r"^(?:(?:openrouter|litellm)/)?(?:anthropic[/:.]|models/)", re.IGNORECASE)
 
@@ -42,34 +47,49 @@ class PriceBook:
         own = f"{self._file.source}; " if self._file is not None else ""
         return own + self._published.source
 
-    def charge(self, usage: Mapping[str, Any], *, model: str, at: datetime, tier: str | None = None) -> Charge:
+    def charge(
+        self, usage: Mapping[str, Any], *, model: str, at: datetime, tier: str | None = None, answered: str = ""
+    ) -> Charge:
         """What a finished try cost: exact; unpriced where no price is known.
 
         Args:
             usage: The provider's usage object, raw.
-            model: As asked for or as the reply names it; prefixes of other tools are ignored.
+            model: As asked for; prefixes of other tools are ignored.
             at: When the request was sent.
             tier: "batch" for a batch result; None: as the usage says.
+            answered: The model as the reply names it. Where it is another one, its price counts; where that has no
+                price, the charge lies between nothing and the dearest price there is.
         """
+        other = self._other(model, answered)
         try:
             seen = billed(usage, tier)
         except UsageUnreadable as error:
-            return Charge(UNPRICED, note=str(error), source=self.version)
+            return Charge(UNPRICED, note=str(error), source=self.version, model=other)
+        case = Case(other or plain_name(model), at, seen.prompt, seen.tier == BATCH, seen.fast)
         try:
-            case = Case(plain_name(model), at, seen.prompt, seen.tier == BATCH, seen.fast)
-            charge = _priced(seen, self._rates(case), model)
-            return replace(charge, full=self._outside(seen, case, model)) if case.batch else charge
+            charge = _priced(seen, self._rates(case), case.model)
+            charge = replace(charge, full=self._outside(seen, case)) if case.batch else charge
         except NoPrice as error:
-            return Charge(UNPRICED, tokens=seen.tokens, tier=seen.tier, note=str(error), source=self.version)
+            charge = Charge(UNPRICED, tokens=seen.tokens, tier=seen.tier, note=str(error), source=self.version)
+            if other:
+                charge = replace(charge, state=INTERVAL, high=_priced(seen, self._dearest(case), other).high)
+        if not other:
+            return charge
+        note = "; ".join(filter(None, (f"answered by {other}, not by {plain_name(model)}", charge.note)))
+        return replace(charge, model=other, note=note)
 
-    def partial(self, usage: Mapping[str, Any], *, model: str, at: datetime, worst: Decimal | None) -> Charge:
+    def partial(
+        self, usage: Mapping[str, Any], *, model: str, at: datetime, worst: Decimal | None, answered: str = ""
+    ) -> Charge:
         """What a try that broke off may have cost: from what was seen of it to its worst case.
 
         An empty usage (nothing was seen) gives the interval from 0. `worst` None: no upper bound.
         """
         if not usage:
             return Charge(INTERVAL, high=worst, source=self.version, note="no usage seen")
-        seen = self.charge({"output_tokens": 0, **usage}, model=model, at=at)
+        seen = self.charge({"output_tokens": 0, **usage}, model=model, at=at, answered=answered)
+        if seen.model and worst is not None:
+            worst *= self._dearer(seen.model, plain_name(model), at, _prompt(seen))
         if seen.state == UNPRICED:
             return replace(seen, state=INTERVAL, high=worst) if worst is not None else seen
         high = None if worst is None else max(worst, seen.low)
@@ -77,7 +97,15 @@ class PriceBook:
         return replace(seen, state=INTERVAL, high=high, note=note)
 
     def worst(
-        self, size_bytes: int, max_tokens: int, *, model: str, at: datetime, fast: bool = False, batch: bool = False
+        self,
+        size_bytes: int,
+        max_tokens: int,
+        *,
+        model: str,
+        at: datetime,
+        fast: bool = False,
+        batch: bool = False,
+        instead: Iterable[str] = (),
     ) -> Decimal | None:
         """The most a request can cost, in USD; None if it has no price.
 
@@ -90,21 +118,56 @@ class PriceBook:
             size_bytes: Request.size().
             fast: The request asks for fast mode; nothing but the request can.
             batch: It goes out in a batch.
+            instead: Models that answered in the place of this one before: the dearest of all counts.
         """
         tokens = size_bytes + FRAMING_TOKENS
+        case = Case(plain_name(model), at, tokens, batch, fast)
         try:
-            rates = self._rates(Case(plain_name(model), at, tokens, batch, fast))
+            rates = self._rates(case)
         except NoPrice:
             return None
+        rates = _highest([rates, *(self._rates_or_dearest(replace(case, model=other)) for other in instead)])
         inputs = [rates.prices[kind] for kind in INPUT_KINDS if kind in rates.prices]
         if not inputs or "output" not in rates.prices:
             return None
         return _million(max(inputs) * tokens + rates.prices["output"] * max_tokens) * US_FACTOR
 
-    def _outside(self, seen: Billed, case: Case, model: str) -> Decimal | None:
+    def _other(self, asked: str, answered: str) -> str:
+        """The model that answered in the place of the one asked, by the name of its price; "" where it is the same."""
+        wanted, name = plain_name(asked), _printable(plain_name(answered))
+        same = {_bare(wanted), undated(_bare(wanted))}
+        if not name or _bare(name) in same or undated(_bare(name)) in same:
+            return ""
+        if _CLAUDE not in wanted and self._file is not None and self._file.has(wanted):
+            # A gateway's own name: whoever gave it a price knows what stands behind it.
+            return ""
+        found = published_id(name)
+        return "" if found is not None and found == published_id(wanted) else name
+
+    def _dearer(self, other: str, model: str, at: datetime, prompt: int) -> Decimal:
+        """How much more than `model` another one costs at most, by any kind of token; at least 1."""
+        case = Case(model, at, prompt)
+        base, prices = self._rates(case).prices, self._rates_or_dearest(replace(case, model=other)).prices
+        return max([Decimal(1), *(prices[kind] / price for kind, price in base.items() if price and kind in prices)])
+
+    def _rates_or_dearest(self, case: Case) -> Rates:
+        """A model's prices; where it has none, for each kind the highest of all models."""
+        try:
+            return self._rates(case)
+        except NoPrice:
+            return self._dearest(case)
+
+    def _dearest(self, case: Case) -> Rates:
+        found = []
+        for name in (*published_ids(), *(self._file.models if self._file is not None else ())):
+            with suppress(NoPrice):
+                found.append(self._rates(replace(case, model=name)))
+        return _highest(found)
+
+    def _outside(self, seen: Billed, case: Case) -> Decimal | None:
         """What a batch's reply would have cost outside of one; None where that has no price."""
         try:
-            return _priced(seen, self._rates(replace(case, batch=False)), model).low
+            return _priced(seen, self._rates(replace(case, batch=False)), case.model).low
         except NoPrice:
             return None
 
@@ -117,6 +180,23 @@ class PriceBook:
 def plain_name(model: str) -> str:
     """The provider's own name of a model, in lower case."""
     return _PREFIX.sub("", model.strip()).lower()
+
+
+def _printable(name: str) -> str:
+    return "".join(filter(str.isprintable, name))[:_LONGEST_NAME]
+
+
+def _bare(name: str) -> str:
+    """A name without what gateways and clouds put before it ("us.anthropic.", "vertex_ai/")."""
+    return re.sub(r"^.*(?:/|anthropic[.:])", "", name)
+
+
+def _highest(rates: Sequence[Rates]) -> Rates:
+    """For each kind the highest price of several models."""
+    prices: dict[str, Decimal] = {}
+    for each in rates:
+        prices.update({kind: price for kind, price in each.prices.items() if price >= prices.get(kind, price)})
+    return Rates(prices, rates[0].source, rates[0].notes)
 
 
 def _priced(seen: Billed, rates: Rates, model: str) -> Charge:
@@ -141,6 +221,10 @@ def _priced(seen: Billed, rates: Rates, model: str) -> Charge:
         tier=seen.tier,
         note="; ".join((*rates.notes, *open_ended)),
     )
+
+
+def _prompt(charge: Charge) -> int:
+    return sum(charge.tokens.get(kind, 0) for kind in INPUT_KINDS)
 
 
 def _part(kind: str, count: int, price: Decimal) -> Decimal:

@@ -123,6 +123,11 @@ def published_id(model: str) -> str | None:
     return None if found is None else str(found.id)
 
 
+def published_ids() -> frozenset[str]:
+    """The ids of all models that the published list prices."""
+    return frozenset(str(model.id) for model in _listed().values())
+
+
 @lru_cache(maxsize=1)
 def _listed() -> Mapping[str, Any]:
     """The published models by every name that the list gives them."""

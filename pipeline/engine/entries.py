@@ -6,7 +6,7 @@ Between a reply and its record nothing may raise: a price that cannot be found m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -31,10 +31,17 @@ _MARGIN = 1.05
 class Prices(Protocol):
     """What the spender must know of prices (cost.prices.PriceBook)."""
 
-    def charge(self, usage: Any, *, model: str, at: Any, tier: str | None = None) -> Charge: ...
-    def partial(self, usage: Any, *, model: str, at: Any, worst: Decimal | None) -> Charge: ...
+    def charge(self, usage: Any, *, model: str, at: Any, tier: str | None = None, answered: str = "") -> Charge: ...
+    def partial(self, usage: Any, *, model: str, at: Any, worst: Decimal | None, answered: str = "") -> Charge: ...
     def worst(
-        self, size_bytes: int, max_tokens: int, *, model: str, at: Any, batch: bool = False
+        self,
+        size_bytes: int,
+        max_tokens: int,
+        *,
+        model: str,
+        at: Any,
+        batch: bool = False,
+        instead: Iterable[str] = (),
     ) -> Decimal | None: ...
 
 
@@ -154,7 +161,9 @@ class Entries:
         if self.count is not None:
             # Tokens as the provider counts them; the bytes are still a bound where that is less.
             size = min(size, math.ceil(self.count(request) * _MARGIN))
-        return self.prices.worst(size, request.max_tokens, model=request.model, at=at, batch=batch)
+        with self.recorder.reading() as state:
+            instead = state.answered_by.get(request.model, frozenset())
+        return self.prices.worst(size, request.max_tokens, model=request.model, at=at, batch=batch, instead=instead)
 
     def _start(self, ask: Ask, nonce: str) -> tuple[Decimal | None, CallStarted]:
         request, scope = ask.request, ask.scope
@@ -203,6 +212,7 @@ class Entries:
                 request_id=_text(received.request_id if received else (error or {}).get("request_id")),
             )  # fmt: skip
 
+        self._tell_other(entry.model, charge.model)
         text = None if reply is None else self.recorder.fit_reply(dict(reply), ended)
         self.recorder.append(ended(text), sync=sync)
         if entry.room is not None:
@@ -213,11 +223,22 @@ class Entries:
             tokens=dict(charge.tokens), error=error and error["message"],
         )  # fmt: skip
 
+    def _tell_other(self, asked: str, answered: str) -> None:
+        """Say once that another model answers than was asked."""
+        if not answered:
+            return
+        with self.recorder.reading() as state:
+            known = answered in state.answered_by.get(asked, ())
+        if not known:
+            self.emit("note", text=f"{answered} answered in the place of {asked}; its price counts.")
+
     def _charge(self, entry: Entry, reply: Reply) -> Charge:
         if not self.info.paid:
             return FREE
         try:
-            return self.prices.charge(reply.usage, model=entry.model, at=entry.at, tier=entry.tier)
+            return self.prices.charge(
+                reply.usage, model=entry.model, at=entry.at, tier=entry.tier, answered=_text(reply.model) or ""
+            )
         except Exception as error:
             return Charge(UNPRICED, high=None, note=f"{type(error).__name__}: {error}")
 
@@ -225,8 +246,10 @@ class Entries:
         if error.billed == "no" or not self.info.paid:
             return FREE
         try:
-            usage = error.reply.usage if isinstance(error.reply, Reply) else {}
-            return self.prices.partial(usage, model=entry.model, at=entry.at, worst=entry.worst)
+            seen = error.reply if isinstance(error.reply, Reply) else Reply("", None)
+            return self.prices.partial(
+                seen.usage, model=entry.model, at=entry.at, worst=entry.worst, answered=_text(seen.model) or ""
+            )
         except Exception as caught:
             return Charge("interval", high=entry.worst, note=f"{type(caught).__name__}: {caught}")
 

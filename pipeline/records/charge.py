@@ -68,6 +68,8 @@ class Charge:
     note: str = ""
     #: What the same would have cost outside a batch; None: it was in none, or that is not known.
     full: Decimal | None = None
+    #: The model that answered, where that is another than was asked; its price is the one that counts.
+    model: str = ""
 
     @property
     def saved_by_cache(self) -> Decimal:
@@ -95,7 +97,7 @@ class Charge:
             table: Mapping[str, Decimal] = getattr(self, name)
             if table:
                 out[name] = {key: str(value) for key, value in table.items()}
-        for name in ("source", "note"):
+        for name in ("source", "note", "model"):
             if getattr(self, name):
                 out[name] = getattr(self, name)
         if self.tier != "standard":
@@ -123,6 +125,7 @@ class Charge:
                 tier=str(data.get("tier", "standard")),
                 note=str(data.get("note", "")),
                 full=bound(data.get("full")),
+                model=str(data.get("model", "")),
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             return cls(UNPRICED, high=None, note="the recorded charge cannot be read")

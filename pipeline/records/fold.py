@@ -351,7 +351,7 @@ _COPIED = (
     "identity", "execution", "pins", "waiting", "steps", "visits", "context", "attempts", "open_calls",
     "checkpoints", "gaps", "open_paths", "failed_paths", "returning", "active", "total",
     "unknown_tasks", "submitted", "questions", "decisions", "batches", "slices", "remarks", "unapplied", "former",
-    "worked",
+    "worked", "answered_by",
 )  # fmt: skip
 
 

@@ -351,6 +351,8 @@ class RunState:
     decisions: dict[tuple[str, str], Answered] = field(default_factory=dict)
     #: Times the position was changed other than by steps (void, snapshot): indexes of it are built again.
     jumps: int = 0
+    #: Models that answered in the place of one that was asked: asked → answered.
+    answered_by: dict[str, frozenset[str]] = field(default_factory=dict)
     #: All of `spend` in one sum.
     total: Spend = field(default_factory=Spend)
 

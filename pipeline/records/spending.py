@@ -66,7 +66,10 @@ class Spending:
         self._take(self._key(call, OPEN), _open(call))
         slot = (call.path, call.task, call.attempt)
         cause = waste_of(fact) or self._late(slot)
-        key = self._key(call, WASTED if cause else USED, cause)
+        if read.model:
+            others = self._state.answered_by.get(call.model, frozenset())
+            self._state.answered_by[call.model] = others | {read.model}
+        key = self._key(call, WASTED if cause else USED, cause, read.model)
         self._put(key, charge)
         if not cause:
             self._paid.setdefault(slot, {})[call.seq] = (key, charge)
@@ -149,8 +152,8 @@ class Spending:
         if not bucket.calls:
             del self._state.spend[key]
 
-    def _key(self, call: CallRun, outcome: str, cause: str = "") -> SpendKey:
-        parts = (call.path, call.model, call.label, call.at[:10], outcome, cause)
+    def _key(self, call: CallRun, outcome: str, cause: str = "", answered: str = "") -> SpendKey:
+        parts = (call.path, answered or call.model, call.label, call.at[:10], outcome, cause)
         key = self._keys.get(parts)
         if key is None:
             key = self._keys[parts] = SpendKey(bare(call.path), *parts[1:])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from decimal import Decimal
@@ -54,15 +54,17 @@ class SilentModel:
 class NoPrices:
     """Prices of a model that is never asked."""
 
-    def charge(self, usage: Any, *, model: str, at: Any, tier: str | None = None) -> Charge:
+    def charge(self, usage: Any, *, model: str, at: Any, tier: str | None = None, answered: str = "") -> Charge:
         """Nothing."""
         return FREE
 
-    def partial(self, usage: Any, *, model: str, at: Any, worst: Decimal | None) -> Charge:
+    def partial(self, usage: Any, *, model: str, at: Any, worst: Decimal | None, answered: str = "") -> Charge:
         """Nothing."""
         return FREE
 
-    def worst(self, size_bytes: int, max_tokens: int, *, model: str, at: Any, batch: bool = False) -> Decimal | None:
+    def worst(
+        self, size_bytes: int, max_tokens: int, *, model: str, at: Any, batch: bool = False, instead: Iterable[str] = ()
+    ) -> Decimal | None:
         """Nothing."""
         return Decimal(0)
 

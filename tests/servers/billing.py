@@ -63,6 +63,8 @@ class BillingServer:
         self.batches = Batches()
         #: Limits of requests and tokens a minute; None: no limit, and no headers of one.
         self.limits: RateLimits | None = None
+        #: The model that answers, and is billed, in the place of the one that is asked; "": the one that is asked.
+        self.substitute = ""
         #: Headers and bodies of paid requests as received, in order.
         self.seen: list[tuple[dict[str, str], Any]] = []
 
@@ -190,10 +192,11 @@ class _Handler(BaseHTTPRequestHandler):
             counted = owner.cache.count(body)
             text, stop = text_of(owner.responder, body, kind)
             owner.cache.remember(counted)
+            entry.model = owner.substitute or entry.model
             owner.bill.charge(entry, counted, tokens_of(text), batch=True)
             usage = {**counted.usage(tokens_of(text)), "service_tier": "batch"}
             return {
-                "id": f"msg_{entry.number:08d}", "type": "message", "role": "assistant", "model": body["model"],
+                "id": f"msg_{entry.number:08d}", "type": "message", "role": "assistant", "model": entry.model,
                 "content": [{"type": "text", "text": text}], "stop_reason": stop, "stop_sequence": None, "usage": usage,
             }  # fmt: skip
         finally:
@@ -235,6 +238,7 @@ class _Handler(BaseHTTPRequestHandler):
         text, stop = text_of(owner.responder, body, kind)
         owner.cache.remember(counted)
         output = tokens_of(text)
+        entry.model = owner.substitute or entry.model
         owner.bill.charge(entry, counted, output)
         if owner.limits is not None:
             owner.limits.made(output)
@@ -244,7 +248,7 @@ class _Handler(BaseHTTPRequestHandler):
             "id": f"msg_{entry.number:08d}",
             "type": "message",
             "role": "assistant",
-            "model": body["model"],
+            "model": entry.model,
             "content": [{"type": "text", "text": text}],
             "stop_reason": stop,
             "stop_sequence": None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -22,6 +22,7 @@ _BEGIN = (
 )
 # A call that was settled while it was open keeps what was settled; one that is exactly known needs no settling.
 _END = "UPDATE charges SET state = ?, low = ?, high = ? WHERE journal = ? AND call = ? AND state = 'open'"
+_ANSWERED_BY = "UPDATE charges SET model = ? WHERE journal = ? AND call = ? AND state = 'open'"
 _SETTLE = "UPDATE charges SET state = 'exact', low = ?, high = ? WHERE journal = ? AND call = ? AND state <> 'exact'"
 #: Of a call that has no row; it gets none by its end.
 _NONE: Cost = ("exact", Decimal(0), None)
@@ -90,6 +91,8 @@ def _post(link: Link, journal: int, run: str, record: Record) -> None:
             link.run(_BEGIN, *row, "0", _shown(bound(fact.worst)))
     elif isinstance(fact, CallEnded):
         state, low, high = _charge(fact.charge)
+        if other := _model(fact.charge):
+            link.run(_ANSWERED_BY, other, journal, fact.call)
         link.run(_END, state, _shown(low), _shown(high), journal, fact.call)
     elif isinstance(fact, ChargeSettled):
         usd = _shown(amount(fact.usd))
@@ -103,6 +106,11 @@ def _charge(data: Any) -> Cost:
     except (LineDamaged, ValueError, TypeError, KeyError, AttributeError):
         return "unpriced", Decimal(0), None
     return charge.state, charge.low, None if charge.state == "unpriced" else charge.high
+
+
+def _model(data: Any) -> str:
+    """The model that answered in the place of the one asked; "" where none did."""
+    return _text(str(data.get("model") or "")) if isinstance(data, Mapping) else ""
 
 
 def _shown(usd: Decimal | None) -> str | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import genai_prices
@@ -314,3 +316,69 @@ def test_opening_a_price_book_loads_neither_the_price_data_nor_pydantic() -> Non
         "PriceBook().version; sys.exit(bool({'pydantic', 'genai_prices'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_reply_by_another_model_has_that_ones_price() -> None:
+    charge = BOOK.charge(usage(), model=SONNET, at=AT, answered="claude-opus-5-5")
+    assert (charge.state, charge.low, charge.model) == (EXACT, usd("0.014"), "claude-opus-5-5")
+    assert "claude-opus-5-5" in charge.note
+    assert Charge.from_json(charge.to_json()) == charge
+    cheaper = BOOK.charge(usage(), model="claude-opus-5-5", at=AT, answered=SONNET)
+    assert cheaper.low == usd("0.007")
+
+
+def test_same_model_by_another_name_is_no_other_model() -> None:
+    for asked, answered in (
+        (SONNET, ""),
+        (SONNET, SONNET.upper()),
+        (SONNET, "claude-sonnet-5-5-20260901"),
+        ("claude-sonnet-4-5", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
+        ("anthropic/claude-opus-4", "claude-opus-4-20250514"),
+        ("claude-opus-4-5-20251101", "vertex_ai/claude-opus-4-5@20251101"),
+        ("claude-unheard-of-9", "claude-unheard-of-9-20260101"),
+    ):
+        charge = BOOK.charge(usage(), model=asked, at=AT, answered=answered)
+        assert charge.model == "", (asked, answered)
+        assert charge == BOOK.charge(usage(), model=asked, at=AT)
+
+
+def test_reply_by_a_model_without_a_price_lies_below_the_dearest_price() -> None:
+    charge = BOOK.charge(usage(), model=SONNET, at=AT, answered="claude-unheard-of-9")
+    assert (charge.state, charge.low, charge.model) == (INTERVAL, usd("0"), "claude-unheard-of-9")
+    # The dearest of the list: $15 in, $75 out.
+    assert charge.high == usd("0.0525")
+    assert "claude-unheard-of-9" in charge.note
+    odd = BOOK.charge(usage(), model=SONNET, at=AT, answered="x\x1b[2J\n" * 99)
+    assert odd.state == INTERVAL
+    assert odd.model.isprintable()
+    assert len(odd.model) <= 80
+
+
+def test_worst_case_counts_the_dearest_of_the_models_that_answer() -> None:
+    plain, dear, unknown = (
+        BOOK.worst(9000, 1000, model=SONNET, at=AT, instead=others)
+        for others in ((), ("claude-opus-5-5", "claude-haiku-5-5"), ("claude-unheard-of-9",))
+    )
+    assert plain is not None
+    assert dear == 2 * plain == BOOK.worst(9000, 1000, model="claude-opus-5-5", at=AT)
+    assert unknown == BOOK.worst(9000, 1000, model="claude-opus-4-1", at=AT)
+
+
+def test_broken_off_try_of_another_model_is_bounded_by_that_ones_price() -> None:
+    seen = usage(output_tokens=1)
+    found = BOOK.partial(seen, model=SONNET, at=AT, worst=usd("0.5"), answered="claude-opus-5-5")
+    assert (found.state, found.low, found.high) == (INTERVAL, usd("0.00402"), usd("1.0"))
+    unknown = BOOK.partial(seen, model=SONNET, at=AT, worst=usd("0.5"), answered="claude-unheard-of-9")
+    assert unknown.low == 0
+    assert unknown.high is not None
+    assert unknown.high >= usd("0.5") * 15 / 2
+
+
+def test_price_that_a_user_gives_a_gateways_name_stands(tmp_path: Path) -> None:
+    file = tmp_path / "prices.json"
+    price = dict.fromkeys(("input", "output", "cache_read", "cache_write_5m", "cache_write_1h"), "1")
+    file.write_text(json.dumps({"models": {"house-model": price, SONNET: price}}))
+    book = PriceBook(file)
+    assert book.charge(usage(), model="house-model", at=AT, answered="claude-opus-5-5").low == usd("0.0015")
+    assert book.charge(usage(), model="claude-opus-5-5", at=AT, answered=SONNET).low == usd("0.0015")
+    assert book.charge(usage(), model=SONNET, at=AT, answered="claude-opus-5-5").low == usd("0.014")

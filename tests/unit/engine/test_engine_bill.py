@@ -20,6 +20,7 @@ from pipeline.llm.base import Message, Request
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load, records
 from pipeline.testing import FakeClock
+from tests.servers.bill import PRICES as PRICES_OF_THE_BILL
 from tests.servers.billing import BillingServer
 from tests.servers.mishaps import Mishap
 
@@ -90,3 +91,51 @@ def test_outage_that_filled_the_ceiling_is_settled_and_the_run_goes_on(
     again = MANY.resume(result.run_id, store=store, **given(model, max_cost_usd=limit))
     assert again.status == "completed"
     assert both_ends(store, again) == (server.bill.usd, server.bill.usd)
+
+
+DEAR = "claude-opus-5-5"
+UNKNOWN = "claude-unheard-of-9"
+
+
+def test_reply_by_another_model_is_in_the_ledger_as_on_the_bill(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel
+) -> None:
+    told: list[str] = []
+    server.substitute = DEAR
+    server.plan.queue(Mishap("cut", after=0))
+    result = MANY.run(store=store, listener=lambda event: told.append(str(event.data.get("text"))), **given(model))
+    assert result.status == "completed"
+    low, high = both_ends(store, result)
+    assert low <= server.bill.usd <= high
+    assert {row.model for row in ledger(store, result)} == {DEAR}
+    assert sum(row.low for row in ledger(store, result)[1:]) == sum(each.usd for each in server.bill.entries()[1:])
+    assert len([text for text in told if DEAR in text]) == 1, "said once"
+
+
+def test_ceiling_holds_where_a_dearer_model_answers(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel
+) -> None:
+    server.substitute = DEAR
+    worst = PRICES.worst(asking("item 0").size(), 1000, model=MODEL, at=FakeClock().now())
+    assert worst is not None
+    limit = worst * 2
+    # Answers as long as they may be: the second call would pass the ceiling at the price of the model that answers.
+    server.responder = lambda body, fault: "x" * 4000
+    options = given(model, max_cost_usd=str(limit))
+    result = MANY.run(store=store, **options)
+    for _ in range(3):
+        assert isinstance(result.error, BudgetExceeded)
+        assert both_ends(store, result) == (server.bill.usd, server.bill.usd)
+        assert server.bill.usd <= limit
+        result = MANY.resume(result.run_id, store=store, **options)
+
+
+def test_reply_by_a_model_without_a_price_is_bounded(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PRICES_OF_THE_BILL, UNKNOWN, ("12", "60", "1", "15", "24"))
+    server.substitute = UNKNOWN
+    result = MANY.run(store=store, **given(model, max_cost_usd="5"))
+    assert result.status == "completed"
+    low, high = both_ends(store, result)
+    assert low == 0 < server.bill.usd <= high < Decimal("0.1")
