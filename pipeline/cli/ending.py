@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.errors import EXIT_CODES, exit_code_of, three_lines, word_for
 from pipeline.cli.progress.watch import asker, display
 from pipeline.cli.streams import quietly
-from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, warn
-from pipeline.cli.where import name_store
+from pipeline.cli.text import PROGRAM, duration, money, money_between, one_line, say, say_json, warn
+from pipeline.cli.where import name_store, store_words_here
 from pipeline.engine.events import Listener
 from pipeline.errors import ConfigError, ExecutorLost, PipelineError, StoreError
 from pipeline.settings import LessonsOptions
@@ -116,10 +117,18 @@ def failure_lines(result: RunResult) -> list[str]:
 
 def _lines_of_gone(result: RunResult, kept: str) -> list[str]:
     """As `failure_lines`, of a run that no command alone goes on with."""
-    spent = f"Spent: {money_between(result.spent.low, result.spent.high)} by run {result.run_id}"
-    held = [f"Kept: what the store did not take, in {kept}; going on from this machine takes it in"] if kept else []
-    advice = f"Hint: Bring the file back from a copy, then: {result.resume_command}"
-    return [f"Error: {error_message(result.error)}", spent, *held, advice]
+    error = result.error
+    assert isinstance(error, PipelineError)
+    lines = [
+        f"Error: {error_message(error)}",
+        f"Spent: {money_between(result.spent.low, result.spent.high)} by run {result.run_id}",
+    ]
+    if kept and error.data.get("whole"):
+        again = f"{PROGRAM} recover {result.run_id} {shlex.quote(kept)}{store_words_here()}"
+        lines.append(f"Kept: all records of the run, in {kept}; if the run is lost, {again} makes it again")
+    elif kept:
+        lines.append(f"Kept: what the store did not take, in {kept}; going on from this machine takes it in")
+    return [*lines, f"Hint: {error.data['gone']}, then: {result.resume_command}"]
 
 
 def result_json(result: RunResult) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import cast
 
 import click
 
@@ -12,6 +13,8 @@ from pipeline.cli.progress.watch import ask_yes_no
 from pipeline.cli.text import count, say
 from pipeline.clock import SystemClock
 from pipeline.errors import NeedsConfirmation
+from pipeline.store.base import Movable
+from pipeline.store.emergency import owner_of
 from pipeline.store.reading import resolve
 from pipeline.store.recovery import recover as append_emergency
 from pipeline.store.retention import cleanup as remove_old
@@ -66,10 +69,12 @@ def recover(run: str, file: Path, store: str | None) -> None:
     """Append the records of an emergency file to a run; records it has already are left alone.
 
     A run writes such a file when its store refuses to save what was already paid for. Going on with the run on the
-    machine that has the file does the same.
+    machine that has the file does the same. A run whose folder is lost is made again where the file holds all of its
+    records.
     """
     place = open_store(store)
-    name = resolve(place, run)
-    added = append_emergency(place, name, file)
+    # A run that is lost cannot be looked up by a part of its name.
+    name = run if run == owner_of(file) else resolve(place, run)
+    added = append_emergency(cast(Movable, place), name, file)
     text = f"{count(added, 'record')} appended to run {name}." if added else f"Run {name} has all of these already."
     say(f"{text} {file} {'is not needed any more' if file.exists() else 'was removed'}.")

@@ -46,6 +46,11 @@ def here() -> str:
     return shown_in(_looked_at())
 
 
+def store_words_here() -> str:
+    """` --store URL` of the store that the command looks at, where it is not the default one; else ""."""
+    return named(_looked_at())
+
+
 def name_store(error: PipelineError) -> None:
     """Have the error of a run that is not there say in which store it is not, and how to list that one; idempotent.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -186,8 +187,11 @@ class FileAccount:
             WriteFailed: It cannot be written.
         """
         try:
-            self._path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
             new = not self._path.exists()
+            if new and self._read:
+                # It was there: whoever took it away took the runs too, or will bring it back.
+                raise FileNotFoundError(errno.ENOENT, "it was removed while runs were going on", str(self._path))
+            self._path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
             fd = self._disk.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         except OSError as error:
             raise self._failed(error) from error

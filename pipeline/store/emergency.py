@@ -13,11 +13,11 @@ import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.errors import RunLocked, StoreError
 from pipeline.records.codec import decode_line
-from pipeline.records.lines import LineDamaged, check_line
+from pipeline.records.lines import LineDamaged, check_line, line_seq
 from pipeline.store.owner import process
 
 _FOLDER_MODE = 0o700
@@ -50,15 +50,22 @@ class EmergencyFile:
         self._run = run
         self._place = place
         self._fd = -1
+        #: Up to which record what is kept was durable before.
+        self._sent = 0
         #: All that was to be kept, for a second place where the first one fills up.
         self._kept: list[bytes] = []
         #: Where it is; "" while there is none, or where nothing could be written anywhere.
         self.path = ""
 
-    def add(self, data: bytes) -> None:
-        """Keep whole lines, synced. Never raises: there is nowhere left to go."""
+    def add(self, data: bytes, sent: int = 0) -> None:
+        """Keep whole lines, synced. Never raises: there is nowhere left to go.
+
+        Args:
+            sent: Up to which record these lines had been durable: what they begin was begun indeed.
+        """
         if not data:
             return
+        self._sent = self._sent or sent
         self._kept.append(data)
         if self._fd < 0 or not self._write(data):
             self._make()
@@ -80,7 +87,7 @@ class EmergencyFile:
         """A new file with all of it: the one before is full, or was closed and may be taken in by now."""
         full = self.path if self._fd >= 0 else ""
         self.close()
-        head = {"emergency": self._run, "store": self._place, "by": process()}
+        head = {"emergency": self._run, "store": self._place, "by": process(), "sent": self._sent}
         text = json.dumps(head).encode() + b"\n" + b"".join(self._kept)
         for folder in folders():
             path = ""
@@ -134,14 +141,38 @@ def find(run: str, place: str) -> list[tuple[Path, str]]:
     return found
 
 
+def owner_of(file: Path) -> str:
+    """The run or sub-journal whose records a file holds; "" where it says none."""
+    return str(_head(file).get("emergency") or "")
+
+
 def is_kept(file: Path) -> bool:
     """Whether it lies where this program keeps such files."""
     return file.resolve().parent in [folder.resolve() for folder in folders()]
 
 
+class Kept(NamedTuple):
+    """What an emergency file holds."""
+
+    #: Its whole lines.
+    lines: list[bytes]
+    #: Up to this seq they had been durable in the journal; 0: none was.
+    sent: int
+
+    @property
+    def whole(self) -> list[bytes]:
+        """The journal from its first record on, where the file holds it; else nothing."""
+        found: list[bytes] = []
+        for line in self.lines:
+            if line_seq(line) > self.sent or line_seq(line) <= (line_seq(found[-1]) if found else 0):
+                break
+            found.append(line)
+        return found if found and line_seq(found[0]) == 1 else []
+
+
 @contextlib.contextmanager
-def claimed(file: Path, run: str) -> Iterator[list[bytes]]:
-    """The whole lines of a file, which nobody else writes or takes in meanwhile.
+def claimed(file: Path, run: str) -> Iterator[Kept]:
+    """What a file holds, which nobody else writes or takes in meanwhile.
 
     Raises:
         StoreError: It cannot be read, or belongs to another run.
@@ -174,10 +205,11 @@ def _busy(run: str, file: Path) -> RunLocked:
     )
 
 
-def _lines(file: Path, run: str) -> list[bytes]:
+def _lines(file: Path, run: str) -> Kept:
     try:
-        head, *lines = file.read_bytes().split(b"\n")
-        owner = json.loads(head)["emergency"]
+        first, *lines = file.read_bytes().split(b"\n")
+        head = json.loads(first)
+        owner, sent = head["emergency"], head.get("sent")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{file} is no emergency file of a run.", file=str(file)) from error
     if owner != run:
@@ -188,7 +220,7 @@ def _lines(file: Path, run: str) -> list[bytes]:
         with contextlib.suppress(LineDamaged):
             decode_line(line)
             whole.append(check_line(line))
-    return whole
+    return Kept(whole, sent if isinstance(sent, int) else 0)
 
 
 def _head(path: Path) -> Mapping[str, Any]:

@@ -19,13 +19,13 @@ from pipeline.store.base import Claim, Head
 from pipeline.store.blobs import BLOBS, BlobFolder
 from pipeline.store.building import build
 from pipeline.store.claims import refuse_if_held
-from pipeline.store.disk import FOLDER_MODE, Disk
+from pipeline.store.disk import FOLDER_MODE, Disk, write_file
 from pipeline.store.journal import FileJournal
 from pipeline.store.listing import Listing
 from pipeline.store.lock import OwnerLock, acquire, brief_lock
 from pipeline.store.names import BUILDING, JOURNAL, PARTS, REMOVING, minted, part_folder, split
 from pipeline.store.readying import document_lines, ready_journal
-from pipeline.store.recovery import took_in
+from pipeline.store.recovery import kept_whole, took_in
 from pipeline.store.repair import Repair
 from pipeline.store.rereading import reread
 from pipeline.store.reserve import BASE, PER_CALL
@@ -238,6 +238,12 @@ class FileStore:
             with contextlib.suppress(OSError):
                 if _seen(os.lstat(home / JOURNAL)) == left[0]:
                     return left[1], ()
+        if not os.path.lexists(home / JOURNAL) and (lost := kept_whole(run, self._place(run))):
+            # It was taken away while the run was going on.
+            aside = home / ".journal.new"
+            write_file(self._disk, aside, lost, replace=True)
+            self._disk.replace(aside, home / JOURNAL)
+            self._disk.sync_folder(home)
         return ready_journal(self._disk, home, run, self._clock.now())
 
     def _note(self, run: str, info: os.stat_result, last_seq: int) -> None:

@@ -52,6 +52,8 @@ class FileJournal:
         self.last_seq = last_seq
         self.repairs: Sequence[Sequence[Any]] = repairs
         self._folder = folder
+        #: As text, which takes a third of the time to look at: it is done at each append.
+        self._home, self._path = str(folder), str(folder / JOURNAL)
         self._lock = lock
         self._disk = disk
         self._blobs = blobs
@@ -62,6 +64,10 @@ class FileJournal:
         #: Where the last durable line ends, and its seq.
         self._durable = (0, 0)
         self._fd = -1
+        #: The journal is not where others find it any more: nothing here writes to the folder.
+        self._gone = False
+        #: The emergency file holds all of it.
+        self._whole = False
         #: Told of the file and of its last seq when it is left whole.
         self._closed = closed
         self._reserve = Reserve(disk, folder, reserve)
@@ -71,7 +77,8 @@ class FileJournal:
             self._reserve.free()
             raise
         #: Bytes of the journal so far; what a head that follows records as journal_bytes.
-        self.size = os.fstat(self._fd).st_size
+        found = os.stat(self._path)
+        self.size, self._file = found.st_size, (found.st_ino, found.st_dev)
         self._durable = (self.size, last_seq)
         drop_in_children(self)
 
@@ -85,11 +92,10 @@ class FileJournal:
         if self._fd < 0:
             self._refuse(b"".join(lines))
         if first_seq != self.last_seq + 1:
-            if first_seq > self.last_seq + 1 and self._saving:
-                # The records before these were refused and are kept elsewhere; what follows goes there too.
-                self._refuse(b"".join(lines))
             lines = self._unseen(first_seq, lines)
         data = lines[0] if len(lines) == 1 else b"".join(lines)
+        if not self._lock.is_in(self._home):
+            self._leave_gone(data, written=False)
         try:
             if data and self._disk.write(self._fd, data) != len(data):
                 raise OSError(errno.ENOSPC, "only part of it fitted")
@@ -104,6 +110,8 @@ class FileJournal:
             self._disk.sync(self._fd)
         except OSError as error:
             self._give_up(data, error)
+        if not self._is_there():
+            self._leave_gone(data, written=True)
         self._durable = (self.size, self.last_seq)
         if self._loose:
             self._loose.clear()
@@ -111,8 +119,10 @@ class FileJournal:
     def put_blob(self, data: bytes) -> str:
         """See store.base.Journal.put_blob."""
         # A failed sync is one file's: a reply in flight may still be stored, for its record in the emergency file.
-        if self._fd < 0 and not self._saving:
+        if self._fd < 0 and (self._gone or not self._saving):
             self._refuse(b"")
+        if self._fd >= 0 and not self._is_there():
+            self._leave_gone(b"", written=False)
         try:
             return self._blobs.put(data)
         except WriteFailed as error:
@@ -127,7 +137,7 @@ class FileJournal:
 
     def write_head(self, document: Mapping[str, Any], durable: bool) -> None:
         """See store.base.Journal.write_head. On a full disk the space is left to the records."""
-        if self._fd < 0 or (self.strained and not durable):
+        if self._fd < 0 or (self.strained and not durable) or not self._is_there():
             return
         aside = self._folder / ".checkpoint.new"
         with contextlib.suppress(OSError):
@@ -175,6 +185,9 @@ class FileJournal:
         Raises:
             StoreError: A seq holds another fact, or would leave a hole.
         """
+        if first_seq > self.last_seq + 1 and self._saving:
+            # The records before these were refused and are kept elsewhere; what follows goes there too.
+            self._refuse(b"".join(lines))
         if first_seq > self.last_seq + 1:
             raise StoreError(f"Record {first_seq} cannot follow record {self.last_seq}.", seq=first_seq)
         after, known = first_seq - 1, self.last_seq + 1 - first_seq
@@ -212,6 +225,42 @@ class FileJournal:
         self._shut()
         raise self._failed(f"The disk could not make a record durable ({error.strerror}).", fatal=True) from error
 
+    def _is_there(self) -> bool:
+        """Whether others find in the run's folder what is written here, and the lock that keeps them out."""
+        try:
+            found = os.stat(self._path)
+        except PermissionError:
+            return True
+        except OSError:
+            return False
+        same = (found.st_ino, found.st_dev) == self._file and found.st_size == self.size
+        return same and self._lock.is_in(self._home)
+
+    def _leave_gone(self, data: bytes, *, written: bool) -> NoReturn:
+        """The run, or its lock, was removed, moved or replaced under its owner: what it writes would be lost, or harm.
+
+        Args:
+            written: The journal that is open here has the data already.
+        """
+        try:
+            stored = os.pread(self._fd, self.size + 1, 0)
+        except OSError:
+            stored = b""
+        # All of it, since this may be the last of it; unless it was cut short or belongs to others too by now.
+        whole = len(stored) == self.size
+        lost = b"" if written else data
+        rest = b"".join(self._loose) + data
+        self.size, self.last_seq = self._durable
+        self._emergency.add(stored + lost if whole else rest, sent=self.last_seq if whole else 0)
+        self._loose.clear()
+        self._gone, self._whole = True, whole
+        self._shut()
+        raise self._failed(
+            f"Run {self._named} is gone from {self._home}: its journal or its lock was removed, moved or replaced "
+            "while the run was going on.",
+            fatal=True,
+        )
+
     def _refuse(self, data: bytes) -> NoReturn:
         """Nothing is written any more; after a refusal what is still in flight goes where the rest went."""
         if self._saving:
@@ -220,6 +269,16 @@ class FileJournal:
 
     def _failed(self, what: str, *, fatal: bool) -> WriteFailed:
         path = self._emergency.path
+        if self._gone:
+            back = f"Bring {self._home} back to its place"
+            hint = (
+                f"{back}, or make the run again from what was kept: `recover {self._named} {path}`."
+                if path
+                else f"{back}."
+            )
+            return WriteFailed(
+                what, hint=hint, fatal=fatal, emergency=path, run=self.run_id, gone=back, whole=self._whole
+            )
         hint = "Free space on the disk, then resume the run."
         if path:
             hint = advice(self._named, path)

@@ -46,11 +46,26 @@ class OwnerLock:
     def __init__(self, fd: int, path: Path) -> None:
         self._fd = fd
         self.path = path
+        found = os.fstat(fd)
+        self._file = found.st_ino, found.st_dev
         drop_in_children(self)
 
     @property
     def held(self) -> bool:
         return self._fd >= 0
+
+    def is_in(self, folder: str) -> bool:
+        """Whether this lock is the one that other processes meet in a folder: not where it was removed or replaced.
+
+        One that may not be looked at is taken to be there.
+        """
+        try:
+            there = os.stat(f"{folder}/{LOCK}")
+        except PermissionError:
+            return True
+        except OSError:
+            return False
+        return (there.st_ino, there.st_dev) == self._file
 
     def release(self) -> None:
         """Give up ownership; idempotent. The text goes first, so no reader sees a living owner of a free run."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
+from pipeline.clock import parse_iso
 from pipeline.errors import RunLocked, RunNotFound
 from pipeline.records.codec import Record, decode_line, encode_fact
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled, Gap
 from pipeline.records.lines import LineDamaged, encode_line, line_body, line_seq
 from pipeline.store import emergency
-from pipeline.store.base import Journal, Store, Taken
+from pipeline.store.base import Journal, Movable, Store, Taken
 
 #: Who settled a call whose start was refused.
 _NOT_SENT = "its record was refused, so it was never sent"
@@ -45,18 +46,37 @@ def _take_in(store: Store, journal: Journal, place: str) -> list[Taken]:
             with contextlib.suppress(RunLocked):
                 store.open(run).close()
             continue
-        with emergency.claimed(file, run) as lines:
-            done.append(Taken(file, append_missing(store, journal, lines)))
+        with emergency.claimed(file, run) as kept:
+            done.append(Taken(file, append_missing(store, journal, kept)))
             file.unlink(missing_ok=True)
     return done
 
 
-def recover(store: Store, run: str, file: Path) -> int:
+def kept_whole(run: str, place: str) -> bytes:
+    """The journal of a run as a file of this machine holds it from its first record on; b"" where none does.
+
+    Raises:
+        RunLocked: Who writes the file is alive and not done.
+    """
+    for file, name in emergency.find(run, place):
+        if name == run:
+            with emergency.claimed(file, run) as kept:
+                if lines := kept.whole:
+                    return _text(lines)
+    return b""
+
+
+def _text(lines: Iterable[bytes]) -> bytes:
+    return b"".join(line + b"\n" for line in lines)
+
+
+def recover(store: Movable, run: str, file: Path) -> int:
     """Append to a run what an emergency file holds; records the run has already are left alone.
 
     A record whose number was given to another one since is appended at the end: it still names its
     owner, so its money and values count and its position does not. A call that was never sent costs nothing.
-    A file that lies where this program keeps them is removed.
+    A run that is gone is made again where the file holds all of its records. A file that lies where this
+    program keeps them is removed.
 
     Returns how many records were appended; they are durable.
 
@@ -64,13 +84,13 @@ def recover(store: Store, run: str, file: Path) -> int:
         StoreError: The file cannot be read, or belongs to another run.
         RunLocked, RunNotFound, CheckpointCorrupt, WriteFailed: As Store.open and Journal.append.
     """
-    with emergency.claimed(file, run) as lines:
+    with emergency.claimed(file, run) as kept:
         pass
-    journal = store.open(run)
+    journal, count = _opened(store, run, kept)
     try:
         # This file may have been among those that opening took in.
-        count = sum(taken.records for taken in journal.taken)
-        count += append_missing(store, journal, lines)
+        count += sum(taken.records for taken in journal.taken)
+        count += append_missing(store, journal, kept)
     finally:
         journal.close()
     if emergency.is_kept(file):
@@ -78,8 +98,20 @@ def recover(store: Store, run: str, file: Path) -> int:
     return count
 
 
-def append_missing(store: Store, journal: Journal, lines: Sequence[bytes]) -> int:
+def _opened(store: Movable, run: str, kept: emergency.Kept) -> tuple[Journal, int]:
+    """The journal of a run, made again from the whole of it where it is gone; and how many records that gave it."""
+    try:
+        return store.open(run), 0
+    except RunNotFound:
+        lines = kept.whole
+        if not lines or "/" in run:
+            raise
+        return store.create_named(run, _text(lines), at=parse_iso(decode_line(lines[-1]).at)), len(lines)
+
+
+def append_missing(store: Store, journal: Journal, kept: emergency.Kept) -> int:
     """Append those lines that a journal does not have; how many records were added."""
+    lines = kept.lines
     if not lines:
         return 0
     before = journal.last_seq
@@ -88,7 +120,7 @@ def append_missing(store: Store, journal: Journal, lines: Sequence[bytes]) -> in
     except RunNotFound:
         # A part that has no record yet.
         stored = []
-    unsent = _unsent(lines, stored)
+    unsent = _unsent(lines, stored, kept.sent)
     present = Counter(map(line_body, stored))
     added = 0
     for line in lines:
@@ -108,9 +140,12 @@ def append_missing(store: Store, journal: Journal, lines: Sequence[bytes]) -> in
     return added
 
 
-def _unsent(lines: Iterable[bytes], stored: Iterable[bytes]) -> dict[int, Record]:
+def _unsent(lines: Iterable[bytes], stored: Iterable[bytes], sent: int) -> dict[int, Record]:
     """Calls whose start was refused, by seq: a call is sent only once its start is durable."""
-    begun = {record.seq: record for record in map(decode_line, lines) if isinstance(record.fact, CallStarted)}
+    begun = {
+        record.seq: record for record in map(decode_line, lines)
+        if isinstance(record.fact, CallStarted) and record.seq > sent
+    }  # fmt: skip
     if begun:
         for line in (*lines, *stored):
             with contextlib.suppress(LineDamaged):

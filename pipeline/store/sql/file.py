@@ -99,7 +99,8 @@ class Held:
         raise kind(
             f"The database {self._file} is gone: it was removed or replaced while a run was going on in it. "
             "Its runs can only come back with a copy of the file.",
-            hint="Bring the file back from a copy, then go on with the run.", again=False, gone=True,
+            hint="Bring the file back from a copy, then go on with the run.", again=False,
+            gone="Bring the file back from a copy",
         )  # fmt: skip
 
 

@@ -224,7 +224,7 @@ class SqlJournal:
         failed = self._failed(error.message)
         if error.data.get("gone"):
             # Nothing that is typed brings the run back.
-            failed.hint, failed.data["gone"] = error.hint, True
+            failed.hint, failed.data["gone"] = error.hint, error.data["gone"]
         raise failed from error
 
     def _forget(self) -> None:
