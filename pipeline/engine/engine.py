@@ -272,7 +272,7 @@ class Engine:
     def _interrupted(self, stop: Stop, recorder: Recorder, name: str) -> None:
         with recorder.reading() as state:
             owner = state.owner
-            flying = [call for call in state.open_calls.values() if call.seq > owner]
+            flying = [call for call in state.open_calls.values() if call.admitted == owner]
         worst = sum((call.worst or Decimal(0) for call in flying), Decimal(0))
         stop.request("interrupted", PipelineError(f"Interrupted ({name})."))
         self._setup.emit("stopping", signal=name, calls=len(flying), worst_usd=str(worst))

@@ -138,10 +138,12 @@ class Ceiling:
         _, room = self._admit(worst, day=day)
         return None if room is None else (self._record(room, record), room)
 
-    def hold(self, usd: Decimal) -> Room:
-        """Room for what may be spent whether there is room or not: somebody was allowed to."""
+    def hold(self, usd: Decimal | None) -> Room | None:
+        """Reserve what an earlier owner granted (USD; None: without a limit); None where there is no room for it."""
         with self._lock:
-            self._out += usd
+            if admit(self.limit, self._settled(), self._out, usd) != "go":
+                return None
+            self._out += usd or Decimal(0)
         return Room(usd)
 
     def leave(self, room: Room, cost: Decimal | None) -> None:

@@ -15,6 +15,7 @@ from pipeline.records.codec import encode_fact
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import CallEnded, CallStarted, Fact, RunEnded
 from pipeline.records.lines import encode_line
+from pipeline.records.parts import Submitted
 from pipeline.records.run import CallRun
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Store
@@ -69,18 +70,34 @@ def spent_in_part(store: Store, run: str, part: str) -> Decimal:
 def begin(running: Running) -> None:
     """A new owner first reads what the parts of the run hold, and keeps room for what may still be spent in them.
 
+    A part that was granted more than this owner's ceiling has room for is closed; its task is handed out again.
+
     Raises:
         Pause: The disk refused, or the run is stopping.
     """
     recorder = running.recorder
-    for key in list(recorder.state.submitted):
+    # Read before the calls are: what is spent in between is covered by the room.
+    left = {key: _left(running, submitted) for key, submitted in recorder.state.submitted.items()}
+    for key in left:
         take_in(running, key)
-    for key, submitted in list(recorder.state.submitted.items()):
+    for key in list(recorder.state.submitted):
         if key[0] not in recorder.state.open_paths:
             _close(running, key)
-        elif submitted.usd is not None and running.caller is not None:
-            left = submitted.usd - spent_in_part(_store(running), recorder.state.run_id, submitted.part)
-            running.held[key] = running.caller.entries.ceiling.hold(max(left, Decimal(0)))
+        elif running.caller is not None:
+            room = running.caller.entries.ceiling.hold(left[key])
+            if room is None:
+                _close(running, key)
+            else:
+                running.held[key] = room
+
+
+def _left(running: Running, submitted: Submitted) -> Decimal | None:
+    """What may still be spent in a part under the grant of the owner that handed it out; None: it named no limit."""
+    if submitted.usd is None:
+        return None
+    return max(
+        submitted.usd - spent_in_part(_store(running), running.recorder.state.run_id, submitted.part), Decimal(0)
+    )
 
 
 def settle_parts(running: Running, path: str, names: Sequence[str], *, elsewhere: bool) -> None:

@@ -305,7 +305,7 @@ class Builder:
     # Paid calls
 
     def _call_started(self, record: Record, fact: CallStarted) -> None:
-        call = self._spending.start(record.seq, record.at, fact)
+        call = self._spending.start(record.seq, record.at, record.owner, fact)
         state = self.state
         if fact.origin:
             parts.copy_call(state.submitted, record.seq, fact)

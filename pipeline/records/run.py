@@ -120,6 +120,8 @@ class CallRun:
     ended_seq: int = 0
     #: Nonce of the batch it goes out in; "": by itself.
     batch: str = ""
+    #: Mark of the owner that admitted it under this run's ceiling; 0: it was copied from a part.
+    admitted: int = 0
 
 
 _ZERO = Decimal(0)
@@ -308,7 +310,7 @@ class RunState:
     submitted: dict[tuple[str, str], Submitted] = field(default_factory=dict)
     #: Tries without a recorded end, by seq of call_started.
     open_calls: dict[int, CallRun] = field(default_factory=dict)
-    #: Worst cases of the open tries of the present owner, and how many of them have no upper bound.
+    #: Worst cases of the open tries that the present owner admitted, and how many of them have no upper bound.
     flying: Decimal = _ZERO
     flying_unbounded: int = 0
     spend: dict[SpendKey, Spend] = field(default_factory=dict)

@@ -37,12 +37,12 @@ class Spending:
         #: One key object per kind of sum; making and hashing them is what costs.
         self._keys: dict[tuple[str, ...], SpendKey] = {}
 
-    def start(self, seq: int, at: str, fact: CallStarted) -> CallRun:
+    def start(self, seq: int, at: str, owner: int, fact: CallStarted) -> CallRun:
         """Count an open call at its worst case; returns the try."""
         worst = bound(fact.worst)
         call = CallRun(
             seq, fact.k, fact.model, fact.label, worst, at, fact.path, fact.task, fact.attempt, fact.key, fact.n,
-            batch=fact.batch,
+            batch=fact.batch, admitted=0 if fact.origin else owner,
         )  # fmt: skip
         self._state.open_calls[seq] = call
         self._fly(call, 1)
@@ -78,6 +78,7 @@ class Spending:
         ended = CallRun(
             call.seq, call.k, call.model, call.label, call.worst, call.at, call.path, call.task, call.attempt,
             call.key, call.n, True, fact.usable, fact.reply, fact.error, fact.stop_reason, seq, call.batch,
+            call.admitted,
         )  # fmt: skip
         return call, ended
 
@@ -128,9 +129,13 @@ class Spending:
             self.waste(other)
 
     def _fly(self, call: CallRun, sign: int) -> None:
-        """Count a try of the present owner as begun (1) or ended (-1)."""
+        """Count a try that the present owner admitted as begun (1) or ended (-1).
+
+        Only such a try has a reservation. Any other (an earlier owner's, one recorded late, one copied from a
+        part) is spent at its worst case until its end is known.
+        """
         state = self._state
-        if call.seq <= state.owner:
+        if call.admitted != state.owner:
             return
         if call.worst is None:
             state.flying_unbounded += sign

@@ -51,6 +51,12 @@ class Coordinator:
             self.process.join(_TURN_SECONDS)
         raise AssertionError("it has not come to that")
 
+    def until_asked(self, server: BillingServer) -> None:
+        """Return once there is one paid request more, or it has ended."""
+        before = server.bill.requests
+        while self.process.is_alive() and server.bill.requests <= before:
+            self.process.join(_TURN_SECONDS)
+
     def kill(self) -> None:
         """kill -9."""
         self.process.kill()

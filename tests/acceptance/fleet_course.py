@@ -15,8 +15,8 @@ ITEMS = 6
 
 def write(ctx: StepContext, item: int) -> dict[str, Any]:
     """Two questions, one after the other."""
-    texts = [f"{part} {item} of {ctx.params['name']}" for part in ("draft", "review")]
-    replies = [ctx.ask(Request(MODEL, [Message("user", text)], max_tokens=64)).text for text in texts]
+    texts, cap = [f"{part} {item} of {ctx.params['name']}" for part in ("draft", "review")], ctx.params.get("cap", 64)
+    replies = [ctx.ask(Request(MODEL, [Message("user", text)], max_tokens=cap)).text for text in texts]
     if item == 1 and Path(ctx.params.get("deadly", os.devnull)).is_file():
         os._exit(1)
     return {"texts": replies}

@@ -134,6 +134,27 @@ def test_coordinator_killed_is_taken_over_from_another_host_once_its_lease_has_r
     assert (distinct(fleet), repeated(fleet)) == (CALLS, 0)
 
 
+def test_ceiling_holds_where_workers_are_killed_and_where_all_are(fleet: Fleet, tmp_path: Path) -> None:
+    # Answers as long as they may be: what was in flight when a worker died is billed nearly at its worst case.
+    fleet.server.reset(latency=0.3, responder=lambda body, kind: "word " * 2_900)
+    store, limit = f"sqlite:{tmp_path / 'runs.db'}", 0.16
+    coordinator = fleet.begin(store, "--param", "name=poor", "--param", "cap=3000", "--max-cost-usd", str(limit))
+    for name in ("one", "two", "one"):
+        coordinator.until_asked(fleet.server)
+        fleet.kill(name)
+        fleet.heal()
+    assert coordinator.ended()["cost_usd_at_most"] <= limit
+    for _ in range(2):
+        coordinator = fleet.begin(store, "--resume", "latest")
+        coordinator.until_asked(fleet.server)
+        coordinator.kill()
+        fleet.stop()
+        fleet.heal()
+    ended = fleet.run(store, "--resume", "latest")
+    assert (ended["status_detail"], ended["exit_code"]) == ("paused_budget", 5)
+    assert float(fleet.server.bill.usd) <= ended["cost_usd_at_most"] <= limit
+
+
 def test_task_that_kills_its_workers_is_named_and_what_is_saved_goes_on(fleet: Fleet, tmp_path: Path) -> None:
     store, mark = f"sqlite:{tmp_path / 'runs.db'}", tmp_path / "mark"
     mark.touch()

@@ -21,7 +21,7 @@ _kept: dict[tuple[str, str, int], RunState] = {}
 #: What a task can see and nothing in it changes.
 _SHARED = (
     "pipeline", "params", "identity", "execution", "pins", "parent", "host", "product", "status", "detail",
-    "started_at", "seq", "steps", "visits", "context", "reported", "imported", "resumes", "inherited", "decisions",
+    "started_at", "seq", "steps", "visits", "context", "imported", "resumes", "inherited", "decisions",
 )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,19 @@ class Losing(ThreadPoolExecutor):
         return super().submit(work)
 
 
+class Reviving(ThreadPoolExecutor):
+    """Gives a task whose worker has died to another one, a few times."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        def work() -> Any:
+            for _ in range(3):
+                with suppress(Dead):
+                    return fn(*args, **kwargs)
+            raise ConnectionResetError("every worker is gone")
+
+        return super().submit(work)
+
+
 class Idle(ThreadPoolExecutor):
     """Begins the first of what it is given; for the rest it has no worker."""
 
@@ -118,6 +132,11 @@ def ask(text: str, tokens: int = 100) -> Request:
 def write(ctx: StepContext, item: int) -> dict[str, Any]:
     first = ctx.ask(ask(f"first {item} for {ctx.params['who']}")).text
     return {"first": first, "second": ctx.ask(ask(f"second {item}")).text, "attempt": ctx.attempt}
+
+
+def write_less(ctx: StepContext, item: int) -> list[str]:
+    """The first item may cost far more than the others."""
+    return [ctx.ask(ask(f"{turn} {item}", 100 if item else 5000)).text for turn in ("first", "second")]
 
 
 def write_for(whom: dict[str, str], ctx: StepContext, item: int) -> str:

@@ -12,16 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.cost.prices import PriceBook
+from pipeline.engine.events import Emitter
+from pipeline.engine.limits import Ceiling, Room
 from pipeline.engine.pipeline import Pipeline
+from pipeline.engine.recorder import Reading
 from pipeline.engine.result import RunResult
 from pipeline.engine.step import StepContext, step
+from pipeline.engine.stop import Stop
 from pipeline.errors import BudgetExceeded
 from pipeline.llm.base import Message, Reply, Request
 from pipeline.llm.scripted import ScriptedModel
-from pipeline.records.kinds import CallEnded, CallStarted
+from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled, RunResumed, TaskTaken
 from pipeline.store.memory import MemoryJournal, MemoryStore
 from pipeline.store.reading import load
 from pipeline.testing import FakeClock
+from tests.tape import Tape
 from tests.unit.engine.saying import facts
 
 MODEL = "claude-sonnet-5-5"
@@ -213,3 +218,77 @@ def test_call_that_ended_by_a_fault_of_its_adapter_may_have_cost_its_worst_case(
     assert not load(store, result.run_id).open_calls
     paused = two_steps().resume(result.run_id, store=store, model=model, options=tight)
     assert paused.detail == "paused_budget"
+
+
+class Owned:
+    """A run as its owners leave it: a journal, what the owner of the moment has admitted, and the provider's view."""
+
+    def __init__(self, limit: Decimal) -> None:
+        self.tape = Tape()
+        #: What each call that left may be billed at most, by its seq.
+        self.bill: dict[int, Decimal] = {}
+        self._lock = threading.Lock()
+        self.owners = [1]
+        self.own(limit)
+
+    def reading(self) -> Reading:
+        return Reading(self._lock, self.tape.state)
+
+    def own(self, limit: Decimal) -> None:
+        """A new owner has its own count of what is out, and its own ceiling."""
+        self.limit = limit
+        self.ceiling = Ceiling(limit, self, Stop(CLOCK), CLOCK, Emitter(CLOCK))  # type: ignore[arg-type]
+        self.rooms: dict[int, Room] = {}
+
+    def started(self, owner: int, worst: Decimal, origin: str = "") -> int:
+        fact = CallStarted("a#1", "key", MODEL, "0", worst=str(worst), origin=origin)
+        call = self.tape.put(fact, owner=owner)
+        self.bill[call] = worst
+        return call
+
+    def ended(self, call: int, usd: Decimal, *, known: bool) -> None:
+        charge = {"state": "exact" if known else "interval", "low": str(usd if known else 0), "high": str(usd)}
+        self.tape.put(CallEnded(call, None, charge))
+        self.bill[call] = usd
+        if call in self.rooms:
+            self.ceiling.leave(self.rooms.pop(call), usd)
+
+    def takes(self, worst: Decimal) -> bool:
+        """Whether the ceiling admits a call; one that it admits leaves."""
+        found = self.ceiling.enter_if_room(worst, lambda: self.started(self.owners[-1], worst))
+        if found is not None:
+            self.rooms[found[0]] = found[1]
+        return found is not None
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_spent_at_worst_and_reserved_cover_every_call_that_may_be_billed(data: st.DataObject) -> None:
+    """Whoever appended a call: this owner, an earlier one late, a worker in its part, a task of an import."""
+    run = Owned(Decimal(data.draw(st.integers(1, 30))))
+    for _ in range(data.draw(st.integers(1, 25))):
+        usd = Decimal(data.draw(st.integers(0, 9)))
+        match data.draw(st.sampled_from(["ask", "ask", "copy", "late", "end", "end", "resume", "taken", "settle"])):
+            case "ask":
+                before = sum(run.bill.values())
+                assert not run.takes(usd) or before + usd <= run.limit
+            case "copy":
+                run.started(run.owners[-1], usd, origin=f"task-1:{len(run.bill)}")
+            case "late":
+                run.started(data.draw(st.sampled_from(run.owners[:-1] or [0])), usd)
+            case "end" if run.tape.state.open_calls:
+                call = data.draw(st.sampled_from(list(run.tape.state.open_calls)))
+                run.ended(call, min(usd, run.bill[call]), known=data.draw(st.booleans()))
+            case "settle" if others := [call for call in run.tape.state.open_calls if call not in run.rooms]:
+                call = data.draw(st.sampled_from(others))
+                run.bill[call] = min(usd, run.bill[call])
+                run.tape.put(ChargeSettled(call, str(run.bill[call])))
+            case "resume" | "taken" as how:
+                seq = len(run.tape.records) + 1
+                fact = RunResumed({}) if how == "resume" else TaskTaken("a#1", "k", 1, {})
+                run.tape.owner = run.tape.put(fact, owner=seq)
+                run.owners.append(seq)
+                run.own(Decimal(data.draw(st.integers(1, 30))))
+        # What the ceiling counts: it takes what is left of it, and not a cent more.
+        counted = run.limit - sum(run.bill.values())
+        assert run.ceiling.hold(counted + Decimal("0.01")) is None

@@ -40,7 +40,9 @@ from tests.unit.engine.executing import (
     MODEL,
     TROUBLE,
     Counting,
+    Dead,
     Losing,
+    Reviving,
     all_facts,
     course,
     dying,
@@ -50,6 +52,7 @@ from tests.unit.engine.executing import (
     worst,
     write,
     write_for,
+    write_less,
     write_long,
 )
 from tests.unit.engine.executing import _forget as _forget
@@ -102,6 +105,40 @@ def test_ceiling_raised_lets_the_run_go_on_without_paying_again(shared: Store, w
     second = resume(course(count=6), shared, first, workers, options={"max_cost_usd": "1"})
     assert second.status == COMPLETED
     assert len(set(ASKED)) == len(ASKED) == 12
+
+
+def test_ceiling_counts_what_workers_had_in_flight_when_they_died(shared: Store) -> None:
+    limit = worst("second 0") * 12
+    options = {"max_cost_usd": str(limit), "concurrency": 2}
+
+    def die_once(text: str) -> None:
+        if ASKED.count(text) == 1:
+            raise Dead
+
+    BEFORE.append(die_once)
+    with Reviving(2) as executor:
+        done = run(course(count=30), shared, executor, options)
+        done = resume(course(count=30), shared, done, executor, options=options)
+    assert done.detail == "paused_budget"
+    # Whoever died over a call may have been billed its worst case; the others cost what they did.
+    answered = len(ASKED) - len(set(ASKED))
+    assert answered
+    billed = len(set(ASKED)) * worst("second 0") + answered * Decimal("0.00102")
+    assert billed <= done.spent.usd + done.spent.high + Decimal("0.001") <= limit + Decimal("0.001")
+
+
+@pytest.mark.parametrize("before", [None, "5"])
+def test_ceiling_that_is_lowered_holds_for_what_an_earlier_owner_granted(shared: Store, before: str | None) -> None:
+    BEFORE.append(dying(2))
+    with Losing(lambda task: task == "made/1") as executor:
+        first = run(course(write_less, 2), shared, executor, {"max_cost_usd": before, "concurrency": 1})
+    BEFORE.clear()
+    # One task was granted what another needed, and its worker died over its first call: no room for a second.
+    limit = first.spent.usd + first.spent.high + worst("second 0") * Decimal("0.9")
+    with ThreadPoolExecutor(2) as executor:
+        second = resume(course(write_less, 2), shared, first, executor, options={"max_cost_usd": str(limit)})
+    assert (second.detail, ASKED) == ("paused_budget", ["first 0", "second 0"])
+    assert second.spent.usd + second.spent.high <= limit
 
 
 def test_day_is_one_for_all_workers(shared: Store, workers: Executor) -> None:
