@@ -162,8 +162,9 @@ class _Go:
         from pipeline.formats.attractor.source import Source
 
         other = self._answers.changes(state) or self._dot.rerun_current
-        same = graph.source.same(Source.stored(start.store, state))
-        return same and not other and nothing_left(state, graph.definition, self._options)
+        if other or not graph.decides_as(Source.stored(start.store, state), start.store, state):
+            return False
+        return nothing_left(state, graph.definition, self._options, same=True)
 
     def _setup(self, start: Start, model: str, recorded: Mapping[str, Any], *, simulate: bool) -> Setup:
         setup = self._answers.set_up(start, model, recorded, simulate=simulate)

@@ -236,11 +236,16 @@ def unmodelled(start: Start, recorded: Mapping[str, Any], verb: str = "lessons")
     )  # fmt: skip
 
 
-def nothing_left(state: RunState, definition: Definition, options: LessonsOptions) -> bool:
-    """Whether a resume finds a completed run that nothing is wanted of: it needs no model, and no permission."""
+def nothing_left(state: RunState, definition: Definition, options: LessonsOptions, *, same: bool = False) -> bool:
+    """Whether a resume finds a completed run that nothing is wanted of: it needs no model, and no permission.
+
+    Args:
+        same: See changes.nothing_left.
+    """
     from pipeline.engine import changes
 
-    return not any(wishes(options).values()) and changes.nothing_left(state, definition.graph, definition.steps)
+    wanted = any(wishes(options).values())
+    return not wanted and changes.nothing_left(state, definition.graph, definition.steps, same=same)
 
 
 def tell_model(start: Start, setup: Setup) -> None:

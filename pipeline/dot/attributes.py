@@ -1,63 +1,309 @@
-"""The attributes that count, and how each is read; every other one is kept and ignored."""
+"""The one table of attributes: which there are, how each is read, what an edit of it means for a run that goes on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import NamedTuple
 
-#: Whole numbers, not below 0.
-COUNTS = frozenset({
-    "max_retries", "default_max_retries", "default_max_retry", "max_visits", "max_node_visits", "max_restarts",
-    "max_parallel", "k", "join_k", "max_tokens", "manager.max_cycles", "loop_restart_signature_limit",
-})  # fmt: skip
-NUMBERS = frozenset({"weight", "temperature", "retry_jitter"})
-FLAGS = frozenset({
-    "goal_gate", "auto_status", "allow_partial", "loop_restart", "continue_on_fail", "stack.child_autostart",
-})  # fmt: skip
-#: Durations, or seconds without a unit.
-TIMES = frozenset({"timeout", "manager.poll_interval", "duration"})
+from pipeline.dot import kinds
+from pipeline.dot.values import Value, as_decimal, as_flag, as_number, as_seconds, as_text
+
+GRAPH, NODE, EDGE = "graph", "node", "edge"
+
+
+class Form(Enum):
+    """How a value is read."""
+
+    TEXT = "text"
+    #: A whole number, not below 0.
+    COUNT = "count"
+    NUMBER = "number"
+    FLAG = "flag"
+    #: A duration, or seconds without a unit.
+    TIME = "time"
+
+
+class Use(Enum):
+    """What an attribute decides, and so what an edit of it means for a run that is resumed."""
+
+    #: What a node makes: finished work is void.
+    WORK = "made again"
+    #: Where the run goes on: finished work stands, and whoever edits it is asked.
+    ROUTE = "asked about"
+    #: How often, how long, how many at once: holds from now on.
+    PACE = "taken over"
+    #: Nothing that is read here: text for people, and what other engines read.
+    NONE = "nothing"
+    #: Colours, lines and remarks.
+    DRAWN = "drawn"
+
+
+#: What decides something.
+DECIDING = frozenset({Use.WORK, Use.ROUTE, Use.PACE})
+
+
+class Attribute(NamedTuple):
+    """One attribute."""
+
+    name: str
+    #: graph, node, edge.
+    of: tuple[str, ...]
+    use: Use
+    form: Form = Form.TEXT
+    #: The few words it may be; (): any.
+    words: tuple[str, ...] = ()
+    #: Kinds of nodes that read it; (): all that work.
+    kinds: tuple[str, ...] = ()
+    #: Value where it is not set, for people.
+    default: str = ""
+    #: What it means, for people; "": it is not listed.
+    means: str = ""
+    #: The attribute that it is another name of.
+    like: str = ""
+    #: What to do instead where it is not heeded: it is warned of then.
+    instead: str = ""
+
+
 FIDELITIES = ("full", "truncate", "compact", "summary:low", "summary:medium", "summary:high")
-#: One of a few words.
-WORDS: Mapping[str, tuple[str, ...]] = {
-    "fidelity": FIDELITIES,
-    "default_fidelity": FIDELITIES,
-    "context_fidelity_default": FIDELITIES,
-    "reasoning_effort": ("low", "medium", "high", "xhigh", "max"),
-    "join_policy": ("wait_all", "first_success", "quorum", "k_of_n"),
-    "retry_policy": ("none", "standard", "aggressive", "linear", "patient"),
-    "retry_backoff": ("none", "standard", "aggressive", "linear", "patient", "exponential"),
-    "dialect": ("strongdm", "split"),
+_EFFORTS = ("low", "medium", "high", "xhigh", "max")
+_JOINS = ("wait_all", "first_success", "quorum", "k_of_n")
+_RETRIES = ("none", "standard", "aggressive", "linear", "patient")
+_ASKS = (kinds.CODERGEN, kinds.FAN_IN)
+_PROMPTED = (kinds.CODERGEN, kinds.HUMAN, kinds.FAN_IN)
+_ALL, _NODE, _EDGE, _GRAPH = (GRAPH, NODE, EDGE), (NODE,), (EDGE,), (GRAPH,)
+_WORK, _ROUTE, _PACE, _NONE = Use.WORK, Use.ROUTE, Use.PACE, Use.NONE
+_COUNT, _FLAG, _TIME, _TEXT = Form.COUNT, Form.FLAG, Form.TIME, Form.TEXT
+
+#: Those that are read, in the order in which they are listed.
+_READ: tuple[Attribute, ...] = (
+    Attribute("goal", _GRAPH, _WORK, means="`$goal` in prompts"),
+    Attribute("label", _ALL, _NONE, default="the id",
+              means="what people read; of an edge, a choice: `[Y] Yes`, `[Y]es`, `Y) Yes`, `Y - Yes`"),
+    Attribute("prompt", _NODE, _WORK, kinds=_PROMPTED, default="the label",
+              means="what the model (a person) is asked; also `llm_prompt`, and `goal` of a node"),
+    Attribute("llm_prompt", _NODE, _WORK, kinds=_PROMPTED, like="prompt"),
+    Attribute("goal", _NODE, _WORK, kinds=_PROMPTED, like="prompt"),
+    Attribute("system_prompt", _NODE, _WORK, kinds=_ASKS, means="what the model is told before all else"),
+    Attribute("verdict", _NODE, _WORK, kinds=(kinds.CODERGEN,), means="`required`: a reply that says no outcome fails"),
+    Attribute("max_retries", _NODE, _PACE, _COUNT, default="0", means="further attempts after the first"),
+    Attribute("default_max_retries", _GRAPH, _PACE, _COUNT, like="max_retries"),
+    Attribute("default_max_retry", _GRAPH, _PACE, _COUNT, like="max_retries"),
+    Attribute("retry_policy", (NODE, GRAPH), _PACE, words=_RETRIES, default="standard",
+              means="waits between attempts: none, standard, aggressive, linear, patient"),
+    Attribute("retry_backoff", (NODE, GRAPH), _PACE, words=(*_RETRIES, "exponential"), like="retry_policy"),
+    Attribute("retry_jitter", (NODE, GRAPH), _PACE, Form.NUMBER, like="retry_policy"),
+    Attribute("goal_gate", _NODE, _ROUTE, _FLAG, default="false",
+              means="the run does not end before this has succeeded"),
+    Attribute("retry_target", (NODE, GRAPH), _ROUTE,
+              means="where to go on after a failure, or from an unsatisfied gate"),
+    Attribute("fallback_retry_target", (NODE, GRAPH), _ROUTE, like="retry_target"),
+    Attribute("fallback", _GRAPH, _ROUTE, like="retry_target"),
+    Attribute("max_visits", (NODE, EDGE), _PACE, _COUNT, default="100",
+              means="how often a node is visited (an edge taken) at most"),
+    Attribute("max_node_visits", _GRAPH, _PACE, _COUNT, like="max_visits"),
+    Attribute("max_restarts", _GRAPH, _PACE, _COUNT, default="5, 3",
+              means="how often `loop_restart` edges are taken; equal failures until a loop is broken off"),
+    Attribute("loop_restart_signature_limit", _GRAPH, _PACE, _COUNT, like="max_restarts"),
+    Attribute("loop_restart_persist_keys", _GRAPH, _ROUTE, means="context keys that a restart keeps, with commas"),
+    Attribute("timeout", _NODE, _PACE, _TIME, means="how long a command, an agent or a person may take; "
+              "a model's reply is waited for, since it is paid for"),
+    Attribute("human.timeout", _NODE, _PACE, _TIME, like="timeout"),
+    Attribute("allow_partial", _NODE, _ROUTE, _FLAG, default="false", means="used-up retries count as partial_success"),
+    Attribute("auto_status", _NODE, _ROUTE, _FLAG, default="false",
+              means="no status is success; what a command's exit code or an outcome says stands"),
+    Attribute("continue_on_fail", _NODE, _ROUTE, _FLAG, default="false", means="a failure does not stop"),
+    Attribute("tool_command", _NODE, _WORK, kinds=(kinds.TOOL,),
+              means="shell command of a tool; also `script`, `command`"),
+    Attribute("script", _NODE, _WORK, kinds=(kinds.TOOL,), like="tool_command"),
+    Attribute("command", _NODE, _WORK, kinds=(kinds.TOOL,), like="tool_command"),
+    Attribute("effect", _NODE, _PACE, default="by type", means="what it does outside the run (pure, read, write, "
+              "external); whether it is done again where its end is unknown"),
+    Attribute("repeatable", _NODE, _PACE, _FLAG, like="effect"),
+    Attribute("question", _NODE, _WORK, kinds=(kinds.HUMAN,), default="the label", means="what a person is asked"),
+    Attribute("mode", _NODE, _WORK, kinds=(kinds.HUMAN,), default="multiple_choice",
+              means="how a person is asked: multiple_choice, yes_no, confirmation, freeform"),
+    Attribute("question_type", _NODE, _WORK, kinds=(kinds.HUMAN,), like="mode"),
+    Attribute("human.input", _NODE, _WORK, kinds=(kinds.HUMAN,), like="mode"),
+    Attribute("human.default_choice", _NODE, _ROUTE, means="choice where the time is up; never where nobody answers"),
+    Attribute("default_choice", _NODE, _ROUTE, like="human.default_choice"),
+    Attribute("join_policy", _NODE, _ROUTE, words=_JOINS, default="wait_all",
+              means="wait_all, first_success, quorum, k_of_n"),
+    Attribute("k", _NODE, _ROUTE, _COUNT, like="join_policy"),
+    Attribute("join_k", _NODE, _ROUTE, _COUNT, like="join_policy"),
+    Attribute("quorum", _NODE, _ROUTE, like="join_policy"),
+    Attribute("max_parallel", _NODE, _PACE, _COUNT, default="4", means="branches at once"),
+    Attribute("stack.child_dotfile", (GRAPH, NODE), _ROUTE,
+              means="the child pipeline; the folder its commands run in, below that of the run"),
+    Attribute("stack.child_dot_source", _NODE, _ROUTE, like="stack.child_dotfile"),
+    Attribute("stack.child_workdir", (GRAPH, NODE), _ROUTE, like="stack.child_dotfile"),
+    Attribute("stack.child_autostart", _NODE, _ROUTE, _FLAG, like="stack.child_dotfile"),
+    Attribute("manager.max_cycles", _NODE, _PACE, _COUNT, default="1000", means="visits the child may make"),
+    Attribute("manager.stop_condition", _NODE, _ROUTE, means="a condition that ends the child"),
+    Attribute("fidelity", _NODE, _WORK, words=FIDELITIES, kinds=_ASKS, default="compact", means="how much of what came "
+              "before a prompt shows: full, truncate, compact, summary:low, summary:medium, summary:high"),
+    Attribute("context_fidelity", _NODE, _WORK, words=FIDELITIES, kinds=_ASKS, like="fidelity"),
+    Attribute("fidelity", _EDGE, _ROUTE, words=FIDELITIES, like="fidelity"),
+    Attribute("default_fidelity", _GRAPH, _ROUTE, words=FIDELITIES, like="fidelity"),
+    Attribute("context_fidelity_default", _GRAPH, _ROUTE, words=FIDELITIES, like="fidelity"),
+    Attribute("thread_id", _NODE, _WORK, kinds=_ASKS, means="which conversation `full` goes on with"),
+    Attribute("thread_id", (EDGE, GRAPH), _ROUTE, like="thread_id"),
+    Attribute("default_thread_id", _GRAPH, _ROUTE, like="thread_id"),
+    Attribute("context_thread_default", _GRAPH, _ROUTE, like="thread_id"),
+    Attribute("llm_model", (NODE, GRAPH), _WORK, kinds=_ASKS, default="the run's", means="also `model`"),
+    Attribute("model", _NODE, _WORK, kinds=_ASKS, like="llm_model"),
+    Attribute("llm_provider", (NODE, GRAPH), _WORK, kinds=_ASKS, default="anthropic", means="also `provider`"),
+    Attribute("provider", _NODE, _WORK, kinds=_ASKS, like="llm_provider"),
+    Attribute("reasoning_effort", (NODE, GRAPH), _WORK, words=_EFFORTS, kinds=_ASKS, default="the run's",
+              means="also `reasoning`"),
+    Attribute("reasoning", _NODE, _WORK, kinds=_ASKS, like="reasoning_effort"),
+    Attribute("max_tokens", (NODE, GRAPH), _PACE, _COUNT, default="16000", means="the longest reply"),
+    Attribute("class", _NODE, _NONE, means="words for the stylesheet"),
+    Attribute("model_stylesheet", _GRAPH, _NONE, means="see [below](#model-stylesheet); what it says counts as said by "
+              "the nodes"),
+    Attribute("condition", _EDGE, _ROUTE, means="when it is taken"),
+    Attribute("weight", _EDGE, _ROUTE, Form.NUMBER, default="0", means="of several edges the heavier first"),
+    Attribute("loop_restart", _EDGE, _ROUTE, _FLAG, default="false",
+              means="the target starts afresh with `graph.…` alone"),
+    Attribute("type", _NODE, _WORK, means="the kind of node, before its `shape`"),
+    Attribute("shape", _NODE, _NONE, default="box", means="the kind of node; an edit counts where the kind changes"),
+    Attribute("dialect", _GRAPH, _ROUTE, words=("strongdm", "split"), default="strongdm", means="strongdm, split"),
+    Attribute("params", _GRAPH, _NONE, means="names that `--param` may give; also `inputs`, `context_keys` of a node"),
+    Attribute("inputs", (GRAPH, NODE), _NONE, like="params"),
+    Attribute("context_keys", _NODE, _NONE, like="params"),
+    Attribute("temperature", _NODE, _NONE, Form.NUMBER, means="not sent: Claude models take none any more",
+              instead="Leave it out."),
+    Attribute("tool_hooks.pre", (GRAPH, NODE), _NONE, means="not run: they go round the tools that a model calls, and "
+              "models are given none here", instead="Put the command into a tool node before or after."),
+    Attribute("tool_hooks.post", (GRAPH, NODE), _NONE, like="tool_hooks.pre",
+              instead="Put the command into a tool node before or after."),
+    Attribute("duration", _NODE, _NONE, _TIME, means="of other engines' waiting nodes"),
+    Attribute("manager.poll_interval", _NODE, _NONE, _TIME, means="of engines that poll: here a child is looked at "
+              "after each of its visits"),
+    Attribute("manager.actions", _NODE, _NONE, like="manager.poll_interval"),
+)  # fmt: skip
+#: What people read, and what other engines read, of graphs, of nodes and of edges.
+_FOREIGN: Mapping[str, str] = {
+    "name description id URL href target group image": "graph node edge",
+    "outputs max_pipeline_duration provenance_version final_output_node final_artifact_key timeout": "graph",
+    "node_type backend error_policy outputs must_write is_codergen max_agent_turns agent_tool agent_mode loop_id "
+    "loop_max loop_until_file_contains human.multiple human.required parse_json": "node",
+    "priority": "edge",
+}
+#: What Graphviz lays out by: a handler of the user's own may read a `size`, too.
+_LAID_OUT = (
+    "width height margin ordering layout pos fixedsize labeljust rank tailport headport dir constraint minlen "
+    "taillabel headlabel decorate sides rankdir ranksep nodesep splines compound newrank concentrate dpi size "
+    "ratio center clusterrank overlap outputorder pad orientation labeldistance labelangle labelfloat regular "
+    "skew distortion samehead sametail lhead ltail nojustify showboxes imagescale imagepos headclip tailclip "
+    "forcelabels landscape rotate sep esep truecolor viewport charset layers layer pack packmode bb vertices "
+    "edgetooltip labeltooltip headtooltip tailtooltip edgeURL labelURL headURL tailURL edgehref labelhref "
+    "headhref tailhref edgetarget "
+)
+_DRAWN = (
+    "style color fillcolor fontcolor fontname fontsize penwidth tooltip comment peripheries xlabel labelloc bgcolor "
+    "colorscheme gradientangle arrowhead arrowtail arrowsize labelfontcolor labelfontname labelfontsize"
+)
+
+TABLE: tuple[Attribute, ...] = (
+    *_READ,
+    *(Attribute(name, tuple(of.split()), _NONE) for names, of in _FOREIGN.items() for name in names.split()),
+    *(Attribute(name, _ALL, _NONE) for name in _LAID_OUT.split()),
+    *(Attribute(name, (GRAPH, EDGE), Use.DRAWN) for name in ("shape", "class")),
+    *(Attribute(name, _ALL, Use.DRAWN) for name in _DRAWN.split()),
+)
+_KNOWN: Mapping[str, Mapping[str, Attribute]] = {
+    of: {each.name: each for each in reversed(TABLE) if of in each.of} for of in _ALL
 }
 
-_DRAWN = frozenset({
-    "label", "shape", "style", "color", "fillcolor", "fontcolor", "fontname", "fontsize", "penwidth", "tooltip",
-    "width", "height", "margin", "comment", "id", "URL", "href", "target", "group", "ordering", "layout", "pos",
-    "peripheries", "fixedsize", "image", "xlabel", "labelloc", "labeljust", "rank", "tailport", "headport", "dir",
-    "arrowhead", "arrowtail", "arrowsize", "constraint", "minlen", "taillabel", "headlabel", "decorate", "sides",
-    "rankdir", "ranksep", "nodesep", "splines", "bgcolor", "compound", "newrank", "concentrate", "dpi", "size",
-    "ratio", "center", "clusterrank", "overlap", "outputorder", "pad", "orientation", "class", "name", "description",
-})  # fmt: skip
-#: Of the graph, of nodes, of edges: with what Graphviz draws by, and what other engines write.
-GRAPH_NAMES = _DRAWN | frozenset({
-    "goal", "model_stylesheet", "default_max_retries", "default_max_retry", "retry_target", "fallback_retry_target",
-    "default_fidelity", "context_fidelity_default", "default_thread_id", "context_thread_default", "thread_id",
-    "max_node_visits", "max_restarts", "loop_restart_signature_limit", "loop_restart_persist_keys", "fallback",
-    "stack.child_dotfile", "stack.child_workdir", "tool_hooks.pre", "tool_hooks.post", "llm_model", "llm_provider",
-    "reasoning_effort", "dialect", "params", "inputs", "outputs", "retry_policy", "retry_backoff", "retry_jitter",
-    "max_pipeline_duration", "max_tokens", "timeout", "provenance_version", "final_output_node", "final_artifact_key",
-})  # fmt: skip
-NODE_NAMES = _DRAWN | frozenset({
-    "type", "node_type", "prompt", "llm_prompt", "goal", "max_retries", "goal_gate", "retry_target",
-    "fallback_retry_target", "fidelity", "thread_id", "timeout", "llm_model", "llm_provider", "model", "provider",
-    "reasoning", "reasoning_effort", "backend", "auto_status", "allow_partial", "tool_command", "script", "command",
-    "human.default_choice", "default_choice", "mode", "join_policy", "max_parallel", "k", "join_k", "error_policy",
-    "manager.poll_interval", "manager.max_cycles", "manager.stop_condition", "manager.actions", "stack.child_dotfile",
-    "stack.child_workdir", "stack.child_autostart", "tool_hooks.pre", "tool_hooks.post", "max_visits",
-    "retry_policy", "retry_backoff", "retry_jitter", "continue_on_fail", "outputs", "inputs", "must_write",
-    "max_tokens", "temperature", "duration", "is_codergen", "max_agent_turns", "agent_tool", "agent_mode", "loop_id",
-    "loop_max", "loop_until_file_contains", "context_keys", "question", "question_type",
-    "verdict", "quorum", "effect", "repeatable", "human.timeout", "human.input", "human.multiple", "human.required",
-    "stack.child_dot_source", "parse_json", "system_prompt", "context_fidelity",
-})  # fmt: skip
-EDGE_NAMES = _DRAWN | frozenset({
-    "condition", "weight", "fidelity", "thread_id", "loop_restart", "max_visits", "priority",
-})  # fmt: skip
+#: The names that are known, of the graph, of nodes, of edges.
+GRAPH_NAMES, NODE_NAMES, EDGE_NAMES = (frozenset(_KNOWN[of]) for of in _ALL)
+COUNTS, NUMBERS, FLAGS, TIMES = (
+    frozenset(each.name for each in _READ if each.form is form)
+    for form in (Form.COUNT, Form.NUMBER, Form.FLAG, Form.TIME)
+)
+#: Attribute → the few words it may be.
+WORDS: Mapping[str, tuple[str, ...]] = {each.name: each.words for each in _READ if each.words}
+#: Names of one thing: of those that are set the first counts.
+_SAME = (
+    kinds.PROMPTS, kinds.COMMANDS, ("question_type", "mode", "human.input"), ("fidelity", "context_fidelity"),
+    ("human.default_choice", "default_choice"), ("k", "join_k"), ("llm_model", "model"), ("llm_provider", "provider"),
+    ("reasoning_effort", "reasoning"),
+)  # fmt: skip
+_GROUP: Mapping[str, tuple[str, ...]] = {name: group for group in _SAME for name in group}
+#: Providers that are ours; "" is where none is named.
+OUR_PROVIDERS = ("", "anthropic", "claude")
+#: What `auto_status=false` says is more than nothing.
+_MEANT_FALSE = "auto_status"
+
+
+def attribute(of: str, name: str) -> Attribute | None:
+    """Return what is known of an attribute of the graph, a node or an edge; None: nothing reads it."""
+    return _KNOWN[of].get(name)
+
+
+def guide() -> str:
+    """Return the table of attributes as the guide to graphs has it."""
+    head = ["| Attribute | Of | Default | Means | Edited on finished work |", "|---|---|---|---|---|"]
+    rows = [
+        " | ".join(["| " + ", ".join(f"`{name}`" for name in names), ", ".join(of), default, means, use]) + " |"
+        for names, of, default, means, use in _listed()
+    ]
+    return "\n".join([*head, *(row.replace("|  |", "| |") for row in rows)])
+
+
+def _listed() -> Iterator[tuple[list[str], list[str], str, str, str]]:
+    """Yield the rows of the guide's table: names, of what, default, meaning, what an edit means."""
+    for each in _READ:
+        if each.means:
+            rows = [each, *(other for other in _READ if other.like == each.name)]
+            names = dict.fromkeys(row.name for row in rows)
+            of = dict.fromkeys(word for row in (*rows, *_same_name(each, rows)) for word in row.of)
+            uses = dict.fromkeys(row.use.value for row in rows)
+            yield list(names), sorted(of, key=(NODE, EDGE, GRAPH).index), each.default, each.means, ", ".join(uses)
+
+
+def decides(
+    of: str, attributes: Mapping[str, Value], use: Use, kind: str = "", *, all_read: bool = False
+) -> dict[str, object]:
+    """Return those attributes that decide something, each by one name and in one spelling.
+
+    Args:
+        use: WORK or ROUTE.
+        kind: The kind of the node.
+        all_read: A handler of the user's own works the node, which may read whatever is not drawn.
+    """
+    found: dict[str, object] = {}
+    for name in attributes:
+        group = _GROUP.get(name, (name,)) if of == NODE and not all_read else (name,)
+        known = attribute(of, name)
+        if not _counts(known, use, kind, all_read=all_read) or group[0] in found:
+            continue
+        value = next((_read(attributes[each], known) for each in group if _is_set(attributes, each)), None)
+        if group[0] == "llm_provider" and str(value).strip().lower() in OUR_PROVIDERS:
+            value = None
+        if value not in (None, "", False, 0.0) or (value is False and name == _MEANT_FALSE):
+            found[group[0]] = value
+    return found
+
+
+def _counts(known: Attribute | None, use: Use, kind: str, *, all_read: bool) -> bool:
+    if known is None or (all_read and known.use is Use.NONE):
+        return all_read and use is Use.WORK
+    return known.use is use and (all_read or not known.kinds or kind in known.kinds)
+
+
+def _is_set(attributes: Mapping[str, Value], name: str) -> bool:
+    return name in attributes and bool(as_text(attributes[name]).strip())
+
+
+def _read(value: Value, known: Attribute | None) -> object:
+    """Return a value as it is read, so that "3" and 3 are the same."""
+    form = Form.TEXT if known is None else known.form
+    read = {Form.COUNT: as_number, Form.NUMBER: as_decimal, Form.FLAG: as_flag, Form.TIME: as_seconds}.get(form)
+    found = read(value) if read is not None else None
+    return as_text(value) if found is None else found
+
+
+def _same_name(each: Attribute, rows: list[Attribute]) -> list[Attribute]:
+    return [other for other in _READ if other.name == each.name and other not in rows and other.like == each.name]

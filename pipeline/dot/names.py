@@ -27,6 +27,12 @@ def names_in(graph: DotGraph) -> frozenset[str]:
     return frozenset(found | {name.partition(".")[0] for name in found})
 
 
+def names_of(text: str) -> list[str]:
+    """Return the names that a text asks for, in order; of one with parts its beginnings too: $goal.txt is the goal."""
+    whole = [found[1] or found[2] for found in NAME.finditer(text)] if "$" in text else []
+    return [name.rsplit(".", cut)[0] if cut else name for name in whole for cut in range(name.count(".") + 1)]
+
+
 def _names(table: Mapping[str, Value]) -> Iterator[str]:
     for name, value in table.items():
         text = as_text(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from pipeline.dot import kinds
+from pipeline.dot.attributes import GRAPH, NODE, TABLE, attribute
 from pipeline.dot.diagnostics import WARNING, Diagnostic, Rule
 from pipeline.dot.model import DotGraph, DotNode
 from pipeline.dot.stylesheet import parse_stylesheet
@@ -13,22 +14,21 @@ from pipeline.errors import GraphError
 _RULE = "attribute_ignored"
 #: Nodes that are named where many have it.
 _MOST = 5
-_HOOKS = ("tool_hooks.pre", "tool_hooks.post")
 
 
 def ignored(graph: DotGraph) -> Iterator[Diagnostic]:
     """Nothing is written that has no effect here."""
-    if nodes := _having(graph, lambda node: bool(node.text("temperature").strip())):
-        yield _finding(nodes, "temperature", "is not sent: Claude models take none any more.", "Leave it out.")
-    elif _styled(graph):
-        message = "The stylesheet's temperature is not sent: Claude models take none any more."
-        yield Diagnostic(_RULE, WARNING, message, fix="Leave it out.")
-    for name in _HOOKS:
-        fix = "Put the command into a tool node before or after."
-        if graph.text(name).strip():
-            yield Diagnostic(_RULE, WARNING, f"The graph's {name} is not run.", fix=fix)
-        if nodes := _having(graph, lambda node, name=name: bool(node.text(name).strip())):  # type: ignore[misc]
-            yield _finding(nodes, name, "is not run.", fix)
+    for known in TABLE:
+        if not known.instead:
+            continue
+        said = known if known.means else attribute(NODE, known.like) or known
+        what = f"is {said.means}."
+        if GRAPH in known.of and graph.text(known.name).strip():
+            yield Diagnostic(_RULE, WARNING, f"The graph's {known.name} {what}", fix=known.instead)
+        if nodes := _having(graph, lambda node, name=known.name: bool(node.text(name).strip())):  # type: ignore[misc]
+            yield _finding(nodes, known.name, what, known.instead)
+        elif known.name == "temperature" and _styled(graph):
+            yield Diagnostic(_RULE, WARNING, f"The stylesheet's temperature {what}", fix=known.instead)
     if nodes := _having(graph, lambda node: "timeout" in node.attributes and graph.kind(node) == kinds.CODERGEN):
         what = "ends the command of --agent-cmd; a model's reply is paid for and waited for, up to 15 minutes a try."
         yield _finding(nodes, "timeout", what, "Limit the reply: max_tokens=4000.")

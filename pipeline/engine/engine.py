@@ -205,7 +205,7 @@ class Engine:
 
     def _nothing_to_do(self, state: RunState) -> RunResult | None:
         """The result of a completed run nothing has changed for."""
-        if state.status != COMPLETED or other_graph(self._definition, self._setup, state) is not None:
+        if state.status != COMPLETED or other_graph(self._definition, self._setup.store, state) is not None:
             return None
         missing = changes.missing(state, self._definition.steps)
         return None if missing else self._result(state, None, Spend(), 0.0, worked=False)

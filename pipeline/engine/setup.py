@@ -33,6 +33,9 @@ class Definition:
     reducers: Mapping[str, Reducer] = field(default_factory=dict)
     #: Where a visit's end leads; None: by the outcome's label.
     router: Router | None = None
+    #: The graph with only those attributes that decide something, for comparing it with the one a run was started
+    #: with; None: all do but `max_parallel`.
+    comparable: Callable[[Graph], Graph] | None = None
 
 
 @dataclass(slots=True)

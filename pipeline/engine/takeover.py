@@ -20,7 +20,7 @@ from pipeline.records.kinds import Gap, Invalidated, RunResumed, StepCompleted
 from pipeline.records.run import RunState, StepRun, bare
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.records.values import canonical, digest
-from pipeline.store.base import Journal
+from pipeline.store.base import Journal, Store
 
 #: Deaths of one step with nothing recorded between them before a person is asked.
 _DEATHS = 3
@@ -112,10 +112,11 @@ class TakeOver:
             ConfigError: There is no such step to begin from.
         """
         recorder, setup, steps = self._recorder, self._setup, self._definition.steps
-        change = other_graph(self._definition, setup, recorder.state)
-        pins = {**wish.pins, "graph": self._definition.graph.to_json()} if change else wish.pins
+        change = other_graph(self._definition, setup.store, recorder.state)
         self._put_graph()
-        hashes = {name: recorder.put_blob(canonical(value, name)) for name, value in pins.items()}
+        hashes = {
+            name: recorder.put_blob(canonical(value, name)) for name, value in self._pins(wish.pins, change).items()
+        }
         stale = self._stale(wish.identity, hashes, change)
         if stale and (wish.accept is None or not wish.accept(stale)):
             raise self._refusal(stale)
@@ -142,6 +143,13 @@ class TakeOver:
             if away := changes.displaced(recorder.state, self._definition.graph, change):
                 recorder.append(Invalidated("changed", paths=away), sync=False)
             self._choose_again(change)
+
+    def _pins(self, pins: Mapping[str, Any], change: changes.GraphChange | None) -> Mapping[str, Any]:
+        """The values to pin: the graph too, also where nothing in it differs but what is drawn or for people."""
+        pinned = self._recorder.state.pins.get("graph")
+        if change is None and not (pins and pinned and pinned != digest(_graph_text(self._definition))):
+            return pins
+        return {**pins, "graph": self._definition.graph.to_json()}
 
     def _told(self, lost: Lost) -> list[Invalidated]:
         if lost:
@@ -209,7 +217,7 @@ class TakeOver:
         return [edge for edge in route.edges if edge in added], route.reason or run.reason
 
 
-def other_graph(definition: Definition, setup: Setup, state: RunState) -> changes.GraphChange | None:
+def other_graph(definition: Definition, store: Store, state: RunState) -> changes.GraphChange | None:
     """How a pipeline differs from the one a run was started with; None: in nothing.
 
     Raises:
@@ -220,7 +228,7 @@ def other_graph(definition: Definition, setup: Setup, state: RunState) -> change
     if pinned is None or digest(_graph_text(definition)) == pinned:
         return None
     try:
-        before = json.loads(setup.store.get_blob(state.run_id, pinned))
+        before = json.loads(store.get_blob(state.run_id, pinned))
     except CheckpointCorrupt as error:
         raise CheckpointCorrupt(
             f"The store has lost the graph that run {state.run_id} was started with ({pinned}), "
@@ -229,7 +237,7 @@ def other_graph(definition: Definition, setup: Setup, state: RunState) -> change
             "Or go on with the pipeline as it was.",
             blob=pinned,
         ) from error
-    change = changes.of_graph(before, definition.graph)
+    change = changes.of_graph(before, definition.graph, definition.comparable)
     return change if change.said else None
 
 

@@ -24,6 +24,8 @@ class AgentCommand:
 
     #: It acts outside the run: one that was cut off is not asked again without a person's word.
     effect = "external"
+    #: Of a node it reads nothing but its id and its time limit.
+    reads_nodes = False
 
     def __init__(self, command: str, folder: Path, workdir: Path, own: str = "") -> None:
         self.command = command

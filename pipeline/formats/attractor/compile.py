@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, Protocol
 
 from pipeline.dot.model import DotGraph, DotNode
@@ -13,7 +14,7 @@ from pipeline.engine.setup import Definition
 from pipeline.engine.step import StepContext, StepSpec
 from pipeline.errors import GraphError
 from pipeline.formats.attractor.handlers.registry import Registry
-from pipeline.formats.attractor.plan import Plan, with_known_types
+from pipeline.formats.attractor.plan import Plan, comparable, with_known_types
 from pipeline.formats.attractor.router import AttractorRouter
 from pipeline.formats.attractor.steps import around
 from pipeline.graph.liveness import reachable
@@ -26,6 +27,9 @@ class Handlers(Protocol):
 
     def types(self) -> frozenset[str]:
         """The types that something is registered for."""
+
+    def own_types(self) -> frozenset[str]:
+        """The types that a handler of the user's own works."""
 
     def step(self, graph: DotGraph, node: DotNode) -> StepSpec:
         """The step of a node."""
@@ -59,7 +63,10 @@ def compile_graph(
         plan = replace(plan, graph=_ahead(plan.graph))
     validate(plan.graph)
     steps = {node: around(plan, dot.nodes[node], specs[node], first=node == start) for node in plan.graph.nodes}
-    return Definition(name or dot.name, plan.graph, steps, router=AttractorRouter(plan))
+    return Definition(
+        name or dot.name, plan.graph, steps, router=AttractorRouter(plan),
+        comparable=partial(comparable, own=known.own_types()),
+    )  # fmt: skip
 
 
 def registry(handlers: Mapping[str, Callable[[StepContext], Any]]) -> Registry:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -13,11 +13,13 @@ from typing import Any
 
 from pipeline.dot import kinds
 from pipeline.dot.model import DotGraph
+from pipeline.dot.names import names_of
 from pipeline.engine import changes
 from pipeline.engine.engine import Engine
 from pipeline.engine.head import HeadView
 from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Definition, Setup
+from pipeline.engine.takeover import other_graph
 from pipeline.errors import RunExists, SettingsConflict
 from pipeline.formats.attractor.children import CHILD_EXIT, CHILD_START
 from pipeline.formats.attractor.compile import Handlers, check_entry, compile_graph
@@ -25,12 +27,15 @@ from pipeline.formats.attractor.documents import Checkpoint
 from pipeline.formats.attractor.entry import entry_at, entry_document
 from pipeline.formats.attractor.handlers import shell
 from pipeline.formats.attractor.handlers.asking import check_providers
+from pipeline.formats.attractor.handlers.codergen import BACKEND
 from pipeline.formats.attractor.handlers.tool import check_allowed
 from pipeline.formats.attractor.head import Facts, shaped
 from pipeline.formats.attractor.kept import graph_context
+from pipeline.formats.attractor.plan import comparable
 from pipeline.formats.attractor.source import Source, attribute_changes
 from pipeline.formats.attractor.views import Views
 from pipeline.records.run import RunState, bare, full
+from pipeline.store.base import Store
 from pipeline.store.head import HEAD
 from pipeline.store.names import JOURNAL
 
@@ -51,6 +56,8 @@ class CompiledGraph:
     definition: Definition
     #: Where a new run begins instead of at the start node; "": there.
     entry: str = ""
+    #: Types that a handler of the user's own works.
+    own: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, source: Source, handlers: Handlers, entry: str = "") -> CompiledGraph:
@@ -62,7 +69,19 @@ class CompiledGraph:
         dot = source.graph()
         if entry:
             check_entry(dot, entry)
-        return cls(source, dot, compile_graph(dot, handlers=handlers, name=dot.name or "graph"), entry)
+        definition = compile_graph(dot, handlers=handlers, name=dot.name or "graph")
+        return cls(source, dot, definition, entry, handlers.own_types())
+
+    def read_by_backend(self) -> CompiledGraph:
+        """The same where a backend of the user's own answers prompts: it may read whatever a node says."""
+        compared = partial(comparable, own=self.own | {kinds.CODERGEN})
+        return replace(self, definition=replace(self.definition, comparable=compared))
+
+    def decides_as(self, stored: Source, store: Store, state: RunState) -> bool:
+        """Whether it differs from the graph that a run holds in nothing that decides something."""
+        if self.source.same(stored):
+            return True
+        return other_graph(self.definition, store, state) is None and not attribute_changes(stored.graph(), self.dot)
 
 
 class Launch:
@@ -76,7 +95,9 @@ class Launch:
             folder: The run's own folder, in which files for people are kept; None: none are.
 
         """
-        self._graph = graph
+        backend = setup.services.get(BACKEND)
+        reads_nodes = backend is not None and getattr(backend, "reads_nodes", True)
+        self._graph = graph.read_by_backend() if reads_nodes else graph
         self._setup = setup
         self._folder = folder
         self._views = Views(folder, setup.store, graph.dot) if folder is not None else None
@@ -147,10 +168,14 @@ class Launch:
         """
         stored = Source.stored(self._setup.store, state)
         changed = {} if stored.same(self._graph.source) else self._graph.source.pins()
-        wanted = bool(changed or from_step or refresh or identity)
-        if wanted or not changes.nothing_left(state, self._graph.definition.graph, self._graph.definition.steps):
+        same = self._graph.decides_as(stored, self._setup.store, state)
+        wanted = bool(not same or from_step or refresh or identity)
+        definition = self._graph.definition
+        if wanted or not changes.nothing_left(state, definition.graph, definition.steps, same=same):
             self._check()
-        missing = self._stale_by_goal(stored, state) if changed else {}
+        if changed and same:
+            self._setup.emit("note", text="The edits of the file touch nothing that is made; the run takes them over.")
+        missing = self._stale_by_names(stored, state) if not same else {}
         if missing and not accept:
             raise _conflict(state, missing, [])
         try:
@@ -178,17 +203,26 @@ class Launch:
             rerun_current=rerun_current,
         )  # fmt: skip
 
-    def _stale_by_goal(self, stored: Source, state: RunState) -> dict[str, str]:
-        """Completed visits whose prompt names the goal, where that is another one now; and what else is told."""
+    def _stale_by_names(self, stored: Source, state: RunState) -> dict[str, str]:
+        """Completed visits whose texts name an attribute of the graph that has another value now; tells what has."""
         before = stored.graph()
-        said = attribute_changes(before, self._graph.dot)
-        if said:
-            self._setup.emit("note", text=f"Since the run began: {'; '.join(said[:5])}.")
-        if before.goal == self._graph.dot.goal:
-            return {}
-        nodes = [node.id for node in before.nodes.values() if "$goal" in node.prompt or "${goal}" in node.prompt]
-        done = [run for run in state.steps.values() if run.ended_seq and run.node in nodes]
-        return {run.path: "the goal it names differs" for run in done}
+        differ = attribute_changes(before, self._graph.dot)
+        if differ:
+            shown = "; ".join(f"the graph's {name} differs" for name in differ[:5])
+            self._setup.emit("note", text=f"Since the run began: {shown}.")
+        # What a parameter or a visit has set is read before the graph's attribute of that name.
+        names = {name for name in differ if name == "goal" or not (name in state.params or name in state.context)}
+        if not names.isdisjoint(names_of(before.goal)):
+            names.add("goal")
+        found = {}
+        for run in state.steps.values():
+            node = before.nodes.get(run.node)
+            if node is not None and run.ended_seq:
+                text = node.command if before.kind(node) == kinds.TOOL else node.prompt
+                named = [name for name in names_of(text) if name in names]
+                if named:
+                    found[run.path] = f"the {named[0]} it names differs"
+        return found
 
     def _accepted(self, state: RunState, stale: changes.Stale) -> bool:
         if not stale.steps:

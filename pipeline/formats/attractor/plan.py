@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from pipeline.dot import kinds
+from pipeline.dot.attributes import EDGE, NODE, Use, decides
 from pipeline.dot.conditions import Condition, compile_condition
 from pipeline.dot.model import DotEdge, DotGraph, DotNode
 from pipeline.dot.values import plain
-from pipeline.formats.attractor.children import CHILD_OF, VIRTUAL, without_recalls
+from pipeline.engine.changes import LEADS
+from pipeline.errors import GraphError
+from pipeline.formats.attractor.children import CHILD_OF, GOAL, THREAD, VIRTUAL, without_recalls
 from pipeline.formats.attractor.jumps import gates, virtual_edges
 from pipeline.formats.attractor.regions import Regions
 from pipeline.graph.model import ALL, ANY, Edge, Graph, Node
@@ -20,6 +24,7 @@ from pipeline.graph.model import ALL, ANY, Edge, Graph, Node
 MAX_PARALLEL = 4
 #: Attributes that mean something to the engine; a file's own of these names are left out.
 _ENGINES = ("fan", "fans", "scope", "max_parallel", "type", "implicit")
+_EDGE_ENGINES = ("restart", "keep", VIRTUAL, "gate")
 #: Of a node that is worked otherwise than its prompt says.
 _UNASKED = frozenset({kinds.START, kinds.EXIT, kinds.CONDITIONAL, kinds.PARALLEL, kinds.TOOL, kinds.LOOP})
 
@@ -120,6 +125,61 @@ def _node(
     if node.id in regions.fans:
         attributes["max_parallel"] = max(node.number("max_parallel") or MAX_PARALLEL, 1)
     return Node(node.id, ALL if scope else ANY, 1, effect, repeatable, attributes)
+
+
+def comparable(graph: Graph, own: frozenset[str] = frozenset()) -> Graph:
+    """Return a compiled graph with only those attributes that decide something, each in one spelling.
+
+    Args:
+        own: Types that a handler of the user's own works: it may read whatever its nodes say.
+    """
+    nodes = [replace(node, attributes=_deciding(node, own)) for node in graph.nodes.values()]
+    edges = [replace(edge, attributes=_deciding_edge(edge, graph, own)) for edge in graph.edges]
+    return Graph.of(nodes, edges, graph.start)
+
+
+def _deciding(node: Node, own: frozenset[str]) -> dict[str, Any]:
+    said, type = node.attributes, str(node.attributes.get("type"))
+    work = decides(NODE, said, Use.WORK, type, all_read=type in own)
+    asks_other = type == kinds.HUMAN and "question" in work
+    if asks_other or (type == kinds.FAN_IN and not _is_prompted(node)):
+        work.pop("prompt", None)
+    if type == kinds.FAN_IN and "prompt" not in work:
+        # It asks no model.
+        work = {}
+    ours = {name: said[name] for name in (*_ENGINES, CHILD_OF, GOAL, THREAD) if name in said}
+    found = {**work, **ours}
+    if leads := decides(NODE, said, Use.ROUTE, type, all_read=type in own):
+        found[LEADS] = leads
+    return found
+
+
+def _is_prompted(node: Node) -> bool:
+    """Whether a fan-in lets the model choose: its prompt is more than what stands for one that is not set."""
+    said = node.attributes
+    return str(said.get("prompt", "")) not in (str(said.get("label") or node.id), str(said.get("goal", "")))
+
+
+def _deciding_edge(edge: Edge, graph: Graph, own: frozenset[str]) -> dict[str, Any]:
+    found = decides(EDGE, edge.attributes, Use.ROUTE)
+    if condition := str(found.get("condition", "")):
+        with suppress(GraphError):
+            found["condition"] = repr(compile_condition(condition).part)
+    if (label := edge.attributes.get("label")) and _label_decides(edge, graph, own):
+        found["label"] = label
+    return {**found, **{name: edge.attributes[name] for name in _EDGE_ENGINES if name in edge.attributes}}
+
+
+def _label_decides(edge: Edge, graph: Graph, own: frozenset[str]) -> bool:
+    """Whether an edge's label is a choice: of a person, of a diamond without conditions, or among several edges."""
+    type = graph.nodes[edge.source].attributes.get("type") if edge.source in graph.nodes else None
+    if type == kinds.HUMAN or type in own:
+        return True
+    drawn = [other for other in graph.outgoing(edge.source) if VIRTUAL not in other.attributes]
+    plain = [other for other in drawn if not str(other.attributes.get("condition") or "").strip()]
+    if type == kinds.CONDITIONAL and len(plain) == len(drawn):
+        return True
+    return type != kinds.PARALLEL and edge in plain and len(plain) > 1
 
 
 def with_known_types(dot: DotGraph, known: frozenset[str]) -> DotGraph:

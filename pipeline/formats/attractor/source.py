@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from pipeline.dot.attributes import DECIDING, GRAPH, attribute
 from pipeline.dot.diagnostics import Diagnostic, Rule
 from pipeline.dot.files import read_text
 from pipeline.dot.model import DotGraph
+from pipeline.dot.names import names_in
 from pipeline.dot.parse import parse
 from pipeline.dot.rules import check_or_raise
 from pipeline.dot.values import plain
@@ -21,11 +23,6 @@ from pipeline.store.base import Store
 
 #: Pins of a run: its DOT text, and that of each child behind the second.
 DOT, CHILD = "dot", "dot:"
-#: Attributes of a graph that say how it is drawn, or that stand on its nodes by the time they count.
-_UNCOUNTED = frozenset({
-    "label", "rankdir", "ranksep", "nodesep", "splines", "bgcolor", "fontname", "fontsize", "fontcolor", "labelloc",
-    "labeljust", "size", "ratio", "dpi", "compound", "pad", "model_stylesheet", "description", "comment",
-})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +103,18 @@ def _parsed(text: str, name: str) -> DotGraph:
 
 
 def attribute_changes(before: DotGraph, now: DotGraph) -> list[str]:
-    """How the attributes of a graph itself differ, for people; what only says how it is drawn is left out."""
+    """Return the names of a graph's own attributes that differ; those that decide nothing are left out.
+
+    What the stylesheet says stands on the nodes by the time it counts.
+    """
     names = [*before.attributes, *(name for name in now.attributes if name not in before.attributes)]
-    return [
-        f"the graph's {name} differs"
-        for name in names
-        if name not in _UNCOUNTED and _value(before, name) != _value(now, name)
-    ]
+    named = names_in(before) | names_in(now)
+    return [name for name in names if _counts(name, named) and _value(before, name) != _value(now, name)]
+
+
+def _counts(name: str, named: Collection[str]) -> bool:
+    known = attribute(GRAPH, name)
+    return name in named or f"{GRAPH}.{name}" in named or (known is not None and known.use in DECIDING)
 
 
 def _value(graph: DotGraph, name: str) -> object:

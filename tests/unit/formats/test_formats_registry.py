@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from pipeline.dot.parse import parse
+from pipeline.engine.changes import of_graph
 from pipeline.engine.step import Outcome, StepContext
 from pipeline.errors import ConfigError, InvalidValue
+from pipeline.formats.attractor.compile import compile_graph
 from pipeline.formats.attractor.handlers.built_in import registry
 from pipeline.formats.attractor.handlers.expansion import expand, named, text_of
 from pipeline.formats.attractor.handlers.registry import Registry
@@ -222,3 +224,16 @@ def test_names_of_a_command_are_its_simple_ones() -> None:
 )
 def test_values_are_written_as_people_write_them(value: Any, text: str) -> None:
     assert text_of(value) == text
+
+
+def test_what_a_handler_of_ones_own_may_read_counts_as_its_work() -> None:
+    text = "digraph { start [shape=Mdiamond]; a [type=mine, size=1, color=red]; b [x_own=1]; exit [shape=Msquare];"
+    text += "start -> a -> b -> exit }"
+    handlers = with_type(lambda ctx: None)
+
+    def changed(edited: str) -> set[str]:
+        before, now = (compile_graph(parse(each), handlers=handlers) for each in (text, edited))
+        return set(of_graph(before.graph.to_json(), now.graph, now.comparable).changed)
+
+    assert changed(text.replace("=1", "=2")) == {"a"}
+    assert changed(text.replace("red", "blue")) == set()

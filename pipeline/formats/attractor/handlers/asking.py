@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.dot import kinds
-from pipeline.dot.attributes import FIDELITIES
+from pipeline.dot.attributes import FIDELITIES, OUR_PROVIDERS
 from pipeline.dot.model import DotGraph, DotNode
 from pipeline.errors import ConfigError, ModelRejected, ModelTruncated, Pause
 from pipeline.formats.attractor.handlers.fidelity import COMPACT, FULL, Told, mode_of, told
@@ -22,7 +22,6 @@ from pipeline.llm.base import Message, Reply, Request, Segment
 
 #: Options: run without any model; the mode of the first node after a resume.
 SIMULATE, RESUME_FIDELITY = "simulate", "resume_fidelity"
-_OURS = ("", "anthropic", "claude")
 _DOTTED = re.compile(r"(?<=\d)\.(?=\d)")
 _MAX_TOKENS = 16_000
 #: Said to a model that is told less than its graph wants; so a request says by itself in which mode it was asked.
@@ -73,7 +72,7 @@ def ask(visit: Visit, prompt: str, rules: str = "") -> Answered | NodeOutcome:
 def foreign_provider(node: DotNode) -> str:
     """The provider a node asks for where it is none of ours; "" otherwise."""
     said = node.text("llm_provider").strip()
-    return "" if said.lower() in _OURS else said
+    return "" if said.lower() in OUR_PROVIDERS else said
 
 
 def check_providers(graph: DotGraph, options: Mapping[str, Any], services: Mapping[str, Any]) -> None:

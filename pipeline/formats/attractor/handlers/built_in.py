@@ -32,8 +32,9 @@ _RUN: Mapping[str, tuple[Callable[[Visit], NodeOutcome], str]] = {
 def registry() -> Registry:
     """A fresh registry with all that is built in."""
     made = Registry(
-        Handler(kind.type, _RUN[kind.type][0], kind.purpose, kind.shape, _RUN[kind.type][1]) for kind in kinds.KINDS
+        Handler(kind.type, _RUN[kind.type][0], kind.purpose, kind.shape, _RUN[kind.type][1], own=False)
+        for kind in kinds.KINDS
     )
-    made.add(Handler(CHILD_START, start, "Where a child pipeline begins.", "", "pure"))
-    made.add(Handler(CHILD_EXIT, leave, "Where a child pipeline ends.", "", "pure"))
+    made.add(Handler(CHILD_START, start, "Where a child pipeline begins.", "", "pure", own=False))
+    made.add(Handler(CHILD_EXIT, leave, "Where a child pipeline ends.", "", "pure", own=False))
     return made

@@ -44,6 +44,8 @@ class Handler:
     effect: str = "read"
     #: May write/external work whose end is unknown be done again?
     repeatable: bool = False
+    #: A user's own: it may read whatever its nodes say.
+    own: bool = True
 
 
 class Row(NamedTuple):
@@ -114,6 +116,10 @@ class Registry:
     def types(self) -> frozenset[str]:
         """All types that something is registered for."""
         return frozenset(self._known)
+
+    def own_types(self) -> frozenset[str]:
+        """The types that a handler of the user's own works."""
+        return frozenset(type for type, known in self._known.items() if known.own)
 
     def rows(self) -> list[Row]:
         """What is registered, for people."""
