@@ -67,8 +67,7 @@ class PriceBook:
             return Charge(UNPRICED, note=str(error), source=self.version, model=other)
         case = Case(other or plain_name(model), at, seen.prompt, seen.tier == BATCH, seen.fast)
         try:
-            charge = _priced(seen, self._rates(case), case.model)
-            charge = replace(charge, full=self._outside(seen, case)) if case.batch else charge
+            charge = self._of(seen, case)
         except NoPrice as error:
             charge = Charge(UNPRICED, tokens=seen.tokens, tier=seen.tier, note=str(error), source=self.version)
             if other:
@@ -163,6 +162,19 @@ class PriceBook:
             with suppress(NoPrice):
                 found.append(self._rates(replace(case, model=name)))
         return _highest(found)
+
+    def _of(self, seen: Billed, case: Case) -> Charge:
+        """The charge of what was billed.
+
+        Raises:
+            NoPrice: Why there is none.
+        """
+        charge = _priced(seen, self._rates(case), case.model)
+        if seen.least is not None:
+            low = _priced(seen.least, self._rates(replace(case, prompt=seen.least.prompt)), case.model).low
+            note = "; ".join(filter(None, (charge.note, "its figures contradict each other")))
+            charge = replace(charge, state=INTERVAL, low=min(low, charge.low), parts={}, note=note)
+        return replace(charge, full=self._outside(seen, case)) if case.batch and seen.least is None else charge
 
     def _outside(self, seen: Billed, case: Case) -> Decimal | None:
         """What a batch's reply would have cost outside of one; None where that has no price."""

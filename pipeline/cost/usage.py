@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 #: Billed beside tokens, per request of the tool.
@@ -34,13 +34,24 @@ class Billed:
     geo: str
     #: Things billed that this program has no unit for ("code_execution_requests").
     unknown: tuple[str, ...] = ()
+    #: Where the figures contradict each other, the reading of them that costs least; this one costs most.
+    least: Billed | None = None
+
+
+#: Key of a usage object that was put together from several: figures that a later one left out while it changed others.
+LEFT_OUT = "left_out_later"
+_KINDS_OF = {
+    "input_tokens": ("input",),
+    "cache_creation_input_tokens": ("cache_write_5m", "cache_write_1h"),
+    "cache_read_input_tokens": ("cache_read",),
+}
 
 
 def billed(usage: Mapping[str, Any], tier: str | None = None) -> Billed:
     """Read a raw usage object.
 
-    `input_tokens` excludes the cache. The breakdown of cache writes by lifetime replaces their
-    total; what the total holds beyond it was written for five minutes.
+    `input_tokens` excludes the cache. The breakdown of cache writes by lifetime replaces their total where it adds up
+    to it; where it does not, any of them may have been written for five minutes or for an hour.
 
     Args:
         tier: The tier where it is known otherwise (a batch); None: as the usage says.
@@ -48,38 +59,62 @@ def billed(usage: Mapping[str, Any], tier: str | None = None) -> Billed:
     Raises:
         UsageUnreadable: Input or output tokens are missing, or a figure is no whole number that it can be.
     """
-    if "input_tokens" not in usage or "output_tokens" not in usage:
+    if usage.get("input_tokens") is None or usage.get("output_tokens") is None:
         raise UsageUnreadable("the reply's usage has no input_tokens or output_tokens")
-    short, long = _writes(usage)
-    tokens = {
+    short, long, unsure = _writes(usage)
+    counts = {
         "input": _count(usage, "input_tokens"),
         "cache_write_5m": short,
-        "cache_write_1h": long,
+        "cache_write_1h": long + unsure,
         "cache_read": _count(usage, "cache_read_input_tokens"),
         "output": _count(usage, "output_tokens"),
     }
-    prompt = sum(count for kind, count in tokens.items() if kind != "output")
     searches, unknown = _tools(usage.get("server_tool_use"))
-    tokens[WEB_SEARCH] = searches
+    counts[WEB_SEARCH] = searches
     geo = str(usage.get("inference_geo") or "").lower()
-    return Billed(
-        tokens={kind: count for kind, count in tokens.items() if count or kind in ("input", "output")},
-        prompt=prompt,
+    seen = Billed(
+        tokens=_billed_only(counts),
+        prompt=_prompt(counts),
         tier=tier or str(usage.get("service_tier") or "standard"),
         fast=usage.get("speed") == "fast",
         geo="" if geo in ("global", "not_available") else geo,
         unknown=unknown,
     )
+    least = _least(counts, unsure, usage.get(LEFT_OUT))
+    return (
+        seen
+        if least == counts
+        else replace(seen, least=replace(seen, tokens=_billed_only(least), prompt=_prompt(least)))
+    )
 
 
-def _writes(usage: Mapping[str, Any]) -> tuple[int, int]:
-    total = _count(usage, "cache_creation_input_tokens")
+def _least(counts: Mapping[str, int], unsure: int, left_out: Any) -> dict[str, int]:
+    """The figures as they cost least: writes of unknown lifetime are short, what was left out later is not billed."""
+    least = {**counts, "cache_write_5m": counts["cache_write_5m"] + unsure}
+    least["cache_write_1h"] -= unsure
+    for name in left_out if isinstance(left_out, list) else ():
+        least.update(dict.fromkeys(_KINDS_OF.get(name, ()), 0))
+    return least
+
+
+def _billed_only(counts: Mapping[str, int]) -> dict[str, int]:
+    return {kind: count for kind, count in counts.items() if count or kind in ("input", "output")}
+
+
+def _prompt(counts: Mapping[str, int]) -> int:
+    return sum(count for kind, count in counts.items() if kind not in ("output", WEB_SEARCH))
+
+
+def _writes(usage: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Tokens written to the cache for five minutes, for an hour, and for one of the two."""
+    total = usage.get("cache_creation_input_tokens")
     split = usage.get("cache_creation")
     if not isinstance(split, Mapping):
-        return total, 0
-    long = _count(split, "ephemeral_1h_input_tokens")
-    short = _count(split, "ephemeral_5m_input_tokens")
-    return max(short, total - long), long
+        return _count(usage, "cache_creation_input_tokens"), 0, 0
+    long, short = (_count(split, f"ephemeral_{life}_input_tokens") for life in ("1h", "5m"))
+    if total is None or _count(usage, "cache_creation_input_tokens") == short + long:
+        return short, long, 0
+    return 0, 0, _count(usage, "cache_creation_input_tokens")
 
 
 def _tools(usage: Any) -> tuple[int, tuple[str, ...]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, NoReturn, Protocol
@@ -19,7 +19,7 @@ from pipeline.engine.recorder import Recorder
 from pipeline.engine.stop import Stop
 from pipeline.errors import BudgetExceeded, ModelError, Pause
 from pipeline.llm.base import ModelInfo, Reply, Request
-from pipeline.records.charge import FREE, UNPRICED, Charge
+from pipeline.records.charge import FREE, INTERVAL, UNPRICED, Charge
 from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.records.values import encode_value
 
@@ -236,11 +236,15 @@ class Entries:
         if not self.info.paid:
             return FREE
         try:
-            return self.prices.charge(
+            charge = self.prices.charge(
                 reply.usage, model=entry.model, at=entry.at, tier=entry.tier, answered=_text(reply.model) or ""
             )
         except Exception as error:
             return Charge(UNPRICED, high=None, note=f"{type(error).__name__}: {error}")
+        if charge.state == UNPRICED and not charge.tokens and entry.worst is not None:
+            # Its price is known, its tokens are not: no more than its worst case.
+            return replace(charge, state=INTERVAL, high=entry.worst)
+        return charge
 
     def _error_charge(self, entry: Entry, error: ModelError) -> Charge:
         if error.billed == "no" or not self.info.paid:

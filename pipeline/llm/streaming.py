@@ -53,7 +53,7 @@ class Heard:
     def _count(self, usage: Any) -> None:
         # Figures are cumulative: a later one replaces an earlier one, adding them would bill twice.
         if isinstance(usage, Mapping):
-            self._usage.update({key: value for key, value in usage.items() if value is not None})
+            self._usage = merged(self._usage, usage)
 
     def partial(self) -> Reply | None:
         """What came before the end, if the provider had begun to answer."""
@@ -69,6 +69,38 @@ class Heard:
             extra=self._extra,
             limits=self.limits,
         )
+
+
+#: The figures of a usage object that add up to the prompt.
+_PROMPT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_WRITTEN, _SPLIT, _LEFT_OUT = "cache_creation_input_tokens", "cache_creation", "left_out_later"
+
+
+def merged(before: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    """A usage object brought up to date by a later one: what that says replaces what was said; null says nothing.
+
+    Nor do zeros that would leave a prompt without tokens. Figures of the prompt that the later one leaves out while it
+    changes others are named under "left_out_later": they may count the same tokens.
+    """
+    told = {key: value for key, value in _told(later).items() if key != _LEFT_OUT}
+    if any(map(before.get, _PROMPT)) and not any(map(told.get, _PROMPT)):
+        told = {key: value for key, value in told.items() if key not in _PROMPT}
+    usage = dict(before)
+    if _SPLIT in told and _WRITTEN not in told:
+        usage.pop(_WRITTEN, None)
+    for key, value in told.items():
+        old = usage.get(key)
+        usage[key] = {**old, **_told(value)} if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    doubtful = set(usage.pop(_LEFT_OUT, ()))
+    if any(key in told and told[key] != (before.get(key) or 0) for key in _PROMPT):
+        doubtful.update(key for key in _PROMPT if before.get(key))
+    if doubtful := doubtful - set(told) - ({_WRITTEN} if _SPLIT in told else set()):
+        usage[_LEFT_OUT] = sorted(doubtful)
+    return usage
+
+
+def _told(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: part for key, part in value.items() if part is not None}
 
 
 def _raw(model: Any) -> dict[str, Any]:

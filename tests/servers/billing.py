@@ -65,6 +65,8 @@ class BillingServer:
         self.limits: RateLimits | None = None
         #: The model that answers, and is billed, in the place of the one that is asked; "": the one that is asked.
         self.substitute = ""
+        #: What the next streams say of their usage, at their start and at their end; empty: the truth.
+        self.usages: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
         #: Headers and bodies of paid requests as received, in order.
         self.seen: list[tuple[dict[str, str], Any]] = []
 
@@ -263,7 +265,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _stream(self, reply: dict[str, Any], counted: Counted, entry: Entry, mishap: Mishap | None) -> None:
         text = reply["content"][0]["text"]
-        start = {**reply, "content": [], "stop_reason": None, "usage": counted.usage(1)}
+        final = {key: value for key, value in reply["usage"].items() if key != "cache_creation"}
+        usages = self.server.owner.usages
+        first, last = usages.pop(0) if usages else (counted.usage(1), final)
+        start = {**reply, "content": [], "stop_reason": None, "usage": first}
         start.pop("stop_details", None)
         self._event("message_start", {"message": start})
         self._event("content_block_start", {"index": 0, "content_block": {"type": "text", "text": ""}})
@@ -281,8 +286,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._break(mishap)
         self._event("content_block_stop", {"index": 0})
         delta = {key: reply[key] for key in ("stop_reason", "stop_sequence", "stop_details") if key in reply}
-        final = {key: value for key, value in reply["usage"].items() if key != "cache_creation"}
-        self._event("message_delta", {"delta": delta, "usage": final})
+        self._event("message_delta", {"delta": delta, "usage": last})
         self._event("message_stop", {})
         return self._chunk(b"")
 

@@ -382,3 +382,13 @@ def test_price_that_a_user_gives_a_gateways_name_stands(tmp_path: Path) -> None:
     assert book.charge(usage(), model="house-model", at=AT, answered="claude-opus-5-5").low == usd("0.0015")
     assert book.charge(usage(), model="claude-opus-5-5", at=AT, answered=SONNET).low == usd("0.0015")
     assert book.charge(usage(), model=SONNET, at=AT, answered="claude-opus-5-5").low == usd("0.014")
+
+
+def test_figures_that_contradict_each_other_are_charged_between_their_readings() -> None:
+    split = {"ephemeral_5m_input_tokens": 100_000, "ephemeral_1h_input_tokens": 0}
+    counts = usage(cache_creation_input_tokens=40_000, cache_read_input_tokens=60_000, cache_creation=split)
+    charge = BOOK.charge(counts, model=SONNET, at=AT)
+    rest = usd("0.007") + usd("0.006")
+    assert (charge.state, charge.low, charge.high) == (INTERVAL, rest + usd("0.1"), rest + usd("0.16"))
+    assert "contradict" in charge.note
+    assert BOOK.charge(counts, model=SONNET, at=AT, tier="batch").high == (rest + usd("0.16")) / 2

@@ -24,10 +24,28 @@ def test_breakdown_of_writes_replaces_their_total() -> None:
     assert seen.prompt == 40
 
 
-def test_writes_beyond_the_breakdown_count_as_five_minutes() -> None:
-    split = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 10}
-    seen = billed({**BASE, "cache_creation_input_tokens": 30, "cache_creation": split})
-    assert (seen.tokens["cache_write_5m"], seen.tokens["cache_write_1h"]) == (20, 10)
+def test_breakdown_that_does_not_add_up_to_its_total_is_dropped_for_a_bound() -> None:
+    for short, long in ((0, 10), (20, 30), (100, 0), (0, 0)):
+        split = {"ephemeral_5m_input_tokens": short, "ephemeral_1h_input_tokens": long}
+        seen = billed({**BASE, "cache_creation_input_tokens": 30, "cache_creation": split})
+        assert seen.tokens == {"input": 10, "cache_write_1h": 30, "output": 7}
+        assert seen.least is not None
+        assert seen.least.tokens == {"input": 10, "cache_write_5m": 30, "output": 7}
+        assert seen.prompt == seen.least.prompt == 40
+
+
+def test_breakdown_of_nothing_is_nothing() -> None:
+    split = {"ephemeral_5m_input_tokens": 5, "ephemeral_1h_input_tokens": 10}
+    seen = billed({**BASE, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 15, "cache_creation": split})
+    assert (seen.tokens, seen.least) == ({"input": 10, "cache_read": 15, "output": 7}, None)
+
+
+def test_figures_that_were_left_out_later_may_count_the_same_tokens() -> None:
+    figures = {**BASE, "cache_read_input_tokens": 5, "left_out_later": ["cache_read_input_tokens"]}
+    seen = billed(figures)
+    assert seen.least is not None
+    assert (seen.tokens["cache_read"], seen.prompt) == (5, 15)
+    assert (seen.least.tokens, seen.least.prompt) == ({"input": 10, "output": 7}, 10)
 
 
 def test_breakdown_without_a_total_counts() -> None:
@@ -55,7 +73,10 @@ def test_other_tools_are_named_as_unknown() -> None:
     assert seen.unknown == ("code_execution_requests",)
 
 
-@pytest.mark.parametrize("usage", [{}, {"input_tokens": 1}, {"output_tokens": 1}])
+@pytest.mark.parametrize(
+    "usage",
+    [{}, {"input_tokens": 1}, {"output_tokens": 1}, {**BASE, "input_tokens": None}, {**BASE, "output_tokens": None}],
+)
 def test_usage_without_its_main_figures_is_unreadable(usage: dict[str, Any]) -> None:
     with pytest.raises(UsageUnreadable):
         billed(usage)
