@@ -15,17 +15,23 @@ from pipeline.store.emergency import advice
 
 #: Money was spent, or a finished value is known; the rest is for the new owner to decide.
 _KEPT = (CallEnded, TaskCompleted, ChargeSettled)
+_BACK = "Bring the run back from a copy of the store"
 _NAME = re.compile(r"late-[0-9]+")
 
 
-def refused(run: str, why: str, *, lost: bool, kept: str, awaited: str) -> WriteFailed:
+def refused(run: str, why: str, *, lost: bool, gone: bool, kept: str, awaited: str) -> WriteFailed:
     """Why the journal of a server takes nothing more, and what to do.
 
     Args:
-        why: What went wrong; where the run was lost to another owner that is said instead.
+        why: What went wrong; where the run was lost to another owner, or is gone, that is said instead.
         kept: The file that holds what nobody took; "" if there is none.
         awaited: What has to answer again, for people.
     """
+    if gone:
+        return WriteFailed(
+            f"Run {run} is gone: it was removed from the store while it was going on.",
+            hint=f"{_BACK}, then go on with the run.", fatal=True, emergency=kept, run=run, gone=_BACK,
+        )  # fmt: skip
     hint = f"Go on with the run once the {awaited} answers."
     if lost:
         why = f"Run {run} was taken over by another process, so this one stops."

@@ -6,6 +6,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,8 @@ from pipeline.errors import PipelineError, RunExists, RunLocked, WriteFailed
 from pipeline.records.fold import spent
 from pipeline.records.kinds import StepStarted
 from pipeline.records.lines import line_body, line_seq
+from pipeline.store.head import head_bytes, parse_head
+from pipeline.store.objects import keys
 from pipeline.store.objects import lease as leases
 from pipeline.store.objects.address import parse_address
 from pipeline.store.objects.bucket import Bucket
@@ -286,3 +289,50 @@ def test_owner_that_leaves_while_the_server_is_away_says_so_later(
             return
         never.wait(0.02)
     raise AssertionError("it is still owned")
+
+
+def head_of(store: ObjectStore) -> dict[str, object]:
+    """The head as the bucket has it, whatever the records say."""
+    found = store.bucket.get(keys.head(RUN))
+    assert found
+    return parse_head(found.data) or {}
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["sent after the takeover", "arrives after the takeover"])
+def test_head_of_an_owner_that_was_replaced_changes_nothing(
+    elsewhere: ObjectStore, store: ObjectStore, proxy: Proxy, late: bool
+) -> None:
+    write(store, small_run())
+    zombie = elsewhere.open(RUN)
+    zombie.write_head({"status": "in_progress", "seq": 7}, durable=True)
+    proxy.skew = timedelta(seconds=leases.TTL_SECONDS + 2)
+    journal = store.open(RUN)
+    if late:
+        store.bucket.put(keys.head(RUN), head_bytes({"status": "failed", "seq": 7}))
+    else:
+        # Its lease is over, and it does not know that yet.
+        zombie.write_head({"status": "failed", "seq": 7}, durable=True)
+        assert head_of(store)["status"] == "in_progress"
+    journal.append(8, [line(8, StepStarted("publish#1"))])
+    journal.write_head({"status": "in_progress", "seq": 8}, durable=True)
+    zombie.write_head({"status": "failed", "seq": 7}, durable=True)
+    assert head_of(store) == {"status": "in_progress", "seq": 8}
+
+
+def test_run_that_is_removed_under_its_owner_takes_nothing_more(
+    store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "CONFIRM_SECONDS", -1)
+    run, journal = store.create(started(), [], at=AT)
+
+    def left() -> list[str]:
+        return [each.key for under in (keys.RUNS, keys.HEADS) for each in store.bucket.under(under)]
+
+    store.bucket.delete(left())
+    with pytest.raises(WriteFailed) as caught:
+        journal.append(2, small_run()[1:2])
+    assert caught.value.data["gone"]
+    assert run in Path(caught.value.data["emergency"]).read_text()
+    journal.write_head({"status": "failed"}, durable=True)
+    journal.close()
+    assert left() == []

@@ -72,12 +72,16 @@ class ObjectJournal:
         self._emergency = EmergencyFile(run, bucket.address.place)
         self.taken: Sequence[Taken] = ()
         self._late: LateJournal | None = None
+        #: The run was removed under its owner.
+        self._gone = False
         #: Why nothing is taken any more, once that is so.
         self._why = "The journal is closed."
         drop_in_children(self)
 
     def append(self, first_seq: int, lines: Sequence[bytes], sync: bool = True) -> None:
         """See store.base.Journal.append. What is written is durable, asked or not."""
+        if sync and self._open:
+            self._lease.confirm()
         if not self._open or self._lease.lost:
             self._refuse(lines)
         if first_seq != self.last_seq + 1:
@@ -119,9 +123,17 @@ class ObjectJournal:
         if not self._open or self._lease.lost or "/" in self.run_id:
             return
         data, key = head_bytes(document), keys.head(self.run_id)
+        notes = head_notes(self.last_seq, self._end.last_append)
         with contextlib.suppress(PipelineError):
-            etag = self._bucket.put_over(key, data, self._head_etag, head_notes(self.last_seq, self._end.last_append))
-            # Somebody else's stands there: this owner is none any more, as its next append will find.
+            etag = self._bucket.put_over(key, data, self._head_etag, notes)
+            if etag is None:
+                # Another's is there: of the owner now, or of one before whose last word came after its takeover.
+                self._lease.renew()
+                if self._lease.lost:
+                    return
+                found = self._bucket.get(key)
+                put = self._bucket
+                etag = put.put_over(key, data, found.etag, notes) if found else put.put_new(key, data, notes)
             self._head_etag = etag or self._head_etag
 
     def leave_behind(self, lines: Sequence[bytes]) -> str:
@@ -175,6 +187,12 @@ class ObjectJournal:
             if self._emergency.path:
                 self._emergency.add(b"".join(lines))
             raise self._failed(self._why)
+        if self._late is None and not self._gone:
+            with contextlib.suppress(PipelineError):
+                self._gone = self._bucket.get(keys.lease(self.run_id)) is None
+        if self._gone:
+            self._emergency.add(b"".join(lines) if self._open else b"")
+            raise self._failed(self._why)
         if self._late is None:
             self._late = LateJournal(self._bucket, self.run_id, self._lease.epoch)
         kept = worth_keeping(lines)
@@ -194,7 +212,9 @@ class ObjectJournal:
         self._lease.release()
 
     def _failed(self, what: str) -> WriteFailed:
-        return refused(self.run_id, what, lost=self._lease.lost, kept=self._emergency.path, awaited="server")
+        return refused(
+            self.run_id, what, lost=self._lease.lost, gone=self._gone, kept=self._emergency.path, awaited="server"
+        )
 
 
 def head_notes(last_seq: int, last_append: int) -> dict[str, str]:

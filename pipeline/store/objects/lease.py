@@ -21,6 +21,8 @@ from pipeline.store.owner import alive, process
 
 #: How often an owner renews, and after how long without that another host may take over: two beats.
 BEAT_SECONDS, TTL_SECONDS = 15, 30
+#: After how long a record is written only once the server has said that the lease is held still.
+CONFIRM_SECONDS = 5
 #: A lease that nobody holds is this small, so that a listing tells; one that is held names its owner.
 FREE_BYTES = 40
 
@@ -30,14 +32,21 @@ _TELLS = 240
 #: Leases that this process gave up, also where the server could not be told.
 _given_up: set[str] = set()
 
+#: Real seconds, whatever a run's clock says: the server counts them too.
+_CLOCK = SystemClock()
+
 Now = Callable[[], datetime | None]
 
 
 class Lease:
     """A lease that is held, renewed by a thread of its own until it is released or lost."""
 
-    def __init__(self, bucket: Bucket, key: str, text: Mapping[str, Any], etag: str) -> None:
+    def __init__(
+        self, bucket: Bucket, key: str, text: Mapping[str, Any], etag: str, *, contested: bool = False
+    ) -> None:
         self.epoch: int = text["epoch"]
+        #: Whoever had it before may still write: it was taken from an owner that is dead, or silent.
+        self.contested = contested
         #: Another owner has it.
         self.lost = False
         #: The etag under which it was given up; "": it is not, or that is not known.
@@ -48,16 +57,22 @@ class Lease:
         self._etag = etag
         self._lock = threading.Lock()
         self._done = threading.Event()
+        #: When the server was last asked, in real seconds.
+        self._asked = _CLOCK.monotonic()
         #: The server knows that nobody owns it.
         self._told = threading.Event()
         drop_in_children(self)
-        # Real seconds, whatever the run's clock says: the server counts them too.
-        self._thread = threading.Thread(target=self._beat, args=(SystemClock(),), name="lease", daemon=True)
+        self._thread = threading.Thread(target=self._beat, args=(_CLOCK,), name="lease", daemon=True)
         self._thread.start()
 
     @property
     def held(self) -> bool:
         return not self.lost and not self._done.is_set()
+
+    def confirm(self) -> None:
+        """Ask the server whether this owner has it still, where that was not asked just now."""
+        if self.held and _CLOCK.monotonic() - self._asked > CONFIRM_SECONDS:
+            self.renew()
 
     def renew(self) -> None:
         """Say that the owner lives. A server that does not answer is asked again at the next beat."""
@@ -65,6 +80,7 @@ class Lease:
             if self.held:
                 # Never the same text twice: its etag would not change.
                 self._text["beat"] += 1
+                self._asked = _CLOCK.monotonic()
                 etag = self._bucket.put_over(self._key, _encode(self._text), self._etag)
                 self.lost, self._etag = etag is None, etag or ""
 
@@ -120,7 +136,7 @@ def acquire(bucket: Bucket, key: str, run: str, since: datetime) -> Lease:
     if etag is None:
         winner = bucket.get(key)
         raise locked(run, parse(winner.data) if winner else {}, TTL_SECONDS)
-    return Lease(bucket, key, text, etag)
+    return Lease(bucket, key, text, etag, contested=is_held(before))
 
 
 def begin(bucket: Bucket, key: str, since: datetime) -> Lease | None:

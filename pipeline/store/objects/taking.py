@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from pipeline.errors import StoreError
-from pipeline.store.head import scan_int, sealed
+from pipeline.store.head import head_bytes, parse_head, scan_int, sealed
 from pipeline.store.objects import keys
 from pipeline.store.objects.bucket import Bucket
 from pipeline.store.objects.journal import End
@@ -34,7 +35,7 @@ def take_over(bucket: Bucket, run: str, lease: Lease) -> tuple[End, str, Sequenc
     if not end.last_append and end.last_seq:
         found_there = [keys.seq(entry.key) for entry in appends(bucket, run)]
         end.last_append = max((seq for seq in found_there if seq <= end.last_seq), default=0)
-    etag, loss = _head(bucket, run, end.last_seq)
+    etag, loss = _head(bucket, run, lease, end.last_seq)
     return end, etag, [*said, *loss]
 
 
@@ -105,12 +106,21 @@ def _busy(run: str) -> StoreError:
     return StoreError(f"Run {run} is written to all the time by another process.", hint="Try again.", run=run)
 
 
-def _head(bucket: Bucket, run: str, last_seq: int) -> tuple[str, list[Repair]]:
-    """The head's etag, and what it knows of and the journal lacks."""
+def _head(bucket: Bucket, run: str, lease: Lease, last_seq: int) -> tuple[str, list[Repair]]:
+    """The head's etag, which no other owner knows, and what it knows of and the journal lacks."""
     if "/" in run:
         return "", []
-    found = bucket.get(keys.head(run))
-    if found is None:
-        return bucket.put_new(keys.head(run), b"{}") or "", []
-    seen = scan_int(found.data, "seq") if sealed(found.data) else 0
-    return found.etag, lost_since(last_seq, seen, "its head")
+    for _ in range(_TRIES):
+        found = bucket.get(keys.head(run))
+        if found is None:
+            return bucket.put_new(keys.head(run), b"{}") or "", []
+        seen = scan_int(found.data, "seq") if sealed(found.data) else 0
+        loss = lost_since(last_seq, seen, "its head")
+        if not lease.contested:
+            return found.etag, loss
+        # The same head in other bytes: who had the run before cannot replace it any more.
+        document = {**(parse_head(found.data) or {}), "owner_epoch": lease.epoch}
+        data = head_bytes(document) if sealed(found.data) else json.dumps({"owner_epoch": lease.epoch}).encode()
+        if (etag := bucket.put_over(keys.head(run), data, found.etag, found.notes)) is not None:
+            return etag, loss
+    raise _busy(run)

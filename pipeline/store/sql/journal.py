@@ -68,6 +68,8 @@ class SqlJournal:
         self._open = True
         self._emergency = EmergencyFile(run, database.address.url)
         self.taken: Sequence[Taken] = ()
+        #: The run was removed under its owner.
+        self._gone = False
         #: Where the journal ends in the database: last seq, size.
         self._written = (last_seq, size)
         #: Lines that go with the next synced append, or at the next tick, whichever is sooner.
@@ -167,6 +169,8 @@ class SqlJournal:
             self._give_up(rows, error)
         if not mine:
             self._lease.lost = True
+            with contextlib.suppress(PipelineError), self._database.read() as link:
+                self._gone = not link.row("SELECT epoch FROM leases WHERE journal = ?", self._lease.journal)
             # These are the ones that wait.
             self._refuse([])
 
@@ -214,7 +218,8 @@ class SqlJournal:
         lines = [*(line + b"\n" for line in self._waiting), *lines]
         self._forget()
         if self._open:
-            self._emergency.add(b"".join(late.keep(self._database, self.run_id, self._lease.epoch, lines)))
+            kept = lines if self._gone else late.keep(self._database, self.run_id, self._lease.epoch, lines)
+            self._emergency.add(b"".join(kept))
         raise self._failed("")
 
     def _give_up(self, rows: Sequence[tuple[int, bytes]], error: PipelineError) -> NoReturn:
@@ -239,7 +244,9 @@ class SqlJournal:
         self._database.held.end()
 
     def _failed(self, what: str) -> WriteFailed:
-        return refused(self.run_id, what, lost=self._lease.lost, kept=self._emergency.path, awaited="database")
+        return refused(
+            self.run_id, what, lost=self._lease.lost, gone=self._gone, kept=self._emergency.path, awaited="database"
+        )
 
 
 def new_journal(link: Link, journal: int, run: str, first: bytes) -> tuple[int, int]:
