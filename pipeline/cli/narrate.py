@@ -147,6 +147,9 @@ _TELLERS: Mapping[type[Fact], Callable[[Any], str]] = {
     kinds.CallEnded: _call_ended,
     kinds.BatchIntended: lambda fact: f"{count(fact.count, 'request')} to be handed in",
     kinds.BatchSubmitted: lambda fact: f"{fact.batch}, answered by {fact.expires_at}",
+    kinds.BatchAbandoned: lambda fact: (
+        f"{fact.batch or 'a batch'} given up: {count(fact.requests, 'request')} asked again, possibly spent"
+    ),
     kinds.BatchCancelled: lambda fact: f"{fact.batch}: the provider was asked to leave what it had not answered",
     kinds.DayReserved: lambda fact: f"{money(bound(fact.usd))} of {fact.day}",
     kinds.DecisionAsked: lambda fact: f"{bare(fact.path)}: {fact.shown.get('text', '')}",

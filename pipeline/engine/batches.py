@@ -1,98 +1,59 @@
 """Batches: handed in once, found again after any kill, their results recorded.
 
-A batch is in the journal before it is created, and its id before it is looked at; one of which only the intent is
-recorded is looked for at the provider. None is handed in twice without being told to.
+A batch is in the journal before it is created, and its id before it is looked at. One that the provider does not show
+is looked for, by the provider's clock; its requests are asked again only where they certainly never arrived, or on
+request (`--resubmit`), and then it stays in the ledger as possibly spent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
-from datetime import timedelta
-from decimal import Decimal
-from functools import partial
-from typing import NoReturn, TypeVar
+from collections.abc import Callable, Iterator
 
-from pipeline.clock import iso, parse_iso
-from pipeline.engine.entries import BATCH, Ask, Entries, Entry
-from pipeline.engine.limits import Room
-from pipeline.errors import (
-    BatchLost,
-    ModelError,
-    ModelRejected,
-    ModelUnavailable,
-    Pause,
-    PipelineError,
-    SpendLimit,
-    WaitingForBatch,
-)
-from pipeline.llm.base import Batch, Batches, BatchResult
-from pipeline.records.kinds import BatchIntended, BatchSubmitted
-from pipeline.records.run import BatchRun, CallRun
+from pipeline.clock import iso
+from pipeline.engine.batch_ledger import LONGEST_SECONDS, BatchLedger, BatchPolicy
+from pipeline.engine.batch_search import requests
+from pipeline.engine.batch_watch import Watch
+from pipeline.engine.entries import Ask, Entries, Entry
+from pipeline.errors import ModelError, ModelRejected, ModelUnavailable
+from pipeline.llm.base import Batches
+from pipeline.records.kinds import BatchIntended
+from pipeline.records.run import CallRun
 from pipeline.records.values import digest
 
-#: First and longest pause between two looks at a batch, in seconds.
-POLL_SECONDS = 5.0
-_LONGEST_SECONDS = 60.0
-#: The provider's clock may be off ours by so much.
-_SKEW = timedelta(minutes=10)
-#: Looks that may fail one after the other before the run is left for later.
-_BLIND = 10
+#: A wait before handing in again that would be longer pauses the run instead.
+_PATIENCE_SECONDS = 900.0
 _ID_CHARS = 64
-T = TypeVar("T")
 
 #: (path, task, attempt, request hash, n): one question.
 Slot = tuple[str, str | None, int, str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class BatchPolicy:
-    """How a run uses batches."""
-
-    #: Gather asks at all; False: only batches that were handed in before are waited for.
-    gather: bool = True
-    #: Fewer asks than this go out as ordinary calls.
-    least: int = 1
-    #: Stay until the batch has ended; False: hand in and leave.
-    wait: bool = True
-    #: Ask again what was handed in and cannot be found, though it may be paid twice.
-    resubmit: bool = False
-    #: First pause between two looks, in seconds; doubles up to a minute.
-    poll_seconds: float = POLL_SECONDS
-
-
 class Post:
     """Hands in batches of one run, and fetches their results. One thread at a time."""
 
-    def __init__(
-        self,
-        batches: Batches,
-        entries: Entries,
-        policy: BatchPolicy,
-        *,
-        owned: Callable[[], Collection[str]],
-        command: Callable[[], str],
-    ) -> None:
+    def __init__(self, batches: Batches, entries: Entries, policy: BatchPolicy, *, command: Callable[[], str]) -> None:
         """Keep the parts.
 
         Args:
-            owned: Ids of all batches that other runs of this store have handed in.
             command: What to type to come back to this run.
         """
         self._batches = batches
         self._entries = entries
-        self._policy = policy
-        self._owned = owned
-        self.command = command
+        self._ledger = BatchLedger(batches, entries, policy, command)
+        self._watch = Watch(self._ledger)
         #: Kinds of request the provider has looked at.
         self._seen: set[tuple[str, str, str]] = set()
         self._begun = False
-        #: Room that requests which are out were admitted to, by call.
-        self._rooms: dict[int, Room] = {}
+        #: Batches refused one after the other.
+        self._refusals = 0
+
+    def command(self) -> str:
+        """What to type to come back to this run."""
+        return self._ledger.command()
 
     def say(self, text: str) -> None:
         """Tell the person something."""
-        self._entries.emit("note", text=text)
+        self._ledger.say(text)
 
     def go(self, asks: list[Ask]) -> None:
         """Hand these in, then wait until one of all batches that are out has ended and its results are recorded.
@@ -105,38 +66,25 @@ class Post:
             self._close_unsent()
         if asks:
             self._send(asks)
-        for run in [run for run in self._open() if not run.batch]:
-            self._find(run)
-        if out := self._open():
-            self._await(out)
-
-    def _open(self) -> list[BatchRun]:
-        """Batches with requests that have no recorded end, oldest first."""
-        with self._entries.recorder.reading() as state:
-            open_calls = state.open_calls
-            return [run for run in state.batches.values() if any(call in open_calls for call in run.calls.values())]
-
-    def _calls(self, run: BatchRun) -> dict[str, CallRun]:
-        """A batch's requests without a recorded end, by custom id."""
-        with self._entries.recorder.reading() as state:
-            found = {name: state.open_calls.get(call) for name, call in run.calls.items()}
-        return {name: call for name, call in found.items() if call is not None}
+        if out := self._ledger.open():
+            self._watch.wait(out)
 
     def _close_unsent(self) -> None:
         """What an earlier owner had readied for a batch that was never intended did not leave."""
         with self._entries.recorder.reading() as state:
             unsent = [c for c in state.open_calls.values() if c.batch and c.batch not in state.batches]
+            damaged = bool(state.gaps)
+        if damaged:
+            return self._intend_again(unsent)
         for call in unsent:
-            self._entries.failed(self._entry(call), ModelUnavailable("It never left.", billed="no"), sync=False)
+            self._entries.failed(self._ledger.entry(call), ModelUnavailable("It never left.", billed="no"), sync=False)
         self._entries.recorder.sync()
 
-    def _entry(self, call: CallRun) -> Entry:
-        room = self._rooms.pop(call.seq, None)
-        return Entry(
-            call.seq, call.path, call.task, call.label, call.model, call.worst, parse_iso(call.at), BATCH, room
-        )
-
-    # Handing in
+    def _intend_again(self, unsent: list[CallRun]) -> None:
+        """Where lines of the journal were lost, so may the intent have been: such batches are looked for."""
+        for nonce in dict.fromkeys(call.batch for call in unsent):
+            calls = [{"id": _custom_id(nonce, _slot_of(c), c.k), "call": c.seq} for c in unsent if c.batch == nonce]
+            self._entries.recorder.append(BatchIntended(nonce, calls, len(calls)))
 
     def _send(self, asks: list[Ask]) -> None:
         """Hand in what the ceiling and the provider's limits allow; the rest is asked for again when bodies rerun."""
@@ -152,7 +100,7 @@ class Post:
                 begun.append((ask, entry))
             if begun:
                 self._hand_in(nonce, begun)
-            elif not self._open():
+            elif not self._ledger.open():
                 self._entries.refuse(part[0])
             if not room:
                 self.say("The ceiling has no room for the other requests yet; they wait.")
@@ -167,11 +115,11 @@ class Post:
         try:
             self._batches.validate(request)
         except ModelRejected as error:
-            self._stop_if_hopeless(error)
+            self._ledger.stop_if_hopeless(error)
             self._entries.failed(self._entries.begin(ask), error)
             return False
         except ModelError as error:
-            self._stop_if_hopeless(error)
+            self._ledger.stop_if_hopeless(error)
             return True
         self._seen.add(kind)
         return True
@@ -190,181 +138,57 @@ class Post:
             yield part
 
     def _hand_in(self, nonce: str, begun: list[tuple[Ask, Entry]]) -> None:
-        rows = [(_custom_id(nonce, ask), ask.request) for ask, _ in begun]
+        rows = [(_custom_id(nonce, slot(ask), ask.k), ask.request) for ask, _ in begun]
         calls = [{"id": name, "call": entry.call} for (name, _), (_, entry) in zip(rows, begun, strict=True)]
-        recorder = self._entries.recorder
-        recorder.append(BatchIntended(nonce, calls, len(rows)))
+        self._entries.recorder.append(BatchIntended(nonce, calls, len(rows), self._provider_time()))
         try:
             batch = self._batches.submit(rows)
         except ModelError as error:
             self._not_handed_in(error, [entry for _, entry in begun])
             return
-        self._rooms.update((entry.call, entry.room) for _, entry in begun if entry.room is not None)
-        self._submitted(nonce, batch)
+        self._refusals = 0
+        self._ledger.keep_rooms(entry for _, entry in begun)
+        self._ledger.looked.add(nonce)
+        self._ledger.submitted(nonce, batch)
 
-    def _submitted(self, nonce: str, batch: Batch) -> None:
-        expires = iso(batch.expires_at)
-        self._entries.recorder.append(BatchSubmitted(nonce, batch.id, expires))
-        self._entries.emit("batch_submitted", batch=batch.id, requests=batch.count, expires_at=expires)
+    def _provider_time(self) -> str:
+        """The provider's own time, from which its list is searched if need be; "": it does not tell."""
+        try:
+            now = self._batches.time()
+        except ModelError:
+            return ""
+        return iso(now) if now is not None else ""
 
     def _not_handed_in(self, error: ModelError, entries: list[Entry]) -> None:
-        """The provider did not take a batch, or nobody knows: then it is looked for."""
+        """Close the requests of a batch that was certainly not taken; leave those of any other to be looked for."""
         status = error.data.get("status")
-        unknown = isinstance(error, ModelUnavailable) and (
-            error.billed != "no" or (isinstance(status, int) and status >= 500 and status != 529)
-        )
-        if unknown:
-            self._rooms.update((entry.call, entry.room) for entry in entries if entry.room is not None)
+        # A call that meets a 500 is documented as unbilled; a batch may exist all the same.
+        if error.billed != "no" or status == 500:
+            self._ledger.keep_rooms(entries)
+            self.say(f"The answer to handing in {requests(len(entries))} was lost: {error.message}")
             return
         for entry in entries:
             self._entries.failed(entry, error, sync=False)
         self._entries.recorder.sync()
-        self._stop_if_hopeless(error)
+        self._ledger.stop_if_hopeless(error)
+        if error.retryable:
+            self._rest_before_next(error)
 
-    def _stop_if_hopeless(self, error: ModelError) -> None:
-        if isinstance(error, SpendLimit):
-            self._stop("paused_spend_limit", error)
-        if error.data.get("stops_run"):
-            self._stop("failed", error)
-
-    def _stop(self, detail: str, error: PipelineError) -> NoReturn:
-        self._entries.stop.request(detail, error)
-        raise Pause(detail, error)
-
-    # Finding again what was handed in when the run was cut off
-
-    def _find(self, run: BatchRun) -> None:
-        """Look for a batch of which only the intent is recorded; the nonce in its results decides."""
-        if self._policy.resubmit:
-            self._abandon(run, "Handed in again without knowing whether the first time worked.")
-            return
-        owned = set(self._owned())
-        since = parse_iso(run.at) - _SKEW
-        found = [b for b in self._asked(lambda: list(self._batches.since(since))) if b.count == run.size]
-        for batch in [batch for batch in reversed(found) if batch.id not in owned]:
-            text = f"A batch was being handed in when the run was cut off; {batch.id} may be it."
-            if not batch.ended:
-                self.say(f"{text} Its results will tell; --resubmit does not wait for that.")
-                batch = self._until_ended([batch.id])
-            first = self._asked(partial(self._first, batch.id))
-            if first is not None and first.custom_id.startswith(run.nonce):
-                self._submitted(run.nonce, batch)
-                return
-        for call in self._calls(run).values():
-            self._entries.failed(
-                self._entry(call), ModelUnavailable("Its batch was never created.", billed="no"), sync=False
-            )
-        self._entries.recorder.sync()
-
-    def _abandon(self, run: BatchRun, why: str) -> None:
-        """Give a batch up: what it may have cost stays in the ledger as possibly spent."""
-        for call in self._calls(run).values():
-            self._entries.failed(self._entry(call), ModelUnavailable(why, billed="unknown"), sync=False)
-        self._entries.recorder.sync()
-
-    # Waiting for results
-
-    def _await(self, runs: list[BatchRun]) -> None:
-        """Wait until one of the batches has ended, and record its results."""
-        if not self._policy.wait:
-            names = ", ".join(run.batch for run in runs)
-            cause = WaitingForBatch(f"The provider works on {names}.", hint=self.command())
-            self._stop("waiting_for_batch", cause)
-        by_id = {run.batch: run for run in runs}
-        try:
-            batch = self._until_ended(list(by_id))
-            self._collect(by_id[batch.id])
-        except ModelRejected as error:
-            self._explain_gone(error, by_id[str(error.data.get("batch") or next(iter(by_id)))])
-
-    def _until_ended(self, ids: list[str]) -> Batch:
-        """The first of these batches that has ended."""
-        pause = self._policy.poll_seconds
-        while True:
-            for name in ids:
-                batch = self._asked(partial(self._look, name))
-                self._entries.emit(
-                    "batch_waiting", batch=name, counts=dict(batch.counts), expires_at=iso(batch.expires_at),
-                    ended=batch.ended,
-                )  # fmt: skip
-                if batch.ended:
-                    return batch
-            self._entries.stop.rest(pause)
-            pause = min(pause * 2, _LONGEST_SECONDS)
-
-    def _first(self, name: str) -> BatchResult | None:
-        return next(self._batches.results(name), None)
-
-    def _look(self, name: str) -> Batch:
-        try:
-            return self._batches.look(name)
-        except ModelRejected as error:
-            error.data["batch"] = name
-            raise
-
-    def _asked(self, ask: Callable[[], T]) -> T:
-        """What the provider answers; an outage is waited out for a while."""
-        pause = self._policy.poll_seconds
-        for _ in range(_BLIND):
-            try:
-                return ask()
-            except ModelUnavailable as error:
-                last = error
-                seconds = float(error.data.get("retry_after") or pause)
-                self._entries.emit(
-                    "waiting", reason=error.message.rstrip("."), until=self._until(seconds), seconds=seconds
-                )
-                self._entries.stop.rest(seconds)
-                pause = min(pause * 2, _LONGEST_SECONDS)
-        self._stop("waiting_for_batch", WaitingForBatch(f"{last.message} The batch goes on.", hint=self.command()))
-
-    def _until(self, seconds: float) -> str:
-        return iso(self._entries.clock.now() + timedelta(seconds=seconds))
-
-    def _collect(self, run: BatchRun) -> None:
-        """Record the results of a batch that has ended; those recorded before are passed over."""
-        self._asked(lambda: self._take(run))
-        for call in self._calls(run).values():
-            lost = ModelUnavailable("The batch ended without a word on this request.", billed="unknown")
-            self._entries.failed(self._entry(call), lost, sync=False)
-        self._entries.recorder.sync()
-        self._entries.emit("batch_ended", batch=run.batch, requests=run.size)
-
-    def _take(self, run: BatchRun) -> None:
-        """Record results as they are read: they may be many and long."""
-        left = self._calls(run)
-        for result in self._batches.results(run.batch):
-            call = left.pop(result.custom_id, None)
-            if call is None:
-                continue
-            if result.reply is not None:
-                self._entries.replied(self._entry(call), result.reply, sync=False)
-            else:
-                error = result.error or ModelUnavailable("The batch holds no answer to it.", billed="no")
-                self._entries.failed(self._entry(call), error, sync=False)
-
-    def _explain_gone(self, error: ModelRejected, run: BatchRun) -> None:
-        """The account does not have the batch, or its results are no longer kept.
+    def _rest_before_next(self, error: ModelError) -> None:
+        """Wait before handing in again: as the provider asks, else not at first where nothing arrived, then longer.
 
         Raises:
-            Pause: With the choices, and what they cost.
+            Pause: That would take too long, or the run is stopping.
         """
-        if error.data.get("status") not in (404, 410):
-            self._stop("waiting_for_batch", error)
-        if self._policy.resubmit:
-            self._abandon(run, "Its batch is gone.")
-            return
-        calls = self._calls(run).values()
-        worst = sum((call.worst or Decimal(0) for call in calls), Decimal(0))
-        asked = "its request" if len(calls) == 1 else f"its {len(calls)} requests"
-        cause = BatchLost(
-            f"Batch {run.batch} is not in this account any more: it was handed in with another key, or its results "
-            f"are older than 29 days.",
-            hint=f"Resume with the key it was handed in with; or {self.command()} --resubmit asks {asked} "
-            f"again (at most ${worst:.2f}, which may be paid twice).",
-            batch=run.batch,
-        )
-        self._stop("waiting_for_batch", cause)
+        self._refusals += 1
+        arrived = error.data.get("status") is not None
+        doublings = self._refusals - (1 if arrived else 2)
+        own = min(self._ledger.policy.poll_seconds * 2.0**doublings, LONGEST_SECONDS) if doublings >= 0 else 0.0
+        asked = error.data.get("retry_after")
+        seconds = own if asked is None else float(asked)
+        if seconds > _PATIENCE_SECONDS:
+            self._ledger.stop("paused_rate_limit", error)
+        self._ledger.rest(seconds, error.message.rstrip("."))
 
 
 def slot(ask: Ask) -> Slot:
@@ -372,7 +196,11 @@ def slot(ask: Ask) -> Slot:
     return ask.scope.path, ask.scope.task, ask.scope.attempt, ask.key, ask.n
 
 
-def _custom_id(nonce: str, ask: Ask) -> str:
+def _slot_of(call: CallRun) -> Slot:
+    return call.path, call.task, call.attempt, call.key, call.n
+
+
+def _custom_id(nonce: str, question: Slot, k: int) -> str:
     """The nonce and a hash of the call's key, within the provider's limit."""
-    parts = [*map(str, slot(ask)), str(ask.k)]
+    parts = [*map(str, question), str(k)]
     return f"{nonce}-{digest(chr(0).join(parts).encode('utf-8', 'surrogatepass'))}"[:_ID_CHARS]

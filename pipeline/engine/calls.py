@@ -116,7 +116,10 @@ class Caller:
         if last is not None and last.error is not None:
             if not last.error.get("retryable"):
                 raise ModelRejected(str(last.error.get("message", "")))
-            if _failures(tries) >= self.policy.tries:
+            with self.entries.recorder.reading() as state:
+                owner = state.owner
+            # However often it failed before, a resume tries once more.
+            if last.seq > owner and _failures(tries) >= self.policy.tries:
                 give_up(self.entries.stop, ModelUnavailable(str(last.error.get("message", ""))), self.policy.tries)
         desk.leave(ask, tries)
 

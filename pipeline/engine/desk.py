@@ -11,7 +11,8 @@ import threading
 from collections.abc import Sequence
 from typing import NoReturn
 
-from pipeline.engine.batches import BatchPolicy, Post, Slot, slot
+from pipeline.engine.batch_ledger import BatchPolicy
+from pipeline.engine.batches import Post, Slot, slot
 from pipeline.engine.entries import Ask
 from pipeline.errors import Suspended, WaitingForBatch
 from pipeline.records.run import CallRun

@@ -7,7 +7,8 @@ from typing import Any
 
 from pipeline.clock import iso
 from pipeline.engine import preflight
-from pipeline.engine.batches import POLL_SECONDS, BatchPolicy, Post
+from pipeline.engine.batch_ledger import POLL_SECONDS, BatchPolicy
+from pipeline.engine.batches import Post
 from pipeline.engine.caching import CacheWatch
 from pipeline.engine.calls import Caller
 from pipeline.engine.daily import Daily
@@ -20,11 +21,9 @@ from pipeline.engine.recorder import Recorder
 from pipeline.engine.setup import Setup, host
 from pipeline.engine.sources import Values
 from pipeline.engine.stop import Stop
-from pipeline.errors import CheckpointCorrupt, ConfigError, ModelError, SchemaTooNew
+from pipeline.errors import ConfigError, ModelError
 from pipeline.llm.base import Request
 from pipeline.records.kinds import DayReserved
-from pipeline.store.base import Store
-from pipeline.store.reading import load
 
 #: The value of the option `concurrency` that says: find out.
 AUTO = "auto"
@@ -101,7 +100,7 @@ def _desk(setup: Setup, entries: Entries) -> Desk | None:
             "This model takes no batches.", hint="Leave --batch out, or choose a Claude model with --model."
         )
     run = state.run_id
-    post = Post(batches, entries, policy, owned=lambda: _owned(setup.store, run), command=lambda: setup.command(run))
+    post = Post(batches, entries, policy, command=lambda: setup.command(run))
     return Desk(post, policy)
 
 
@@ -114,16 +113,3 @@ def batch_policy(options: Mapping[str, Any]) -> BatchPolicy:
         resubmit=bool(options.get("resubmit")),
         poll_seconds=float(options.get("batch_poll_seconds") or POLL_SECONDS),
     )
-
-
-def _owned(store: Store, but: str) -> set[str]:
-    """Ids of the batches that other runs of a store have handed in."""
-    found: set[str] = set()
-    for head in store.heads():
-        if head.corrupt or head.run_id == but:
-            continue
-        try:
-            found.update(batch.batch for batch in load(store, head.run_id).batches.values() if batch.batch)
-        except (CheckpointCorrupt, SchemaTooNew):
-            continue
-    return found

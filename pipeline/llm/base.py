@@ -172,6 +172,18 @@ class Batch:
     expires_at: datetime
     #: succeeded, errored, canceled, expired, processing: how many; final once it has ended.
     counts: Mapping[str, int] = field(default_factory=dict)
+    #: The provider's own time when it said so; None: it does not tell.
+    seen_at: datetime | None = None
+    #: Its results are no longer kept.
+    archived: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BatchList:
+    """The batches of an account, newest first, and the provider's own time when it listed them."""
+
+    batches: Sequence[Batch]
+    seen_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,15 +215,23 @@ class Batches(Protocol):
         """Hand in requests, each under a custom id (at most 64 of A–Z, a–z, 0–9, _ and -), once.
 
         Raises:
-            ModelUnavailable: Not taken (`billed` "no"), or nobody knows (`billed` "unknown").
-            ModelRejected, SpendLimit: Not taken.
+            ModelUnavailable: Not taken (`billed` "no"), or perhaps taken (`billed` "unknown").
+            ModelRejected, SpendLimit: As ModelUnavailable, for what a repetition does not mend.
+        """
+
+    def time(self) -> datetime | None:
+        """Return the provider's own time, free; None: it does not tell.
+
+        Raises:
+            ModelError: It cannot be asked.
         """
 
     def look(self, batch_id: str) -> Batch:
         """The batch as it is now.
 
         Raises:
-            ModelRejected: status 404: this account has no such batch.
+            ModelRejected: status 404: this account has no such batch, or it does not show yet; data["seen_at"] is
+                the provider's own time then.
             ModelUnavailable: The provider cannot be reached.
         """
 
@@ -222,8 +242,8 @@ class Batches(Protocol):
             ModelRejected, ModelUnavailable: As `look`; also in the middle.
         """
 
-    def since(self, moment: datetime) -> Iterator[Batch]:
-        """The account's batches created at or after a moment, newest first."""
+    def since(self, moment: datetime | None) -> BatchList:
+        """Return the account's batches created at or after a moment; None: all whose results may still be kept."""
 
     def cancel(self, batch_id: str) -> Batch:
         """Ask that what is not answered yet be left; results of the rest come as usual."""

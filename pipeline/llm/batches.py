@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import ModelError, ModelRejected, ModelUnavailable
-from pipeline.llm.base import Batch, BatchResult, Reply, Request
-from pipeline.llm.faults import from_connection, from_status, redact
+from pipeline.llm.base import Batch, BatchList, BatchResult, Reply, Request
+from pipeline.llm.faults import from_connection, from_status, http_date, redact
 from pipeline.llm.sending import parameters
 
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 _LOOK_SECONDS = 60.0
 _SUBMIT_SECONDS = 600.0
 _PAGE = 100
+#: Batches older than this have no results any more (29 days); a day more for their ends.
+_KEPT = timedelta(days=30)
+#: Ends of a request that are documented as not billed, beside errors.
+_UNBILLED_ENDS = frozenset({"canceled", "expired"})
 
 
 class AnthropicBatches:
@@ -45,11 +49,15 @@ class AnthropicBatches:
     def submit(self, requests: Sequence[tuple[str, Request]]) -> Batch:
         """See `Batches.submit`."""
         rows: Any = [{"custom_id": name, "params": self._parameters(request)} for name, request in requests]
-        return _batch(self._asked(lambda client: client.messages.batches.create(requests=rows), _SUBMIT_SECONDS))
+        return self._batch(lambda batches: batches.create(requests=rows), _SUBMIT_SECONDS)
+
+    def time(self) -> datetime | None:
+        """See `Batches.time`."""
+        return _time_of(self._asked(lambda client: client.messages.batches.with_raw_response.list(limit=1)))
 
     def look(self, batch_id: str) -> Batch:
         """See `Batches.look`."""
-        return _batch(self._asked(lambda client: client.messages.batches.retrieve(batch_id)))
+        return self._batch(lambda batches: batches.retrieve(batch_id))
 
     def results(self, batch_id: str) -> Iterator[BatchResult]:
         """See `Batches.results`."""
@@ -57,18 +65,36 @@ class AnthropicBatches:
         while (row := self._asked(lambda _: next(rows, None))) is not None:
             yield self._result(row)
 
-    def since(self, moment: datetime) -> Iterator[Batch]:
+    def since(self, moment: datetime | None) -> BatchList:
         """See `Batches.since`."""
-        pages = iter(self._asked(lambda client: client.messages.batches.list(limit=_PAGE)))
+        raw = self._asked(lambda client: client.messages.batches.with_raw_response.list(limit=_PAGE))
+        seen_at = _time_of(raw)
+        first = moment or (seen_at and seen_at - _KEPT)
+        pages = iter(self._asked(lambda _: raw.parse()))
+        found: list[Batch] = []
         while (row := self._asked(lambda _: next(pages, None))) is not None:
-            batch = _batch(row)
-            if batch.created_at < moment:
-                return
-            yield batch
+            batch = _read(row, seen_at)
+            if batch is not None and first is not None and batch.created_at < first:
+                break
+            found += [batch] if batch is not None else []
+        return BatchList(found, seen_at)
 
     def cancel(self, batch_id: str) -> Batch:
         """See `Batches.cancel`."""
-        return _batch(self._asked(lambda client: client.messages.batches.cancel(batch_id)))
+        return self._batch(lambda batches: batches.cancel(batch_id))
+
+    def _batch(self, ask: Callable[[Any], Any], seconds: float = _LOOK_SECONDS) -> Batch:
+        """Return the batch that an answer describes.
+
+        Raises:
+            ModelError: As `_asked`; ModelUnavailable where the answer describes none (a gateway's page, say).
+        """
+        raw = self._asked(lambda client: ask(client.messages.batches.with_raw_response), seconds)
+        batch = _read(self._asked(lambda _: raw.parse()), _time_of(raw))
+        if batch is None:
+            kind = redact(str(raw.headers.get("content-type") or "no content type"), self._secrets())
+            raise ModelUnavailable(f"The answer to a batch request describes no batch ({kind}).", billed="unknown")
+        return batch
 
     def _parameters(self, request: Request) -> dict[str, Any]:
         import anthropic
@@ -88,31 +114,55 @@ class AnthropicBatches:
         try:
             return ask(self._client.with_options(timeout=seconds))
         except anthropic.APIStatusError as error:
-            raise from_status(error, reply=None, secrets=self._secrets()) from None
+            told = from_status(error, reply=None, secrets=self._secrets())
+            told.data["seen_at"] = _time_of(error.response)
+            raise told from None
         except (anthropic.AnthropicError, httpx2.HTTPError, httpx2.StreamError, ValueError, OSError) as error:
             raise from_connection(error, reply=None, secrets=self._secrets()) from None
 
     def _result(self, row: Any) -> BatchResult:
-        result = row.result
-        if result.type == "succeeded":
-            return BatchResult(row.custom_id, reply=_reply(result.message))
-        return BatchResult(row.custom_id, error=self._error(result))
+        result = getattr(row, "result", None)
+        name, kind = str(getattr(row, "custom_id", "")), str(getattr(result, "type", ""))
+        message = getattr(result, "message", None)
+        if kind == "succeeded" and message is not None:
+            return BatchResult(name, reply=_reply(message))
+        return BatchResult(name, error=self._error(result, kind))
 
-    def _error(self, result: Any) -> ModelError:
-        if result.type != "errored":
-            return ModelUnavailable(f"The batch ended before this request was answered ({result.type}).", billed="no")
+    def _error(self, result: Any, kind: str) -> ModelError:
+        if kind != "errored":
+            # A kind of end that is not known, or an answer without its message, may have been billed.
+            billed = "no" if kind in _UNBILLED_ENDS else "unknown"
+            return ModelUnavailable(f"The batch ended without an answer to this request ({kind}).", billed=billed)
         told = getattr(result.error, "error", result.error)
-        kind = str(getattr(told, "type", ""))
-        text = redact(str(getattr(told, "message", kind)), self._secrets())
+        named = str(getattr(told, "type", ""))
+        text = redact(str(getattr(told, "message", named)), self._secrets())
         request = getattr(result.error, "request_id", None)
-        if kind in ("api_error", "overloaded_error", "rate_limit_error", "timeout_error"):
-            return ModelUnavailable(f"In the batch: {text}", billed="no", type=kind, request_id=request)
-        return ModelRejected(f"In the batch: {text}", billed="no", type=kind, request_id=request)
+        if named in ("api_error", "overloaded_error", "rate_limit_error", "timeout_error"):
+            return ModelUnavailable(f"In the batch: {text}", billed="no", type=named, request_id=request)
+        return ModelRejected(f"In the batch: {text}", billed="no", type=named, request_id=request)
 
 
-def _batch(raw: Any) -> Batch:
-    counts = {name: int(count) for name, count in raw.request_counts.to_dict().items() if isinstance(count, int)}
-    return Batch(raw.id, raw.processing_status == "ended", sum(counts.values()), raw.created_at, raw.expires_at, counts)
+def _time_of(answer: Any) -> datetime | None:
+    """Return the provider's own time, as the Date header of an answer tells it."""
+    return http_date(answer.headers.get("date"))
+
+
+def _read(raw: Any, seen_at: datetime | None) -> Batch | None:
+    """Return an answer's batch; None where it describes none."""
+    name, status = getattr(raw, "id", None), getattr(raw, "processing_status", None)
+    created, expires = getattr(raw, "created_at", None), getattr(raw, "expires_at", None)
+    if not (name and isinstance(name, str) and isinstance(created, datetime) and isinstance(expires, datetime)):
+        return None
+    counts_of = getattr(getattr(raw, "request_counts", None), "to_dict", dict)
+    counts = {kind: int(count) for kind, count in counts_of().items() if isinstance(count, int)}
+    return Batch(
+        name, status == "ended", sum(counts.values()), _aware(created), _aware(expires), counts, seen_at,
+        getattr(raw, "archived_at", None) is not None,
+    )  # fmt: skip
+
+
+def _aware(moment: datetime) -> datetime:
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _reply(message: Any) -> Reply:

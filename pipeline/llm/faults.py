@@ -72,10 +72,10 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
         seconds = _number(headers.get(name))
         if seconds is not None:
             return min(max(seconds / scale, 0.0), LONGEST_WAIT)
-    until = _date(headers.get("retry-after"))
+    until = http_date(headers.get("retry-after"))
     if until is None:
         return None
-    start = _date(headers.get("date")) or now or SystemClock().now()
+    start = http_date(headers.get("date")) or now or SystemClock().now()
     return min(max((until - start).total_seconds(), 0.0), LONGEST_WAIT)
 
 
@@ -98,7 +98,8 @@ def _number(text: str | None) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _date(text: str | None) -> datetime | None:
+def http_date(text: str | None) -> datetime | None:
+    """Return the time of a Date header; None where there is none that can be read."""
     try:
         moment = parsedate_to_datetime(text or "")
     except (TypeError, ValueError):

@@ -11,8 +11,10 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.records import parts, positions, snapshots
+from pipeline.records.charge import bound
 from pipeline.records.codec import Record, understood
 from pipeline.records.kinds import (
+    BatchAbandoned,
     BatchCancelled,
     BatchIntended,
     BatchSubmitted,
@@ -82,6 +84,7 @@ class Builder:
             MemoryApplied: self._memory_applied,
             BatchSubmitted: self._batch_submitted,
             BatchCancelled: self._batch_cancelled,
+            BatchAbandoned: self._batch_abandoned,
             DayReserved: self._day_reserved,
             Invalidated: self._invalidated,
             DecisionAsked: self._decision_asked,
@@ -333,17 +336,28 @@ class Builder:
 
     def _batch_intended(self, record: Record, fact: BatchIntended) -> None:
         calls = {str(row.get("id")): int(row.get("call") or 0) for row in fact.calls}
-        self.state.batches[fact.nonce] = BatchRun(fact.nonce, calls, fact.count, record.at)
+        self.state.batches[fact.nonce] = BatchRun(
+            fact.nonce, calls, fact.count, record.at, provider_at=fact.provider_at
+        )
 
     def _batch_submitted(self, record: Record, fact: BatchSubmitted) -> None:
         known = self.state.batches.get(fact.nonce)
         if known is not None:
-            self.state.batches[fact.nonce] = known._replace(batch=fact.batch, expires_at=fact.expires_at)
+            self.state.batches[fact.nonce] = known._replace(
+                batch=fact.batch, expires_at=fact.expires_at, created_at=fact.created_at
+            )
 
     def _batch_cancelled(self, record: Record, fact: BatchCancelled) -> None:
         known = self.state.batches.get(fact.nonce)
         if known is not None:
             self.state.batches[fact.nonce] = known._replace(cancelled_at=record.at)
+
+    def _batch_abandoned(self, record: Record, fact: BatchAbandoned) -> None:
+        known = self.state.batches.get(fact.nonce)
+        if known is not None:
+            self.state.batches[fact.nonce] = known._replace(
+                abandoned_at=record.at, abandoned=fact.requests, abandoned_usd=bound(fact.worst)
+            )
 
 
 #: Containers of RunState whose elements are never changed in place.

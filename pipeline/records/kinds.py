@@ -138,6 +138,8 @@ class BatchIntended(Fact):
     #: {"id": custom id, "call": seq of its call_started}.
     calls: Sequence[Mapping[str, Any]]
     count: int
+    #: The provider's own time just before; "": it did not tell. The batch cannot be older.
+    provider_at: str = ""
 
 
 @frozen
@@ -148,6 +150,21 @@ class BatchSubmitted(Fact):
     nonce: str
     batch: str
     expires_at: str
+    #: When the provider created it, by its own clock; "": not recorded.
+    created_at: str = ""
+
+
+@frozen
+class BatchAbandoned(Fact):
+    """The requests of a batch that was not found, or lacked answers, are asked again; it may have been billed."""
+
+    kind: ClassVar[str] = "batch_abandoned"
+    nonce: str
+    #: The provider's id; "": it is not known.
+    batch: str
+    #: Requests that were given up, and what they cost at most in USD, decimal text; None: not known.
+    requests: int
+    worst: str | None = None
 
 
 @frozen

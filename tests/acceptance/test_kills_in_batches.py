@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import random
 import signal
+import threading
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
@@ -93,3 +95,42 @@ def test_a_batch_whose_process_died_before_it_was_recorded_is_waited_for_and_tak
         assert made.published() == undisturbed[0]
         assert [len(each.requests) for each in made.server.batches.held.values()] == undisturbed[2]
         assert spent(load(made.store, made.runs()[0])).usd == made.server.bill.usd
+
+
+@pytest.mark.parametrize("no_wait", [True, False])
+def test_kill_while_the_provider_creates_a_batch_pays_it_once(
+    starter: Starter, undisturbed: tuple[dict[str, str], float, list[int]], tmp_path: Path, no_wait: bool
+) -> None:
+    """SIGKILL while the provider takes long to create it, and a resume at once: it is looked for until it shows."""
+    with course(tmp_path / "c", starter) as made:
+        made.options = OPTIONS
+        slow = made.server.batches.slow = threading.Event()
+        slow.set()
+        pid = made.new()
+        wait_until(made, lambda: bool(made.runs() and load(made.store, made.runs()[0]).batches))
+        kill_at(pid, 0.2, signal.SIGKILL)
+        assert starter.wait() == -signal.SIGKILL
+        (run,) = made.runs()
+        most = spent(load(made.store, run)).high
+        assert most > 0
+        if no_wait:
+            made.begin("--resume", run, "--no-wait")
+            assert starter.wait() == 75, made.log()
+            assert "--resubmit" in made.log()
+            assert (spent(load(made.store, run)).usd, spent(load(made.store, run)).high) == (Decimal(0), most)
+        made.go()
+        wait_until(made, lambda: len(load(made.store, run).open_calls) > 0)
+        slow.clear()
+        assert starter.wait() == 0, made.log()
+        assert made.published() == undisturbed[0]
+        assert [len(held.requests) for held in made.server.batches.held.values()] == undisturbed[2]
+        total = spent(load(made.store, run))
+        assert (total.usd, total.high) == (made.server.bill.usd, Decimal(0))
+
+
+def wait_until(made: Course, true: Callable[[], bool]) -> None:
+    """Return when it is so, or after some seconds."""
+    for _ in range(600):
+        if true():
+            return
+        CLOCK.wait(made.server.stopping, 0.02)

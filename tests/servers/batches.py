@@ -31,6 +31,10 @@ class Held:
     #: Looks that still see it in progress.
     looks: int
     canceled: bool = False
+    #: Lists, looks and readings of results that do not show it yet.
+    unlisted: int = 0
+    unseen: int = 0
+    unread: int = 0
     results: list[dict[str, Any]] | None = None
 
 
@@ -42,9 +46,22 @@ class Batches:
     looks: int = 1
     #: Custom ids (by place in the batch) that end otherwise: place → errored, expired, canceled, invalid.
     ends: dict[int, str] = field(default_factory=dict)
-    #: What happens to the next creations, one each: "drop" (created, the answer is lost), "refuse" (429), "lose" (503,
-    #: not created), "" (nothing).
+    #: What happens to the next creations, one each: "drop" (created, the answer is lost), "late" (created after the
+    #: answer was lost, on `appear`), "page" (created, a gateway answers 504), "odd" (created, a gateway's page with
+    #: status 200), "refuse" (429), "lose" (503, not created), "" (nothing).
     creations: list[str] = field(default_factory=list)
+    #: Batches of creations that were late: they are made by `appear`.
+    late: list[tuple[Any, str]] = field(default_factory=list)
+    #: Held back while set: the creation of every batch takes until it is cleared or the server stops.
+    slow: threading.Event | None = None
+    #: Of each new batch: lists, looks and readings of results that do not show it yet (404).
+    unlisted: int = 0
+    unseen: int = 0
+    unread: int = 0
+    #: Readings of results that end in order after half of the lines.
+    halves: int = 0
+    #: Ids of batches by key, in the order in which other keys asked for them.
+    strangers: list[tuple[str, str]] = field(default_factory=list)
     #: Results are gone (older than 29 days).
     archived: bool = False
     held: dict[str, Held] = field(default_factory=dict)
@@ -66,11 +83,19 @@ class Batches:
             raise Invalid("custom_id: must be unique, and 1 to 64 of A-Z, a-z, 0-9, _ and -")
         with self.lock:
             number = len(self.held) + 1
-            held = Held(f"msgbatch_{number:06d}", key, requests, SystemClock().now(), self.looks)
+            held = Held(
+                f"msgbatch_{number:06d}", key, requests, SystemClock().now(), self.looks,
+                unlisted=self.unlisted, unseen=self.unseen, unread=self.unread,
+            )  # fmt: skip
             self.held[held.id] = held
         for row in requests:
             row["invalid"] = _problem(row.get("params"), models)
         return self.document(held)
+
+    def appear(self, models: Mapping[str, Any]) -> None:
+        """Create the batches whose creation was late."""
+        while self.late:
+            self.create(*self.late.pop(0), models)
 
     def find(self, name: str, key: str) -> Held:
         """A batch of this key.
@@ -79,6 +104,8 @@ class Batches:
             Invalid: 404.
         """
         held = self.held.get(name)
+        if held is not None and held.key != key:
+            self.strangers.append((name, key))
         if held is None or held.key != key:
             raise Invalid(f"message batch {name} not found", 404, "not_found_error")
         return held
@@ -86,6 +113,9 @@ class Batches:
     def look(self, held: Held, answer: Answer) -> dict[str, Any]:
         """The batch as it is; a look brings its end nearer."""
         with self.lock:
+            if held.unseen > 0:
+                held.unseen -= 1
+                raise Invalid(f"message batch {held.id} not found", 404, "not_found_error")
             if held.results is None and (held.looks <= 0 or held.canceled):
                 held.results = self._end(held, answer)
             held.looks -= 1
@@ -107,9 +137,27 @@ class Batches:
         random.Random(held.id).shuffle(rows)
         return rows
 
+    def read(self, held: Held) -> list[dict[str, Any]]:
+        """The results of a batch that has ended.
+
+        Raises:
+            Invalid: 404.
+        """
+        with self.lock:
+            if held.results is None or self.archived or held.unread > 0:
+                held.unread -= 1
+                raise Invalid("the results are not available", 404, "not_found_error")
+            half, self.halves = self.halves > 0, max(self.halves - 1, 0)
+            return held.results[: len(held.results) // 2] if half else held.results
+
     def list(self, key: str, after: str | None) -> dict[str, Any]:
         """Newest first, a page at a time."""
-        found = [held for held in reversed(self.held.values()) if held.key == key]
+        found = []
+        with self.lock:
+            for held in reversed(self.held.values()):
+                if held.key == key and held.unlisted <= 0:
+                    found.append(held)
+                held.unlisted -= held.key == key
         if after:
             found = found[[held.id for held in found].index(after) + 1 :]
         page = found[: self.page]

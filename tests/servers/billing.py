@@ -156,7 +156,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._message(body)
 
     def _get_batch(self, name: str) -> None:
-        batches, key = self.server.owner.batches, self._headers().get("x-api-key", "")
+        batches, key = self.server.owner.batches, self._key()
         name, _, part = name.partition("/")
         if not name:
             query = parse_qs(self.path.partition("?")[2])
@@ -164,14 +164,12 @@ class _Handler(BaseHTTPRequestHandler):
         held = batches.find(name, key)
         if part != "results":
             return self._json(200, batches.look(held, self._in_batch))
-        if held.results is None or batches.archived:
-            raise Invalid("the results are not available", 404, "not_found_error")
-        lines = b"".join(json.dumps(row).encode() + b"\n" for row in held.results)
+        lines = b"".join(json.dumps(row).encode() + b"\n" for row in batches.read(held))
         self._begin("application/x-jsonl", 200, {"content-length": str(len(lines))})
         self.wfile.write(lines)
 
     def _post_batch(self, name: str, body: Any) -> None:
-        batches, key = self.server.owner.batches, self._headers().get("x-api-key", "")
+        batches, key = self.server.owner.batches, self._key()
         name, _, part = name.partition("/")
         if part == "cancel":
             held = batches.find(name, key)
@@ -180,7 +178,14 @@ class _Handler(BaseHTTPRequestHandler):
         fault = batches.creations.pop(0) if batches.creations else ""
         if fault in ("refuse", "lose"):
             return self._status(Mishap("rate_limit" if fault == "refuse" else "unavailable"))
+        while batches.slow is not None and batches.slow.is_set() and not self.server.owner.stopping.is_set():
+            self.server.owner.stopping.wait(0.01)
+        if fault == "late":
+            batches.late.append((body, key))
+            return self._cut(reset=True)
         document = batches.create(body, key, MODELS)
+        if fault in ("page", "odd"):
+            return self._page(504 if fault == "page" else 200, "<h1>Gateway</h1>", {})
         return self._cut(reset=True) if fault == "drop" else self._json(200, document)
 
     def _in_batch(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -327,6 +332,11 @@ class _Handler(BaseHTTPRequestHandler):
         if mishap.page is not None:
             return self._page(status, mishap.page, headers)
         return self._error(status, kind, mishap.message or message, code, headers)
+
+    def _key(self) -> str:
+        """The credential of the request, however it is sent."""
+        headers = self._headers()
+        return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
 
     def _headers(self) -> dict[str, str]:
         return {name.lower(): value for name, value in self.headers.items()}

@@ -1,0 +1,123 @@
+"""The search for a batch that the provider does not show: how long it goes on, and what is said of it. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+
+from pipeline.clock import parse_iso
+from pipeline.errors import BatchLost
+from pipeline.records.run import BatchRun, CallRun
+
+#: Looks for a batch before `--resubmit` asks again what it held, and readings of results that lack answers.
+LOOKS = 6
+#: A batch is looked for until it would be so old, by the provider's own clock: by then every batch has ended.
+_LOOKING = timedelta(hours=25)
+#: The provider gives up what it has not answered after so long.
+_LIFE = timedelta(hours=24)
+#: The clocks of the provider's machines may differ by so much.
+_SKEW = timedelta(minutes=10)
+
+
+class Stand(Enum):
+    """How a batch stands after a look at it."""
+
+    #: All its requests have a recorded end.
+    ENDED = "ended"
+    #: The provider works on it.
+    OUT = "out"
+    #: The provider does not show it, or not all of its answers.
+    MISSING = "missing"
+
+
+@dataclass(slots=True)
+class Search:
+    """What is known of a batch that the provider does not show. The clock of this machine proves nothing."""
+
+    #: The provider's time from which a day is counted; None: not known yet.
+    since: datetime | None
+    #: When it began on this machine's monotonic clock: ends a search where the provider tells no time.
+    begun: float
+    looks: int = 0
+    #: A batch of the same size that has not ended and may be it; "": none.
+    candidate: str = ""
+    #: The provider says that it does not keep the results any more.
+    archived: bool = False
+    #: Looking on is of no use.
+    over: bool = False
+    #: What is said of it then; None: it may show yet.
+    lost: BatchLost | None = None
+
+    def begins_at(self, run: BatchRun) -> datetime | None:
+        """Return the oldest time at which the batch can have been created; None: not known."""
+        return parse_iso(run.provider_at) - _SKEW if run.provider_at else None
+
+    def miss(self, now: float, at: datetime | None) -> None:
+        """Count a look that did not show the batch.
+
+        Args:
+            now: This machine's monotonic clock.
+            at: The provider's own time; None: it did not tell.
+        """
+        self.looks += 1
+        self.since = self.since or at
+        by_provider = at is not None and self.since is not None and at - self.since >= _LOOKING
+        self.over = self.over or self.archived or by_provider or now - self.begun >= _LOOKING.total_seconds()
+
+
+def born(run: BatchRun) -> datetime | None:
+    """Return when a batch was created or handed in, by the provider's own clock; None: not recorded."""
+    if run.created_at or run.provider_at:
+        return parse_iso(run.created_at or run.provider_at)
+    return parse_iso(run.expires_at) - _LIFE if run.expires_at else None
+
+
+def not_shown(run: BatchRun, search: Search | None) -> str:
+    """Return what is known of a batch that the provider does not show."""
+    if run.batch:
+        return f"The provider does not show batch {run.batch}, which it has taken."
+    may_be = f"; {search.candidate} may be it, its results will tell" if search and search.candidate else ""
+    return f"Whether the provider took the batch of {requests(run.size)} begun at {run.at} is not known{may_be}."
+
+
+def ways_on(calls: Collection[CallRun], command: str) -> str:
+    """Return what can be done about batches that the provider does not show, and what that may cost."""
+    return (
+        f"Only the key it was handed in with finds it. Resume later to look again; `{command} --resubmit` asks "
+        f"{requests(len(calls))} again ({at_most(calls)}, which may be paid twice: the first batch stays in the "
+        "ledger as possibly spent)."
+    )
+
+
+def lost(run: BatchRun, ways: str, *, archived: bool) -> BatchLost:
+    """Return the error for a batch that is not looked for any longer."""
+    if archived:
+        text = f"The provider does not keep the results of batch {run.batch} any more."
+    elif run.batch:
+        text = (
+            f"Batch {run.batch} is not in this account any more: it was handed in with another key, or its results "
+            "are older than 29 days."
+        )
+    else:
+        text = f"{not_shown(run, None)} It was looked for until it would have ended."
+    return BatchLost(text, hint=ways, batch=run.batch)
+
+
+def worst(calls: Collection[CallRun]) -> Decimal | None:
+    """Return what calls cost at most; None: not all of them have a price."""
+    bounds = [call.worst for call in calls if call.worst is not None]
+    return sum(bounds, Decimal(0)) if len(bounds) == len(calls) else None
+
+
+def at_most(calls: Collection[CallRun]) -> str:
+    """Return what calls cost at most, in words."""
+    usd = worst(calls)
+    return "at a price that is not known" if usd is None else f"at most ${usd:.2f}"
+
+
+def requests(count: int) -> str:
+    """Return a number of requests in words."""
+    return "1 request" if count == 1 else f"{count} requests"
