@@ -15,7 +15,7 @@ from pipeline.engine.pace import Pace
 from pipeline.engine.retry import RetryPolicy, give_up, retrying
 from pipeline.engine.sources import Values
 from pipeline.errors import ModelError, ModelRejected, ModelTruncated, ModelUnavailable, Pause, SpendLimit
-from pipeline.llm.base import Model, Reply, Request
+from pipeline.llm.base import WINDOW_FULL, Model, Reply, Request
 from pipeline.records.run import CallRun
 
 
@@ -36,24 +36,23 @@ class Caller:
     def ask(self, scope: Scope, request: Request) -> Reply:
         """The reply to a request; a recorded one is free.
 
-        A truncation is asked once more with twice the cap; a refusal is returned as such.
+        An answer cut off at max_tokens is asked once more with twice the cap; a refusal is returned as such.
 
         Raises:
             Pause: Budget, limits, billing or interrupt; nothing is lost.
             Suspended: The answer comes with a batch; the body is run again then.
             ModelRejected: The provider does not take this request.
-            ModelTruncated: Cut off twice.
+            ModelTruncated: Cut off, and more room is of no use.
         """
         key = request.hash()
         n = scope.counts[key] = scope.counts.get(key, 0) + 1
-        with self.entries.recorder.reading() as state:
-            tries = list(state.memo.get((scope.path, scope.task, scope.attempt), {}).get((key, n), ()))
+        tries = self._tries(scope, key, n)
         for call in tries:
             if call.usable:
                 return self._recorded(scope, call)
-        cut = sum(1 for call in tries if call.ended and call.error is None)
-        while cut < 2:
-            asked = request if cut == 0 else replace(request, max_tokens=self._higher(request.max_tokens))
+        while True:
+            cuts = [call.stop_reason for call in tries if call.ended and call.error is None]
+            asked = self._longer(request, cuts) if cuts else request
             ask = Ask(scope, asked, key, n, len(tries) + 1)
             if self.desk is not None and self.desk.takes(ask, tries):
                 self._leave_to(self.desk, ask, tries)
@@ -61,13 +60,35 @@ class Caller:
             scope.tell_answered()
             if not reply.truncated:
                 return reply
-            cut += 1
-            with self.entries.recorder.reading() as state:
-                tries = list(state.memo.get((scope.path, scope.task, scope.attempt), {}).get((key, n), ()))
-        raise ModelTruncated(
-            f"The answer was cut off at {self._higher(request.max_tokens)} tokens, twice.",
-            hint="Ask for less in one call, or raise max_tokens.",
-        )
+            tries = self._tries(scope, key, n)
+
+    def _tries(self, scope: Scope, key: str, n: int) -> list[CallRun]:
+        with self.entries.recorder.reading() as state:
+            return list(state.memo.get((scope.path, scope.task, scope.attempt), {}).get((key, n), ()))
+
+    def _longer(self, request: Request, cuts: Sequence[str | None]) -> Request:
+        """The request with room for a longer answer, after answers that were cut off for these reasons.
+
+        Raises:
+            ModelTruncated: More room is of no use, or was given.
+        """
+        cap = self._higher(request.max_tokens)
+        if WINDOW_FULL in cuts:
+            raise ModelTruncated(
+                "Prompt and answer together fill the model's context window.",
+                hint="Shorten the prompt, or choose a model with a larger window.",
+            )
+        if cap <= request.max_tokens:
+            raise ModelTruncated(
+                f"The answer was cut off at {request.max_tokens} tokens, the most that this model gives.",
+                hint="Ask for less in one call.",
+            )
+        if len(cuts) > 1:
+            raise ModelTruncated(
+                f"The answer was cut off at {cap} tokens, twice.",
+                hint="Ask for less in one call, or raise max_tokens.",
+            )
+        return replace(request, max_tokens=cap)
 
     def _recorded(self, scope: Scope, call: CallRun) -> Reply:
         scope.tell_answered()

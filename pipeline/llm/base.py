@@ -12,7 +12,9 @@ from pipeline.records.values import canonical, digest
 
 #: Stop reasons after which a reply is complete. A refusal is complete too, as a refusal.
 COMPLETE = frozenset({"end_turn", "stop_sequence", "tool_use"})
-TRUNCATED = frozenset({"max_tokens", "model_context_window_exceeded"})
+#: Prompt and answer fill the model's window: no higher cap makes room.
+WINDOW_FULL = "model_context_window_exceeded"
+TRUNCATED = frozenset({"max_tokens", WINDOW_FULL})
 REFUSAL = "refusal"
 
 

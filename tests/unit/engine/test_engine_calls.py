@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pipeline.cost.prices import PriceBook
 from pipeline.engine.events import Event
 from pipeline.engine.pipeline import Pipeline
+from pipeline.engine.result import RunResult
 from pipeline.engine.step import StepContext, step
 from pipeline.errors import ModelUnavailable, TaskRejected
-from pipeline.llm.base import Message, Reply, Request
+from pipeline.llm.base import Message, ModelInfo, Reply, Request
 from pipeline.llm.scripted import ScriptedModel
 from pipeline.records import kinds
 from pipeline.records.charge import TOKEN_KINDS
@@ -78,6 +80,26 @@ def test_truncated_twice_fails_naming_max_tokens(store: MemoryStore) -> None:
     assert result.status == "failed"
     assert "cut off at 32000 tokens" in str(result.error)
     assert model.calls == 2
+
+
+def test_answer_that_more_room_cannot_make_longer_is_bought_once(store: MemoryStore) -> None:
+    def cut(stop_reason: str, longest: int | None = None) -> tuple[list[int], RunResult]:
+        class Limited(ScriptedModel):
+            def check(self) -> ModelInfo:
+                return replace(super().check(), max_output_tokens=longest)
+
+        model = Limited(lambda request: Reply("x", stop_reason))
+        result = Pipeline("cut", [step("go")(lambda ctx: {"v": ctx.ask(ask("x")).text})]).run(store=store, model=model)
+        assert (result.status, result.error is None) == ("failed", False)
+        return [asked.max_tokens for asked in model.requests], result
+
+    caps, window = cut("model_context_window_exceeded")
+    assert caps == [16_000]
+    assert "context window" in str(window.error)
+    assert window.error is not None
+    assert "max_tokens" not in f"{window.error} {window.error.hint}"
+    assert cut("max_tokens", longest=16_000)[0] == [16_000], "there is no higher cap"
+    assert cut("max_tokens", longest=20_000)[0] == [16_000, 20_000]
 
 
 def test_refusal_is_returned_and_not_asked_again(store: MemoryStore) -> None:
