@@ -121,7 +121,8 @@ class FileJournal:
         # A failed sync is one file's: a reply in flight may still be stored, for its record in the emergency file.
         if self._fd < 0 and (self._gone or not self._saving):
             self._refuse(b"")
-        if self._fd >= 0 and not self._is_there():
+        # Another thread may be writing records: how long the journal is cannot be compared here.
+        if self._fd >= 0 and not self._is_there(growing=True):
             self._leave_gone(b"", written=False)
         try:
             return self._blobs.put(data)
@@ -225,15 +226,19 @@ class FileJournal:
         self._shut()
         raise self._failed(f"The disk could not make a record durable ({error.strerror}).", fatal=True) from error
 
-    def _is_there(self) -> bool:
-        """Whether others find in the run's folder what is written here, and the lock that keeps them out."""
+    def _is_there(self, *, growing: bool = False) -> bool:
+        """Whether others find in the run's folder what is written here, and the lock that keeps them out.
+
+        Args:
+            growing: Records may be written meanwhile, so any length will do.
+        """
         try:
             found = os.stat(self._path)
         except PermissionError:
             return True
         except OSError:
             return False
-        same = (found.st_ino, found.st_dev) == self._file and found.st_size == self.size
+        same = (found.st_ino, found.st_dev) == self._file and (growing or found.st_size == self.size)
         return same and self._lock.is_in(self._home)
 
     def _leave_gone(self, data: bytes, *, written: bool) -> NoReturn:

@@ -18,6 +18,7 @@ from pipeline.store.files import FileStore
 from pipeline.store.journal import FileJournal
 from pipeline.store.reading import load
 from pipeline.store.recovery import recover
+from tests.faulty_disk import LazyDisk
 from tests.journals import AT, StillClock, line, started
 
 PAID = Charge("exact", Decimal(1), Decimal(1)).to_json()
@@ -144,3 +145,24 @@ def test_journal_that_is_cut_short_under_its_owner_is_noticed(store: FileStore) 
     journal.close()
     store.open(run).close()
     assert load(store, run).total.usd == Decimal(1), "what it was about to record is kept"
+
+
+def test_blob_that_is_stored_while_a_record_is_being_written_finds_the_run_there(tmp_path: Path) -> None:
+    class Shared(LazyDisk):
+        """Between a write and what its writer does next, another thread stores a blob."""
+
+        journal: FileJournal | None = None
+
+        def write(self, fd: int, data: bytes) -> int:
+            written = super().write(fd, data)
+            if self.journal is not None and b"step_started" in data:
+                self.journal.put_blob(b"a reply")
+            return written
+
+    disk = Shared()
+    store = FileStore(tmp_path / "runs", StillClock(), disk=disk, concurrency=0)
+    run, journal = store.create(started(), [], at=AT)
+    disk.journal = journal
+    journal.append(2, [line(2, StepStarted("a#1"))])
+    journal.close()
+    assert load(store, run).open_paths == {"a#1": None}
