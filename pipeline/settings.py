@@ -178,7 +178,8 @@ def parse_usd(text: str, name: str = "--max-cost-usd") -> Decimal | None:
 
 
 def _is_amount(usd: Decimal) -> bool:
-    return usd.is_finite() and 0 <= usd <= MOST_USD
+    # -0 is no amount: what stands behind the sign was forgotten.
+    return usd.is_finite() and not usd.is_signed() and usd <= MOST_USD
 
 
 def _within(field: str, value: int, low: int, high: int) -> None:

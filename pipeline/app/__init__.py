@@ -15,6 +15,8 @@ from pipeline.app.reconcile import reconcile as reconcile
 from pipeline.app.run_dot import run_dot as run_dot
 from pipeline.app.run_file import run_file as run_file
 from pipeline.app.settle import settle as settle
+from pipeline.app.settle import settle_all as settle_all
+from pipeline.app.settle import settle_shares as settle_shares
 from pipeline.app.start import RunResult as RunResult
 from pipeline.app.start import open_account as open_account
 from pipeline.app.start import open_store as open_store

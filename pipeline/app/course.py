@@ -30,6 +30,7 @@ from pipeline.app.start import (
 )
 from pipeline.errors import ConfigError, PipelineError, RunExists, SettingsConflict
 from pipeline.lessons.again import conflicts
+from pipeline.records.charge import dollars
 from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.settings import ASK_ABOVE_USD, OFFLINE, LessonsOptions, option_name
 from pipeline.store.base import Claim, Store
@@ -347,7 +348,7 @@ def _announce(
     start.emit("plan", model=info.id, expected_usd=_text(expected), worst_usd=_text(worst), ceiling_usd=ceiling)
     if expected is None or expected <= ASK_ABOVE_USD or start.confirm is None or start.options.yes:
         return
-    if not start.confirm(f"This will cost about ${expected:.2f}. Go on?"):
+    if not start.confirm(f"This will cost about {dollars(expected)}. Go on?"):
         raise PipelineError("Not started.", hint="--yes goes on without asking; --dry-run shows the plan.")
 
 

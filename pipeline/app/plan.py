@@ -14,6 +14,7 @@ from pipeline.app.identity import identity_of
 from pipeline.app.pricing import COUNTED, WAYS, Line, priced, total_usd
 from pipeline.app.start import author_kind, model_name, open_store
 from pipeline.clock import SystemClock
+from pipeline.records.charge import dollars, in_full
 from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions, option_name
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from pipeline.store.base import Store
 
 _STEPS = ("seed", "sow", "lessons", "publish")
-_CENT = Decimal("0.01")
 _WAYS = {
     "sync": "as it is", "sync_uncached": "without caching", "batch": "with --batch",
     "batch_uncached": "with --batch, without caching",
@@ -125,7 +125,7 @@ class Plan:
         yield f"Expected cost: {_usd(self.expected_usd)}"
         for model, usd in self.others.items():
             yield f"With --model {model} the expected cost is {_usd(usd)}."
-        ceiling = "none" if self.ceiling_usd is None else _usd(self.ceiling_usd)
+        ceiling = "none" if self.ceiling_usd is None else in_full(self.ceiling_usd)
         yield f"Ceiling: {ceiling} (--max-cost-usd); a run stops, resumably, before it passes it."
 
 
@@ -255,7 +255,7 @@ def _texts(request: Request) -> Iterator[str]:
 
 
 def _usd(amount: Decimal | None) -> str:
-    return "unknown" if amount is None else f"${amount.quantize(_CENT):,}"
+    return "unknown" if amount is None else dollars(amount)
 
 
 def _plain(value: Any) -> Any:

@@ -14,6 +14,7 @@ from pipeline.app.decided import Confirm, Decided
 from pipeline.app.executors import check_executor
 from pipeline.clock import Clock, SystemClock
 from pipeline.errors import CheckpointCorrupt, CredentialMissing, NeedsConfirmation, PipelineError, WriteFailed
+from pipeline.records.charge import in_full
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
 from pipeline.store.base import Account, Store
 from pipeline.store.place import has_password, store_words
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.engine.result import RunResult as EngineResult
     from pipeline.engine.setup import Definition, Setup
     from pipeline.llm.base import Model
-    from pipeline.records.run import RunState
+    from pipeline.records.run import RunState, Spend
 
 #: Variables with which the SDK finds a credential by itself.
 _CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE", "ANTHROPIC_IDENTITY_TOKEN_FILE")
@@ -34,7 +35,25 @@ class Amount:
     """US dollars between two bounds; equal where exact."""
 
     low: Decimal = Decimal(0)
-    high: Decimal = Decimal(0)
+    #: None: no upper bound is known.
+    high: Decimal | None = Decimal(0)
+    #: Calls whose price is not known: they are in neither bound.
+    unpriced: int = 0
+
+    @classmethod
+    def of(cls, spend: Spend) -> Amount:
+        """Return both bounds of a sum, or of what a start added to one."""
+        low = spend.usd + spend.low
+        return cls(low, None if spend.unbounded else max(low, spend.usd + spend.high), spend.unpriced)
+
+    def __add__(self, other: Amount) -> Amount:
+        high = None if self.high is None or other.high is None else self.high + other.high
+        return Amount(self.low + other.low, high, self.unpriced + other.unpriced)
+
+    @property
+    def most(self) -> Decimal | None:
+        """The upper bound of everything; None where there is none."""
+        return None if self.unpriced else self.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +73,8 @@ class RunResult:
     #: What was expected of this start before it began, and what it did cost (exact, USD); None: no estimate was made.
     expected_usd: Decimal | None = None
     spent_now_usd: Decimal | None = None
+    #: What this start has spent.
+    spent_now: Amount = Amount()
     #: Of a DOT graph: its nodes in order of their ends.
     completed_nodes: tuple[str, ...] = ()
     #: What else is to be said of the published folder: what was replaced, or stands there now.
@@ -170,13 +191,13 @@ _KEPT = ("max_cost_usd", "concurrency", "out", "prices", "batch", "batch_min", "
 def execution(options: LessonsOptions, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """How this start works: what was given, else what the run was started with, else the defaults."""
     values: dict[str, Any] = {
-        "max_cost_usd": None if options.max_cost_usd is None else str(options.max_cost_usd),
+        "max_cost_usd": None if options.max_cost_usd is None else f"{options.max_cost_usd:f}",
         "concurrency": options.concurrency,
         "out": str(options.out_folder),
         "prices": None if options.prices is None else os.path.abspath(os.path.expanduser(options.prices)),
     }
     values["budget"] = options.budget
-    values["daily_budget_usd"] = None if options.daily_budget_usd is None else str(options.daily_budget_usd)
+    values["daily_budget_usd"] = None if options.daily_budget_usd is None else f"{options.daily_budget_usd:f}"
     values |= {"batch": options.batch, "batch_min": options.batch_min, "batch_poll_seconds": options.batch_poll}
     for name in _KEPT:
         if name in recorded and name not in options.given:
@@ -252,7 +273,7 @@ def tell_model(start: Start, setup: Setup) -> None:
     """Say who is asked, and up to what cost."""
     if setup.info is not None:
         ceiling = setup.options["max_cost_usd"]
-        limit = "none" if ceiling is None else f"${ceiling}"
+        limit = "none" if ceiling is None else in_full(Decimal(str(ceiling)))
         start.emit("note", text=f"Model: {setup.info.id} · Ceiling: {limit} (--max-cost-usd)")
 
 
@@ -281,7 +302,7 @@ def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lesson
     outputs = result.outputs.get("publish") or {}
     again = resume_command(start.options, result.run_id, verb)
     name_recovery(result.error, result.run_id, start.options)
-    spent = Amount(result.spent.usd + result.spent.low, result.spent.usd + result.spent.high)
+    spent = Amount.of(result.spent)
     note = ""
     if verb == "lessons" and result.status == "completed" and result.worked and outputs.get("path"):
         publisher = setup.services["publisher"]
@@ -295,6 +316,7 @@ def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lesson
         else again + more_room(result.error) + _confirmed(result.error),
         start.expected if result.status == "completed" and result.worked else None,
         result.spent_now.usd if result.worked else Decimal(0),
+        spent_now=Amount.of(result.spent_now) if result.worked else Amount(),
         published_note=note,
         left_out=left_out(result.outputs.get("lessons") or {}, again)
         if verb == "lessons" and result.status == "completed" else "",
@@ -312,7 +334,7 @@ def _receipt(result: EngineResult, spent: Amount) -> dict[str, Any]:
         "run_id": result.run_id,
         "content_hash": result.outputs["publish"].get("content_hash"),
         "cost_usd": float(spent.low),
-        "cost_usd_at_most": float(spent.high),
+        "cost_usd_at_most": None if spent.most is None else float(spent.most),
         "tokens": dict(result.spent.tokens),
         "calls": result.spent.calls,
         "active_seconds": round(result.seconds, 3),

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pipeline.cli.ending import spent_text
+from pipeline.cli.progress.lines import spent_so_far
 from pipeline.cli.progress.tally import Tally
 from pipeline.cli.progress.watch import Quiet, display, on_screen
-from pipeline.cli.text import for_stream, money, money_between, plain_ascii, say, say_json, table
+from pipeline.cli.text import for_stream, plain_ascii, say, say_json, table
 from pipeline.engine.events import Event
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ class _Row:
         self.before = self.before or event.type == "run_already_completed"
         if tally.map == "lessons":
             self.made = tally.restored + tally.made
-        self.cost = money(tally.spent)
+        self.cost = spent_so_far(tally)
         waiting = f"waiting: {tally.waiting}" if tally.waiting else ""
         self.status = waiting or (f"running: {tally.step}" if tally.step else "running")
 
@@ -115,7 +117,7 @@ class Board:
             # Another process may have completed it since the file was read.
             row.made = end.line.plan.lessons
         row.status = "already completed" if row.before else (result.detail or result.status).replace("_", " ")
-        row.cost = money_between(result.spent.low, result.spent.high)
+        row.cost = spent_text(result.spent)
 
     def table(self, most: int | None = None) -> str:
         """A row a course.

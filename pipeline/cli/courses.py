@@ -12,7 +12,7 @@ import click
 
 from pipeline import settings
 from pipeline.cli.board import Board
-from pipeline.cli.ending import failure_lines, result_code, result_json
+from pipeline.cli.ending import failure_lines, result_code, result_json, spent_text
 from pipeline.cli.errors import exit_code_of, hint_line
 from pipeline.cli.lessons import AtOnce, Usd, options_of, setting
 from pipeline.cli.progress.watch import Quiet, asker
@@ -132,7 +132,9 @@ def _show_end(lines: list[Line], ends: list[End], board: Board, options: Lessons
     left = len(lines) - len(ends)
     stopped = sum(end.result is not None and end.result.detail == "stopped_as_asked" for end in ends)
     more = [f", {number} {word}" for number, word in ((stopped, "stopped as asked"), (left, "not begun")) if number]
-    say(f"{done} of {count(len(lines), 'course')} completed{''.join(more)}. This start cost {money(spent)}.")
+    amounts = [end.result.spent_now for end in ends if end.result is not None]
+    cost = spent_text(sum(amounts[1:], start=amounts[0])) if amounts else money(0)
+    say(f"{done} of {count(len(lines), 'course')} completed{''.join(more)}. This start cost {cost}.")
     for end, code in zip(ends, codes, strict=True):
         if code:
             _warn_of(end)

@@ -10,7 +10,7 @@ import click
 from pipeline.cli.briefly import change_lines, changes_json
 from pipeline.cli.narrate import item_name
 from pipeline.cli.options import RunName, json_option, open_store, place_of, run_folder, store_option
-from pipeline.cli.text import count, heading, money, one_line, say, say_json
+from pipeline.cli.text import count, heading, money, one_line, say, say_json, with_unpriced
 from pipeline.records.run import full
 from pipeline.store.reading import resolve
 from pipeline.travel.diff import RunDifference, Side, StepDifference, difference
@@ -77,7 +77,8 @@ def _lines(found: RunDifference, name: str, other: str) -> Iterator[str]:
         yield from _step_lines(step)
     if found.same:
         yield "Nothing that was made differs."
-    yield f"Cost:    {money(found.usd[0])} → {money(found.usd[1])}"
+    costs = map(with_unpriced, map(money, found.usd), found.unpriced)
+    yield f"Cost:    {' → '.join(costs)}"
 
 
 def _step_lines(step: StepDifference) -> Iterator[str]:

@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from pipeline.cli.options import RunName, json_option, open_store, own, place_of, store_option
 from pipeline.cli.reading import head_of, state_of
-from pipeline.cli.text import count, money_between, one_line, say, say_json, table
+from pipeline.cli.text import count, money_between, one_line, say, say_json, table, with_unpriced
 from pipeline.dot import kinds
 from pipeline.dot.diagnostics import ERROR, Diagnostic
 from pipeline.dot.draw import as_picture, as_text
@@ -255,5 +255,5 @@ def _status(state: RunState, path: str, status: str) -> str:
 def _usd(spend: Spend | None) -> str:
     if spend is None or not spend.calls:
         return ""
-    unpriced = ", not all priced" if spend.unpriced else ""
-    return money_between(spend.usd + spend.low, None if spend.unbounded else spend.usd + spend.high) + unpriced
+    high = None if spend.unbounded else spend.usd + spend.high
+    return with_unpriced(money_between(spend.usd + spend.low, high), spend.unpriced)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.cli.errors import EXIT_CODES, exit_code_of, three_lines, word_for
 from pipeline.cli.progress.watch import asker, display
 from pipeline.cli.streams import quietly
-from pipeline.cli.text import PROGRAM, duration, money, money_between, one_line, say, say_json, warn
+from pipeline.cli.text import PROGRAM, duration, money, money_between, one_line, say, say_json, warn, with_unpriced
 from pipeline.cli.where import name_store, store_words_here
 from pipeline.engine.events import Listener
 from pipeline.errors import ConfigError, ExecutorLost, PipelineError, StoreError
@@ -17,6 +17,7 @@ from pipeline.settings import LessonsOptions
 
 if TYPE_CHECKING:
     from pipeline.app import RunResult
+    from pipeline.app.start import Amount
 
 Ask = Callable[[str], bool]
 #: Ends of an unfinished run that were asked for.
@@ -86,17 +87,23 @@ def success_lines(result: RunResult) -> list[str]:
     if nodes := result.completed_nodes:
         more = f", … ({len(nodes)} in all)" if len(nodes) > _MOST_NODES else ""
         lines.append(f"Completed nodes: {', '.join(nodes[:_MOST_NODES])}{more}")
-    spent = money_between(result.spent.low, result.spent.high)
+    spent = spent_text(result.spent)
     lines.append(f"Time: {duration(result.seconds)} · Tokens: {result.tokens:,} · Cost: {spent}")
     if result.expected_usd and result.spent_now_usd is not None:
         off = (result.spent_now_usd / result.expected_usd - 1) * 100
         lines.append(
-            f"Expected: {money(result.expected_usd)}; this start cost {money(result.spent_now_usd)} ({off:+.0f} %)"
+            f"Expected: {money(result.expected_usd)}; this start cost "
+            f"{with_unpriced(money(result.spent_now_usd), result.spent_now.unpriced)} ({off:+.0f} %)"
         )
     lines.append(f"Run: {result.run_id}")
     if result.detail == _AS_ASKED and result.resume_command:
         lines.append(f"Go on: {result.resume_command}")
     return lines
+
+
+def spent_text(spent: Amount) -> str:
+    """Return what was spent: both bounds, and how many calls have no price."""
+    return with_unpriced(money_between(spent.low, spent.high), spent.unpriced)
 
 
 def failure_lines(result: RunResult) -> list[str]:
@@ -108,7 +115,7 @@ def failure_lines(result: RunResult) -> list[str]:
     # The last line resumes as before; where that is not enough, the advice stands with what happened.
     if advice and not kept and not advice.startswith("./pipeline.sh"):
         what = f"{what.rstrip('.')}{'' if what.endswith(('?', '!')) else '.'} {advice}"
-    saved = f"run {result.run_id}; spent {money_between(result.spent.low, result.spent.high)}"
+    saved = f"run {result.run_id}; spent {spent_text(result.spent)}"
     lines = three_lines(what, saved, result.resume_command, word=word_for(result.error, result.detail))
     if kept:
         lines[2:2] = [f"Kept: what the store did not take, in {kept}", f"Hint: {one_line(advice)}"]
@@ -121,7 +128,7 @@ def _lines_of_gone(result: RunResult, kept: str) -> list[str]:
     assert isinstance(error, PipelineError)
     lines = [
         f"Error: {error_message(error)}",
-        f"Spent: {money_between(result.spent.low, result.spent.high)} by run {result.run_id}",
+        f"Spent: {spent_text(result.spent)} by run {result.run_id}",
     ]
     if kept and error.data.get("whole"):
         again = f"{PROGRAM} recover {result.run_id} {shlex.quote(kept)}{store_words_here()}"
@@ -145,7 +152,8 @@ def result_json(result: RunResult) -> dict[str, Any]:
         "seconds": result.seconds,
         "tokens": result.tokens,
         "cost_usd": result.spent.low,
-        "cost_usd_at_most": result.spent.high,
+        "cost_usd_at_most": result.spent.most,
+        "unpriced_calls": result.spent.unpriced,
         "expected_usd": result.expected_usd,
         "resume_command": None if is_gone(result.error) else result.resume_command or None,
         "completed_nodes": list(result.completed_nodes) or None,

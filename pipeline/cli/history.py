@@ -10,7 +10,7 @@ import click
 from pipeline.cli.briefly import arrow, context_json
 from pipeline.cli.options import json_option, open_store, own, run_argument, store_option
 from pipeline.cli.summary import thread_line
-from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, table, when
+from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, table, when, with_unpriced
 from pipeline.graph.model import Graph
 from pipeline.records.run import bare
 from pipeline.records.statuses import COMPLETED
@@ -73,7 +73,7 @@ def route(mark: Boundary, graph: Graph | None) -> str:
 
 def cost(mark: Boundary) -> str:
     """What had been spent by then; a + where more may have been."""
-    return money(mark.usd) + ("+" if mark.possibly is None or mark.possibly else "")
+    return with_unpriced(money(mark.usd) + ("+" if mark.possibly is None or mark.possibly else ""), mark.unpriced)
 
 
 def _target(edge: str, graph: Graph | None) -> str:
@@ -86,8 +86,9 @@ def _say_context(mark: Boundary, graph: Graph | None) -> None:
         f": {one_line((mark.error or {}).get('message', ''), 100)}" if mark.error and mark.status != COMPLETED else ""
     )
     upper = None if mark.possibly is None else mark.usd + mark.possibly
+    spent = with_unpriced(money_between(mark.usd, upper), mark.unpriced)
     say(f"{mark.seq:>6}  {bare(mark.path)}: {how(mark)}{error} in {duration(mark.seconds)}, "
-        f"went on to {route(mark, graph)}; {money_between(mark.usd, upper)} so far")  # fmt: skip
+        f"went on to {route(mark, graph)}; {spent} so far")  # fmt: skip
     for keys, change in _together(mark.changes):
         say(f"        {', '.join(keys)}: {change}")
 

@@ -16,7 +16,19 @@ from pipeline.cli.progress.lines import outputs_text
 from pipeline.cli.reading import head_of, state_of
 from pipeline.cli.runs import resume_command, way_on
 from pipeline.cli.summary import UNKNOWN_SPEND, Row, row_of, thread_line
-from pipeline.cli.text import count, duration, heading, money, money_between, one_line, say, say_json, table, when
+from pipeline.cli.text import (
+    count,
+    duration,
+    heading,
+    money,
+    money_between,
+    one_line,
+    say,
+    say_json,
+    table,
+    when,
+    with_unpriced,
+)
 from pipeline.errors import CheckpointCorrupt
 from pipeline.records.run import RunState, Spend, StepRun, bare
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS, PENDING
@@ -202,7 +214,8 @@ def steps_table(steps: list[dict[str, Any]]) -> str:
         shown = one_line(error, 100) if error else outputs_text(step["outputs"]) or _made(step)
         took = "-" if step["status"] in (BEGUN, IN_PROGRESS) else duration(step["duration_seconds"])
         rows.append([step["step"], mark + attempt, took,
-                     money(step.get("reported_usd") or step["cost_usd"]), shown])  # fmt: skip
+                     with_unpriced(money(step.get("reported_usd") or step["cost_usd"]), step["unpriced_calls"]),
+                     shown])  # fmt: skip
     return table(["Step", "Status", "Time", "Cost", "Outputs"], rows, right=["Time", "Cost"])
 
 
@@ -214,7 +227,8 @@ def _made(step: Mapping[str, Any]) -> str:
 
 def cost_lines(total: Spend, reported: Mapping[str, Any]) -> list[str]:
     """What was spent, what may have been, and what nobody can say."""
-    lines = [f"Spent:   {money(total.usd)} in {count(total.calls, 'call')}, {sum(total.tokens.values()):,} tokens"]
+    spent = with_unpriced(money(total.usd), total.unpriced)
+    lines = [f"Spent:   {spent} in {count(total.calls, 'call')}, {sum(total.tokens.values()):,} tokens"]
     if total.unbounded or total.high:
         upper = None if total.unbounded else total.high
         lines.append(f"Possibly spent beside it: {money_between(total.low, upper)} (calls without an exact bill)")

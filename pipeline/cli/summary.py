@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipeline.cli.text import money
+from pipeline.cli.text import money, with_unpriced
 from pipeline.records.statuses import COMPLETED, DETAILS, FAILED, IN_PROGRESS, PENDING, SKIPPED
 from pipeline.store.base import Head
 
@@ -92,11 +92,11 @@ class Row:
 
     @property
     def cost(self) -> str:
-        """$1.85; with a + where more may have been spent than that; - where others keep the books."""
+        """$1.85; with a + where more may have been spent; calls without a price; - where others keep the books."""
         if self.kept is not None:
             return "-"
-        more = self.possibly_usd is None or self.possibly_usd > 0 or self.unpriced > 0
-        return money(self.cost_usd) + ("+" if more else "")
+        more = self.possibly_usd is None or self.possibly_usd > 0
+        return with_unpriced(money(self.cost_usd) + ("+" if more else ""), self.unpriced)
 
 
 def thread_line(state: RunState) -> str:

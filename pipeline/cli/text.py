@@ -16,6 +16,7 @@ from typing import Any, TextIO
 
 from pipeline import environment
 from pipeline.cli.fitting import blocks, fitted
+from pipeline.records.charge import dollars
 
 #: The version of every object that `--json` writes; raised when a key changes its meaning.
 JSON_VERSION = 1
@@ -147,11 +148,8 @@ def _aligned(cells: Sequence[Sequence[str]], gap: str, right: Sequence[bool]) ->
 
 
 def money(usd: Any) -> str:
-    """Dollars as $1.85; amounts below a cent keep four decimals, so that nothing paid reads as nothing."""
-    if usd is None:
-        return "unknown"
-    amount = Decimal(str(usd))
-    return f"${amount:,.4f}" if 0 < amount < Decimal("0.01") else f"${amount:,.2f}"
+    """Return dollars as $1.85, "unknown" for None; nothing that was paid reads as nothing."""
+    return "unknown" if usd is None else dollars(Decimal(str(usd)))
 
 
 def money_between(low: Any, high: Any) -> str:
@@ -159,6 +157,11 @@ def money_between(low: Any, high: Any) -> str:
     if high is None:
         return f"at least {money(low)}, no upper bound known"
     return money(low) if Decimal(str(high)) == Decimal(str(low)) else f"{money(low)} to at most {money(high)}"
+
+
+def with_unpriced(text: str, unpriced: int) -> str:
+    """Return an amount with the number of calls whose price is not known, so that it does not read as all."""
+    return f"{text} + {unpriced:,} unpriced" if unpriced else text
 
 
 def duration(seconds: float | None) -> str:

@@ -66,6 +66,8 @@ class Row:
     request_id: str = ""
     #: A person said what it cost.
     settled: bool = False
+    #: The upper bound as it was before that; None: none was known.
+    bound: Decimal | None = None
 
     @property
     def place(self) -> str:
@@ -193,11 +195,12 @@ def charged(row: Row, charge: Charge) -> Row:
 
 
 def _settled(row: Row, fact: ChargeSettled) -> Row:
-    """The known amount in the place of an open one; an exact charge needs no settling and stays."""
-    if row.state == EXACT:
+    """The known amount in the place of an open or an earlier one; an exact charge needs no settling and stays."""
+    if row.state == EXACT and not (row.settled and fact.corrects):
         return row
     usd = amount(fact.usd)
     if row.outcome == OPEN:
         row = replace(row, outcome=WASTED, cause=LOST)
     note = f"settled by {fact.by}" if fact.by else "settled"
-    return replace(row, state=EXACT, low=usd, high=usd, parts={}, note=note, settled=True)
+    most = row.bound if row.settled else row.high
+    return replace(row, state=EXACT, low=usd, high=usd, parts={}, note=note, settled=True, bound=most)

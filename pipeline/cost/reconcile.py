@@ -12,9 +12,11 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from pipeline.cost.ledger import Row
 from pipeline.cost.posting import Posting
 from pipeline.cost.prices import plain_name
 from pipeline.cost.rates import undated
+from pipeline.cost.shares import Bounds, most, shares
 from pipeline.cost.usage import WEB_SEARCH
 from pipeline.records.run import Spend
 
@@ -138,6 +140,31 @@ def reconcile(
     first, last = since.isoformat(), until.isoformat()
     shown = [lines[key] for key in sorted(lines) if first <= key[0] <= last and _is_anything(lines[key])]
     return Reconciliation(shown, _total(shown))
+
+
+def open_shares(made: Reconciliation, postings: Iterable[Posting]) -> dict[tuple[str, int], Decimal]:
+    """Return by run and call what the reports leave for each call whose charge is open.
+
+    Calls of one model and day share what is reported beyond the exact charges. Where others use the account too, that
+    is more than these calls were billed; it is never more than their worst cases.
+    """
+    known = {(line.day, line.model): line for line in made.lines}
+    open_calls: dict[tuple[str, str], list[tuple[str, Row]]] = {}
+    for posting in postings:
+        if posting.row is not None and not posting.exact:
+            key = (posting.day, same_name(posting.model) or LOST)
+            open_calls.setdefault(key, []).append((posting.origin.run, posting.row))
+    found: dict[tuple[str, int], Decimal] = {}
+    for key, calls in open_calls.items():
+        if key not in known:
+            continue
+        bounds = [Bounds.of(row) for _, row in calls]
+        more = sum((r.usd for r in known[key].reasons if r.kind in (OPEN, UNPRICED, ROUNDING) and r.usd > 0), _ZERO)
+        usd = sum((each.low for each in bounds), _ZERO) + more
+        limit = most(bounds)
+        for (run, row), share in zip(calls, shares(bounds, usd if limit is None else min(usd, limit)), strict=True):
+            found[run, row.seq] = share
+    return found
 
 
 def same_name(model: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -11,7 +12,10 @@ from typing import Any, Protocol
 from pipeline.clock import parse_iso
 from pipeline.cost.ledger import Row, charged
 from pipeline.cost.usage import WEB_SEARCH
+from pipeline.errors import CheckpointCorrupt
 from pipeline.records.charge import BATCH, Charge
+from pipeline.records.codec import Record
+from pipeline.records.kinds import CallEnded
 from pipeline.records.spending import OPEN
 
 
@@ -64,6 +68,27 @@ def _charge(row: Row, usage: Mapping[str, Any], prices: Prices) -> Charge:
     if row.error:
         return prices.partial(usage, model=row.model, at=at, worst=row.high)
     return prices.charge(usage, model=row.model, at=at, tier=BATCH if row.tier == BATCH else None)
+
+
+def usages_of(records: Iterable[Record], get_blob: Callable[[str], bytes]) -> dict[int, Mapping[str, Any]]:
+    """Return the provider's usage objects by seq of call_started, of replies that can be read."""
+    found: dict[int, Mapping[str, Any]] = {}
+    for record in records:
+        fact = record.fact
+        if isinstance(fact, CallEnded) and fact.reply is not None and (usage := _usage(fact.reply, get_blob)):
+            found.setdefault(fact.call, usage)
+    return found
+
+
+def _usage(reply: bytes, get_blob: Callable[[str], bytes]) -> Mapping[str, Any] | None:
+    document = json.loads(reply)
+    if isinstance(document, Mapping) and "$blob" in document:
+        try:
+            document = json.loads(get_blob(document["$blob"]))
+        except (CheckpointCorrupt, ValueError):
+            return None
+    usage = document.get("usage") if isinstance(document, Mapping) else None
+    return usage if isinstance(usage, Mapping) else None
 
 
 def usage_of(tokens: Mapping[str, int]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pipeline.engine.recorder import Recorder
 from pipeline.engine.takeover import record_repairs
 from pipeline.errors import Pause
 from pipeline.records.fold import Builder
-from pipeline.records.kinds import Fact, RunResumed
+from pipeline.records.kinds import Fact
 from pipeline.records.run import RunState
 from pipeline.store.base import Journal, Store
 from pipeline.store.reading import records
@@ -53,11 +53,9 @@ def amend(
             record_repairs(journal, recorder)
             for data in blobs:
                 recorder.put_blob(data)
-            for fact in facts:
-                seq = recorder.append(fact)
-                if isinstance(fact, RunResumed):
-                    # A new owner: what follows is its word.
-                    recorder.owner = seq
+            if facts:
+                # One write: a decision on many calls stands whole or not at all.
+                recorder.append(facts[0], follow=facts[1:])
             recorder.leave()
         except Pause as pause:
             raise pause.cause from None

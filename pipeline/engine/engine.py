@@ -154,7 +154,6 @@ class Engine:
             for record in records(setup.store, run_id):
                 builder.apply(record)
             recorder = self._recorder(journal, builder, owner=0)
-            before = spent(builder.state)
             taking = TakeOver(self._definition, setup, recorder, journal)
             if not wish and (done := self._nothing_to_do(builder.state)):
                 self._let_go(recorder, journal)
@@ -162,6 +161,7 @@ class Engine:
             taking.confirm_risks(retry_unknown=retry_unknown)
             self._left = dict(builder.state.slices)
             taking.record(wish, lost.find(setup.store, builder.state))
+            before = spent(builder.state)
             settle_left(setup.store, setup.account, run_id, self._left)
             setup.yes = setup.yes or retry_unknown
         except BaseException:
@@ -185,6 +185,7 @@ class Engine:
         self._setup.emit(
             "run_resumed", run=state.run_id, pipeline=state.pipeline, subject=head["subject"], level=head["level"],
             last_completed=head["last_completed_step"], resuming_from=head["next_step"], spent_usd=str(before.usd),
+            unpriced_calls=before.unpriced,
         )  # fmt: skip
 
     def _graph_json(self) -> dict[str, Any]:
@@ -326,6 +327,8 @@ class Engine:
         total = spent(state)
         now = Spend(calls=total.calls - before.calls, usd=total.usd - before.usd)
         now.low, now.high = total.low - before.low, total.high - before.high
+        now.unpriced = max(total.unpriced - before.unpriced, 0)
+        now.unbounded = max(total.unbounded - before.unbounded, 0)
         now.tokens = {kind: count - before.tokens.get(kind, 0) for kind, count in total.tokens.items()}
         outputs = {run.node: self._whole(state, run) for run in state.steps.values() if run.status == COMPLETED}
         return RunResult(state.run_id, state.status, state.detail, error, outputs, total, now, seconds, worked)

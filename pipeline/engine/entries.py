@@ -19,7 +19,7 @@ from pipeline.engine.recorder import Recorder
 from pipeline.engine.stop import Stop
 from pipeline.errors import BudgetExceeded, ModelError, Pause
 from pipeline.llm.base import ModelInfo, Reply, Request
-from pipeline.records.charge import FREE, INTERVAL, UNPRICED, Charge
+from pipeline.records.charge import FREE, INTERVAL, UNPRICED, Charge, dollars
 from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.records.values import encode_value
 
@@ -289,6 +289,6 @@ def _error_facts(error: ModelError) -> dict[str, Any]:
 
 def _above_worst(low: Decimal, worst: Decimal, call: int) -> BudgetExceeded:
     return BudgetExceeded(
-        f"Call {call} was charged ${low:.4f}, above its worst case of ${worst:.4f}; the run was stopped.",
+        f"Call {call} was charged {dollars(low, 4)}, above its worst case of {dollars(worst, 4)}; the run was stopped.",
         hint="Compare with the provider's bill before resuming; please report it.",
     )

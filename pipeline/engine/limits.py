@@ -16,6 +16,7 @@ from pipeline.engine.events import Emitter
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.stop import Stop
 from pipeline.errors import BudgetExceeded, Pause
+from pipeline.records.charge import dollars, in_full
 
 _TICK_SECONDS = 0.25
 #: The way on where charges that are not exactly known fill a ceiling: they need not stand at their worst for good.
@@ -210,39 +211,48 @@ class Ceiling:
     def _warn(self, settled: Decimal | None) -> None:
         """Say once that a limit is near."""
         if self.limit and settled is not None and settled + self._out >= _NEAR * self.limit:
-            self._say("run", f"80 % of the ceiling of ${self.limit:.2f} is spent or out.")
+            self._say("run", f"80 % of the ceiling of {in_full(self.limit)} is spent or out.")
         limit = self.daily.limit if self.daily is not None else None
         if self.daily is not None and limit and "day" not in self._warned and self.daily.spent() >= _NEAR * limit:
-            self._say("day", f"80 % of the day's limit of ${limit:.2f} is spent or reserved.")
+            self._say("day", f"80 % of the day's limit of {in_full(limit)} is spent or reserved.")
 
     def _say(self, which: str, text: str) -> None:
         if which not in self._warned:
             self._warned.add(which)
             self._emit("note", text=text)
 
+    def _way_on(self, settled: Decimal | None, worst: Decimal | None, unsure: Decimal) -> str:
+        """Return what lets a run go on that its ceiling has stopped."""
+        if worst is None:
+            return "Resume with --max-cost-usd none, or give the missing prices with --prices FILE."
+        if settled is not None:
+            return _SETTLE if unsure else "Resume with a higher --max-cost-usd."
+        run = self._recorder.state.run_id
+        return (f"`cost {run}` lists the calls whose cost is not known; `settle {run} --all USD` enters what they "
+                "were billed together, or resume with --max-cost-usd none.")  # fmt: skip
+
     def _day_is_over(self, worst: Decimal | None) -> BudgetExceeded:
         assert self.daily is not None
         spent = self.daily.spent()
-        next_call = "has no known price" if worst is None else f"may cost up to ${worst:.4f}"
+        assert self.daily.limit is not None
+        next_call = "has no known price" if worst is None else f"may cost up to {dollars(worst, 4)}"
         return BudgetExceeded(
-            f"The next call {next_call}; with ${spent:.4f} spent or reserved today by the runs of this "
-            f"store, that could pass the day's limit of ${self.daily.limit:.2f}.",
+            f"The next call {next_call}; with {dollars(spent, 4)} spent or reserved today by the runs of this "
+            f"store, that could pass the day's limit of {in_full(self.daily.limit)}.",
             hint="Resume after midnight UTC, or with a higher --daily-budget-usd.",
             daily=str(self.daily.limit),
         )
 
     def _refusal(self, settled: Decimal | None, worst: Decimal | None) -> BudgetExceeded:
-        known = "an unknown amount spent" if settled is None else f"${settled:.4f} (at most) spent"
+        known = "an unknown amount spent" if settled is None else f"{dollars(settled, 4)} (at most) spent"
         unsure = self._possibly()
         if settled is not None and unsure:
-            known += f", ${unsure:.4f} of it only possibly,"
-        next_call = "has no known price" if worst is None else f"may cost up to ${worst:.4f}"
-        priced = settled is not None and worst is not None
+            known += f", {dollars(unsure, 4)} of it only possibly,"
+        next_call = "has no known price" if worst is None else f"may cost up to {dollars(worst, 4)}"
+        limit = "none" if self.limit is None else in_full(self.limit)
         return BudgetExceeded(
-            f"The next call {next_call}; with {known} that could pass the ceiling of ${self.limit:.2f}.",
-            hint=_SETTLE if priced and unsure
-            else "Resume with a higher --max-cost-usd." if priced
-            else "Resume with --max-cost-usd none, or give the missing prices with --prices FILE.",
+            f"The next call {next_call}; with {known} that could pass the ceiling of {limit}.",
+            hint=self._way_on(settled, worst, unsure),
             limit=str(self.limit),
             spent=str(settled),
             worst=str(worst),

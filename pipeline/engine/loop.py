@@ -6,7 +6,6 @@ import queue
 import threading
 from collections.abc import Mapping
 from dataclasses import field
-from decimal import Decimal
 from typing import Any
 
 from pipeline.engine import memory
@@ -25,7 +24,7 @@ from pipeline.graph.readiness import Activation, Frontier
 from pipeline.graph.routing import choose
 from pipeline.records.frozen import frozen
 from pipeline.records.kinds import StepCompleted, StepFailed, StepStarted
-from pipeline.records.run import RunState, StepRun, bare, next_attempt
+from pipeline.records.run import RunState, Spend, StepRun, bare, next_attempt
 from pipeline.records.values import decode_value, encode_value
 
 #: A pause that holds up one visit only: the others run on.
@@ -307,7 +306,7 @@ class Loop:
         if not failed:
             # Nothing may begin before a memory has what this step wrote.
             follow = None if scope.writes else self._follow(activation, route)
-            begun = None if follow is None else _started(follow, follow.attempt, self._steps[follow.node])
+            begun = [] if follow is None else [_started(follow, follow.attempt, self._steps[follow.node])]
             recorder.append(StepCompleted(
                 path, outputs, checkpoint, route.edges, label, changes, context.saved, scope.reads, scope.attempt,
                 seconds, route.reason, scope.writes or (),
@@ -340,9 +339,10 @@ class Loop:
 
     def _tell_completed(self, activation: Activation, made: Made, seconds: float) -> None:
         if self._running.emit.heard:
+            cost = self._spent(activation.path)
             self._running.emit(
                 "step_completed", path=activation.path, outputs=made.outputs, seconds=seconds,
-                usd=self._spent(activation.path), **self._place(activation),
+                usd=str(cost.usd), unpriced_calls=cost.unpriced, **self._place(activation),
             )  # fmt: skip
         if self._running.options.get("until") == activation.node:
             self._stop_after(activation.node)
@@ -355,12 +355,14 @@ class Loop:
                 branch = self._contexts.branch(node, activation.path, activation.consumed)
         return {"step": node, "index": self._order[node], "total": len(self._order), "branch": branch}
 
-    def _spent(self, path: str) -> str:
-        if self._running.caller is None:
-            return "0"
-        name = bare(path)
-        with self._recorder.reading() as state:
-            return str(sum((amount.usd for key, amount in state.spend.items() if key.step == name), Decimal(0)))
+    def _spent(self, path: str) -> Spend:
+        cost, name = Spend(), bare(path)
+        if self._running.caller is not None:
+            with self._recorder.reading() as state:
+                for key, amount in state.spend.items():
+                    if key.step == name:
+                        cost.add(amount)
+        return cost
 
     def _stop_after(self, node: str) -> None:
         from_here = self._graph.outgoing(node)

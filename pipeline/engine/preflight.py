@@ -10,6 +10,7 @@ from pipeline.clock import Clock
 from pipeline.engine.entries import Prices
 from pipeline.errors import BudgetExceeded, ConfigError, CredentialMissing, SecretRefused
 from pipeline.llm.base import ModelInfo
+from pipeline.records.charge import in_full
 from pipeline.records.redaction import holds_key
 from pipeline.store.base import Account
 
@@ -35,7 +36,7 @@ def check_priced(info: ModelInfo, prices: Prices, clock: Clock, options: Mapping
     limits = [amount for amount in (limit(options), daily(options)) if amount is not None]
     if info.paid and limits and prices.worst(1, 1, model=info.id, at=clock.now()) is None:
         raise BudgetExceeded(
-            f"No price is known for {info.id}, so a ceiling of ${min(limits)} cannot be kept.",
+            f"No price is known for {info.id}, so a ceiling of {in_full(min(limits))} cannot be kept.",
             hint="Give its prices with --prices FILE, or lift the ceiling with --max-cost-usd none.",
         )
 

@@ -127,21 +127,21 @@ class Recorder:
         *,
         sync: bool = True,
         then: Told | None = None,
-        follow: Fact | None = None,
+        follow: Sequence[Fact] = (),
         at: str = "",
     ) -> int:
         """Record a fact and return its seq.
 
         With `sync` it is durable on return. Without, it is written on return and synced by
         whoever syncs next; `then` is called once it is durable. `outputs`: see encode_fact.
-        `follow` is a fact that it leads to: the next record, in the same write. `at`: when it was
+        `follow` are facts that it leads to: the next records, in the same write. `at`: when it was
         first recorded, if that was in a part.
 
         Raises:
             Pause: The disk refused it; nothing more may start.
         """
         body = encode_fact(fact, outputs)
-        after = None if follow is None else encode_fact(follow)
+        after = [(each, encode_fact(each)) for each in follow]
         with self._lock:
             at = at or self._clock.stamp()
             if self._broken is not None:
@@ -149,8 +149,8 @@ class Recorder:
                 raise Pause("store", self._broken)
             entry = self._enter(fact, at, body, then)
             seq = entry[0].seq
-            if follow is not None and after is not None:
-                self._enter(follow, at, after, None)
+            for each, text in after:
+                self._enter(each, at, text, None)
             if sync or (then is not None and self._clock.monotonic() - self._synced_at > LAZY_SECONDS):
                 self._urgent = True
             while self._done < seq and self._broken is None:

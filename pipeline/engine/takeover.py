@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import partial
 from typing import Any
 
+from pipeline.cost.ledger import rows
+from pipeline.cost.reprice import reprice, usages_of
 from pipeline.engine import changes
 from pipeline.engine.contexts import Contexts
 from pipeline.engine.lost import Lost
@@ -16,11 +20,13 @@ from pipeline.engine.setup import Definition, Setup, host, recorded
 from pipeline.engine.sources import Sources
 from pipeline.engine.tasks import UNSAFE, unknown_hint
 from pipeline.errors import CheckpointCorrupt, NeedsConfirmation, SettingsConflict
-from pipeline.records.kinds import Gap, Invalidated, RunResumed, StepCompleted
+from pipeline.records.charge import EXACT, UNPRICED, dollars
+from pipeline.records.kinds import ChargeSettled, Gap, Invalidated, RunResumed, StepCompleted
 from pipeline.records.run import RunState, StepRun, bare
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.records.values import canonical, digest
 from pipeline.store.base import Journal, Store
+from pipeline.store.reading import records
 
 #: Deaths of one step with nothing recorded between them before a person is asked.
 _DEATHS = 3
@@ -143,6 +149,24 @@ class TakeOver:
             if away := changes.displaced(recorder.state, self._definition.graph, change):
                 recorder.append(Invalidated("changed", paths=away), sync=False)
             self._choose_again(change)
+        self._price()
+
+    def _price(self) -> None:
+        """Record what calls without a price have cost, where the prices of this start know it."""
+        recorder, setup = self._recorder, self._setup
+        if setup.prices is None or not recorder.state.total.unpriced:
+            return
+        run = recorder.state.run_id
+        unpriced = [row for row in rows(records(setup.store, run)) if row.state == UNPRICED]
+        usages = usages_of(records(setup.store, run), partial(setup.store.get_blob, run))
+        found = [reprice(row, usages.get(row.seq), setup.prices).row for row in unpriced]
+        priced = [row for row in found if row.state == EXACT]
+        if not priced:
+            return
+        facts = [ChargeSettled(row.seq, f"{row.low:f}", f"prices: {row.source}") for row in priced]
+        recorder.append(facts[0], follow=facts[1:])
+        usd = dollars(sum((row.low for row in priced), Decimal(0)))
+        setup.emit("note", text=f"Calls that had no price are priced now: {len(priced)}, {usd} ({priced[0].source}).")
 
     def _pins(self, pins: Mapping[str, Any], change: changes.GraphChange | None) -> Mapping[str, Any]:
         """The values to pin: the graph too, also where nothing in it differs but what is drawn or for people."""

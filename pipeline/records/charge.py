@@ -18,7 +18,9 @@ _STATES = (EXACT, INTERVAL, UNPRICED)
 #: The tier of what went out in a batch.
 BATCH = "batch"
 
-_ZERO = Decimal(0)
+_ZERO, _ONE = Decimal(0), Decimal(1)
+#: Amounts below it have more decimals.
+_CENT = Decimal("0.01")
 
 _MOST = Decimal(10) ** 12
 
@@ -44,6 +46,22 @@ def bound(text: Any) -> Decimal | None:
         return None if text is None else amount(text)
     except ValueError:
         return None
+
+
+def dollars(usd: Decimal, places: int = 2) -> str:
+    """Return an amount as people read it: $1,234.50; what rounding would leave nothing of keeps every digit.
+
+    Below a cent it has four decimals, and never an exponent.
+    """
+    places = 4 if 0 < abs(usd) < _CENT else places
+    rounded = usd.quantize(_ONE.scaleb(-places))
+    return in_full(usd) if usd and not rounded else f"${rounded:,f}"
+
+
+def in_full(usd: Decimal) -> str:
+    """Return an amount with every digit, and at least cents: $50.00, $0.125, $0.0000021."""
+    places = max(2, -int(usd.normalize().as_tuple().exponent)) if usd else 2
+    return f"${usd:,.{places}f}"
 
 
 @dataclass(frozen=True, slots=True)

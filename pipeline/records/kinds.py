@@ -339,6 +339,8 @@ class ChargeSettled(Fact):
     call: int
     usd: str
     by: str = ""
+    #: It replaces the amount of an earlier settlement; without it a settled call keeps what it has.
+    corrects: bool = False
 
 
 @frozen

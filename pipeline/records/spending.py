@@ -28,8 +28,8 @@ class Spending:
         self._state = state
         #: What each call of an attempt was counted as used, so that the attempt can turn wasted as a whole.
         self._paid: dict[Slot, dict[int, tuple[SpendKey, Spend]]] = {}
-        #: Ended calls whose charge can still be settled.
-        self._unsettled: dict[int, tuple[Slot, SpendKey, Spend]] = {}
+        #: Calls whose charge was not exact when they ended, or that a person has settled: what they count as now.
+        self._inexact: dict[int, tuple[Slot, SpendKey, Spend, bool]] = {}
         #: Why the attempts that were closed were for nothing.
         self._closed: dict[Slot, str] = {}
         #: Calls settled while they were open: a late end adds nothing.
@@ -74,7 +74,7 @@ class Spending:
         if not cause:
             self._paid.setdefault(slot, {})[call.seq] = (key, charge)
         if read.state != EXACT:
-            self._unsettled[call.seq] = (slot, key, charge)
+            self._inexact[call.seq] = (slot, key, charge, False)
         ended = CallRun(
             call.seq, call.k, call.model, call.label, call.worst, call.at, call.path, call.task, call.attempt,
             call.key, call.n, True, fact.usable, fact.reply, fact.error, fact.stop_reason, seq, call.batch,
@@ -94,19 +94,21 @@ class Spending:
         return self._closed.get(slot, LOST)
 
     def settle(self, fact: ChargeSettled) -> None:
-        """Put a known amount in the place of an interval, an unpriced charge or an open call."""
+        """Put a known amount in the place of an interval, an unpriced charge, an open call or an earlier amount."""
         call = self._state.open_calls.pop(fact.call, None)
         usd = amount(fact.usd)
         if call is not None:
             self._fly(call, -1)
             self._take(self._key(call, OPEN), _open(call))
-            self._put(self._key(call, WASTED, LOST), Spend(calls=1, usd=usd))
+            key, after = self._key(call, WASTED, LOST), Spend(calls=1, usd=usd)
+            self._put(key, after)
             self._settled.add(fact.call)
+            self._inexact[fact.call] = ((call.path, call.task, call.attempt), key, after, True)
             return
-        found = self._unsettled.pop(fact.call, None)
-        if found is None:
+        found = self._inexact.get(fact.call)
+        if found is None or (found[3] and not fact.corrects):
             return
-        slot, key, before = found
+        slot, key, before, _ = found
         after = Spend(calls=1, tokens=dict(before.tokens), usd=usd, kind_calls=dict(before.kind_calls))
         paid = self._paid.get(slot, {})
         if fact.call in paid:
@@ -115,6 +117,7 @@ class Spending:
             key = self._wasted(key, slot)
         self._take(key, before)
         self._put(key, after)
+        self._inexact[fact.call] = (slot, key, after, True)
 
     def waste(self, slot: Slot, cause: str = LOST) -> None:
         """The attempt was for nothing: what it used turns wasted. The first cause stays."""

@@ -43,6 +43,8 @@ class Boundary:
     #: Spend so far, exact; and what calls without an exact bill may have added (None: no upper bound).
     usd: Decimal
     possibly: Decimal | None
+    #: Calls so far whose price is not known.
+    unpriced: int = 0
     #: It came with a fork or an import: an earlier run made it.
     inherited: bool = False
     #: Context key → (value seen, value set); as recorded, so a long one is {"$blob", "bytes"}. A key that was
@@ -107,7 +109,7 @@ def _boundary(
     return Boundary(
         record.seq, step.checkpoint, step.path, (step.completed_at if inherited else None) or record.at, step.status,
         step.outcome, tuple(step.edges), step.reason, step.attempt, retry, step.error, step.seconds, total.usd,
-        None if total.unbounded else total.high, inherited, changes or {},
+        None if total.unbounded else total.high, total.unpriced, inherited, changes or {},
     )  # fmt: skip
 
 

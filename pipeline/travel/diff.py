@@ -69,6 +69,8 @@ class RunDifference:
     #: Visits that differ, also only in their cost.
     steps: Sequence[StepDifference]
     usd: tuple[Decimal, Decimal]
+    #: Calls whose price is not known.
+    unpriced: tuple[int, int]
 
     @property
     def same(self) -> bool:
@@ -90,6 +92,7 @@ def difference(one: Side, two: Side, *, most: int = MOST) -> RunDifference:
         (first.detail or first.status, second.detail or second.status),
         [step for step in steps if not step.same or step.usd[0] != step.usd[1]],
         (first.total.usd, second.total.usd),
+        (first.total.unpriced, second.total.unpriced),
     )
 
 

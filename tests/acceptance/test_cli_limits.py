@@ -79,7 +79,7 @@ def test_spend_without_a_price_is_said_to_have_none(cli: Cli, root: Path) -> Non
     assert (total["key"], total["unpriced_calls"], total["at_most_usd"]) == ("total", 1, None)
     (row,) = cli("list", "--json").json()
     assert row["unpriced_calls"] == 1
-    assert "$0.00+" in cli("list").out
+    assert "$0.00 + 1 unpriced" in cli("list").out
 
 
 def test_store_that_cannot_be_written_says_so_and_exits_with_three(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,9 +16,7 @@ from pipeline.cli.text import count, money, table
 from pipeline.cost.posting import Posting, amount_of
 from pipeline.cost.prices import PriceBook
 from pipeline.cost.report import Line, at_least, report
-from pipeline.cost.reprice import reprice
-from pipeline.errors import CheckpointCorrupt
-from pipeline.records.kinds import CallEnded
+from pipeline.cost.reprice import reprice, usages_of
 from pipeline.store.base import Store
 from pipeline.store.reading import all_records
 
@@ -81,7 +79,7 @@ def compare(books: Books, store: Store, prices: PriceBook, by: str) -> Compariso
             continue
         if posting.origin.run != run:
             run = posting.origin.run
-            usages = usages_of(store, run)
+            usages = usages_of(all_records(store, run), partial(store.get_blob, run))
         found = reprice(posting.row, usages.get(posting.row.seq), prices)
         if found.kept:
             kept[found.kept] += 1
@@ -96,29 +94,6 @@ def _pair(key: str, old: Line | None, new: Line | None) -> Pair:
     line = old or new
     recorded, repriced = (at_least(each.spend) if each else _ZERO for each in (old, new))
     return Pair(key, line.calls if line else 0, recorded, repriced)
-
-
-def usages_of(store: Store, run: str) -> dict[int, Mapping[str, Any]]:
-    """The provider's usage objects by seq of call_started, of replies that can be read."""
-    found: dict[int, Mapping[str, Any]] = {}
-    for record in all_records(store, run):
-        fact = record.fact
-        if isinstance(fact, CallEnded) and fact.reply is not None:
-            usage = _usage(store, run, fact.reply)
-            if usage:
-                found.setdefault(fact.call, usage)
-    return found
-
-
-def _usage(store: Store, run: str, reply: bytes) -> Mapping[str, Any] | None:
-    document = json.loads(reply)
-    if isinstance(document, Mapping) and "$blob" in document:
-        try:
-            document = json.loads(store.get_blob(run, document["$blob"]))
-        except (CheckpointCorrupt, ValueError):
-            return None
-    usage = document.get("usage") if isinstance(document, Mapping) else None
-    return usage if isinstance(usage, Mapping) else None
 
 
 def lines_of(made: Comparison) -> Iterator[str]:

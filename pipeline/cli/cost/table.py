@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from pipeline.cli.cost.books import Books
-from pipeline.cli.text import count, money, money_between, table, when
+from pipeline.cli.text import count, money, money_between, table, when, with_unpriced
 from pipeline.cli.where import here
 from pipeline.cost.ledger import Row
 from pipeline.cost.posting import Posting
-from pipeline.cost.report import Line, Report, at_least, possibly_spent
+from pipeline.cost.report import Line, Report, at_least
 from pipeline.records.run import Spend
 from pipeline.records.spending import FAILED, LOST, REFUSED, REJECTED, TRUNCATED, VOID
 
@@ -62,14 +62,15 @@ def _title(by: str) -> str:
 def _cells(line: Line) -> list[str]:
     more = "no bound" if line.unbounded else money(line.high) if line.high else ""
     calls = f"{line.calls:,}" if line.calls else ""
-    return [line.key, calls, f"{line.input_tokens:,}", f"{line.output_tokens:,}", money(line.usd),
+    return [line.key, calls, f"{line.input_tokens:,}", f"{line.output_tokens:,}",
+            with_unpriced(money(line.usd), line.unpriced),
             money(line.wasted) if line.wasted else "", more]  # fmt: skip
 
 
 def _summary(total: Line) -> Iterator[str]:
-    low, high = possibly_spent(total)
+    low, high = at_least(total.spend), None if total.unbounded else total.usd + total.high
     wasted = f", of it failed or wasted {money(total.wasted)}" if total.wasted else ""
-    yield f"Spent:  {money_between(low, high)}{wasted}"
+    yield f"Spent:  {with_unpriced(money_between(low, high), total.unpriced)}{wasted}"
     if total.waste:
         yield "Wasted: " + ", ".join(_wasted(cause, total.waste[cause]) for cause in CAUSES if cause in total.waste)
     if saved := saved_text(total.spend):

@@ -8,7 +8,8 @@ from typing import Any
 
 from pipeline.cli.narrate import item_name
 from pipeline.cli.progress.tally import Tally
-from pipeline.cli.text import count, duration, heading, money, one_line, short_hash
+from pipeline.cli.text import count, duration, heading, money, one_line, short_hash, with_unpriced
+from pipeline.records.charge import in_full
 
 Data = Mapping[str, Any]
 
@@ -47,19 +48,25 @@ def _resumed(data: Data, _: Tally) -> list[str]:
     return [banner(data), ""]
 
 
+def spent_so_far(tally: Tally) -> str:
+    """Return what the run has spent up to now."""
+    return with_unpriced(money(tally.spent), tally.unpriced)
+
+
 def _plan(data: Data, _: Tally) -> list[str]:
     ceiling, worst = data.get("ceiling_usd"), data.get("worst_usd")
+    limit = "none" if ceiling is None else in_full(Decimal(str(ceiling)))
     lines = [f"Model: {data.get('model', '')}"]
     at_worst = money(worst)
     if ceiling is not None and (worst is None or Decimal(str(worst)) > Decimal(str(ceiling))):
-        at_worst = f"{money(ceiling)} (the ceiling)"
+        at_worst = f"{limit} (the ceiling)"
     expected = data.get("expected_usd")
     if None not in (expected, ceiling) and Decimal(str(expected)) > Decimal(str(ceiling)):
         at_worst = f"{at_worst}: the run will probably stop there before it is complete, and can be resumed"
         lines.append(f"Expected cost: {money(expected)}, more than {at_worst}")
     else:
         lines.append(f"Expected cost: {money(expected)}, at worst {at_worst}")
-    lines.append(f"Ceiling: {'none' if ceiling is None else money(ceiling) + ' (--max-cost-usd)'}")
+    lines.append(f"Ceiling: {limit}{'' if ceiling is None else ' (--max-cost-usd)'}")
     return [*lines, ""]
 
 
@@ -81,7 +88,9 @@ def _name(data: Data, tally: Tally) -> str:
 
 
 def _step_completed(data: Data, tally: Tally) -> list[str]:
-    cost = f", {money(data['usd'])}" if data.get("usd") is not None else ""
+    cost = (
+        f", {with_unpriced(money(data['usd']), data.get('unpriced_calls', 0))}" if data.get("usd") is not None else ""
+    )
     outputs = outputs_text(data.get("outputs") or {})
     return [f"  ✓ {_name(data, tally)}{duration(data.get('seconds'))}{cost}" + (f": {outputs}" if outputs else "")]
 
@@ -104,7 +113,7 @@ def _map_started(data: Data, tally: Tally) -> list[str]:
 def _task_completed(data: Data, tally: Tally) -> list[str]:
     if data.get("restored") or data.get("name", tally.map) != tally.map or tally.items < 2:
         return []
-    return [f"  {_item(data, tally)} · {tally.done} of {tally.items} · {money(tally.spent)}"]
+    return [f"  {_item(data, tally)} · {tally.done} of {tally.items} · {spent_so_far(tally)}"]
 
 
 def _task_failed(data: Data, tally: Tally) -> list[str]:
@@ -127,7 +136,7 @@ def _batch_submitted(data: Data, _: Tally) -> list[str]:
 
 
 def _batch_ended(data: Data, tally: Tally) -> list[str]:
-    return [f"  batch {data.get('batch', '')}: answered · {money(tally.spent)}"]
+    return [f"  batch {data.get('batch', '')}: answered · {spent_so_far(tally)}"]
 
 
 def _decision_asked(data: Data, _: Tally) -> list[str]:

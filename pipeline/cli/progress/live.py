@@ -11,7 +11,7 @@ from rich.live import Live as RichLive
 from rich.spinner import Spinner
 from rich.text import Text
 
-from pipeline.cli.progress.lines import lines_of
+from pipeline.cli.progress.lines import lines_of, spent_so_far
 from pipeline.cli.progress.tally import Tally
 from pipeline.cli.text import for_stream, money
 from pipeline.engine.events import Event
@@ -108,7 +108,7 @@ class Live:
     def _figures(self) -> str:
         """`step 3/4 lessons · $1.85 spent, $0.20 since the resume · 12,345 tokens · 4 calls out`."""
         tally = self._tally
-        spent = f"{money(tally.spent)} spent"
+        spent = f"{spent_so_far(tally)} spent"
         if tally.before:
             spent += f", {money(tally.since)} since the resume"
         if tally.possibly:

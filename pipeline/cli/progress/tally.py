@@ -27,6 +27,8 @@ class Tally:
     since: Decimal = Decimal(0)
     #: What open intervals may add to `since`.
     possibly: Decimal = Decimal(0)
+    #: Calls of the whole run whose price is not known.
+    unpriced: int = 0
     tokens: int = 0
     #: Calls that are out.
     in_flight: int = 0
@@ -61,6 +63,7 @@ class Tally:
 
 def _resumed(tally: Tally, data: Mapping[str, Any]) -> None:
     tally.before = _usd(data.get("spent_usd"))
+    tally.unpriced = data.get("unpriced_calls", 0)
 
 
 def _step_ended(tally: Tally, data: Mapping[str, Any]) -> None:
@@ -110,6 +113,7 @@ def _call_ended(tally: Tally, data: Mapping[str, Any]) -> None:
     tally.in_flight = len(tally._open)
     low = _usd(data.get("usd"))
     tally.since += low
+    tally.unpriced += data.get("state") == "unpriced"
     if data.get("usd_high") is not None:
         tally.possibly += _usd(data["usd_high"]) - low
     tally.tokens += sum(data.get("tokens", {}).values())

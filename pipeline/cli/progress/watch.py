@@ -106,6 +106,13 @@ def asker(shown: Display, *, json: bool) -> Callable[[str], bool] | None:
     return ask
 
 
+def confirmer(*, yes: bool) -> Callable[[str], bool] | None:
+    """Return how a command gets a yes: --yes is one, else a person on a terminal is asked; None: there is neither."""
+    if yes:
+        return lambda _: True
+    return ask_yes_no if sys.stdin.isatty() and sys.stdout.isatty() else None
+
+
 def ask_yes_no(question: str) -> bool:
     """Put a question on the terminal; an empty answer, an end of input or anything but yes is no."""
     sys.stdout.write(f"{question} [y/N] ")

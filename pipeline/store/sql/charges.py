@@ -24,6 +24,7 @@ _BEGIN = (
 _END = "UPDATE charges SET state = ?, low = ?, high = ? WHERE journal = ? AND call = ? AND state = 'open'"
 _ANSWERED_BY = "UPDATE charges SET model = ? WHERE journal = ? AND call = ? AND state = 'open'"
 _SETTLE = "UPDATE charges SET state = 'exact', low = ?, high = ? WHERE journal = ? AND call = ? AND state <> 'exact'"
+_CORRECT = "UPDATE charges SET state = 'exact', low = ?, high = ? WHERE journal = ? AND call = ?"
 #: Of a call that has no row; it gets none by its end.
 _NONE: Cost = ("exact", Decimal(0), None)
 
@@ -75,7 +76,9 @@ def told(lines: Iterable[bytes]) -> dict[int, Cost]:
                 calls.setdefault(record.seq, ("open", Decimal(0), bound(fact.worst)))
             elif isinstance(fact, CallEnded) and calls.get(fact.call, _NONE)[0] == "open":
                 calls[fact.call] = _charge(fact.charge)
-            elif isinstance(fact, ChargeSettled) and calls.get(fact.call, _NONE)[0] != "exact":
+            elif isinstance(fact, ChargeSettled) and fact.call in calls:
+                if calls[fact.call][0] == "exact" and not fact.corrects:
+                    continue
                 calls[fact.call] = ("exact", amount(fact.usd), amount(fact.usd))
         except (LineDamaged, ValueError, TypeError, KeyError, AttributeError):
             continue
@@ -96,7 +99,7 @@ def _post(link: Link, journal: int, run: str, record: Record) -> None:
         link.run(_END, state, _shown(low), _shown(high), journal, fact.call)
     elif isinstance(fact, ChargeSettled):
         usd = _shown(amount(fact.usd))
-        link.run(_SETTLE, usd, usd, journal, fact.call)
+        link.run(_CORRECT if fact.corrects else _SETTLE, usd, usd, journal, fact.call)
 
 
 def _charge(data: Any) -> Cost:

@@ -16,7 +16,7 @@ from pipeline.settings import option_fields
 ONE_ACT = {
     "--resume", "--resubmit", "--from", "--force", "--yes", "--accept-changes", "--skip-failed", "--retry-failed",
     "--overwrite", "--refresh", "--retry-unknown", "--resume-from", "--auto-approve", "--allow-tools",
-    "--rerun-current",
+    "--rerun-current", "--all",
 }  # fmt: skip
 #: One store, one form of output: the same variable everywhere.
 SHARED = {"--store": "PIPELINE_STORE", "--json": "PIPELINE_JSON", "--catalogue": "PIPELINE_CATALOGUE"}

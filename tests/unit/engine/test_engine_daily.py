@@ -31,6 +31,7 @@ from pipeline.cost.prices import PriceBook
 from pipeline.engine.daily import Daily, Ticket
 from pipeline.engine.result import RunResult
 from pipeline.errors import BudgetExceeded, ConfigError, StoreError, WriteFailed
+from pipeline.records.charge import in_full
 from pipeline.store.account import FileAccount
 from pipeline.store.memory import MemoryAccount, MemoryStore
 from pipeline.store.reading import load
@@ -111,7 +112,9 @@ def test_near_the_ceiling_there_is_one_warning() -> None:
     options = {"max_cost_usd": str(worst() * 5), "concurrency": 1}
     items(9).run(store=MemoryStore(FakeClock()), model=model, options=options, listener=events.append)
     notes = [event.data["text"] for event in events if event.type == "note"]
-    assert [text for text in notes if "80 %" in text] == [f"80 % of the ceiling of ${worst() * 5:.2f} is spent or out."]
+    assert [text for text in notes if "80 %" in text] == [
+        f"80 % of the ceiling of {in_full(worst() * 5)} is spent or out."
+    ]
 
 
 def test_a_day_s_limit_without_an_account_is_refused() -> None:
