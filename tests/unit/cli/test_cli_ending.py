@@ -56,7 +56,8 @@ def test_ending_badly_is_three_lines_with_both_ends_of_the_spend() -> None:
 
 
 def test_ending_with_the_store_gone_says_what_has_to_come_back_first() -> None:
-    gone = WriteFailed("runs.db is gone.", hint="Bring it back.", gone=True, emergency="/kept/file")
+    first = "Bring the file back from a copy"
+    gone = WriteFailed("runs.db is gone.", hint="Bring it back.", gone=first, emergency="/kept/file")
     end = result("in_progress", "store", gone)
     assert ending.failure_lines(end) == [
         "Error: runs.db is gone.",
