@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
 from pipeline.dot import kinds
 from pipeline.dot.clauses import outcome_word
 from pipeline.dot.conditions import Condition, compile_condition
+from pipeline.dot.demands import LABEL, MOST_WAYS, Demand, Ends, Way, demands, ways_on
 from pipeline.dot.diagnostics import ERROR, WARNING, Diagnostic, Rule, at_edge, at_node
 from pipeline.dot.labels import accelerator, normal_label
 from pipeline.dot.model import DotEdge, DotGraph, DotNode
@@ -69,10 +70,81 @@ def conditional_default(graph: DotGraph) -> Iterator[Diagnostic]:
     """Where all edges have conditions, one of them holds."""
     for node in graph.nodes.values():
         edges = graph.outgoing(node.id)
-        if edges and all(edge.condition for edge in edges) and not _covered(edges):
+        if edges and all(edge.condition for edge in edges) and not (_covered(edges) or _all_choices(node, graph)):
             message = f"All edges from node {node.id!r} have conditions; where none holds, the run has no way on."
             fix = f"Add an edge without a condition, like {node.id} -> {edges[-1].target}."
             yield at_node("conditional_default", WARNING, node, message, fix)
+
+
+def _all_choices(node: DotNode, graph: DotGraph) -> bool:
+    """Whether a person can say nothing but what an edge asks for."""
+    words = [demands([Way((edge,))]).get(LABEL, Demand()).words for edge in graph.outgoing(node.id)]
+    return graph.kind(node) == kinds.HUMAN and node.first("question_type", "mode") != "freeform" and all(words)
+
+
+def never_taken(graph: DotGraph) -> Iterator[Diagnostic]:
+    """Each condition can hold, for what the node before it may come to."""
+    if any(compiled(edge) is None for edge in graph.edges):
+        return
+    open_, known = set[str](), {graph.kind(name) for name in graph.nodes}
+    for name in graph.nodes:
+        if graph.kind(name) in (kinds.CONDITIONAL, kinds.EXIT):
+            continue
+        ways = ways_on(graph, name)
+        if len(ways) >= MOST_WAYS:
+            return
+        ends = _ends(graph, name, known) if any(way.conditions for way in ways) else None
+        open_.update(edge.id for way in ways if ends is None or not ends.none_takes(way) for edge in way.edges)
+    for node in graph.nodes.values():
+        edges = graph.outgoing(node.id)
+        closed = [edge for edge in edges if edge.condition and edge.id not in open_]
+        fix = "Ask for what that node says; a model is told the words of its own edges and of the diamonds behind it."
+        if closed and len(closed) == len(edges):
+            message = f"No edge from node {node.id!r} can be taken: nothing it comes to satisfies their conditions."
+            yield at_node("no_edge_taken", WARNING, node, message, fix)
+            continue
+        for edge in closed:
+            message = f"Edge {edge.id!r} is never taken: nothing satisfies {edge.condition!r} there."
+            yield at_edge("edge_never_taken", WARNING, edge, message, fix)
+
+
+#: Kinds of nodes whose outcomes are only these.
+_OUTCOMES: Mapping[str, tuple[str, ...]] = {
+    kinds.START: ("success",),
+    kinds.HUMAN: ("success", "fail", "retry"),
+    kinds.PARALLEL: ("success",),
+    kinds.FAN_IN: ("success", "partial_success", "fail"),
+    kinds.LOOP: ("success", "fail"),
+}
+#: Beginnings of context keys → the kind of nodes that set them; handlers of one's own may, too.
+_SET_BY: Mapping[str, str] = {"tool.": kinds.TOOL, "tool_stdout": kinds.TOOL, "human.gate.": kinds.HUMAN}
+
+
+def _ends(graph: DotGraph, name: str, known: Collection[str]) -> Ends:
+    """What a node may come to, as far as the graph says it.
+
+    Args:
+        known: The kinds of nodes that the graph has.
+    """
+    kind = graph.kind(name)
+    only: dict[str, Collection[str]] = {"last_stage": {"", *graph.nodes}, "current_node": {"", *graph.nodes}}
+    if kind in _OUTCOMES and (kind == kinds.START or kinds.PARALLEL not in known):
+        # Branches may fail where they are gathered, at any kind of node.
+        only["outcome"] = _OUTCOMES[kind]
+    if kind in _OUTCOMES:
+        edges = graph.outgoing(name) if kind == kinds.HUMAN else ()
+        labels = {normal_label(text) for edge in edges for text in _choice_texts(edge)}
+        words = {word for demand in (demands(ways_on(graph, name)).get(LABEL, Demand()),) for word in demand.words}
+        only[LABEL] = {"", *(word for word in words if normal_label(word) in labels)}
+    built_in = set(known) <= {each.type for each in kinds.KINDS} - {kinds.LOOP}
+    missing = [begin for begin, setter in _SET_BY.items() if built_in and setter not in known]
+    return Ends(lambda key: not key.startswith(tuple(missing)) if missing else True, lambda key: "", only)
+
+
+def _choice_texts(edge: DotEdge) -> Sequence[str]:
+    """How a person may say an edge: its label, else the label that its condition asks for, else its target."""
+    named = demands([Way((edge,))]).get(LABEL, Demand()).words
+    return ([edge.label] if edge.label else list(named)) + [edge.target]
 
 
 def _covered(edges: Sequence[DotEdge]) -> bool:
@@ -132,4 +204,4 @@ def _same_choices(node: DotNode, edges: Sequence[DotEdge]) -> Iterator[Diagnosti
         seen[text] = label
 
 
-EDGES: tuple[Rule, ...] = (condition_syntax, outcomes, conditional_default, choices)
+EDGES: tuple[Rule, ...] = (condition_syntax, outcomes, conditional_default, never_taken, choices)

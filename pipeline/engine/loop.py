@@ -318,7 +318,7 @@ class Loop:
             return None
         error = route.error or made.error or {"type": "StepFailed", "message": f"Its outcome was {label}."}
         recorder.append(StepFailed(
-            path, error, checkpoint, () if again else route.edges, "content" if again else cause, scope.attempt,
+            path, error, checkpoint, () if again else route.edges, _cause(route, cause), scope.attempt,
             seconds, label, outputs, changes, context.saved, scope.reads, route.reason, again,
         ), known)  # fmt: skip
         self._running.emit(
@@ -368,6 +368,13 @@ class Loop:
         from_here = self._graph.outgoing(node)
         if from_here:
             self._running.stop.request("stopped_as_asked", _asked(node))
+
+
+def _cause(route: Route, cause: str) -> str:
+    """Whose fault a failed attempt is: one that is tried again, or whose content was no good, is closed."""
+    if route.retry_seconds is not None:
+        return "content"
+    return "route" if route.kept and not route.edges else cause
 
 
 def _started(activation: Activation, attempt: int, spec: StepSpec) -> StepStarted:

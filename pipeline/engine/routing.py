@@ -51,6 +51,8 @@ class Route:
     retry_seconds: float | None = None
     #: Why these edges, for people: condition, weight, retry_target, …
     reason: str = ""
+    #: The work was fine and is kept, only no edge takes its end: a resume hears the same replies again.
+    kept: bool = False
 
 
 #: Decides from its argument alone, so that a resumed run decides the same.

@@ -9,8 +9,9 @@ from typing import Any
 
 from pipeline.engine.recorder import Recorder
 from pipeline.errors import CheckpointCorrupt, ConfigError, MissingValue
+from pipeline.llm.base import Request
 from pipeline.records.codec import decode_line
-from pipeline.records.kinds import TaskCompleted
+from pipeline.records.kinds import CallStarted, TaskCompleted
 from pipeline.records.run import WHOLE, RunState, StepRun
 from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import decode_value, encode_value, value_hash
@@ -47,6 +48,15 @@ class Values:
         if not isinstance(fact, TaskCompleted):
             raise CheckpointCorrupt(f"Run {run}: the value recorded as {seq} cannot be read back.")
         return self.get(json.loads(fact.value))
+
+    def request(self, seq: int) -> Request | None:
+        """Return the request that the record with this seq sent; None: it is not there any more."""
+        line = next(iter(self._store.read(self._recorder.journal.run_id, after=seq - 1)), None)
+        fact = None if line is None else decode_line(line).fact
+        try:
+            return Request.from_json(self.blob(fact.request)) if isinstance(fact, CallStarted) else None
+        except CheckpointCorrupt:
+            return None
 
     def blob(self, name: str) -> Any:
         """The JSON value stored under a hash."""

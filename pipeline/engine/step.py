@@ -238,6 +238,13 @@ class StepContext:
             tries = state.memo.get((self._scope.path, self._scope.task, self._scope.attempt), {}).get(ask, ())
             return any(call.usable or (call.batch and not call.ended) for call in tries)
 
+    def answered_requests(self) -> list[Request]:
+        """Return the requests that this attempt has a recorded reply to, as they were sent; asking them is free."""
+        running, mine = self._running, (self._scope.path, self._scope.task, self._scope.attempt)
+        with running.recorder.reading() as state:
+            seqs = [call.seq for tries in state.memo.get(mine, {}).values() for call in tries if call.usable]
+        return [found for seq in seqs if (found := running.sources.values.request(seq)) is not None]
+
     def ask_person(
         self,
         text: str,

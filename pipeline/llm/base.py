@@ -82,6 +82,21 @@ class Request:
             "effort": self.effort,
         }
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Request:
+        """Return the request that `to_json` wrote."""
+        return cls(
+            data["model"],
+            [Message(turn["role"], turn["text"]) for turn in data["messages"]],
+            [Segment(part["text"], part["cache"]) for part in data["system"]],
+            schema=data["schema"],
+            schema_id=data["schema_id"],
+            schema_version=data["schema_version"],
+            max_tokens=data["max_tokens"],
+            effort=data["effort"],
+            label=data["label"],
+        )
+
     def size(self) -> int:
         """UTF-8 bytes of all text that is sent; an upper bound of its tokens but for framing."""
         parts = [part.text for part in self.system] + [turn.text for turn in self.messages]

@@ -278,6 +278,7 @@ class StepFailed(Fact):
     error: Mapping[str, Any]
     checkpoint: str
     edges: Sequence[str] = ()
+    #: As of task_failed; "route": what it made is fine and no edge takes it, so its attempt is continued.
     cause: str = "content"
     attempt: int = 1
     seconds: float = 0.0

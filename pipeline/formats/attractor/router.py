@@ -29,6 +29,7 @@ from pipeline.formats.attractor.plan import Plan
 from pipeline.formats.attractor.retry import FINAL, is_transient, most_retries, wait_seconds
 from pipeline.formats.attractor.supervision import begun, failed_child, supervised
 from pipeline.graph.tracks import Tracks
+from pipeline.records.run import bare
 
 #: Kinds of failure that no jump mends: only an edge that accepts them goes on.
 _AT_ONCE = frozenset({"auth", "authentication", "billing", "quota"})
@@ -119,11 +120,20 @@ class _Decision:
             if found.edge is not None:
                 return self._go([found.edge.id], ending, found.reason)
             if found.closed:
-                return self._stopped(ending.as_failure("LimitReached", found.closed, "deterministic"))
+                return replace(
+                    self._stopped(ending.as_failure("LimitReached", found.closed, "deterministic")), kept=True
+                )
+        return replace(self._failed(self._untaken(edges, ending)), kept=True)
+
+    def _untaken(self, edges: Sequence[DotEdge], ending: Ending) -> Ending:
+        """An end that no edge takes: what was made is fine, so it is not made again for that."""
         asked = ", ".join(dict.fromkeys(edge.condition for edge in edges if edge.condition))
-        return self._failed(
-            ending.as_failure("NoEdge", f"No edge takes its outcome {ending.outcome!r}; the edges ask for: {asked}.")
-        )
+        label = f" with the label {ending.preferred_label!r}" if ending.preferred_label else ""
+        said = f"No edge takes its outcome {ending.outcome!r}{label}; the edges ask for: {asked}."
+        failed = ending.as_failure("NoEdge", said, "deterministic")
+        name = bare(self._settled.path)
+        hint = f"Mend the edges and resume with the file: what {name} made is kept; --from {name} makes it again."
+        return replace(failed, error={**(failed.error or {}), "hint": hint})
 
     def _branches(self, edges: Sequence[DotEdge], ending: Ending) -> list[str]:
         """One edge to each node that branches begin with."""

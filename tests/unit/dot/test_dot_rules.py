@@ -24,6 +24,8 @@ SOUND = """
 """
 BASE = "start [shape=Mdiamond]; done [shape=Msquare]; a [prompt=x]; b [prompt=x]; start -> a; "
 
+WAYS = BASE + "a -> done; b -> done; "
+
 
 def body(text: str) -> DotGraph:
     return parse("digraph G {\n" + text + "\n}")
@@ -86,6 +88,13 @@ def test_rules_leave_a_sound_graph_alone() -> None:
          'h -> done [label="[Y] Yes"]; h -> a [label="yes"]'),
         ("join_policy_valid", WARNING, "p", BASE + "p [shape=component, join_policy=k_of_n, k=3]; a -> p; p -> b; "
          "p -> done; b -> done"),
+        ("edge_never_taken", WARNING, "a->b", WAYS + 'a -> b [condition="outcome=success && outcome=fail"]'),
+        ("edge_never_taken", WARNING, "a->b", WAYS + 'a -> b [condition="context.tool_stdout=x"]'),
+        ("edge_never_taken", WARNING, "a->b", WAYS + 'a -> b [condition="context.last_stage=c"]'),
+        ("edge_never_taken", WARNING, "d->b", WAYS + 'd [shape=diamond]; a -> d [condition="outcome=success"]; '
+         'd -> b [condition="outcome=fail"]; d -> done'),
+        ("no_edge_taken", WARNING, "h", WAYS + 'h [shape=hexagon]; a -> h; '
+         'h -> b [label=Yes, condition="preferred_label=Ja"]'),
         ("attribute_value", WARNING, "b", BASE + "b [max_retries=many]; a -> b -> done"),
         ("attribute_value", WARNING, "b", BASE + "b [max_retries=-1]; a -> b -> done"),
         ("attribute_value", WARNING, "b", BASE + "b [goal_gate=maybe]; a -> b -> done"),
@@ -134,6 +143,12 @@ def test_rule_finds_its_fault(rule: str, severity: str, place: str, text: str) -
         ("conditional_default", BASE + 'a -> b [condition="!ok"]; a -> done [condition="ok"]; b -> done'),
         ("unbounded_cycle", BASE + "a -> b; b -> a; b -> done; max_node_visits=9"),
         ("unbounded_cycle", BASE + 'a [max_visits="2"]; a -> b; b -> a; b -> done'),
+        ("edge_never_taken", WAYS + 'a -> b [condition="context.n > 0.5 && context.n < 0.6"]'),
+        ("edge_never_taken", WAYS + 'a -> b [condition="NOT context.x && preferred_label!=Go"]'),
+        ("no_edge_taken", WAYS + 'h [shape=hexagon]; a -> h; h -> b [condition="preferred_label=Fix"]; '
+         'h -> done [label="[S] Ship", condition="preferred_label=ship"]'),
+        ("conditional_default", WAYS + 'h [shape=hexagon]; a -> h; h -> b [condition="preferred_label=Fix"]; '
+         'h -> done [condition="preferred_label=Ship"]'),
         ("attribute_value", BASE + 'b [max_retries="3", goal_gate="true", timeout="300"]; a -> b -> done'),
         ("attribute_value", BASE + 'b [timeout="$limit"]; a -> b -> done'),
         ("attribute_ignored", BASE + "b [shape=parallelogram, tool_command=x, timeout=5m]; a -> b -> done"),

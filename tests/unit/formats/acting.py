@@ -7,6 +7,7 @@ from typing import Any
 
 from pipeline.cost.prices import PriceBook
 from pipeline.dot.parse import parse
+from pipeline.engine.changes import Stale
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
 from pipeline.engine.result import RunResult
@@ -57,6 +58,7 @@ class Act:
         services: Mapping[str, Any] | None = None,
         model: bool = True,
         imported: Mapping[str, Any] | None = None,
+        accept: Callable[[Stale], bool] | None = None,
         **options: Any,
     ) -> RunResult:
         """Start the run, or go on with it in a new process."""
@@ -69,7 +71,7 @@ class Act:
         engine = Engine(self.definition, setup)
         identity = {"model": "scripted", "author": "model"} if model else {}
         if self.run_id:
-            return engine.resume(self.run_id)
+            return engine.resume(self.run_id, accept=accept)
         result = engine.start(self.params, identity=identity, pins={}, imported=imported)
         self.run_id = result.run_id
         return result

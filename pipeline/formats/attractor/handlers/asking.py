@@ -103,9 +103,29 @@ def _chosen(visit: Visit, configured: str, prompt: str, rules: str) -> tuple[Tol
         if mode != configured:
             found = replace(found, preamble=f"{_RESUMED.format(mode)}\n{found.preamble}".rstrip())
         ways[mode] = found, request_of(visit, prompt, found, rules)
-        if resumed and visit.ctx.answered(ways[mode][1]):
+        if visit.ctx.resumed_at and visit.ctx.answered(ways[mode][1]):
             return ways[mode]
-    return ways[now]
+    return _heard(visit, ways, rules) or ways[now]
+
+
+def _heard(visit: Visit, ways: Mapping[str, tuple[Told, Request]], rules: str) -> tuple[Told, Request] | None:
+    """Return what this attempt asked and was answered where only the rules for its end were worded otherwise then.
+
+    They follow the edges (and the program): who mends the edges after a reply that none of them took buys no other.
+    """
+    heard = visit.ctx.answered_requests() if visit.ctx.resumed_at else []
+    for found, request in ways.values():
+        for asked in heard:
+            if _same_but_rules(asked, request, rules):
+                return found, asked
+    return None
+
+
+def _same_but_rules(asked: Request, request: Request, rules: str) -> bool:
+    own = [part.text for part in request.system if part.text != rules]
+    former = [part.text for part in asked.system]
+    same = (asked.model, asked.effort, list(asked.messages)) == (request.model, request.effort, list(request.messages))
+    return same and former[: len(own)] == own and len(former) <= len(own) + 1
 
 
 def _mode_now(visit: Visit, configured: str) -> str:

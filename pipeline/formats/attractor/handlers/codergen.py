@@ -17,7 +17,7 @@ from pipeline.formats.attractor.handlers.left import own_name
 from pipeline.formats.attractor.handlers.registry import Visit
 from pipeline.formats.attractor.handlers.results import allowed, outcome_of, replied
 from pipeline.formats.attractor.handlers.tool import workdir
-from pipeline.formats.attractor.outcome import FAIL, RETRY, SUCCESS, NodeOutcome, failure, from_json
+from pipeline.formats.attractor.outcome import NodeOutcome, failure, from_json
 
 #: Name of the service that answers prompts in the place of the model.
 BACKEND = "backend"
@@ -43,29 +43,22 @@ def codergen(visit: Visit) -> NodeOutcome:
     ctx, node = visit.ctx, visit.node
     prompt = expand(node.prompt, Names(visit).get)
     if ctx.options.get(asking.SIMULATE):
-        said = NodeOutcome(_simulated(visit))
+        said = verdicts.simulated(visit)
         return replied(f"[Simulated] {node.id}: no model was asked.", said, prompt=prompt, fidelity=mode_of(visit))
     backend = ctx.services.get(BACKEND)
     if backend is not None:
         return _by_backend(visit, backend, prompt)
-    answered = asking.ask(visit, prompt, verdicts.instruction(visit))
+    answered = asking.ask(visit, prompt, verdicts.instruction(verdicts.asked_of(visit)))
     if isinstance(answered, NodeOutcome):
         return answered
     made = judged(visit, answered.reply.text, asking.outputs_of(prompt, answered))
     return replace(made, context_updates={**made.context_updates, **asking.changes_of(visit, answered)})
 
 
-def _simulated(visit: Visit) -> str:
-    """Success; where the edges ask for other words, one of these, each visit the next, so that loops end."""
-    words = [word for word in verdicts.words_of(visit) if word not in (FAIL, RETRY)]
-    return words[(visit.ctx.visit - 1) % len(words)] if words and SUCCESS not in words else SUCCESS
-
-
 def judged(visit: Visit, text: str, outputs: Mapping[str, Any]) -> NodeOutcome:
     """A reply with the outcome that it says; success where it says none, unless it must."""
-    asked = bool(verdicts.instruction(visit))
-    said = verdicts.verdict_of(text, asked=asked)
-    if said is None and verdicts.is_required(visit):
+    said, verdict = verdicts.verdict_of(text, verdicts.asked_of(visit))
+    if not verdict and verdicts.is_required(visit):
         said = failure("The reply says no outcome, and this node needs one.", "no_verdict")
     if said is None:
         auto = visit.node.flag("auto_status")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.dot.demands import LABEL, Demand, Way, demands, ways_on
 from pipeline.dot.labels import accelerator, normal_label
 from pipeline.dot.model import DotEdge
 from pipeline.engine.people import TIMEOUT, Answer
+from pipeline.errors import GraphError
 from pipeline.formats.attractor.children import VIRTUAL
 from pipeline.formats.attractor.handlers.expansion import Names, expand
 from pipeline.formats.attractor.handlers.interviewers import NO, YES
@@ -115,7 +118,14 @@ def _twin(yes: str, labelled: Sequence[DotEdge], edges: Sequence[DotEdge]) -> Ch
 
 
 def _choice(edge: DotEdge) -> Choice:
-    return Choice(edge.label or edge.target, edge.target)
+    return Choice(edge.label or next(iter(_named(edge)), "") or edge.target, edge.target)
+
+
+def _named(edge: DotEdge) -> Sequence[str]:
+    """The labels that an edge's condition asks for."""
+    with suppress(GraphError):
+        return demands([Way((edge,))]).get(LABEL, Demand()).words
+    return ()
 
 
 def default_of(visit: Visit, choices: Sequence[Choice], kind: str) -> str:
@@ -164,8 +174,13 @@ def _led(visit: Visit, answer: Answer, chosen: Choice, kind: str) -> NodeOutcome
 
 
 def _edge_label(visit: Visit, chosen: Choice) -> str:
-    labels = [edge.label for edge in visit.graph.outgoing(visit.node.id) if edge.target == chosen.target]
-    return chosen.label if chosen.label in labels else ""
+    """The label that the choice prefers, as a condition spells it; "" where no edge has it."""
+    edges = [edge for edge in visit.graph.outgoing(visit.node.id) if not edge.attributes.get(VIRTUAL)]
+    asked = demands(ways_on(visit.graph, visit.node.id, lambda node: edges if node == visit.node.id else
+                            visit.graph.outgoing(node))).get(LABEL, Demand())  # fmt: skip
+    spelt = asked.spelt(chosen.label)
+    labels = [text for edge in edges if edge.target == chosen.target for text in (edge.label, *_named(edge))]
+    return spelt if spelt in asked.words or chosen.label in labels else ""
 
 
 def _said(visit: Visit, answer: Answer) -> NodeOutcome:

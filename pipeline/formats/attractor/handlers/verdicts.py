@@ -1,19 +1,29 @@
-"""What a reply says of its own outcome: a JSON block at its end, or a line `STATUS: word`; and how it is asked for."""
+"""What a reply says of its own end, and how it is asked for: the outcome, the label, the context keys that edges name.
+
+A reply says it in a JSON object at its end, in lines `KEY: value`, or with a word that the edges ask for as its last.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.dot import kinds
 from pipeline.dot.conditions import compile_condition
+from pipeline.dot.demands import LABEL, OUTCOME, Demand, Ends, Way, demands, is_programs, ways_on
+from pipeline.dot.labels import normal_label
+from pipeline.dot.model import DotEdge
 from pipeline.errors import GraphError
+from pipeline.formats.attractor.children import VIRTUAL
+from pipeline.formats.attractor.ending import value_text
 from pipeline.formats.attractor.handlers.registry import Visit
-from pipeline.formats.attractor.handlers.results import CONTRACT
-from pipeline.formats.attractor.outcome import FAIL, SUCCESS, NodeOutcome, from_json, normalise
+from pipeline.formats.attractor.handlers.results import CONTRACT, LAST_RESPONSE
+from pipeline.formats.attractor.outcome import FAIL, RETRY, SUCCESS, NodeOutcome, from_json, normalise
+from pipeline.formats.attractor.retry import FINAL, is_transient
 
 _LINE = re.compile(
     r"^[ \t>*_#`-]*(?:STATUS|OUTCOME)[*_`]*[ \t]*[:=][ \t]*[*_`\"']*([A-Za-z][\w-]*)[*_`\"'.]*[ \t]*$", re.M
@@ -23,6 +33,32 @@ _BLOCK = re.compile(r"```(?:json|JSON)?[ \t]*\n(.*?)\n?[ \t]*```\s*\Z", re.S)
 _OPENING = re.compile(r"^[ \t]*\{", re.M)
 _MOST_OPENINGS = 40
 _MOST_WORDS = 12
+#: Marks round a word: emphasis, quotes, the full stop behind it.
+_MARKS = " \t*_`\"'.!"
+#: What stands before the word that a reply ends with, where it is said as an answer.
+_ANSWERS = re.compile(r"(?:^|[\n:=.!?;,—–→-])[\s*_`\"'(\[]*\Z")
+_CLASS, _RESPONSE = "failure_class", "last_response"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a reply is asked to say."""
+
+    #: The outcomes that the edges name.
+    outcomes: tuple[str, ...] = ()
+    #: What they ask for beside it, by key: preferred_label, or a key of the context.
+    keys: Mapping[str, Demand] = field(default_factory=dict)
+    #: A goal gate, or a node whose outcome is required.
+    judged: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.outcomes or self.keys or self.judged)
+
+
+def asked_of(visit: Visit) -> Asked:
+    """Return what depends on a node's reply: what the conditions of its edges name, also behind diamonds."""
+    judged = is_required(visit) or visit.node.flag("goal_gate") is True
+    return Asked(tuple(words_of(visit)), _keys(visit), judged)
 
 
 def words_of(visit: Visit) -> list[str]:
@@ -44,6 +80,52 @@ def _asked(condition: str) -> Iterator[str]:
                 yield from clause.literals
 
 
+def _keys(visit: Visit) -> dict[str, Demand]:
+    found = demands(_ways(visit))
+    return {key: demand for key, demand in found.items() if key != OUTCOME and _is_said(visit, key, demand)}
+
+
+def _is_said(visit: Visit, key: str, demand: Demand) -> bool:
+    """Whether a reply is to say a key: not what the program sets, nor a parameter of the run."""
+    if key == _CLASS:
+        return any(word not in FINAL and not is_transient(word) for word in demand.words)
+    return key == _RESPONSE or not (is_programs(key) or key in visit.ctx.params)
+
+
+def _ways(visit: Visit) -> list[Way]:
+    def outgoing(node: str) -> list[DotEdge]:
+        return [edge for edge in visit.graph.outgoing(node) if VIRTUAL not in edge.attributes]
+
+    return ways_on(visit.graph, visit.node.id, outgoing)
+
+
+def simulated(visit: Visit) -> NodeOutcome:
+    """Return an end that the edges take: of several ways each visit the next, so that loops end.
+
+    Success where that alone leads on; a way that asks for a failure is not gone.
+    """
+    keys, context = _keys(visit), visit.ctx.context
+    ends = Ends(lambda key: key in keys, lambda name: value_text(context.get(name)))
+    found: list[dict[str, str]] = []
+    for way in _ways(visit):
+        end = ends.that(way)
+        if end is None or end.get(OUTCOME) in (FAIL, RETRY):
+            continue
+        if not end and way.conditions:
+            return NodeOutcome()
+        if end not in found:
+            found.append(end)
+    if not found:
+        return NodeOutcome()
+    return _of(dict(found[(visit.ctx.visit - 1) % len(found)]))
+
+
+def _of(said: dict[str, Any]) -> NodeOutcome:
+    """Return the outcome that says these keys."""
+    status, label, kind = said.pop(OUTCOME, SUCCESS), said.pop(LABEL, ""), said.pop(_CLASS, "")
+    return NodeOutcome(status, label, context_updates=said, failure_class=kind)
+
+
 def is_required(visit: Visit) -> bool:
     """Whether a reply without a verdict fails the node: verdict=required, or a goal gate with auto_status=false."""
     node = visit.node
@@ -52,58 +134,162 @@ def is_required(visit: Visit) -> bool:
     return node.flag("goal_gate") is True and node.flag("auto_status") is False
 
 
-def instruction(visit: Visit) -> str:
-    """What the model is told about its verdict; "" where nothing depends on one."""
-    words = words_of(visit)
-    if not words and not is_required(visit) and not visit.node.flag("goal_gate"):
+def instruction(asked: Asked) -> str:
+    """Return what the model is told to say at the end of its reply; "" where nothing depends on it."""
+    if not asked:
         return ""
-    shown = (
-        words[:_MOST_WORDS] if len(words) > 1 else list(dict.fromkeys([SUCCESS, *words, *([] if words else [FAIL])]))
-    )
-    if shown == [SUCCESS]:
-        shown.append(FAIL)
+    if not asked.keys:
+        return _for_outcome(asked)
+    lines = [_shown(key, demand) for key, demand in asked.keys.items() if key != _RESPONSE]
+    if asked.outcomes or asked.judged:
+        lines.insert(0, f"STATUS: {', '.join(_outcomes(asked))}")
+    told = []
+    if lines:
+        told += [
+            "The pipeline goes on by what this step says. End your reply with a line of the form KEY: value for each "
+            "of these keys; what follows a key here is what its value may be:", *lines,
+            "You may write them as one JSON object instead. You cannot write files: where you are asked to write them "
+            "into a file, write these lines instead.",
+        ]  # fmt: skip
+    if (demand := asked.keys.get(_RESPONSE)) is not None:
+        wanted = [*(f"= {word}" for word in demand.words), *demand.tests]
+        told.append(f"It also goes on by the first {LAST_RESPONSE} characters of your reply: {' or '.join(wanted)}.")
+    return "\n".join(told)
+
+
+def _for_outcome(asked: Asked) -> str:
     return (
         "The pipeline goes on by the outcome of this step. End your reply with one line of the form\n"
-        f"STATUS: word\nwhere word is one of: {', '.join(shown)}; or with the JSON object that you are asked for. You "
-        "cannot write files: where you are asked to write the outcome into a file, write that line instead."
+        f"STATUS: word\nwhere word is one of: {', '.join(_outcomes(asked))}; or with the JSON object that you are "
+        "asked for. You cannot write files: where you are asked to write the outcome into a file, write that line "
+        "instead."
     )
 
 
-def verdict_of(text: str, *, asked: bool) -> NodeOutcome | None:
-    """The outcome that a reply says; None: it says none.
+def _outcomes(asked: Asked) -> list[str]:
+    words = list(asked.outcomes)
+    if len(words) > 1:
+        return words[:_MOST_WORDS]
+    shown = list(dict.fromkeys([SUCCESS, *words, *([] if words else [FAIL])]))
+    return [*shown, FAIL] if shown == [SUCCESS] else shown
+
+
+def _shown(key: str, demand: Demand) -> str:
+    """Return one key and what it may be."""
+    parts = [", ".join(demand.words[:_MOST_WORDS])] if demand.words else []
+    if demand.tests:
+        parts.append(f"a value; the edges ask for {' or '.join(demand.tests)}")
+    return f"{key}: {' or '.join(parts)}"
+
+
+def verdict_of(text: str, asked: Asked | None = None) -> tuple[NodeOutcome | None, bool]:
+    """Return what a reply says of its end, None where that is nothing; and whether it says an outcome.
 
     Args:
-        asked: The model was asked for one; else only what can be nothing else at its very end counts.
+        asked: What it was asked to say; nothing: only what can be nothing else at its very end counts.
     """
-    if (document := _document(text)) is not None and (asked or CONTRACT.issuperset(document)):
-        return from_json(document, "the reply's status")
+    asked = asked or Asked()
+    document, rest = _document(text, asked)
+    if document is not None and (asked or CONTRACT.issuperset(document)):
+        return _of_document(document, rest, asked)
     found = list(_LINE.finditer(text))
-    if not found or not (asked or not text[found[-1].end() :].strip()):
-        return None
-    word = normalise(found[-1][1].lower() if found[-1][1].isupper() else found[-1][1])
-    reason = _reason(text[: found[-1].start()]) if word == FAIL else ""
-    return NodeOutcome(word, failure_reason=reason)
+    if found and not asked and text[found[-1].end() :].strip():
+        found = []
+    said = _said(text, asked)
+    if not found and OUTCOME not in said:
+        return (_of(said), False) if said else (None, False)
+    if found:
+        word = normalise(found[-1][1].lower() if found[-1][1].isupper() else found[-1][1])
+        said[OUTCOME] = Demand(asked.outcomes).spelt(word)
+    made = _of(said)
+    reason = _reason(text[: found[-1].start()] if found else text) if made.status == FAIL else ""
+    return replace(made, failure_reason=reason), True
 
 
-def _document(text: str) -> dict[str, Any] | None:
-    """The JSON object at the very end of a reply, fenced or not, if it says an outcome."""
+def _of_document(document: dict[str, Any], rest: str, asked: Asked) -> tuple[NodeOutcome, bool]:
+    """Return what a JSON object says, and the lines before it where it does not."""
+    judged = any(document.get(key) for key in ("outcome", "status"))
+    updates = document.get("context_updates") or {}
+    own = {key: document[key] for key in asked.keys if key in document and key not in CONTRACT}
+    own.update({key: document[f"context.{key}"] for key in asked.keys if f"context.{key}" in document})
+    if own and isinstance(updates, Mapping):
+        document = {**document, "context_updates": {**own, **updates}}
+    made = from_json(document if judged else {**document, OUTCOME: SUCCESS}, "the reply's status")
+    lines = _said(rest, asked)
+    status = Demand(asked.outcomes).spelt(made.status) if judged else lines.pop(OUTCOME, made.status)
+    judged = judged or status != made.status
+    label = made.preferred_label or lines.pop(LABEL, "")
+    kind = made.failure_class or lines.pop(_CLASS, "")
+    said = {str(key): _spelt(str(key), value, asked) for key, value in made.context_updates.items()}
+    more = {key: value for key, value in lines.items() if key not in (OUTCOME, LABEL, _CLASS)}
+    return replace(
+        made, status=status, preferred_label=_spelt(LABEL, label, asked), failure_class=kind,
+        context_updates={**more, **said},
+    ), judged  # fmt: skip
+
+
+def _spelt(key: str, value: Any, asked: Asked) -> Any:
+    demand = asked.keys.get(key.removeprefix("context."))
+    return demand.spelt(value) if demand is not None and isinstance(value, str) else value
+
+
+def _said(text: str, asked: Asked) -> dict[str, Any]:
+    """Return what lines `KEY: value` say of the keys that are asked for, and the word that the reply ends with."""
+    said = {key: demand.spelt(value) for key, demand in asked.keys.items() if (value := _in_line(text, key))}
+    open_ = {OUTCOME: Demand(asked.outcomes), **asked.keys}
+    last = {key: word for key, demand in open_.items() if key not in said and (word := _last_word(text, demand.words))}
+    longest = max(map(len, last.values()), default=0)
+    ends = {key: word for key, word in last.items() if len(word) == longest}
+    # A word that two keys ask for says neither.
+    return {**said, **ends} if len(ends) == 1 else said
+
+
+def _in_line(text: str, key: str) -> str:
+    name = r"(?:preferred[ _](?:next[ _])?)?label" if key == LABEL else rf"(?:context\.)?{re.escape(key)}"
+    line = rf"^[ \t>*_#`\"'-]*{name}[*_`\"']*[ \t]*[:=][ \t]*(\S.*?)[ \t,]*$"
+    found = re.findall(line, text, re.M | re.I)
+    return str(found[-1]).strip(_MARKS) if found else ""
+
+
+def _last_word(text: str, words: tuple[str, ...]) -> str:
+    """Return the word that a reply ends with as an answer: at the begin of a line or sentence, or in capitals."""
+    text = text.rstrip(_MARKS + "\n\r)]")
+    last = text[text.rfind("\n") + 1 :].strip(_MARKS + ">#-")
+    found = [word for word in words if normal_label(word) == normal_label(last)]
+    for word in words:
+        before, end = text[: len(text) - len(word)], text[len(text) - len(word) :]
+        if word and end.casefold() == word.casefold() and not before[-1:].isalnum():
+            shouted = end == word and word.isupper() and len(word) > 1
+            if shouted or _ANSWERS.search(before):
+                found.append(word)
+    return max(found, key=len, default="")
+
+
+def _document(text: str, asked: Asked) -> tuple[dict[str, Any] | None, str]:
+    """Return the JSON object at the very end of a reply, fenced or not, if it says an end; and what is before it."""
     block = _BLOCK.search(text)
     if block is not None:
-        return _outcome_in(block[1])
+        return _outcome_in(block[1], asked), text[: block.start()]
     text = text.rstrip()
-    if not text.endswith("}"):
-        return None
-    starts = [found.start() for found in _OPENING.finditer(text)][-_MOST_OPENINGS:]
-    return next((found for start in starts if (found := _outcome_in(text[start:])) is not None), None)
+    if text.endswith("}"):
+        starts = [found.start() for found in _OPENING.finditer(text)][-_MOST_OPENINGS:]
+        for start in starts:
+            if (found := _outcome_in(text[start:], asked)) is not None:
+                return found, text[:start]
+    return None, text
 
 
-def _outcome_in(text: str) -> dict[str, Any] | None:
+def _outcome_in(text: str, asked: Asked) -> dict[str, Any] | None:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    says = isinstance(found, dict) and any(isinstance(found.get(key), str) for key in ("outcome", "status"))
-    return found if says else None
+    if not isinstance(found, dict):
+        return None
+    if any(isinstance(found.get(key), str) for key in ("outcome", "status")):
+        return found
+    names = {LABEL, "preferred_next_label", "context_updates", *asked.keys, *(f"context.{key}" for key in asked.keys)}
+    return found if asked.keys and not names.isdisjoint(found) else None
 
 
 def _reason(text: str) -> str:
