@@ -220,7 +220,7 @@ def set_up(start: Start, model_name: str, recorded: Mapping[str, Any], verb: str
     options = start.options
     how = execution(options, recorded)
     model = model_of(model_name) if model_name else None
-    info = model.check() if model else None
+    info = preflight.look_up(model, start.clock, start.emit) if model else None
     for warning in info.warnings if info else ():
         start.emit("note", text=warning)
     prices = PriceBook(Path(how["prices"]) if how["prices"] else None)

@@ -143,7 +143,7 @@ class Pipeline:
         preflight.check_batches(model, setup.options)
         preflight.check_account(account, setup.options)
         if model is not None:
-            setup.info = model.check()
+            setup.info = preflight.look_up(model, clock, setup.emit, setup.policy)
             setup.prices = prices or PriceBook()
             preflight.check_priced(setup.info, setup.prices, clock, setup.options)
         if executor is not None:

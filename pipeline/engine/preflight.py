@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from pipeline.clock import Clock
 from pipeline.engine.entries import Prices
-from pipeline.errors import BudgetExceeded, ConfigError, CredentialMissing, SecretRefused
-from pipeline.llm.base import ModelInfo
+from pipeline.engine.events import Emitter
+from pipeline.engine.limits import CoolDown
+from pipeline.engine.retry import RetryPolicy, retrying
+from pipeline.engine.stop import Stop
+from pipeline.errors import BudgetExceeded, ConfigError, CredentialMissing, Pause, SecretRefused
+from pipeline.llm.base import Model, ModelInfo
 from pipeline.records.charge import in_full
 from pipeline.records.redaction import holds_key
 from pipeline.store.base import Account
@@ -25,6 +30,29 @@ def daily(options: Mapping[str, Any]) -> Decimal | None:
     """The limit of a day over all runs of the store in USD; None: none."""
     value = options.get("daily_budget_usd")
     return None if value is None else Decimal(str(value))
+
+
+def look_up(model: Model, clock: Clock, emit: Emitter, policy: RetryPolicy | None = None) -> ModelInfo:
+    """Return what a free look-up says of a model; tried as often as a call is, with the same waits.
+
+    Raises:
+        CredentialMissing, ModelRejected: As `Model.check`.
+        ModelUnavailable: It failed as often as the policy allows.
+    """
+    stop = Stop(clock)
+    cool_down = CoolDown(clock, stop, emit)
+    patience = replace(policy or RetryPolicy(), later="Try again later; nothing was begun.")
+    loop = retrying(patience, 0, cool_down, stop, lambda: 0)
+
+    def attempt() -> ModelInfo:
+        cool_down.wait()
+        return model.check()
+
+    try:
+        info: ModelInfo = loop(attempt)
+    except Pause as pause:
+        raise pause.cause from None
+    return info
 
 
 def check_priced(info: ModelInfo, prices: Prices, clock: Clock, options: Mapping[str, Any]) -> None:

@@ -25,6 +25,8 @@ class RetryPolicy:
     longest_seconds: float = 60.0
     #: A wait that would pass this pauses the run instead, resumably.
     patience_seconds: float = 900.0
+    #: The advice once it gives up.
+    later: str = "Resume later; nothing that was answered is asked again."
 
     def wait(self, error: ModelError, failures: int) -> float:
         """Seconds to wait after the n-th failure: what the provider asked for, else doubling."""
@@ -42,15 +44,23 @@ class _Failures:
 
     def __init__(self, before: int, answers: Callable[[], int]) -> None:
         self.count = before
+        #: Of these, answers that a repeat will hardly change.
+        self.alike = 0
         self._answers = answers
         self._seen = answers()
 
     def add(self, error: ModelError) -> int:
         """Count it, unless others were answered since the last; how many count now, at least one."""
+        self.alike += "tries" in error.data
         seen, self._seen = self._seen, self._answers()
         if error.data.get("status") not in BUSY or self._seen == seen:
             self.count += 1
         return max(self.count, 1)
+
+    def most(self, policy: RetryPolicy, error: ModelError) -> int:
+        """Tries after which the call is given up; 0: not yet."""
+        worth = int(error.data.get("tries", policy.tries))
+        return policy.tries if self.count >= policy.tries else worth if self.alike >= worth else 0
 
 
 def retrying(policy: RetryPolicy, before: int, cool_down: CoolDown, stop: Stop, answers: Callable[[], int]) -> Retrying:
@@ -68,21 +78,23 @@ def retrying(policy: RetryPolicy, before: int, cool_down: CoolDown, stop: Stop, 
         error = _error(call)
         seconds = policy.wait(error, failures.add(error))
         if seconds > policy.patience_seconds:
-            _pause(stop, error, f"the provider asks to wait {seconds:.0f} s")
+            _pause(stop, error, f"the provider asks to wait {seconds:.0f} s", policy.later)
         if error.data.get("status") in BUSY:
             cool_down.extend(seconds, str(error.data["status"]))
             return 0.0
-        if failures.count < policy.tries:
+        if not failures.most(policy, error):
             cool_down.announce(seconds, str(error.data.get("status") or error.message.rstrip(".")))
         return seconds
 
     return Retrying(
         retry=retry_if_exception(lambda error: isinstance(error, ModelError) and error.retryable),
         # Asked after the wait is known: the error is counted by then.
-        stop=lambda call: failures.count >= policy.tries,
+        stop=lambda call: failures.most(policy, _error(call)) > 0,
         wait=wait,
         sleep=stop.rest,
-        retry_error_callback=lambda call: give_up(stop, _error(call), policy.tries),
+        retry_error_callback=lambda call: give_up(
+            stop, _error(call), failures.most(policy, _error(call)), policy.later
+        ),
     )
 
 
@@ -93,18 +105,16 @@ def _error(call: RetryCallState) -> ModelError:
     return error
 
 
-def give_up(stop: Stop, error: ModelError, tries: int) -> NoReturn:
+def give_up(stop: Stop, error: ModelError, tries: int, later: str = RetryPolicy().later) -> NoReturn:
     """Leave the run resumable: a call has failed as often as the policy allows.
 
     Raises:
         Pause: Always.
     """
-    _pause(stop, error, f"{tries} tries failed")
+    _pause(stop, error, f"{tries} tries failed", later)
 
 
-def _pause(stop: Stop, error: ModelError, why: str) -> NoReturn:
-    cause = ModelUnavailable(
-        f"{error.message} ({why})", hint="Resume later; nothing that was answered is asked again.", **error.data
-    )
+def _pause(stop: Stop, error: ModelError, why: str, later: str) -> NoReturn:
+    cause = ModelUnavailable(f"{error.message.rstrip('.')} ({why}).", hint=error.hint or later, **error.data)
     stop.request("paused_rate_limit", cause)
     raise Pause("paused_rate_limit", cause)

@@ -7,17 +7,18 @@ for but not parsed here, because a parser that raises loses the usage that was p
 from __future__ import annotations
 
 import difflib
+import json
 import warnings
 import weakref
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pipeline.errors import ConfigError, CredentialMissing, ModelRejected
 from pipeline.llm.base import ModelInfo, Reply, Request
 from pipeline.llm.batches import AnthropicBatches
-from pipeline.llm.faults import broken_off, from_connection, from_status, limits, no_credential, redact
+from pipeline.llm.faults import broken_off, from_connection, from_status, limits, no_credential, no_reply, redact
 from pipeline.llm.sending import parameters
-from pipeline.llm.streaming import Deadline, Heard
+from pipeline.llm.streaming import Body, Deadline, Heard
 
 if TYPE_CHECKING:
     import anthropic
@@ -90,7 +91,12 @@ class AnthropicModel:
             raise CredentialMissing(f"No credential for {self.model_id} is set.", hint=_WHAT_TO_SET)
         models = self._client.with_options(timeout=_CHECK_SECONDS).models
         try:
-            return _info(self.model_id, models.retrieve(self.model_id))
+            raw = models.with_raw_response.retrieve(self.model_id)
+            found = raw.parse()
+            if isinstance(found, str):
+                # The SDK hands on what is no JSON as text.
+                raise no_reply(raw.http_response, self._secrets())
+            return _info(self.model_id, found)
         except anthropic.NotFoundError:
             return self._listed(models)
         except anthropic.APIStatusError as error:
@@ -118,8 +124,7 @@ class AnthropicModel:
                     heard.request_id = stream.response.headers.get("request-id")
                     heard.limits = limits(stream.response.headers)
                     deadline.watch(stream.response)
-                    for event in stream:
-                        heard.take(event)
+                    self._receive(stream.response, heard)
             except (anthropic.AnthropicError, httpx2.HTTPError, httpx2.StreamError, ValueError, OSError) as error:
                 if not heard.finished:
                     raise self._translate(error, heard, deadline) from None
@@ -139,6 +144,33 @@ class AnthropicModel:
     def close(self) -> None:
         """Free connections."""
         self._client.close()
+
+    def _receive(self, response: Any, heard: Heard) -> None:
+        """Take in the answer: events as they come, or a whole message from a server that does not stream.
+
+        Raises:
+            anthropic.APIStatusError: The provider says an error in the place of a reply, or in the middle of it.
+            ModelUnavailable: It is no reply.
+        """
+        import anthropic
+
+        body = Body.of(response)
+        if not body.streamed:
+            document = body.document()
+            kind = document.get("type") if isinstance(document, Mapping) else None
+            if kind == "error":
+                raise anthropic.APIStatusError("error", response=response, body=document)
+            if kind != "message":
+                raise no_reply(response, self._secrets())
+            return heard.take_whole(document)
+        for event in anthropic.Stream.raw_events(cast(Any, body)):
+            piece = json.loads(event.data) if event.data else None
+            if not isinstance(piece, Mapping):
+                continue
+            if piece.get("type") == "error":
+                raise anthropic.APIStatusError("error", response=response, body=piece)
+            heard.take(piece)
+        return None
 
     def _finish(self, heard: Heard, deadline: Deadline) -> Reply:
         """The reply, if the model said why it stopped; the connection's end alone proves nothing."""

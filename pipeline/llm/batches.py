@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from pipeline.errors import ModelError, ModelRejected, ModelUnavailable
 from pipeline.llm.base import Batch, BatchList, BatchResult, Reply, Request
 from pipeline.llm.faults import from_connection, from_status, http_date, redact
 from pipeline.llm.sending import parameters
+from pipeline.llm.streaming import Heard
 
 if TYPE_CHECKING:
     import anthropic
@@ -112,13 +113,19 @@ class AnthropicBatches:
         import httpx2
 
         try:
-            return ask(self._client.with_options(timeout=seconds))
+            found = ask(self._client.with_options(timeout=seconds))
         except anthropic.APIStatusError as error:
             told = from_status(error, reply=None, secrets=self._secrets())
             told.data["seen_at"] = _time_of(error.response)
             raise told from None
         except (anthropic.AnthropicError, httpx2.HTTPError, httpx2.StreamError, ValueError, OSError) as error:
             raise from_connection(error, reply=None, secrets=self._secrets()) from None
+        if isinstance(found, str):
+            # The SDK hands on what is no JSON as text.
+            raise ModelUnavailable(
+                f"{self._client.base_url.host} answers with a page, not with JSON.", billed="unknown"
+            )
+        return found
 
     def _result(self, row: Any) -> BatchResult:
         result = getattr(row, "result", None)
@@ -167,7 +174,6 @@ def _aware(moment: datetime) -> datetime:
 
 def _reply(message: Any) -> Reply:
     """A whole message as a reply: its text, its raw usage, and what else it says."""
-    raw: Mapping[str, Any] = message.to_dict(mode="json", exclude_unset=True, warnings=False)
-    text = "".join(str(block.get("text") or "") for block in raw.get("content") or ())
-    kept = {key: raw[key] for key in ("stop_sequence", "stop_details", "container") if raw.get(key) is not None}
-    return Reply(text, raw.get("stop_reason"), raw.get("usage") or {}, raw.get("model") or "", None, kept)
+    heard = Heard()
+    heard.take_whole(message.to_dict(mode="json", exclude_unset=True, warnings=False))
+    return heard.reply()

@@ -117,7 +117,7 @@ def from_status(error: Any, *, reply: Reply | None, secrets: Iterable[str | None
     if 300 <= status < 400:
         return ModelRejected(_REDIRECTED, hint=_CHECK_URL, billed="no", status=status, stops_run=True)
     in_stream = status < 400
-    text = redact(str(error.api_message or f"HTTP {status}"), secrets)
+    text = redact(str(error.api_message or _unexplained(error.response, secrets)), secrets)
     data: dict[str, Any] = {
         "status": _EVENT_STATUSES.get(error.type, status) if in_stream else status,
         "type": error.type,
@@ -137,6 +137,11 @@ def from_status(error: Any, *, reply: Reply | None, secrets: Iterable[str | None
         return ModelUnavailable(_unavailable(status, text), **data)
     data["stops_run"] = status in (401, 403, 404)
     return ModelRejected(_rejected(status, text), hint=_hint(status), **data)
+
+
+def _unexplained(response: Any, secrets: Iterable[str | None]) -> str:
+    host, kind = _answering(response, secrets)
+    return f"{host} says no more ({kind})"
 
 
 def _is_spend_limit(error: Any, status: int) -> bool:
@@ -201,6 +206,25 @@ def from_connection(error: BaseException, *, reply: Reply | None, secrets: Itera
     if name in _NEVER_SENT and reply is None:
         return ModelUnavailable(f"The provider cannot be reached: {text}", billed="no", **data)
     return ModelUnavailable(f"The connection was lost: {text}", billed=_billed(reply), reply=reply, **data)
+
+
+def no_reply(response: Any, secrets: Iterable[str | None]) -> ModelUnavailable:
+    """The error of an answer that is no reply of a model: a page of a proxy, of a network's login, of another service.
+
+    `data["tries"]`: it is worth so many tries, as whoever answered will answer the same.
+    """
+    host, kind = _answering(response, secrets)
+    return ModelUnavailable(
+        f"{host} answers with {kind}, not with a reply of a model.",
+        hint="Check ANTHROPIC_BASE_URL, and whether a proxy or a login page answers in its place; then resume.",
+        billed="unknown", host=host, content_type=kind, retry_after=None, stops_run=False, tries=2,
+    )  # fmt: skip
+
+
+def _answering(response: Any, secrets: Iterable[str | None]) -> tuple[str, str]:
+    """The host that answered and the content type of what it said."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip()
+    return redact(str(response.url.host), secrets), redact(kind, secrets) or "an unnamed content type"
 
 
 def no_credential(text: str, hint: str) -> ModelRejected:

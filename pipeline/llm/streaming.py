@@ -1,10 +1,14 @@
-"""One streamed reply as it comes in: what was heard so far, and the deadline that ends it."""
+"""One reply as it comes in: what was heard so far, and the deadline that ends it."""
 
 from __future__ import annotations
 
+import json
+import re
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from pipeline.llm.base import Reply
@@ -30,25 +34,32 @@ class Heard:
         """The model has said why it stopped; the usage of that event is final."""
         return self._stop_reason is not None
 
-    def take(self, event: Any) -> None:
-        kind = getattr(event, "type", "")
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Take in one event of a stream."""
+        kind = event.get("type")
         if kind == "content_block_delta":
-            self._text.append(getattr(event.delta, "text", None) or "")
+            self._text.append(_text(event.get("delta")))
         elif kind == "content_block_start":
-            self._text.append(getattr(event.content_block, "text", None) or "")
-        elif kind == "message_start":
-            message = _raw(event.message)
+            self._text.append(_text(event.get("content_block")))
+        elif kind == "message_start" and isinstance(message := event.get("message"), Mapping):
             self._model = message.get("model") or ""
             self._count(message.get("usage"))
         elif kind == "message_delta":
-            self._end(_raw(event))
+            self._end(event.get("delta"), event.get("usage"))
 
-    def _end(self, event: Mapping[str, Any]) -> None:
-        delta = dict(event.get("delta") or {})
-        reason = delta.pop("stop_reason", None)
+    def take_whole(self, message: Mapping[str, Any]) -> None:
+        """Take in a whole message, as a batch and a server that does not stream give it."""
+        content = message.get("content")
+        self._text.extend(map(_text, content if isinstance(content, list) else ()))
+        self._model = message.get("model") or ""
+        self._end({key: message.get(key) for key in _ENDS}, message.get("usage"))
+
+    def _end(self, delta: Any, usage: Any) -> None:
+        ends = dict(delta) if isinstance(delta, Mapping) else {}
+        reason = ends.pop("stop_reason", None)
         self._stop_reason = str(reason) if reason else self._stop_reason
-        self._extra.update({key: value for key, value in delta.items() if value is not None})
-        self._count(event.get("usage"))
+        self._extra.update({key: value for key, value in ends.items() if value is not None})
+        self._count(usage)
 
     def _count(self, usage: Any) -> None:
         # Figures are cumulative: a later one replaces an earlier one, adding them would bill twice.
@@ -103,10 +114,54 @@ def _told(value: Mapping[str, Any]) -> dict[str, Any]:
     return {key: part for key, part in value.items() if part is not None}
 
 
-def _raw(model: Any) -> dict[str, Any]:
-    """An SDK object as the JSON it came from: unknown keys stay, absent ones are not invented."""
-    raw = model.to_dict(mode="json", exclude_unset=True, warnings=False)
-    return raw if isinstance(raw, dict) else {}
+#: How a message says that it has ended.
+_ENDS = ("stop_reason", "stop_sequence", "stop_details", "container")
+
+
+def _text(block: Any) -> str:
+    found = block.get("text") if isinstance(block, Mapping) else None
+    return found if isinstance(found, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The body of an answer, looked at from its beginning: an event stream, or a document as a whole."""
+
+    streamed: bool
+    _pieces: Iterator[bytes]
+
+    @classmethod
+    def of(cls, response: Any) -> Body:
+        """Look at the first bytes; what they are decides, not the header: servers and proxies get that wrong."""
+        pieces = response.iter_bytes()
+        begin = b""
+        while len(begin.strip()) < _ENOUGH and (piece := next(pieces, None)) is not None:
+            begin += piece
+        named = "event-stream" in response.headers.get("content-type", "").lower()
+        return cls(bool(_FIELD.match(begin)) or (named and not begin.strip()), chain([begin], pieces))
+
+    def iter_bytes(self) -> Iterator[bytes]:
+        """The bytes as they come."""
+        return self._pieces
+
+    def document(self) -> Any:
+        """The JSON document that the body is; None where it is none, or is longer than any reply."""
+        data = bytearray()
+        for piece in self._pieces:
+            data += piece
+            if len(data) > _MOST_BYTES:
+                return None
+        try:
+            return json.loads(bytes(data).removeprefix(_BOM))
+        except (ValueError, RecursionError):
+            return None
+
+
+#: How a line of an event stream begins, with the bytes that it takes to see that.
+_FIELD, _ENOUGH = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:event|data|id|retry)?:"), 6
+_BOM = b"\xef\xbb\xbf"
+#: No reply is longer.
+_MOST_BYTES = 100_000_000
 
 
 class Deadline:

@@ -58,6 +58,10 @@ class BillingServer:
         self.piece_seconds = 0.0
         #: Status, type and message of every free look-up; None: they work.
         self.free_fault: tuple[int, str, str] | None = None
+        #: HTTP errors that the next look-ups of models meet, in order.
+        self.free_mishaps: list[Mishap] = []
+        #: Whether it streams where that is asked; else it answers with a whole message.
+        self.streams = True
         self.bill = Bill()
         self.cache = PromptCache()
         self.batches = Batches()
@@ -117,11 +121,13 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path == "/_bill":
             return self._json(200, self.server.owner.bill.to_json())
-        path = self.path.partition("?")[0].rstrip("/")
+        owner, path = self.server.owner, self.path.partition("?")[0].rstrip("/")
         try:
             check_headers(self._headers())
-            if (fault := self.server.owner.free_fault) is not None:
+            if (fault := owner.free_fault) is not None:
                 return self._error(*fault)
+            if owner.free_mishaps and path.startswith("/v1/models"):
+                return self._status(owner.free_mishaps.pop(0))
             if path == "/v1/models":
                 return self._json(
                     200, {"data": list(MODELS.values()), "has_more": False, "first_id": None, "last_id": None}
@@ -263,7 +269,7 @@ class _Handler(BaseHTTPRequestHandler):
         }
         if stop == "refusal":
             reply["stop_details"] = {"type": "refusal", "category": "cyber", "explanation": "Not this."}
-        if not body.get("stream"):
+        if not (body.get("stream") and owner.streams):
             return self._json(200, reply, self._limits)
         self._begin("text/event-stream", headers=self._limits, chunked=True)
         return self._stream(reply, counted, entry, mishap if kind in STREAM else None)

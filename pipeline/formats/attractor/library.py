@@ -225,7 +225,8 @@ def make_setup(
     setup.services = {**{name: value for name, value in given.items() if value is not None}, **(services or {})}
     setup.command = _command
     if model is not None and not simulate:
-        setup.model, setup.info, setup.prices = model, model.check(), prices or PriceBook()
+        setup.model, setup.prices = model, prices or PriceBook()
+        setup.info = preflight.look_up(model, clock, setup.emit, setup.policy)
         preflight.check_priced(setup.info, setup.prices, clock, options)
     return setup
 

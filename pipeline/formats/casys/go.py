@@ -99,7 +99,7 @@ class Go:
         }
         if lent.model is not None:
             setup.model = lent.model
-            setup.info = lent.model.check()
+            setup.info = preflight.look_up(lent.model, lent.clock, setup.emit, setup.policy)
             setup.prices = lent.prices or PriceBook()
             preflight.check_priced(setup.info, setup.prices, setup.clock, setup.options)
         return setup

@@ -14,7 +14,7 @@ from pipeline.cost.prices import PriceBook
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.result import RunResult
 from pipeline.engine.step import StepContext, step
-from pipeline.errors import BudgetExceeded
+from pipeline.errors import BudgetExceeded, ModelUnavailable, SpendLimit
 from pipeline.llm.anthropic import AnthropicModel
 from pipeline.llm.base import Message, Request
 from pipeline.store.memory import MemoryStore
@@ -22,7 +22,7 @@ from pipeline.store.reading import load, records
 from pipeline.testing import FakeClock
 from tests.servers.bill import PRICES as PRICES_OF_THE_BILL
 from tests.servers.billing import BillingServer
-from tests.servers.mishaps import Mishap
+from tests.servers.mishaps import Mishap, Plan
 
 MODEL = "claude-sonnet-5-5"
 PRICES = PriceBook()
@@ -139,3 +139,47 @@ def test_reply_by_a_model_without_a_price_is_bounded(
     assert result.status == "completed"
     low, high = both_ends(store, result)
     assert low == 0 < server.bill.usd <= high < Decimal("0.1")
+
+
+def test_page_in_the_place_of_a_reply_stops_the_run_after_one_repeat(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel
+) -> None:
+    server.plan.queue(*[Mishap("unavailable", status=200, page="<html>Log in.</html>")] * 20)
+    result = MANY.run(store=store, **given(model))
+    assert (result.status, result.exit_code, server.bill.requests) == ("in_progress", 4, 2)
+    assert all(part in str(result.error) for part in ("127.0.0.1", "text/html"))
+    low, high = both_ends(store, result)
+    assert low == 0 < high
+    server.plan = Plan()
+    assert MANY.resume(result.run_id, store=store, **given(model)).status == "completed"
+
+
+def test_replies_of_a_server_that_does_not_stream_are_in_the_ledger_as_on_the_bill(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel
+) -> None:
+    server.streams = False
+    result = MANY.run(store=store, **given(model))
+    assert (result.status, server.bill.requests) == ("completed", 6)
+    assert both_ends(store, result) == (server.bill.usd, server.bill.usd)
+
+
+def test_look_up_before_a_run_is_as_patient_as_a_call(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel
+) -> None:
+    trouble = [Mishap("rate_limit", retry_after="3"), Mishap("error500"), Mishap("overloaded"), Mishap("timeout")]
+    server.free_mishaps.extend(trouble)
+    clock = FakeClock()
+    result = MANY.run(store=store, **{**given(model), "clock": clock})
+    assert result.status == "completed"
+    assert clock.waits[0] == 3.0
+    server.free_mishaps.extend([Mishap("overloaded")] * 8 + [Mishap("spend_limit")])
+    with pytest.raises(ModelUnavailable, match="8 tries failed") as caught:
+        MANY.run(store=store, **given(model))
+    assert caught.value.data["status"] == 529
+    with pytest.raises(SpendLimit):
+        MANY.run(store=store, **given(model))
+    server.free_mishaps.extend([Mishap("unavailable", status=200, page="<html>Log in.</html>")] * 3)
+    with pytest.raises(ModelUnavailable, match=r"127\.0\.0\.1 answers with text/html.*2 tries failed"):
+        MANY.run(store=store, **given(model))
+    assert len(server.free_mishaps) == 1
+    assert len(list(store.heads())) == 1
