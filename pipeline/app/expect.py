@@ -10,6 +10,7 @@ from typing import Any
 from pipeline.app.start import open_store
 from pipeline.records.charge import TOKEN_KINDS
 from pipeline.records.statuses import COMPLETED
+from pipeline.records.structure import count
 from pipeline.settings import LessonsOptions
 from pipeline.store.base import Head
 
@@ -57,8 +58,8 @@ def learn(heads: Iterable[Head], model: str, subject: str = "") -> History:
             label = str(row.get("label"))
             calls[label] = calls.get(label, 0) + int(row.get("calls") or 0)
             table = tokens.setdefault(label, {})
-            for kind, count in (row.get("tokens") or {}).items():
-                table[kind] = table.get(kind, 0) + int(count)
+            for kind, number in (row.get("tokens") or {}).items():
+                table[kind] = table.get(kind, 0) + int(number)
     kinds = {
         label: Learned(number / units[label], {kind: count / number for kind, count in tokens[label].items()})
         for label, number in calls.items()
@@ -99,4 +100,5 @@ def _counts(head: Head, model: str) -> bool:
         and document.get("status") == COMPLETED
         and identity.get("model") == model
         and bool(document.get("spend"))
+        and not count(identity.get("lessons") or 1)
     )

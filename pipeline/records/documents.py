@@ -14,11 +14,14 @@ from typing import Any
 from pipeline.records.charge import INPUT_KINDS, TOKEN_KINDS
 from pipeline.records.run import RunState, Spend, StepRun, bare, full
 from pipeline.records.statuses import COMPLETED, PENDING, SKIPPED
+from pipeline.records.structure import HEAD
 
 #: Grows after the point with new keys, before it with a changed meaning.
 SCHEMA_VERSION = "1.1"
 #: A document above this many bytes is worth a warning.
 LARGE_BYTES = 500_000
+#: Fields that say how a head came about; a document that brings them along does not know.
+_OURS = {*HEAD, "imported"}
 #: The amounts of a row of sums.
 _MONEY = ("usd", "low", "high", "saved_cache", "saved_batch")
 
@@ -153,8 +156,8 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
     }
     if state.submitted:
         document["tasks_out"] = len(state.submitted)
-    # What a newer version or another tool wrote into an imported document goes on existing.
-    document.update({key: value for key, value in state.imported.items() if key not in document})
+    # What a newer version or another tool wrote into an imported document goes on existing, but by no name of ours.
+    document.update({key: value for key, value in state.imported.items() if key not in document and key not in _OURS})
     return document
 
 

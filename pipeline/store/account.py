@@ -16,12 +16,27 @@ from typing import Any
 from pipeline.clock import Clock, iso
 from pipeline.errors import StoreError, WriteFailed
 from pipeline.records.charge import amount
-from pipeline.records.lines import check_line, encode_line
+from pipeline.records.lines import check_line, encode_line, line_seq
+from pipeline.records.structure import REMOVED, fields, problem, text
 from pipeline.store.disk import FOLDER_MODE, Disk, write_all
+from pipeline.store.names import is_id
 from pipeline.store.scan import lines
 
 ACCOUNT = "account.jsonl"
 Fact = dict[str, Any]
+
+
+def _run_id(value: Any) -> str:
+    return "" if isinstance(value, str) and is_id(value) else " is no run"
+
+
+_FACTS = {
+    "reserved": fields(("slice", "day", "usd"), slice=text, day=text, usd=text),
+    "settled": fields(("slice", "usd"), slice=text, usd=text),
+    "kept": fields(
+        ("run", "sums"), run=lambda run: "" if isinstance(run, str) and is_id(run) else " is no run", sums=REMOVED
+    ),
+}
 
 
 class Sums:
@@ -34,12 +49,18 @@ class Sums:
         self.kept: dict[str, Mapping[str, Any]] = {}
 
     def apply(self, fact: Mapping[str, Any]) -> None:
-        """Take a fact in. An open slice counts in full, also when its owner is dead: it may have been spent."""
+        """Take a fact in. An open slice counts in full, also when its owner is dead: it may have been spent.
+
+        Raises:
+            KeyError, TypeError, ValueError, …: It makes no sense (SENSELESS); nothing of it was taken in.
+        """
         kind = fact.get("kind")
+        if (check := _FACTS.get(str(kind))) and (found := problem(fact, check)):
+            raise ValueError(found)
         if kind == "reserved":
-            self._set(fact["slice"], fact["day"], Decimal(fact["usd"]))
+            self._set(fact["slice"], fact["day"], amount(fact["usd"]))
         elif kind == "settled" and fact["slice"] in self.slices:
-            self._set(fact["slice"], self.slices[fact["slice"]][0], Decimal(fact["usd"]))
+            self._set(fact["slice"], self.slices[fact["slice"]][0], amount(fact["usd"]))
         elif kind == "kept":
             self.kept[fact["run"]] = fact["sums"]
 
@@ -85,7 +106,6 @@ def settled(sums: Sums, name: str, usd: Decimal) -> Fact:
 
 #: What reading a fact or sums may raise where they make no sense.
 SENSELESS = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
-_AMOUNTS = frozenset({"usd", "low", "high"})
 
 
 def amount_of(text: Any, what: str, hint: str) -> Decimal:
@@ -111,19 +131,11 @@ def sums_of(text: Any, what: str, hint: str) -> Mapping[str, Any]:
     """
     try:
         sums = json.loads(text)
-        _check_amounts(sums)
-        return dict(sums.items())
     except SENSELESS:
-        raise StoreError(f"{what} are damaged.", hint=hint) from None
-
-
-def _check_amounts(value: Any) -> None:
-    for key, each in value.items() if isinstance(value, dict) else ():
-        if key in _AMOUNTS and not Decimal(str(each or 0)).is_finite():
-            raise ValueError(key)
-        _check_amounts(each)
-    for each in value if isinstance(value, list) else ():
-        _check_amounts(each)
+        sums = None
+    if problem(sums, REMOVED):
+        raise StoreError(f"{what} are damaged.", hint=hint)
+    return dict(sums)
 
 
 class FileAccount:
@@ -136,14 +148,16 @@ class FileAccount:
         self._sums = Sums()
         self._seq = 0
         self._read = 0
-        #: Facts that are missing between others.
+        #: Facts that are missing between others, or make no sense; and the seq of the first reservation among these.
         self._lost = 0
+        self._senseless = 0
 
     def reserve(self, owner: str, usd: Decimal, at: datetime, limit: Decimal) -> str | None:
         """See store.base.Account.reserve."""
         name, day = self._clock.new_id(), utc_day(at)
         fact = reserved(name, owner, day, usd)
         with self._locked() as fd:
+            self._refuse_senseless()
             if not self._sums.fits(day, usd, limit):
                 return None
             self._append(fd, fact)
@@ -157,6 +171,7 @@ class FileAccount:
     def total(self, day: date) -> Decimal:
         """See store.base.Account.total."""
         self._look()
+        self._refuse_senseless()
         return self._sums.total(day.isoformat())
 
     def keep(self, run: str, sums: Mapping[str, Any]) -> None:
@@ -223,21 +238,32 @@ class FileAccount:
     def _take_in(self, fd: int) -> None:
         size = os.fstat(fd).st_size
         if size < self._read:
-            self._sums, self._seq, self._read, self._lost = Sums(), 0, 0, 0
+            self._sums, self._seq, self._read, self._lost, self._senseless = Sums(), 0, 0, 0, 0
         if size == self._read:
             return
         for line in lines(fd, self._read, self._seq):
+            seq = line_seq(line)
+            self._lost += seq - self._seq - 1
+            self._seq = seq
             try:
-                fact = json.loads(check_line(line))
-                self._sums.apply(fact)
-                self._lost += fact["seq"] - self._seq - 1
-                self._seq = fact["seq"]
+                self._sums.apply(json.loads(check_line(line)))
             except SENSELESS:
-                raise StoreError(
-                    f"The account {self._path} is damaged: a fact behind {self._seq} makes no sense.",
-                    hint="Bring the file back from a copy.",
-                ) from None
+                self._lost += 1
+                if b'"kind":"kept"' not in line:
+                    self._senseless = self._senseless or seq
         self._read = size
+
+    def _refuse_senseless(self) -> None:
+        """Let no day's limit count too little.
+
+        Raises:
+            StoreError: A reservation makes no sense.
+        """
+        if self._senseless:
+            raise StoreError(
+                f"The account {self._path} is damaged: fact {self._senseless} makes no sense.",
+                hint="Bring the file back from a copy.",
+            )
 
     def _append(self, fd: int, fact: Fact) -> None:
         line = encode_line(self._seq + 1, iso(self._clock.now()), 0, json.dumps(fact, separators=(",", ":")).encode())

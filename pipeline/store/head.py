@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+
+from pipeline.records.structure import HEAD as CHECKS
 
 HEAD = "checkpoint.json"
 
@@ -51,7 +53,10 @@ def parse_head(raw: bytes) -> dict[str, Any] | None:
 
 
 class HeadText(Mapping[str, Any]):
-    """A sealed head that is parsed only as far as it is asked: a filter over thousands of runs reads a few keys."""
+    """A sealed head that is parsed only as far as it is asked: a filter over thousands of runs reads a few keys.
+
+    A field that is not what it must be raises ValueError: the seal says who wrote it, not what.
+    """
 
     def __init__(self, raw: bytes, changed: Mapping[str, Any]) -> None:
         self._raw = raw
@@ -61,8 +66,22 @@ class HeadText(Mapping[str, Any]):
     def whole(self) -> dict[str, Any]:
         """The plain document."""
         if self._whole is None:
-            self._whole = {**(parse_head(self._raw) or {}), **self._changed}
+            document = {**(parse_head(self._raw) or {}), **self._changed}
+            for key in document.keys() & CHECKS.keys():
+                _check(key, document[key])
+            self._whole = document
         return self._whole
+
+    def wanted(self, match: Callable[[Mapping[str, Any]], bool] | None) -> bool:
+        """Whether a filter takes the document; one that it takes is sound in every field.
+
+        Raises:
+            ValueError: A field is not what it must be: what the records say holds.
+        """
+        if match is not None and not match(self):
+            return False
+        self.whole()
+        return True
 
     def __getitem__(self, key: str) -> Any:
         value = self._changed.get(key, _MISSING) if self._whole is None else self._whole.get(key, _MISSING)
@@ -70,6 +89,8 @@ class HeadText(Mapping[str, Any]):
             value = scan_key(self._raw, key)
             if value is _MISSING:
                 value = self.whole().get(key, _MISSING)
+            else:
+                _check(key, value)
         if value is _MISSING:
             raise KeyError(key)
         return value
@@ -79,6 +100,12 @@ class HeadText(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self.whole())
+
+
+def _check(key: str, value: Any) -> None:
+    check = CHECKS.get(key)
+    if check is not None and (found := check(value)):
+        raise ValueError(f"{key}{found}")
 
 
 def scan_key(raw: bytes, key: str) -> Any:
@@ -101,7 +128,7 @@ def scan_key(raw: bytes, key: str) -> Any:
         return int(value)
     try:
         return json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _MISSING
 
 

@@ -13,6 +13,7 @@ from pipeline.records.kinds import RunStarted, Snapshot
 from pipeline.records.lines import encode_line
 from pipeline.records.snapshots import document_shape
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
+from pipeline.records.structure import HEAD
 from pipeline.records.values import encode_value
 
 
@@ -30,7 +31,7 @@ def import_lines(document: Mapping[str, Any], now: datetime, source: str = "impo
         params=_mapping(document.get("params")) or params,
         identity=_mapping(document.get("identity")),
         execution={},
-        claim=document.get("claim"),
+        claim=sound_fields(document).get("claim") or None,
     )
     began, changed = _time(document.get("started_at"), now), _time(document.get("updated_at"), now)
     return [
@@ -52,12 +53,17 @@ def document_problem(document: Any) -> str:
 
 def imported_view(document: Mapping[str, Any], run: str) -> dict[str, Any]:
     """How a run that is not taken over yet is listed: the document, under the name of its folder."""
-    view = {**document, "run_id": run, "imported": True}
+    view = {**sound_fields(document), "run_id": run, "imported": True}
     view.setdefault("status", IN_PROGRESS)
     view.setdefault("status_detail", None)
     if view["status"] == COMPLETED:
         view["status_detail"] = None
     return view
+
+
+def sound_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document without fields that mean something to readers and cannot mean it: another system's, by our names."""
+    return {key: value for key, value in document.items() if key not in HEAD or not HEAD[key](value)}
 
 
 def _mapping(value: Any) -> dict[str, Any]:

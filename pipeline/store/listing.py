@@ -73,11 +73,14 @@ class Listing:
         if raw is None or not sealed(raw) or scan_int(raw, "journal_bytes") != journal.st_size:
             return self._afresh(folder, name, raw, match, touched)
         document, owned = HeadText(raw, {}), None
-        if document.get("status_detail") == "running":
-            owned = is_owned(folder, touched, self._clock)
-            document = HeadText(raw, seen_now(document, owned))
-        if match is not None and not match(document):
-            return None
+        try:
+            if document.get("status_detail") == "running":
+                owned = is_owned(folder, touched, self._clock)
+                document = HeadText(raw, seen_now(document, owned))
+            if not document.wanted(match):
+                return None
+        except ValueError:
+            return self._afresh(folder, name, raw, match, touched)
         if not _begins_well(f"{folder}/{JOURNAL}"):
             return self._afresh(folder, name, raw, match, touched)
         return Head(name, document, owned=is_owned(folder, touched, self._clock) if owned is None else owned)

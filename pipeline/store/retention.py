@@ -102,7 +102,8 @@ def _course(document: Mapping[str, Any]) -> tuple[Any, ...]:
     claim = document.get("claim")
     if isinstance(claim, list) and claim:
         return tuple(claim)
-    return tuple(document.get(name) for name in ("pipeline", "subject", "level", "author"))
+    # A parameter may be of any kind.
+    return tuple(str(document.get(name)) for name in ("pipeline", "subject", "level", "author"))
 
 
 def _touched(document: Mapping[str, Any], now: datetime) -> datetime:

@@ -13,6 +13,7 @@ from pipeline.records.fold import fold
 from pipeline.records.kinds import FORMAT, Gap, RunStarted
 from pipeline.records.lines import LineDamaged, line_seq
 from pipeline.records.run import RunState
+from pipeline.records.structure import HEAD
 from pipeline.store.repair import missing_before
 
 
@@ -72,7 +73,8 @@ def fresh_document(
 ) -> dict[str, Any]:
     """The head as it must read after all lines; `old` is the last one written, {} if there is none."""
     state = fold(run, records_in(lines))
-    nodes = old.get("nodes") or pinned_nodes(state, get_blob)
+    known = old.get("nodes")
+    nodes = known if known and not HEAD["nodes"](known) else pinned_nodes(state, get_blob)
     document = head_document(state, size, nodes)
     seen = old.get("seq")
     if isinstance(seen, int) and seen > state.seq:
@@ -87,6 +89,6 @@ def pinned_nodes(state: RunState, get_blob: Callable[[str], bytes]) -> Sequence[
         return ()
     try:
         graph = json.loads(get_blob(blob))
-        return [node["id"] if isinstance(node, dict) else str(node) for node in graph["nodes"]]
-    except (CheckpointCorrupt, ValueError, KeyError, TypeError):
+        return [str(node["id"] if isinstance(node, dict) else node) for node in graph["nodes"]]
+    except (CheckpointCorrupt, ValueError, KeyError, TypeError, RecursionError):
         return ()

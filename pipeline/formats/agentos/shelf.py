@@ -182,7 +182,7 @@ class Shelf:
 
 def _holds(document: Mapping[str, Any]) -> bool:
     claim = document.get("claim")
-    return document.get("pipeline") == PIPELINE and isinstance(claim, Sequence) and len(claim) > 1
+    return document.get("pipeline") == PIPELINE and isinstance(claim, Sequence) and len(claim) > 1 and "seq" in document
 
 
 def _content(line: bytes) -> bytes | None:

@@ -5,6 +5,7 @@ A head is trusted while the append it was written after is the last one; any oth
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -103,15 +104,15 @@ class Heads:
     def _head(self, look: Look, match: Match | None, now: Now) -> Head | None:
         run_id = look.run_id
         owned = look.lease is not None and self._owned(look.lease, now)
+        if look.current and look.head is not None and sealed(look.head.data):
+            with contextlib.suppress(ValueError):
+                known = HeadText(look.head.data, seen_now(HeadText(look.head.data, {}), owned))
+                return Head(run_id, known, owned=owned) if known.wanted(match) else None
         try:
-            if look.current and look.head is not None and sealed(look.head.data):
-                document: Mapping[str, Any] = HeadText(look.head.data, {})
-                document = HeadText(look.head.data, seen_now(document, owned))
-            else:
-                fresh = self._fresh(look)
-                if fresh is None:
-                    return None
-                document = {**fresh, **seen_now(fresh, owned)}
+            fresh = self._fresh(look)
+            if fresh is None:
+                return None
+            document = {**fresh, **seen_now(fresh, owned)}
         except PipelineError as problem:
             return Head(run_id, {}, corrupt=problem.message, owned=owned)
         except (LookupError, TypeError, ValueError, AttributeError) as error:

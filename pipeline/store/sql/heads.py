@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -60,19 +61,17 @@ class Heads:
         _, _, run, journal, raw, epoch, holder, beat, now, first, last_seq = row
         owned = is_held(self._database, journal, epoch, holder, beat, now)
         raw, first = as_bytes(raw or b""), as_bytes(first or b"")
-        document: Mapping[str, Any]
         if not _begins_well(first) and (problem := first_problem(first)):
             return Head(run, {}, corrupt=problem.message, owned=owned)
         if sealed(raw) and scan_int(raw, "seq") == last_seq:
-            document = HeadText(raw, {})
-            if seen := seen_now(document, owned):
-                document = HeadText(raw, seen)
-        else:
-            try:
-                document = self._fresh(run, journal, raw)
-            except (LookupError, TypeError, ValueError, AttributeError) as error:
-                return Head(run, {}, corrupt=f"Its records make no sense ({error}).", owned=owned)
-            document = {**document, **seen_now(document, owned)}
+            with contextlib.suppress(ValueError):
+                known = HeadText(raw, seen_now(HeadText(raw, {}), owned))
+                return Head(run, known, owned=owned) if known.wanted(match) else None
+        try:
+            document = self._fresh(run, journal, raw)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            return Head(run, {}, corrupt=f"Its records make no sense ({error}).", owned=owned)
+        document |= seen_now(document, owned)
         return Head(run, document, owned=owned) if match is None or match(document) else None
 
     def _fresh(self, run: str, journal: int, raw: bytes) -> dict[str, Any]:

@@ -156,7 +156,7 @@ def test_damaged_account_is_told(store: FileStore, home: Path) -> None:
     (store.root / "account.jsonl").write_bytes(b"".join(rows))
     (problem,) = found(store)
     assert (problem.run, problem.serious) == ("", True)
-    assert "account.jsonl is damaged: a fact behind 0 makes no sense. Bring the file back" in problem.text
+    assert "account.jsonl has lost 1 of its facts to damage" in problem.text
 
 
 def test_account_that_lost_a_fact_is_told(store: FileStore, home: Path) -> None:
