@@ -50,6 +50,7 @@ class Caller:
         for call in tries:
             if call.usable:
                 return self._recorded(scope, call)
+        self._check_cap(request)
         while True:
             cuts = [call.stop_reason for call in tries if call.ended and call.error is None]
             asked = self._longer(request, cuts) if cuts else request
@@ -94,6 +95,22 @@ class Caller:
         scope.tell_answered()
         self.entries.emit("call_restored", path=scope.path, task=scope.task, label=call.label)
         return Reply.from_json(self.values.get(json.loads(call.reply or b"null")))
+
+    def _check_cap(self, request: Request) -> None:
+        """Refuse a token limit that the model is known not to take, before anything is sent.
+
+        Raises:
+            ModelRejected: Below 1, or above the model's own limit.
+        """
+        info = self.entries.info
+        most = info.max_output_tokens if request.model in ("", info.id) else None
+        if request.max_tokens < 1 or (most is not None and request.max_tokens > most):
+            name = request.model or info.id
+            limit = "at least 1" if most is None else f"between 1 and {most}"
+            raise ModelRejected(
+                f"max_tokens is {request.max_tokens}; {name} takes {limit}. Nothing was sent.",
+                hint=f"Give max_tokens {limit}.", max_tokens=request.max_tokens, most=most,
+            )  # fmt: skip
 
     def _higher(self, cap: int) -> int:
         return min(cap * 2, self.entries.info.max_output_tokens or cap * 2)

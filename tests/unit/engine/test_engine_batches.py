@@ -212,6 +212,26 @@ def test_a_wrong_kind_of_request_is_found_before_the_batch_goes_out(
     assert result.spent.usd == 0
 
 
+@pytest.mark.parametrize("batch", [True, False])
+@pytest.mark.parametrize("cap", [0, -5, 128_001, 10**9])
+def test_a_token_limit_that_the_model_does_not_take_is_refused_before_anything_is_sent(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel, cap: int, batch: bool
+) -> None:
+    @step("work")
+    def body(ctx: StepContext) -> Any:
+        asked = Request("claude-sonnet-5-5", [Message("user", "x")], max_tokens=cap)
+        return {"texts": list(ctx.map("items", range(2), lambda c, i: c.ask(asked).text, key=str))}
+
+    result = go(store, model, Pipeline("capped", [body]), batch=batch)
+    assert (result.status, result.exit_code, result.spent.calls) == ("failed", 6, 0)
+    assert "max_tokens" in str(result.error)
+    assert not server.seen
+    assert not server.batches.held
+    most = Request("claude-sonnet-5-5", [Message("user", "x")], max_tokens=128_000)
+    allowed = step("one")(lambda ctx: {"text": ctx.ask(most).text})
+    assert go(store, model, Pipeline("allowed", [allowed]), batch=batch).status == "completed"
+
+
 def test_a_truncated_answer_goes_again_with_a_higher_cap(
     store: MemoryStore, server: BillingServer, model: AnthropicModel
 ) -> None:
