@@ -253,7 +253,8 @@ def unmodelled(start: Start, recorded: Mapping[str, Any], verb: str = "lessons")
     options = start.options
     return Setup(
         start.store, start.clock, start.emit, execution(options, recorded), product=__version__,
-        command=lambda run: resume_command(options, run, verb), confirm=start.confirm, yes=options.yes,
+        command=lambda run: resume_command(options, run, verb),
+        cancel=lambda run: f"./pipeline.sh cancel {run}{_store_words(options)}", confirm=start.confirm, yes=options.yes,
     )  # fmt: skip
 
 
@@ -279,17 +280,21 @@ def tell_model(start: Start, setup: Setup) -> None:
 
 def resume_command(options: LessonsOptions, run: str, verb: str = "lessons") -> str:
     """What to type to go on with a run."""
-    store = store_words(options.store) if options.store and "store" in options.given else ""
+    store = _store_words(options)
     executor = f" --executor {shlex.quote(options.executor)}" if options.executor else ""
     return f"./pipeline.sh {verb} --resume {run}{store}{executor}"
+
+
+def _store_words(options: LessonsOptions) -> str:
+    """` --store URL` where one was given; else ""."""
+    return store_words(options.store) if options.store and "store" in options.given else ""
 
 
 def name_recovery(error: Any, run: str, options: LessonsOptions) -> None:
     """Make the advice on an emergency file one that can be typed: the store does not know how it was named."""
     short = f"recover {run} "
     if isinstance(error, WriteFailed) and f": {short}" in error.hint:
-        store = store_words(options.store) if options.store and "store" in options.given else ""
-        error.hint = error.hint.replace(f": {short}", f": ./pipeline.sh {short}") + store
+        error.hint = error.hint.replace(f": {short}", f": ./pipeline.sh {short}") + _store_words(options)
 
 
 def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lessons") -> RunResult:

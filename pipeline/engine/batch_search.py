@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import Enum
+from typing import Any
 
 from pipeline.clock import parse_iso
 from pipeline.errors import BatchLost
-from pipeline.records.run import BatchRun, CallRun
+from pipeline.records.run import BatchRun, CallRun, RunState
 
 #: Looks for a batch before `--resubmit` asks again what it held, and readings of results that lack answers.
 LOOKS = 6
@@ -104,6 +105,40 @@ def lost(run: BatchRun, ways: str, *, archived: bool) -> BatchLost:
     else:
         text = f"{not_shown(run, None)} It was looked for until it would have ended."
     return BatchLost(text, hint=ways, batch=run.batch)
+
+
+def still_out(state: RunState) -> list[dict[str, Any]]:
+    """Return the batches that go on at the provider: id ("": not known), open requests, and their worst case."""
+    found = []
+    for run in state.batches.values():
+        calls = [state.open_calls[seq] for seq in run.calls.values() if seq in state.open_calls]
+        if calls and not run.cancelled_at:
+            usd = worst(calls)
+            found.append({"batch": run.batch, "requests": len(calls), "worst_usd": None if usd is None else str(usd)})
+    return found
+
+
+def out_words(out: Sequence[Mapping[str, Any]], cancel: str) -> str:
+    """Return what becomes of batches that a run leaves at the provider, and what can be done; "" where there are none.
+
+    Args:
+        cancel: The command that calls them back.
+    """
+    known = [row for row in out if row["batch"]]
+    words = [f"Batch {row['batch']} ({_priced(row)}) goes on at the provider and is billed." for row in known]
+    words += [
+        f"A batch of {_priced(row)} may go on at the provider and be billed; a resume looks for it."
+        for row in out if not row["batch"]
+    ]  # fmt: skip
+    if known:
+        words.append(f"A resume fetches the answers; {cancel} calls back what is not answered yet.")
+    return " ".join(words)
+
+
+def _priced(row: Mapping[str, Any]) -> str:
+    usd = row["worst_usd"]
+    cost = "at a price that is not known" if usd is None else f"at most ${Decimal(usd):.2f}"
+    return f"{requests(row['requests'])}, {cost}"
 
 
 def worst(calls: Collection[CallRun]) -> Decimal | None:

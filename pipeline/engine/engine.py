@@ -11,6 +11,7 @@ from typing import Any
 
 from pipeline.clock import iso
 from pipeline.engine import changes, lost, memory, taking_in
+from pipeline.engine.batch_search import out_words, still_out
 from pipeline.engine.left import settle_left
 from pipeline.engine.limits import more_room
 from pipeline.engine.loop import Loop, failed_runs
@@ -35,6 +36,7 @@ from pipeline.errors import (
     RunLocked,
     StepFailed,
     StoreError,
+    WaitingForBatch,
     WriteFailed,
 )
 from pipeline.records.codec import Record, encode_fact
@@ -272,11 +274,15 @@ class Engine:
 
     def _interrupted(self, stop: Stop, recorder: Recorder, name: str) -> None:
         with recorder.reading() as state:
-            owner = state.owner
-            flying = [call for call in state.open_calls.values() if call.admitted == owner]
-        worst = sum((call.worst or Decimal(0) for call in flying), Decimal(0))
+            owner, run = state.owner, state.run_id
+            flying = [call for call in state.open_calls.values() if call.admitted == owner and not call.batch]
+            out = still_out(state)
+        usd = sum((call.worst or Decimal(0) for call in flying), Decimal(0))
         stop.request("interrupted", PipelineError(f"Interrupted ({name})."))
-        self._setup.emit("stopping", signal=name, calls=len(flying), worst_usd=str(worst))
+        self._setup.emit(
+            "stopping", signal=name, calls=len(flying), worst_usd=str(usd), batches=out,
+            out=out_words(out, self._setup.cancel(run)),
+        )  # fmt: skip
 
     def _leaving(self, recorder: Recorder) -> None:
         """What is still done where somebody wants to leave at once."""
@@ -297,6 +303,9 @@ class Engine:
         status = IN_PROGRESS
         if detail in (None, "failed"):
             status, detail = (COMPLETED if error is None else FAILED), None
+        out = still_out(state) if error is not None and not isinstance(error, WaitingForBatch) else []
+        if error is not None and out:
+            error.args = (f"{error.message} {out_words(out, self._setup.cancel(state.run_id))}",)
         if detail != "store":
             facts = error_facts(error) if error is not None else None
             command = "" if status == COMPLETED else self._setup.command(state.run_id) + more_room(error)

@@ -62,7 +62,9 @@ class Setup:
     boundary: Boundary | None = None
     #: The command that resumes a run, for people.
     command: Callable[[str], str] = lambda run: f"./pipeline.sh lessons --resume {run}"
-    #: Options that such a command needs again: told people, never recorded.
+    #: The command that calls a run's batches back from the provider, for people.
+    cancel: Callable[[str], str] = lambda run: f"./pipeline.sh cancel {run}"
+    #: Options that the resuming command needs again: told people, never recorded.
     again: str = ""
     #: A person's yes to a question; None: nobody can be asked.
     confirm: Callable[[str], bool] | None = None

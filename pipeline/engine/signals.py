@@ -6,6 +6,7 @@ held by the very code it interrupts. So handlers only pass on that they were cal
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import os
 import queue
@@ -22,6 +23,43 @@ _LEAVE_SECONDS = 2.0
 #: How late a signal may be heard that did not wake the main thread.
 _HEAR_SECONDS = 0.2
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+#: Whether the process ends once a run was stopped by a signal: then later signals end it with that exit code too.
+_ends_after_stop = threading.Event()
+
+
+def end_process_after_stop() -> None:
+    """Have signals that come after a stopped run end this process with 130; for programs that run and end."""
+    if not _ends_after_stop.is_set() and threading.current_thread() is threading.main_thread():
+        _ends_after_stop.set()
+        atexit.register(_ignore_where_stopped)
+
+
+def _ignore_where_stopped() -> None:
+    """Ignore signals while the interpreter is taken down, when handlers are gone and a signal would be the end code."""
+    for number in _SIGNALS:
+        if getattr(signal.getsignal(number), "stopped", False):
+            signal.signal(number, signal.SIG_IGN)
+
+
+class _Handler:
+    """Tells the n-th signal to the n-th watch; any more end the process."""
+
+    def __init__(self, watches: list[_Watch]) -> None:
+        self._watches = watches
+        self._numbers = itertools.count()
+        #: A signal was seen.
+        self.stopped = False
+        #: Nothing is left to be stopped.
+        self.over = False
+
+    def __call__(self, number: int, _frame: FrameType | None) -> None:
+        self.stopped = True
+        seen = next(self._numbers)
+        if self.over or seen >= len(self._watches):
+            os._exit(RunInterrupted.exit_code)
+        self._watches[seen].hear(signal.Signals(number).name)
 
 
 class _Watch:
@@ -91,20 +129,16 @@ def _leave(last: Callable[[], None]) -> NoReturn:
 
 def _watched(thread: threading.Thread, watches: list[_Watch]) -> None:
     """Start the thread and wait for it; the n-th signal is told to the n-th watch."""
-    numbers = itertools.count()
-
-    def handle(number: int, _frame: FrameType | None) -> None:
-        seen = next(numbers)
-        if seen >= len(watches):
-            os._exit(RunInterrupted.exit_code)
-        watches[seen].hear(signal.Signals(number).name)
-
-    old: dict[int, Any] = {number: signal.signal(number, handle) for number in _SIGNALS}
+    handler = _Handler(watches)
+    old: dict[int, Any] = {number: signal.signal(number, handler) for number in _SIGNALS}
     try:
         thread.start()
         _join(thread)
         for watch in watches:
             watch.end()
     finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
+        handler.over = True
+        # After a stop a program that only runs and ends has nothing left that a signal could be for.
+        if not (handler.stopped and _ends_after_stop.is_set()):
+            for number, before in old.items():
+                signal.signal(number, before)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,8 @@ import pytest
 
 from pipeline.clock import SystemClock
 from pipeline.store.files import FileStore
+from pipeline.store.reading import load
+from tests.acceptance.killing import CLOCK, Starter, course
 from tests.said import Cli
 from tests.servers.billing import BillingServer
 from tests.servers.lessons import answer
@@ -67,6 +71,31 @@ def test_cancelled_batch_is_remembered_by_batches_status_list_and_log(cli: Cli, 
     done = cli("lessons", "--resume", "latest", "--no-batch", "--batch-poll", "0.05")
     assert done.code == 0, done.err
     assert cli("list", "--json").json()[0]["status"] == "completed"
+
+
+def test_interrupted_while_a_batch_is_out_says_that_it_is_billed_and_how_to_call_it_back(
+    tmp_path: Path, starter: Starter
+) -> None:
+    with course(tmp_path / "c", starter) as made:
+        made.options = ("--batch", "--batch-poll", "0.05")
+        made.server.batches.looks = 10**6
+        pid = made.new()
+        for _ in range(600):
+            if made.server.batches.held and "msgbatch" in repr(
+                made.runs() and load(made.store, made.runs()[0]).batches
+            ):
+                break
+            CLOCK.wait(made.server.stopping, 0.02)
+        os.kill(pid, signal.SIGINT)
+        assert starter.wait() == 130
+        (run,) = made.runs()
+        log = made.log()
+        for line in [line for line in log.splitlines() if line.startswith(("Stopping", "Stopped"))]:
+            assert "msgbatch_000001 (1 request, at most $" in line
+            assert f"./pipeline.sh cancel {run} --store " in line
+        assert log.count("msgbatch_000001 (") >= 1
+        assert "in flight" not in log
+        assert "billed" in str((load(made.store, run).error or {}).get("message"))
 
 
 def test_batch_of_a_run_at_work_is_cancelled_and_left_to_its_owner(cli: Cli, root: Path, server: BillingServer) -> None:

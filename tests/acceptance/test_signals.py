@@ -55,6 +55,46 @@ store = FileStore(sys.argv[1], SystemClock())
 Pipeline("hasty", [go]).run(store=store, model=ScriptedModel(answer), listener=listen)
 """
 
+#: A command line that is interrupted in a step, and gets one more signal (argv 4) at a moment (argv 3) after its end.
+ENDED = """
+import atexit, os, signal, sys
+import pipeline.cli.ending
+from pipeline.cli.main import main
+
+moment, number = sys.argv[3], int(sys.argv[4])
+def again():
+    os.kill(os.getpid(), number)
+if moment == "exit":
+    atexit.register(again)
+if moment == "said":
+    warn = pipeline.cli.ending.warn
+    def warn_and_signal(text):
+        warn(text)
+        again()
+    pipeline.cli.ending.warn = warn_and_signal
+code = main(["run", sys.argv[1] + ":PIPELINE", "--store", "files:" + sys.argv[2], "--yes"])
+if moment == "returned":
+    again()
+sys.exit(code)
+"""
+#: Its pipeline.
+INTERRUPTED = """
+import os, signal
+from pipeline import Pipeline, step
+
+@step()
+def first(ctx):
+    os.kill(os.getpid(), signal.SIGINT)
+    ctx._running.stop._event.wait(20)
+    return {}
+
+@step()
+def second(ctx):
+    return {}
+
+PIPELINE = Pipeline("interrupted", [first, second])
+"""
+
 
 class Gate:
     """Answers as the author of lessons; the calls for lessons after the first one wait until it opens."""
@@ -155,6 +195,19 @@ def test_second_signal_is_obeyed_although_the_first_is_still_being_told(tmp_path
     store = FileStore(tmp_path / "runs", CLOCK)
     (head,) = store.heads()
     assert len(load(store, head.run_id).open_calls) == 1
+
+
+@pytest.mark.parametrize("moment", ["said", "returned", "exit"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_after_the_run_was_stopped_does_not_change_the_exit_code(
+    tmp_path: Path, moment: str, number: int
+) -> None:
+    (tmp_path / "interrupted.py").write_text(INTERRUPTED)
+    command = [sys.executable, "-c", ENDED, str(tmp_path / "interrupted.py"), str(tmp_path / "runs"), moment]
+    done = subprocess.run([*command, str(int(number))], cwd=ROOT, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 130, done.stderr
+    assert b"Stopped: Interrupted (SIGINT)." in done.stderr
+    assert b"Traceback" not in done.stderr
 
 
 def test_reader_that_went_away_does_not_stop_the_run(tmp_path: Path) -> None:

@@ -158,7 +158,8 @@ def _stopping(data: Data, _: Tally) -> list[str]:
     waits = (
         f"; {count(calls, 'call')} in flight, at most {money(data.get('worst_usd'))}, will be recorded" if calls else ""
     )
-    return [f"Stopping ({data.get('signal', '')}){waits}. Once more: leave at once."]
+    out = f" {data['out']}" if data.get("out") else ""
+    return [f"Stopping ({data.get('signal', '')}){waits}.{out} Once more: leave at once."]
 
 
 def _leaving(data: Data, _: Tally) -> list[str]:
