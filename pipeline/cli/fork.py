@@ -12,7 +12,7 @@ from pipeline.cli.options import RunName, json_option, open_store, own, place_of
 from pipeline.cli.reading import head_of
 from pipeline.cli.runs import resume_command, way_on
 from pipeline.cli.summary import row_of
-from pipeline.cli.text import count, one_line, say, say_json
+from pipeline.cli.text import count, money, one_line, say, say_json
 from pipeline.records.run import bare
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.reading import resolve
@@ -63,6 +63,12 @@ def _lines(made: Forked, command: str) -> Iterator[str]:
     for name, near in made.unknown.items():
         meant = f"; did you mean {' or '.join(near)}?" if near else "."
         yield f"Warning:   nobody had read or set {name} by then{meant}"
+    for row in made.out:
+        usd = "at a price that is not known" if row["worst_usd"] is None else f"at most {money(row['worst_usd'])}"
+        yield (
+            f"Warning:   The answers of {row['batch'] or 'a batch'} ({count(row['requests'], 'request')}) stay with "
+            f"run {made.parent}; the fork asks all of them again, {usd}."
+        )
     if made.followed:
         followed = ", ".join(bare(path) for path in made.followed)
         yield f"Follows:   {one_line(followed, _WIDTH)}; made again if what they read comes out otherwise"
@@ -100,6 +106,14 @@ def _json(made: Forked, command: str) -> dict[str, Any]:
             for void in made.void
         ],
         "unknown": {name: list(near) for name, near in made.unknown.items()},
+        "asked_again": [
+            {
+                "batch": row["batch"] or None,
+                "requests": row["requests"],
+                "usd_high": None if row["worst_usd"] is None else float(row["worst_usd"]),
+            }
+            for row in made.out
+        ],
         "followed": [bare(path) for path in made.followed],
         "goes_on": list(made.following),
         "resume_command": command if made.status != COMPLETED else None,

@@ -107,12 +107,16 @@ def lost(run: BatchRun, ways: str, *, archived: bool) -> BatchLost:
     return BatchLost(text, hint=ways, batch=run.batch)
 
 
-def still_out(state: RunState) -> list[dict[str, Any]]:
-    """Return the batches that go on at the provider: id ("": not known), open requests, and their worst case."""
+def still_out(state: RunState, *, cancelled: bool = False) -> list[dict[str, Any]]:
+    """Return the batches without all of their answers: id ("": not known), open requests, and their worst case.
+
+    Args:
+        cancelled: Also those that were called back from the provider.
+    """
     found = []
     for run in state.batches.values():
         calls = [state.open_calls[seq] for seq in run.calls.values() if seq in state.open_calls]
-        if calls and not run.cancelled_at:
+        if calls and (cancelled or not run.cancelled_at):
             usd = worst(calls)
             found.append({"batch": run.batch, "requests": len(calls), "worst_usd": None if usd is None else str(usd)})
     return found

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from pipeline.clock import Clock, SystemClock, iso
+from pipeline.engine.batch_search import still_out
 from pipeline.engine.setup import host
 from pipeline.errors import CheckpointCorrupt
 from pipeline.graph.model import Graph
@@ -64,6 +65,8 @@ class Forked:
     command: str
     #: Of the values given, those whose names nobody knew by then, each with names that may have been meant.
     unknown: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    #: Batches of the source that had no recorded answers by then, as batch_search.still_out: all is asked again.
+    out: Sequence[Mapping[str, Any]] = ()
 
 
 def fork_run(
@@ -157,7 +160,7 @@ class _Making:
             run_id, self._state.run_id, self._seq, list(before.steps), self._void,
             [path for path in before.steps if path not in child.steps and path not in direct],
             _following(child, self._graph), COMPLETED if done else IN_PROGRESS, resume,
-            unknown_names(self._state, [each.given for each in self._void]),
+            unknown_names(self._state, [each.given for each in self._void]), still_out(self._state, cancelled=True),
         )  # fmt: skip
 
     def _facts(self) -> list[Fact]:

@@ -98,6 +98,19 @@ def test_interrupted_while_a_batch_is_out_says_that_it_is_billed_and_how_to_call
         assert "billed" in str((load(made.store, run).error or {}).get("message"))
 
 
+def test_fork_of_a_run_whose_batch_is_out_says_that_all_of_it_is_asked_again_and_at_what_price(
+    cli: Cli, server: BillingServer
+) -> None:
+    cli(*COURSE, "--batch", "--no-wait")
+    (batch,) = cli("batches", "--json").json()
+    (told,) = cli("fork", "latest", "--json").json()[0]["asked_again"]
+    assert told == {"batch": batch["batch"], "requests": batch["requests"], "usd_high": batch["open_usd_high"]}
+    said = cli("fork", batch["run"]).out
+    assert f"{batch['batch']} (1 request)" in said
+    assert "at most $" in said
+    assert cli("fork", batch["run"], "--at", "start", "--json").json()[0]["asked_again"] == []
+
+
 def test_batch_of_a_run_at_work_is_cancelled_and_left_to_its_owner(cli: Cli, root: Path, server: BillingServer) -> None:
     cli(*COURSE, "--batch", "--no-wait")
     (row,) = cli("list", "--json").json()
