@@ -2,6 +2,7 @@
 
 from pipeline.app.batches import batches as batches
 from pipeline.app.batches import cancel as cancel
+from pipeline.app.batches import possibly_billed as possibly_billed
 from pipeline.app.course import lessons as lessons
 from pipeline.app.course import redo as redo
 from pipeline.app.course import resume as resume

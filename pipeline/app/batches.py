@@ -8,9 +8,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from pipeline.app.start import model_of
+from pipeline.cost.ledger import rows as ledger_rows
 from pipeline.errors import CheckpointCorrupt, ConfigError, RunLocked, RunNotFound, SchemaTooNew
 from pipeline.store.base import Store
-from pipeline.store.reading import load, resolve
+from pipeline.store.reading import all_records, load, resolve
 
 if TYPE_CHECKING:
     from pipeline.records.kinds import Fact
@@ -25,17 +26,22 @@ class BatchRow:
     #: The provider's id; "" while only the intent is recorded.
     batch: str
     requests: int
-    #: Requests whose end is not recorded, and the most they may cost.
+    #: Requests whose end is not recorded.
     open: int
-    worst_usd: Decimal
+    #: The most that those may cost, and those that were given up; None: not known.
+    worst_usd: Decimal | None
     intended_at: str
     expires_at: str
     #: When the provider was asked to leave the rest; "": it was not.
     cancelled_at: str = ""
+    #: When its requests were given up to be asked again (`--resubmit`); "": they were not.
+    abandoned_at: str = ""
 
     @property
     def status(self) -> str:
-        """answered, out, cancelled, or unknown (nobody knows whether it was created)."""
+        """answered, out, cancelled, abandoned, or unknown (it may or may not have been created)."""
+        if self.abandoned_at:
+            return "abandoned"
         if self.cancelled_at:
             return "cancelled"
         if not self.open:
@@ -68,15 +74,30 @@ def batches(store: Store, run: str | None) -> Iterator[BatchRow]:
             if run:
                 raise
             continue
-        yield from (_row(state, batch) for batch in reversed(state.batches.values()))
+        yield from (_row(state, batch, store) for batch in reversed(state.batches.values()))
 
 
-def _row(state: RunState, batch: BatchRun) -> BatchRow:
+def possibly_billed(store: Store, since: str, until: str) -> Iterator[BatchRow]:
+    """The batches handed in on these UTC days that may have been billed beside what is exactly known."""
+    for row in batches(store, None):
+        doubtful = row.status in ("unknown", "abandoned") and row.worst_usd != 0
+        if doubtful and since <= row.intended_at[:10] <= until:
+            yield row
+
+
+def _row(state: RunState, batch: BatchRun, store: Store | None = None) -> BatchRow:
     left = [call for seq in batch.calls.values() if (call := state.open_calls.get(seq)) is not None]
-    worst = sum((call.worst or Decimal(0) for call in left), Decimal(0))
+    worst = [call.worst for call in left]
+    if batch.abandoned_at and store is not None:
+        calls = frozenset(batch.calls.values())
+        rows = [row for row in ledger_rows(all_records(store, state.run_id)) if row.seq in calls]
+        worst = [None if row.high is None else row.high - row.low for row in rows]
+    known = [usd for usd in worst if usd is not None]
     return BatchRow(
-        state.run_id, batch.batch, batch.size, len(left), worst, batch.at, batch.expires_at, batch.cancelled_at
-    )
+        state.run_id, batch.batch, batch.size, len(left),
+        sum(known, Decimal(0)) if len(known) == len(worst) else None,
+        batch.at, batch.expires_at, batch.cancelled_at, batch.abandoned_at,
+    )  # fmt: skip
 
 
 def cancel(store: Store, run: str) -> Cancelled:

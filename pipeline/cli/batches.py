@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import click
 
 from pipeline.cli.options import RunName, in_its_folder, json_option, open_store, run_argument, store_option
@@ -26,8 +28,9 @@ def batches(run: str | None, store: str | None, as_json: bool) -> None:
         for row in rows:
             say_json({
                 "run": row.run, "batch": row.batch or None, "status": row.status, "requests": row.requests,
-                "open": row.open, "open_usd_high": float(row.worst_usd), "intended_at": row.intended_at,
-                "expires_at": row.expires_at or None, "cancelled_at": row.cancelled_at or None,
+                "open": row.open, "open_usd_high": None if row.worst_usd is None else float(row.worst_usd),
+                "intended_at": row.intended_at, "expires_at": row.expires_at or None,
+                "cancelled_at": row.cancelled_at or None, "abandoned_at": row.abandoned_at or None,
             })  # fmt: skip
         return
     if not rows:
@@ -35,11 +38,16 @@ def batches(run: str | None, store: str | None, as_json: bool) -> None:
         return
     cells = [
         [row.run, row.batch or "(unknown)", row.status, str(row.requests), str(row.open or ""),
-         money(row.worst_usd) if row.open else "", when(row.intended_at), when(row.expires_at)]
+         at_most(row.worst_usd) if row.open or row.abandoned_at else "", when(row.intended_at), when(row.expires_at)]
         for row in rows
     ]  # fmt: skip
     say(table(["Run", "Batch", "Status", "Requests", "Open", "At most", "Handed in", "Answered by"], cells,
               right=["Requests", "Open", "At most"]))  # fmt: skip
+
+
+def at_most(usd: Decimal | None) -> str:
+    """An upper end in the table; `unpriced` where there is none."""
+    return "unpriced" if usd is None else money(usd)
 
 
 @click.command("cancel")

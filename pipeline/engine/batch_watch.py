@@ -18,7 +18,6 @@ from pipeline.engine.batch_search import (
     not_shown,
     requests,
     ways_on,
-    worst,
 )
 from pipeline.errors import BatchLost, ModelRejected, ModelUnavailable, WaitingForBatch
 from pipeline.llm.base import Batch
@@ -190,10 +189,7 @@ class Watch:
         calls = list(self._ledger.calls(run).values())
         for call in calls:
             self._entries.failed(self._ledger.entry(call), ModelUnavailable(why, billed="unknown"), sync=False)
-        usd = worst(calls)
-        self._entries.recorder.append(
-            BatchAbandoned(run.nonce, run.batch, len(calls), None if usd is None else str(usd))
-        )
+        self._entries.recorder.append(BatchAbandoned(run.nonce, run.batch, len(calls)))
         self._ledger.say(
             f"{why} Asking {requests(len(calls))} again; the batch stays possibly spent, {at_most(calls)}."
         )

@@ -11,7 +11,6 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.records import parts, positions, snapshots
-from pipeline.records.charge import bound
 from pipeline.records.codec import Record, understood
 from pipeline.records.kinds import (
     BatchAbandoned,
@@ -355,9 +354,7 @@ class Builder:
     def _batch_abandoned(self, record: Record, fact: BatchAbandoned) -> None:
         known = self.state.batches.get(fact.nonce)
         if known is not None:
-            self.state.batches[fact.nonce] = known._replace(
-                abandoned_at=record.at, abandoned=fact.requests, abandoned_usd=bound(fact.worst)
-            )
+            self.state.batches[fact.nonce] = known._replace(abandoned_at=record.at)
 
 
 #: Containers of RunState whose elements are never changed in place.

@@ -162,9 +162,8 @@ class BatchAbandoned(Fact):
     nonce: str
     #: The provider's id; "": it is not known.
     batch: str
-    #: Requests that were given up, and what they cost at most in USD, decimal text; None: not known.
+    #: Requests that were given up.
     requests: int
-    worst: str | None = None
 
 
 @frozen

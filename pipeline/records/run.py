@@ -226,10 +226,8 @@ class BatchRun(NamedTuple):
     #: The provider's own time just before it was handed in, and when it was created; "": not recorded.
     provider_at: str = ""
     created_at: str = ""
-    #: When its requests were given up to be asked again; "": they were not. How many, and what they cost at most.
+    #: When its requests were given up to be asked again; "": they were not.
     abandoned_at: str = ""
-    abandoned: int = 0
-    abandoned_usd: Decimal | None = _ZERO
 
 
 class Remark(NamedTuple):

@@ -186,3 +186,27 @@ def test_cost_reconcile_reads_no_journal_for_the_days_it_asks_of(
 
     monkeypatch.setattr(FileStore, "read", refuse)
     assert lines(cli)[0]["recorded_usd"] == 0.15
+
+
+def test_batches_that_may_have_been_billed_are_named(root: Path, cli: Cli, provider: AdminServer) -> None:
+    @step("work")
+    def work(ctx: StepContext) -> dict[str, Any]:
+        asked = Request(SONNET, [Message("user", "x" * 4000)], max_tokens=9000)
+        return {"texts": list(ctx.map("items", range(2), lambda c, i: c.ask(asked).text, key=str))}
+
+    what, clock = Pipeline("asking", [work]), FakeClock()
+    with BillingServer() as server:
+        model = AnthropicModel(SONNET, api_key="sk-ant-api03-not-a-real-key-0123456789", base_url=server.url)
+        server.batches.creations = ["late"]
+        more: dict[str, Any] = {"store": FileStore(root, clock), "model": model, "clock": clock}
+        given = {"batch": True, "no_wait": True, "max_cost_usd": 5}
+        first = what.run(**more, options=given)
+        for resubmit, status in ((False, "unknown"), (True, "abandoned")):
+            if resubmit:
+                what.resume(first.run_id, **more, options={**given, "resubmit": True})
+            rows = {row["status"]: row for row in cli("batches", "--json").json()}
+            (told,) = [line for line in lines(cli) if line["type"] == "batch"]
+            assert (told["run_id"], told["status"], told["requests"]) == (first.run_id, status, 2)
+            assert told["usd_high"] == rows[status]["open_usd_high"] == float(first.spent.high)
+            assert f"run {first.run_id}, 2 requests" in cli("cost", "--reconcile", *DAYS).out
+        model.close()

@@ -100,8 +100,10 @@ def _reconcile(run: str | None, store: str | None, days: Range, form: Form) -> N
     wider = Range((since - timedelta(days=1)).isoformat(), (until + timedelta(days=1)).isoformat())
     books = read_all(store, wider)
     made = app.reconcile(books.postings, since, until)
-    lines = comparison.lines_of(made, books, since, until)
-    form.write(lines, comparison.json_lines(made, books), comparison.csv_rows(made))
+    doubtful = any(not posting.exact for posting in books.postings)
+    batches = list(app.possibly_billed(open_store(store), str(since), str(until))) if doubtful else []
+    lines = comparison.lines_of(made, books, since, until, batches)
+    form.write(lines, comparison.json_lines(made, books, batches), comparison.csv_rows(made))
 
 
 def _books(run: str | None, store: str | None, days: Range, *, tries: bool) -> Books:

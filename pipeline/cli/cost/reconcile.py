@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.cost.books import Books
 from pipeline.cli.cost.reprice import signed
 from pipeline.cli.cost.table import footnote
-from pipeline.cli.text import money, money_between, table
+from pipeline.cli.text import count, money, money_between, table, when
 from pipeline.cost.reconcile import (
     ELSEWHERE,
     MIDNIGHT,
@@ -25,6 +25,9 @@ from pipeline.cost.reconcile import (
     Compared,
     Reconciliation,
 )
+
+if TYPE_CHECKING:
+    from pipeline.app.batches import BatchRow
 
 #: How kinds of explanation are called.
 WORDS = {
@@ -43,7 +46,9 @@ _COLUMNS = ("day", "model", "recorded_usd", "recorded_at_most_usd", "reported_us
             "token_difference", "reasons")  # fmt: skip
 
 
-def lines_of(made: Reconciliation, books: Books, since: date, until: date) -> Iterator[str]:
+def lines_of(
+    made: Reconciliation, books: Books, since: date, until: date, batches: Sequence[BatchRow] = ()
+) -> Iterator[str]:
     """The comparison for people."""
     if not made.lines:
         yield f"Neither this store nor the provider knows of spend from {since} to {until}."
@@ -62,6 +67,14 @@ def lines_of(made: Reconciliation, books: Books, since: date, until: date) -> It
         yield "Difference: " + ", ".join(
             f"{signed(usd) or money(usd)} {WORDS[kind]}" for kind, usd in by_reason.items()
         )
+    for row in batches:
+        known = row.batch or "a batch without a known id"
+        amount = "an unknown amount" if row.worst_usd is None else f"at most {money(row.worst_usd)}"
+        what = "given up" if row.abandoned_at else "not found yet"
+        yield (
+            f"Possibly billed: {known} of run {row.run}, {count(row.requests, 'request')} handed in "
+            f"{when(row.intended_at)}, {what}: {amount}"
+        )
     for run, usd in books.imported.items():
         yield f"Not compared: {money(usd)} as reported by run {run} before it was taken over, not itemised"
     for run, why in books.unread.items():
@@ -73,9 +86,17 @@ def _cells(line: Compared) -> list[str]:
     return [line.day, line.model, money(line.known), money(line.theirs), signed(line.difference), why]
 
 
-def json_lines(made: Reconciliation, books: Books) -> Iterator[dict[str, Any]]:
+def json_lines(made: Reconciliation, books: Books, batches: Sequence[BatchRow] = ()) -> Iterator[dict[str, Any]]:
     """A line each, what could not be compared, and the total."""
     yield from ({"type": "reconciled", **line.to_json()} for line in made.lines)
+    yield from (
+        {
+            "type": "batch", "run_id": row.run, "batch": row.batch or None, "status": row.status,
+            "requests": row.requests, "intended_at": row.intended_at,
+            "usd_high": None if row.worst_usd is None else float(row.worst_usd),
+        }
+        for row in batches
+    )  # fmt: skip
     yield from ({"type": "imported", "run_id": run, "cost_usd": usd} for run, usd in books.imported.items())
     yield from ({"type": "unread", "run_id": run, "error": why} for run, why in books.unread.items())
     by_reason = {kind: float(usd) for kind, usd in made.by_reason().items()}

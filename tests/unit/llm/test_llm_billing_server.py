@@ -141,6 +141,18 @@ def test_prefix_below_the_minimum_is_not_cached(server: BillingServer) -> None:
     assert reply["usage"]["cache_creation_input_tokens"] == reply["usage"]["cache_read_input_tokens"] == 0
 
 
+def test_batches_are_the_key_s_that_made_them_however_it_is_sent(server: BillingServer) -> None:
+    path = "/v1/messages/batches"
+    bearer = {**HEADERS, "authorization": "Bearer k"}
+    del bearer["x-api-key"]
+    _, made = send(server, "POST", path, {"requests": [{"custom_id": "a", "params": body()}]}, bearer)
+    for headers, status in ((bearer, 200), (HEADERS, 200), ({**HEADERS, "x-api-key": "other"}, 404)):
+        assert send(server, "GET", f"{path}/{made['id']}", headers=headers)[0] == status
+        listed = send(server, "GET", path, headers=headers)[1]["data"]
+        assert [row["id"] for row in listed] == ([made["id"]] if status == 200 else [])
+    assert server.batches.strangers == [(made["id"], "other")]
+
+
 @pytest.mark.parametrize("spec", ["nonsense=0.1", "cut", "cut=often", "cut@x"])
 def test_fault_plan_that_makes_no_sense_is_refused(spec: str) -> None:
     with pytest.raises(ValueError, match=r"."):
