@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -13,6 +14,7 @@ from pipeline.lessons.checks import check_lesson
 from pipeline.lessons.course import Course
 from pipeline.lessons.fields import MAX_PROBLEMS, problems
 from pipeline.lessons.findings import Finding
+from pipeline.lessons.schemas import Lesson
 from pipeline.lessons.scheme import Entry
 from pipeline.lessons.shape import parse_lesson
 
@@ -34,17 +36,48 @@ class Examined(Generic[M]):
     warnings: tuple[dict[str, Any], ...] = ()
 
 
-def read_json(text: str) -> tuple[Any, str]:
-    """The JSON value of a text and "", or None and what is wrong."""
+def read_json(text: str, names: frozenset[str]) -> tuple[Any, str]:
+    """Return the JSON value of a text and "", or None and what is wrong.
+
+    A byte-order mark and a code fence around the whole text are no part of it; nor is what wraps the one object that
+    has any of the fields `names`: a key of another name, a list of one, a JSON text as a string.
+    """
+    text = text.strip().removeprefix("\ufeff")
+    fenced = _FENCE.fullmatch(text)
     try:
-        return json.loads(text, parse_constant=_no_constant), ""
+        value = json.loads(fenced[2] if fenced else text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         return None, f"the answer is no JSON object: {error}"
+    return _unwrapped(value, names), ""
+
+
+#: A whole text in a code fence; its end may be missing.
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})[\w+-]*\s(.*?)(?:\1\s*)?", re.DOTALL)
+#: So many wrappers around an object are looked through.
+_MOST_WRAPPERS = 5
+
+
+def _unwrapped(value: Any, names: frozenset[str]) -> Any:
+    """The object with fields of these names inside of its wrappers; the value as it is where there is none."""
+    inner = value
+    for _ in range(_MOST_WRAPPERS):
+        if isinstance(inner, dict) and not names.isdisjoint(inner):
+            return inner
+        if isinstance(inner, (dict, list)) and len(inner) == 1:
+            (inner,) = inner.values() if isinstance(inner, dict) else inner
+        elif isinstance(inner, str):
+            try:
+                inner = json.loads(inner, parse_constant=_no_constant)
+            except (ValueError, RecursionError):
+                return value
+        else:
+            return value
+    return value
 
 
 def examine(text: str, model: type[M]) -> Examined[M]:
     """A reply as a value of `model`."""
-    raw, fault = read_json(text)
+    raw, fault = read_json(text, frozenset(model.model_fields))
     if fault:
         return Examined(None, (fault,))
     try:
@@ -59,7 +92,7 @@ def examine_lesson(text: str, entry: Entry, course: Mapping[str, Any]) -> Examin
     Args:
         course: The pinned catalogue.
     """
-    raw, fault = read_json(text)
+    raw, fault = read_json(text, frozenset(Lesson.model_fields))
     if fault:
         return Examined(None, (fault,))
     lesson, wrong = parse_lesson(raw)

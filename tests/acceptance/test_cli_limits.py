@@ -53,6 +53,23 @@ def test_ceiling_reached_in_the_middle_exits_with_five_and_a_higher_one_goes_on(
     assert (out / "course_c84775" / "index.html").exists()
 
 
+def test_course_of_a_model_that_wraps_its_replies_costs_what_it_costs(
+    cli: Cli, out: Path, root: Path, server: BillingServer
+) -> None:
+    wraps = ("```json\n{}\n```", "\ufeff{}", '{{"output": {}}}', "[{}]")
+    said = cli(*COURSE)
+    assert said.code == 0, said.err
+    plain, made = server.bill.requests, sorted(path.name for path in out.rglob("*"))
+    count = iter(range(1000))
+    server.reset(responder=lambda body, fault: wraps[next(count) % len(wraps)].format(answer(body, fault)))
+    said = cli(*COURSE, "--force", "--overwrite")
+    assert said.code == 0, said.err
+    assert server.bill.requests == plain
+    assert sorted(path.name for path in out.rglob("*")) == made
+    journal = max(root.glob("*/journal.jsonl")).read_text()
+    assert "```json" in journal, "replies are recorded as received"
+
+
 def test_model_without_a_price_is_refused_under_the_default_ceiling_before_any_step(
     cli: Cli, root: Path, server: BillingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

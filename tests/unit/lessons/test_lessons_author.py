@@ -14,9 +14,11 @@ from pipeline.errors import TaskRejected
 from pipeline.lessons.author import write_lesson
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.critique import CRITERIA
+from pipeline.lessons.examine import examine
 from pipeline.lessons.offline import answer
 from pipeline.lessons.plan import make_plan
 from pipeline.lessons.prompts import load_prompts
+from pipeline.lessons.scheme import Outline
 from pipeline.lessons.sow import write_outline
 from pipeline.llm.base import Reply, Request
 
@@ -242,3 +244,46 @@ def test_outline_that_breaks_a_rule_goes_back_until_it_keeps_them() -> None:
     with pytest.raises(TaskRejected, match="The outline is not good enough: no teach lesson teaches num"):
         write_outline(cast(StepContext, ctx), None)
     assert len(ctx.asked) == 4
+
+
+def wrappings(value: Any) -> list[str]:
+    """A value as a whole reply that holds nothing else, in the forms that models give it."""
+    plain, pretty = json.dumps(value), json.dumps(value, indent=2)
+    return [
+        "\ufeff" + plain,
+        f"\n ```json\n{pretty}\n```\n",
+        f"```\n{plain}\n```",
+        f"~~~~JSON\r\n{plain}\r\n~~~~",
+        f"```json\n{plain}",
+        f"\ufeff```json {plain}```",
+        json.dumps({"output": value}),
+        json.dumps([value]),
+        json.dumps({"result": [{"lesson": value}]}),
+        json.dumps(plain),
+        f"```json\n{json.dumps({'answer': plain})}\n```",
+    ]
+
+
+def test_reply_that_is_wrapped_as_a_whole_is_unwrapped() -> None:
+    for number, text in enumerate(wrappings(LESSON)):
+
+        def form(request: Request, number: int = number) -> str:
+            return wrappings(judge()(request))[number]
+
+        ctx = FakeContext([text, form])
+        assert write(ctx)["lesson"] == LESSON, text[:60]
+        assert ctx.labels == ["lesson", "critic"]
+    for text in wrappings(OUTLINE):
+        assert examine(text, Outline).raw == OUTLINE
+
+
+def test_reply_that_holds_more_than_one_answer_is_not_guessed_at() -> None:
+    for text in (
+        json.dumps([OUTLINE, OUTLINE]),
+        json.dumps({"first": OUTLINE, "second": OUTLINE}),
+        f"```json\n{json.dumps(OUTLINE)}\n```\nor\n```json\n{json.dumps(OUTLINE)}\n```",
+        json.dumps({"entries": {"entries": OUTLINE["entries"]}}),
+        "[[[[[[[[]]]]]]]]",
+        '"' * 3,
+    ):
+        assert examine(text, Outline).value is None, text[:60]
