@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
+from pipeline.cost.budget import DEFAULT_CEILING_USD as DEFAULT_CEILING_USD
+from pipeline.cost.budget import MOST_USD as MOST_USD
 from pipeline.environment import default_out, default_store
 from pipeline.errors import ConfigError
 
@@ -23,9 +25,6 @@ AUTO, AT_ONCE = "auto", 64
 REFRESHED = ("read", "pure")
 #: How worst cases are bounded.
 BUDGETS = ("worst", "estimate")
-DEFAULT_CEILING_USD = Decimal(50)
-#: More than anybody has; sums of what is below it stay exact.
-MOST_USD = Decimal(10) ** 12
 #: An expected cost above this is asked about on a terminal.
 ASK_ABOVE_USD = Decimal(1)
 

@@ -6,6 +6,10 @@ from decimal import Decimal
 from typing import Literal
 
 Verdict = Literal["go", "wait", "stop"]
+#: The ceiling of a run for which none was named.
+DEFAULT_CEILING_USD = Decimal(50)
+#: The highest limit: sums of what is below it stay exact.
+MOST_USD = Decimal(10) ** 12
 
 
 def admit(limit: Decimal | None, spent_high: Decimal | None, reserved: Decimal, worst: Decimal | None) -> Verdict:

@@ -7,11 +7,13 @@ from concurrent.futures import Executor
 from typing import Any
 
 from pipeline.clock import Clock, SystemClock
+from pipeline.cost.budget import DEFAULT_CEILING_USD
 from pipeline.cost.prices import PriceBook
 from pipeline.engine import preflight
 from pipeline.engine.contexts import Reducer
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter, Listener
+from pipeline.engine.options import check_options
 from pipeline.engine.remote.crew import crew_on
 from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Definition, Setup
@@ -34,6 +36,7 @@ class Pipeline:
         joins: Mapping[str, str] | None = None,
         reducers: Mapping[str, Reducer] | None = None,
         asks: bool = False,
+        options: Collection[str] = (),
     ) -> None:
         """Check and keep the parts.
 
@@ -42,6 +45,7 @@ class Pipeline:
             joins: Node → "any" (each token is a visit; default) or "all" (waits for every branch).
             reducers: Context key → function that merges what two branches set.
             asks: It asks a model, so a run without one is refused before any step.
+            options: Names of options of its own that could be taken for misspelt ones of the engine.
 
         Raises:
             GraphError: The graph cannot be run; names the node or edge.
@@ -52,6 +56,7 @@ class Pipeline:
         self.definition = Definition(str(name), graph, {spec.name: spec for spec in specs}, reducers or {})
         #: Its steps ask a model.
         self.asks = asks
+        self._own_options = frozenset(options)
 
     @property
     def name(self) -> str:
@@ -77,14 +82,15 @@ class Pipeline:
 
         Args:
             params: JSON values the steps read as ctx.params; never secrets.
-            options: max_cost_usd, daily_budget_usd, concurrency (default 4), batch, until, and whatever steps read as
-                ctx.options.
+            options: max_cost_usd (default 50; None: no ceiling), daily_budget_usd, budget, concurrency (default 4),
+                batch, until, and whatever steps read as ctx.options.
             account: Of the same store (open_account); needed for a day's limit.
             executor: Does the items of maps (devops/docs/scale.md); None: threads of this process.
 
         Raises:
             ConfigError, StoreError, ModelError: Before anything was recorded.
         """
+        options = {"max_cost_usd": DEFAULT_CEILING_USD, **(options or {})}
         setup = self._setup(store, model, options, listener, services, prices, clock, account, executor)
         preflight.check_params(params or {})
         identity = {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
@@ -110,6 +116,7 @@ class Pipeline:
         """Go on with a run: only what is not finished is made; recorded replies are free.
 
         Args:
+            options: As of run(); the run keeps its ceiling where none is given.
             yes: Go on without asking.
             refresh: Effect classes (read) whose completed steps are made again, with what read them.
             retry_unknown: Repeat what may have acted outside before it was cut off.
@@ -134,7 +141,8 @@ class Pipeline:
         executor: Executor | None,
     ) -> Setup:
         clock = clock or SystemClock()
-        setup = Setup(store, clock, Emitter(clock, [listener] if listener else []), options or {}, model)
+        checked = check_options(options or {}, self.definition.graph.nodes, self._own_options)
+        setup = Setup(store, clock, Emitter(clock, [listener] if listener else []), checked, model)
         # An executor of Python's has no name that a command could give again; one of the command line is left.
         setup.options = {"executor": None, **setup.options}
         setup.services, setup.account = services or {}, account

@@ -65,7 +65,8 @@ def check_priced(info: ModelInfo, prices: Prices, clock: Clock, options: Mapping
     if info.paid and limits and prices.worst(1, 1, model=info.id, at=clock.now()) is None:
         raise BudgetExceeded(
             f"No price is known for {info.id}, so a ceiling of {in_full(min(limits))} cannot be kept.",
-            hint="Give its prices with --prices FILE, or lift the ceiling with --max-cost-usd none.",
+            hint="Give its prices with --prices FILE, or lift the ceiling with --max-cost-usd none; from Python with "
+            "prices=PriceBook(FILE) or max_cost_usd=None.",
         )
 
 

@@ -14,6 +14,7 @@ from pipeline.cost.reprice import reprice, usages_of
 from pipeline.engine import changes
 from pipeline.engine.contexts import Contexts
 from pipeline.engine.lost import Lost
+from pipeline.engine.options import kept_ceiling
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.routing import Router, Settled, by_label
 from pipeline.engine.setup import Definition, Setup, host, recorded
@@ -66,6 +67,8 @@ class TakeOver:
     def __init__(self, definition: Definition, setup: Setup, recorder: Recorder, journal: Journal) -> None:
         self._definition = definition
         self._setup = setup
+        # Where none is named, the run keeps its ceiling.
+        setup.options = {"max_cost_usd": kept_ceiling(recorder.state.execution), **setup.options}
         self._recorder = recorder
         self._journal = journal
 

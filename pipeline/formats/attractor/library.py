@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.clock import Clock, SystemClock
+from pipeline.cost.budget import DEFAULT_CEILING_USD
 from pipeline.cost.prices import PriceBook
 from pipeline.dot.model import DotGraph
 from pipeline.dot.parse import parse
 from pipeline.engine import preflight
 from pipeline.engine.events import Emitter, Listener
+from pipeline.engine.options import amount, kept_ceiling
 from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Setup
 from pipeline.errors import ConfigError, PipelineError
@@ -152,7 +154,8 @@ def run_dot(
         resume: The run's folder, or an id in `store`; a folder may also hold another system's checkpoint.json.
         accept_changes: Go on although the file has changed; finished work that this touches is made again.
         how: model (to ask; prices), simulate, auto_approve, interviewer, backend, allow_tools, resume_fidelity,
-            max_cost_usd, concurrency, listener, services, clock, yes.
+            max_cost_usd (default 50, at a resume the run's own; None: no ceiling), concurrency, listener, services,
+            clock, yes.
 
     Raises:
         RunNotFound, RunLocked, CheckpointCorrupt, SettingsConflict: The run cannot be gone on with.
@@ -168,7 +171,8 @@ def run_dot(
         return run_compiled_graph(graph, target, checkpoint, params=params, rerun_current=rerun_current, **how)
     state = load(place, run)
     check_is_dot(state)
-    setup = make_setup(place, **{"simulate": is_simulated(state), **how})
+    kept = {"simulate": is_simulated(state), "max_cost_usd": kept_ceiling(state.execution)}
+    setup = make_setup(place, **{**kept, **how})
     launch = Launch(graph, setup, place.root if isinstance(place, RunFolder) else None)
     from_step = current_node(state) if rerun_current else ""
     return result_of(place, launch.resume(state, accept=accept_changes, from_step=from_step))
@@ -203,7 +207,7 @@ def make_setup(
     backend: Any = None,
     allow_tools: bool = False,
     resume_fidelity: str | None = None,
-    max_cost_usd: Decimal | float | None = None,
+    max_cost_usd: Decimal | float | str | None = DEFAULT_CEILING_USD,
     concurrency: int = 4,
     listener: Listener | None = None,
     services: Mapping[str, Any] | None = None,
@@ -218,7 +222,7 @@ def make_setup(
     clock = clock or SystemClock()
     options: dict[str, Any] = {
         SIMULATE: simulate, ALLOW: allow_tools, "auto_approve": auto_approve, "concurrency": concurrency,
-        "max_cost_usd": None if max_cost_usd is None else str(max_cost_usd), RESUME_FIDELITY: resume_fidelity,
+        "max_cost_usd": amount("max_cost_usd", max_cost_usd), RESUME_FIDELITY: resume_fidelity,
     }  # fmt: skip
     setup = Setup(store, clock, Emitter(clock, [listener] if listener else []), options, yes=yes)
     given = {"interviewer": interviewer or (AutoApprove() if auto_approve else None), "backend": backend}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pipeline.cost.budget import DEFAULT_CEILING_USD
+from pipeline.engine.options import amount, check_names
 from pipeline.errors import ConfigError
 from pipeline.formats.casys.checkpoints import KEEP_COUNT
 from pipeline.formats.casys.plan import MAX_PARALLEL
@@ -25,7 +27,7 @@ DEFAULTS: Mapping[str, Any] = {
     "maxParallel": MAX_PARALLEL,
     # Paid calls in flight, and the most that they may cost in US dollars (null: no ceiling).
     "concurrency": 4,
-    "max_cost_usd": None,
+    "max_cost_usd": str(DEFAULT_CEILING_USD),
 }
 _SPELLINGS = {
     "decision_timeout": "decisionTimeout",
@@ -33,7 +35,17 @@ _SPELLINGS = {
     "keep_count": "keepCount",
     "max_parallel": "maxParallel",
 }
+_KNOWN = (*DEFAULTS, *_SPELLINGS)
 _COUNTS = ("keepCount", "maxParallel", "concurrency")
+
+
+def check_given(config: Mapping[str, Any]) -> None:
+    """Refuse settings that look like misspelt ones; what a stored run holds beside ours is kept for its system.
+
+    Raises:
+        ConfigError: Names one and the nearest there is.
+    """
+    check_names(config, _KNOWN)
 
 
 def settings(*given: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,6 +59,7 @@ def settings(*given: Mapping[str, Any]) -> dict[str, Any]:
     for each in given:
         found.update({_SPELLINGS.get(name, name): value for name, value in each.items()})
     refuse_secrets(found, "config")
+    found["max_cost_usd"] = amount("max_cost_usd", found["max_cost_usd"])
     made: dict[str, Any] = decode_value(encode_value(found, "config"))
     for problem in _problems(made):
         raise ConfigError(f"config: {problem}.")

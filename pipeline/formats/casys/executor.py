@@ -10,7 +10,7 @@ from pipeline.cost.prices import PriceBook
 from pipeline.engine.engine import Engine
 from pipeline.errors import ConfigError
 from pipeline.formats.casys import plan, resuming
-from pipeline.formats.casys.config import differences, settings
+from pipeline.formats.casys.config import check_given, differences, settings
 from pipeline.formats.casys.dag import Dag
 from pipeline.formats.casys.enduring import EnduringStore
 from pipeline.formats.casys.gates import CHOICES, Decider
@@ -67,6 +67,7 @@ class ControlledExecutor:
         if self.dag is not None:
             refuse_secrets(self.dag.to_json(), "dag")
             encode_value(self.dag.to_json(), "dag")
+        check_given(config or {})
         self.config = settings(config or {})
         self._tools = dict(tools or {})
         clock = clock or SystemClock()
@@ -130,6 +131,7 @@ class ControlledExecutor:
             SettingsConflict: Finished work would be made again, and that was not accepted; names tasks and cost.
             NeedsConfirmation: What may have acted outside would be made again.
         """
+        check_given(config or {})
         ready = resuming.ready(self._lent.store, self._lent.clock, checkpoint_id, self._gates)
         stored = plan.dag_of(ready.graph)
         dag = self.dag or stored

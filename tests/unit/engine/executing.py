@@ -182,6 +182,7 @@ def course(body: Callable[..., Any] = write, count: int = 4, **more: Any) -> Pip
 def run(
     pipeline: Pipeline, store: Store, executor: Executor | None, options: dict[str, Any] | None = None, **more: Any
 ) -> RunResult:
+    options = {"max_cost_usd": None, **(options or {})}
     return pipeline.run({"who": "us"}, store=store, model=Counting(), executor=executor, options=options, **more)
 
 

@@ -173,7 +173,7 @@ def test_one_request_to_a_model_without_a_price_is_not_sent_under_a_ceiling(stor
 
 def test_model_without_a_price_runs_without_a_ceiling_and_costs_are_unknown_not_nothing(store: MemoryStore) -> None:
     model = ScriptedModel(lambda request: "fine", model_id=UNPRICED, paid=True)
-    result = two_steps(UNPRICED).run(store=store, model=model)
+    result = two_steps(UNPRICED).run(store=store, model=model, options={"max_cost_usd": None})
     assert (result.status, result.spent.unpriced, result.spent.usd) == ("completed", 2, Decimal(0))
     assert [end.charge["state"] for end in facts(store, result.run_id, CallEnded)] == ["unpriced"] * 2
     again = two_steps(UNPRICED).resume(result.run_id, store=store, model=model)
@@ -183,7 +183,7 @@ def test_model_without_a_price_runs_without_a_ceiling_and_costs_are_unknown_not_
 def test_ceiling_is_not_kept_over_spend_that_nobody_can_price(store: MemoryStore) -> None:
     model = ScriptedModel(lambda request: "fine", model_id=UNPRICED, paid=True)
     pipeline = two_steps(UNPRICED)
-    run = pipeline.run(store=store, model=model, options={"until": "first"}).run_id
+    run = pipeline.run(store=store, model=model, options={"until": "first", "max_cost_usd": None}).run_id
     priced = ScriptedModel(lambda request: "fine", model_id=MODEL, paid=True)
     result = two_steps().resume(run, store=store, model=priced, options={"max_cost_usd": "50"})
     assert (result.detail, priced.calls) == ("paused_budget", 0)
