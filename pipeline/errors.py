@@ -1,7 +1,8 @@
 """The error tree: each class is one thing a user can meet, with its exit code and the way on.
 
 PipelineError (Exception)
-├── ConfigError 2: CatalogueError, SettingsConflict, CredentialMissing, InvalidValue, MissingValue, SecretRefused
+├── ConfigError 2: CatalogueError, SettingsConflict, CredentialMissing, InvalidValue, MissingValue,
+│                  SecretRefused, PackageMissing
 ├── GraphError 2
 ├── StoreError 3: RunNotFound, RunExists, RunLocked, CheckpointCorrupt, SchemaTooNew, WriteFailed
 ├── ModelError 4: ModelUnavailable, ModelRejected, ModelRefused, ModelTruncated, SpendLimit
@@ -71,6 +72,10 @@ class MissingValue(ConfigError, KeyError):
 
 class SecretRefused(ConfigError):
     """A parameter named like a secret is never stored."""
+
+
+class PackageMissing(ConfigError):
+    """A part of the program needs packages that are not installed."""
 
 
 class GraphError(PipelineError):

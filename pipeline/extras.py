@@ -1,11 +1,14 @@
-"""What each extra installs, and how it is installed into the Python that runs this."""
+"""What each extra is for and installs, whether it is there, and how it is installed into the Python that runs this."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
 import shlex
 import sys
 from collections.abc import Mapping
+
+from pipeline.errors import PackageMissing
 
 #: As pyproject.toml says it.
 EXTRAS: Mapping[str, tuple[str, ...]] = {
@@ -15,6 +18,42 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "dask": ("distributed>=2026.7",),
     "langgraph": ("langgraph-checkpoint>=4,<5",),
 }
+#: What cannot be done without it, as people ask for it.
+PURPOSES: Mapping[str, str] = {
+    "plot": "cost --plot FILE.png",
+    "sql": "--store sqlite:FILE and --store postgresql://…",
+    "objects": "--store s3://BUCKET/PREFIX",
+    "dask": "--executor dask:local and --executor dask://HOST:PORT",
+    "langgraph": "LangGraphSaver, which keeps threads of LangGraph",
+}
+#: What a package is imported as, where that is not its name.
+_MODULES = {"langgraph-checkpoint": "langgraph.checkpoint"}
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def packages(extra: str) -> list[str]:
+    """Return the names of what an extra installs."""
+    return [_NAME.findall(wanted)[0] for wanted in EXTRAS[extra]]
+
+
+def is_installed(package: str) -> bool:
+    """Return whether a package can be imported; it is not loaded."""
+    try:
+        return importlib.util.find_spec(_MODULES.get(package, package)) is not None
+    except ImportError:
+        return False
+
+
+def not_installed(extra: str, what: str, more: str = "") -> PackageMissing:
+    """Return the error of what needs an extra that is not there.
+
+    Args:
+        more: Another way, behind the command that installs it.
+    """
+    missing = [name for name in packages(extra) if not is_installed(name)] or packages(extra)
+    which = "a package that is" if len(missing) == 1 else "packages that are"
+    said = f"{what} needs {which} not installed: {', '.join(missing)}."
+    return PackageMissing(said, hint=how_to_install(extra) + more, extra=extra, packages=missing)
 
 
 def how_to_install(extra: str) -> str:

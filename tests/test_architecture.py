@@ -40,7 +40,7 @@ FLOORS = {
 }
 
 #: Floor mates that may be imported all the same: floor → floors beside it.
-BESIDE = {"dot": {"graph"}}
+BESIDE = {"dot": {"graph"}, "extras": {"errors"}}
 
 #: Which modules may import which outside package. The longest matching prefix counts.
 OUTSIDE = {

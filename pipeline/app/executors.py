@@ -17,7 +17,7 @@ from pipeline.app.workers import Watch, how_to_start, watched
 from pipeline.clock import SystemClock
 from pipeline.environment import VARIABLES
 from pipeline.errors import ConfigError, ExecutorLost
-from pipeline.extras import how_to_install
+from pipeline.extras import not_installed
 from pipeline.settings import LessonsOptions
 
 if TYPE_CHECKING:
@@ -58,9 +58,7 @@ def check_executor(options: LessonsOptions) -> None:
     try:
         import distributed  # noqa: F401
     except ImportError:
-        raise ConfigError(
-            "--executor needs dask.distributed, which is not installed.", hint=how_to_install("dask")
-        ) from None
+        raise not_installed("dask", "--executor") from None
 
 
 def _address(name: str) -> tuple[str, int]:

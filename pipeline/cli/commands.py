@@ -30,8 +30,10 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "batches": ("pipeline.cli.batches", "batches", "List the batches that runs have handed in."),
     "cancel": ("pipeline.cli.batches", "cancel", "Call a run's batches back from the provider."),
     "settle": ("pipeline.cli.settle", "settle", "Close an open charge with what was billed."),
-    "cleanup": ("pipeline.cli.upkeep", "cleanup", "Remove old finished runs."),
+    "cleanup": ("pipeline.cli.upkeep", "cleanup", "Remove old runs; what they cost stays on the account."),
+    "delete": ("pipeline.cli.upkeep", "delete", "Delete runs for good; what they cost stays on the account."),
     "recover": ("pipeline.cli.upkeep", "recover", "Append the records of an emergency file to a run."),
     "store": ("pipeline.cli.store", "store", "Look through the store, find damage, copy runs to another."),
+    "extras": ("pipeline.cli.extras", "extras", "List optional packages: what each is for, and whether it is there."),
     "completion": ("pipeline.cli.completion", "completion", "Print a shell's completion script."),
 }

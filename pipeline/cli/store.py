@@ -37,7 +37,7 @@ def store() -> None:
     """Look through the store, find damage, copy runs to another.
 
     A store is files:DIR (a folder, the default), sqlite:FILE, postgresql://USER@HOST/DATABASE, s3://BUCKET/PREFIX
-    (objects) or memory: (gone at the end).
+    (objects) or memory: (gone at the end). Databases and objects need optional packages: `extras` lists them.
     """
 
 

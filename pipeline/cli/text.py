@@ -191,6 +191,13 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def size(length: int) -> str:
+    """Return a number of bytes for people: 812 bytes, 96 KB, 1.4 MB."""
+    if length < 1000:
+        return count(length, "byte")
+    return f"{length / 1000:,.0f} KB" if length < 1_000_000 else f"{length / 1_000_000:,.1f} MB"
+
+
 def short_hash(value: Any) -> str:
     """A text as it is, any other value as JSON; a content hash by its beginning."""
     text = value if isinstance(value, str) else json.dumps(value, default=_plain, ensure_ascii=False)

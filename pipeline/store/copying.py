@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from pipeline.clock import Clock
-from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound, StoreError
+from pipeline.errors import CheckpointCorrupt, PackageMissing, PipelineError, RunNotFound, StoreError, WriteFailed
 from pipeline.records.lines import line_seq
 from pipeline.store.base import Account, Head, Journal, Movable
 from pipeline.store.checking import values_of
@@ -67,6 +67,9 @@ def copy(
             if account is not None:
                 _count_today(account, comes[head.run_id], now)
             yield _copy_run(source, target, head, clock, mend=bool(run))
+        except (PackageMissing, WriteFailed):
+            # The target cannot be used, which is no damage of a run.
+            raise
         except PipelineError as error:
             parted = isinstance(error, _Parted)
             yield Copied(head.run_id, owned=head.owned, problem=error.message, parted=parted)

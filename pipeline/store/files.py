@@ -114,7 +114,8 @@ class FileStore:
         """See store.base.Store.read."""
         home = self._folder(run)
         if not os.path.lexists(home / JOURNAL):
-            return iter(document_lines(home, run, self._clock.now())[after:])
+            lines = document_lines(home, run, self._clock.now())[after:]
+            return (line.removesuffix(b"\n") for line in lines)
         return _read(home / JOURNAL, run, after, self._checked.pop(run, None))
 
     def get_blob(self, run: str, blob: str) -> bytes:

@@ -1,42 +1,109 @@
-"""Which finished runs are old enough to go, and the order in which they go: account first, then the folder."""
+"""Which runs are old enough to go, what goes with them, and in which order: account first, then the run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from pipeline.clock import parse_iso
-from pipeline.errors import RunLocked, RunNotFound
+from pipeline.errors import CheckpointCorrupt, RunLocked, RunNotFound
 from pipeline.records.documents import spend_rows
 from pipeline.records.fold import spent
-from pipeline.records.run import RunState, Spend
+from pipeline.records.run import BatchRun, RunState, Spend
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Account, Head, Store
 from pipeline.store.reading import load
 
 MAX_AGE_DAYS, MAX_RUNS = 30, 50
+#: What is said of a run of which nothing can be read.
+CORRUPT = "corrupt"
+#: The pipeline of runs that hold threads of LangGraph: their own program decides when these go.
+_THREADS = "langgraph"
 #: Half-built and half-removed folders are swept once they are this old: nobody builds for a day.
 _SWEEP_AFTER = timedelta(days=1)
 
 
-def removable(heads: Iterable[Head], *, max_age_days: float, max_runs: int, now: datetime) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What goes with a run, and what the account keeps of it."""
+
+    run: str
+    pipeline: str
+    status: str
+    #: Of a run that is not complete; None where there is nothing more to say.
+    detail: str | None
+    #: Its journal, parts included.
+    records: int
+    bytes: int
+    #: Values beside the journal.
+    values: int
+    spent: Spend
+    #: Batches at the provider whose answers are not recorded.
+    batches: Sequence[str]
+    #: What the account keeps; None: nothing of the run can be read, so there is nothing to keep.
+    sums: Mapping[str, Any] | None
+
+
+def removal(store: Store, run: str) -> Removal:
+    """Return what removing a run means; a corrupt one's records are counted as far as they can be read.
+
+    Raises:
+        RunNotFound, SchemaTooNew: As store.reading.
+    """
+    try:
+        state = load(store, run)
+    except CheckpointCorrupt:
+        return Removal(run, "", CORRUPT, None, 0, 0, len(store.blobs(run)), Spend(), (), None)
+    parts: Callable[[str], list[str]] | None = getattr(store, "parts", None)
+    journals = [run, *(f"{run}/{path}" for path in (parts(run) if parts is not None else ()))]
+    lines = [len(line) for each in journals for line in store.read(each)]
+    out = [batch.batch for batch in state.batches.values() if batch.batch and _is_out(state, batch)]
+    return Removal(
+        run, state.pipeline, state.status, state.detail, len(lines), sum(lines), len(store.blobs(run)), spent(state),
+        out, run_sums(state),
+    )  # fmt: skip
+
+
+def _is_out(state: RunState, batch: BatchRun) -> bool:
+    return any(call in state.open_calls for call in batch.calls.values())
+
+
+def remove(store: Store, account: Account, going: Removal) -> None:
+    """Remove a run that nobody owns, for good. What it cost is on the account, durable, before it goes.
+
+    Raises:
+        RunNotFound, RunLocked: As Store.delete.
+    """
+    if going.sums is not None:
+        account.keep(going.run, going.sums)
+    store.delete(going.run)
+
+
+def removable(
+    heads: Iterable[Head], *, max_age_days: float, max_runs: int, now: datetime, unfinished: bool = False
+) -> list[str]:
     """Ids to remove, oldest first, of heads that come newest first.
 
-    Only completed runs go, once untouched for max_age_days or beyond the newest max_runs of all
-    runs. Never: unfinished, owned or corrupt ones, nor the newest completed one of a course.
+    Completed runs go once untouched for max_age_days or beyond the newest max_runs of all runs; with `unfinished`
+    failed and stopped ones too, which could be resumed until then. Never: owned or corrupt ones, threads of other
+    systems, nor the newest completed one of a course.
     """
     # No date lies before the year 1, however large the number.
     oldest = now - timedelta(days=min(max_age_days, now.toordinal() - 1))
     courses: set[tuple[Any, ...]] = set()
     gone = []
     for rank, head in enumerate(heads, 1):
-        if head.corrupt or head.document.get("status") != COMPLETED:
+        if head.corrupt or head.document.get("pipeline") == _THREADS:
             continue
-        course = _course(head.document)
-        newest = course not in courses
-        courses.add(course)
+        if head.document.get("status") == COMPLETED:
+            course = _course(head.document)
+            newest = course not in courses
+            courses.add(course)
+        else:
+            newest = not unfinished
         if newest or head.owned:
             continue
         if rank > max_runs or _touched(head.document, now) < oldest:
@@ -57,14 +124,18 @@ def cleanup(
     gone = []
     for run in names:
         try:
-            account.keep(run, run_sums(load(store, run)))
-            store.delete(run)
+            remove(store, account, removal(store, run))
         except (RunLocked, RunNotFound):
-            # Taken, or removed, by somebody since the list was made.
+            # Taken, or removed, by another process since the list was made.
             continue
         gone.append(run)
-    store.sweep(now - _SWEEP_AFTER)
+    sweep(store, now)
     return gone
+
+
+def sweep(store: Store, now: datetime) -> list[str]:
+    """Remove what was half made or half removed a day ago or earlier; returns names."""
+    return store.sweep(now - _SWEEP_AFTER)
 
 
 def run_sums(state: RunState) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.clock import SystemClock
+from pipeline.store.files import FileStore
 from tests.runs import Script
 from tests.said import Cli
 from tests.sample_runs import LESSON, completed_run, corrupt_run, dead_run, failed_run, original_run
@@ -71,7 +73,10 @@ def test_cost_keeps_what_removed_runs_had_cost(root: Path, cli: Cli) -> None:
     old = script.end("completed")
     completed_run(root)
     said = cli("cleanup", "--max-age-days", "1", "--yes")
-    assert said.out.splitlines() == [old, "1 run removed."]
+    first, told, last = said.out.splitlines()
+    assert first == f"{old}  physics higher, completed"
+    assert "stays on the account: $0.20" in told
+    assert last == "1 run removed."
     assert not (root / old).exists()
     assert "Removed runs: $0.20 in 1 run" in cli("cost").out
 
@@ -82,10 +87,59 @@ def test_cleanup_asks_and_without_anybody_removes_nothing(root: Path, cli: Cli) 
     said = cli("cleanup", "--max-age-days", "0")
     assert said.code == 6
     assert "--yes" in said.err
-    assert cli("cleanup", "--max-age-days", "0", "--dry-run").out.splitlines() == [old, "1 run would be removed."]
+    shown = cli("cleanup", "--max-age-days", "0", "--dry-run").out.splitlines()
+    assert (shown[0].partition(" ")[0], shown[-1]) == (old, "1 run would be removed.")
     assert (root / old).exists()
 
 
 def test_cleanup_leaves_unfinished_runs(root: Path, cli: Cli) -> None:
-    failed_run(root), dead_run(root), original_run(root), corrupt_run(root)
-    assert cli("cleanup", "--max-age-days", "0", "--max-runs", "0", "--yes").out == "Nothing to remove.\n"
+    runs = [failed_run(root), dead_run(root), original_run(root), corrupt_run(root)]
+    said = cli("cleanup", "--max-age-days", "0", "--max-runs", "0", "--yes")
+    assert said.out.splitlines()[0] == "Nothing to remove."
+    assert "--unfinished" in said.out
+    assert all((root / run).exists() for run in runs)
+
+
+def test_cleanup_reaches_failed_and_stopped_runs_where_that_is_asked(root: Path, cli: Cli) -> None:
+    failed, dead, corrupt = failed_run(root), dead_run(root), corrupt_run(root)
+    before = cli("cost", "--by", "model", "--json").json()[-1]
+    gone = cli("cleanup", "--max-age-days", "0", "--unfinished", "--yes", "--json").json()
+    assert {row["run"]: row["removed"] for row in gone} == {failed: True, dead: True}
+    assert (root / corrupt).exists()
+    assert cli("cost", "--by", "model", "--json").json()[-1] == before
+
+
+@pytest.mark.parametrize("kind", ["files", "sqlite"])
+def test_any_run_that_has_ended_can_be_deleted_and_its_cost_stays(
+    kind: str, root: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [failed_run(root), dead_run(root), completed_run(root, 3), original_run(root)]
+    if kind == "sqlite":
+        assert cli("store", "copy", f"files:{root}", f"sqlite:{root}.db").code == 0
+        monkeypatch.setenv("PIPELINE_STORE", f"sqlite:{root}.db")
+    before = cli("cost", "--json").json()[-1]
+    said = cli("delete", *runs)
+    assert (said.code, "--yes" in said.err) == (6, True)
+    (row, *_) = cli("delete", runs[0], "--dry-run", "--json").json()
+    assert (row["run"], row["status"], row["removed"], row["possibly_usd"]) == (runs[0], "failed", False, 0.1)
+    assert row["records"] > 5
+    assert row["bytes"] > row["records"]
+    assert len(cli("list", "--json").json()) == 4
+    said = cli("delete", runs[0], *runs[:3], "--yes")
+    assert (said.code, said.out.splitlines()[-1]) == (0, "3 runs deleted.")
+    assert said.out.count("can no longer be resumed") == 2
+    assert [row["run_id"] for row in cli("list", "--json").json()] == [runs[3]]
+    assert cli("cost", "--json").json()[-1]["at_most_usd"] == before["at_most_usd"]
+    assert cli("store", "check").code == 0
+    for name in (runs[0], "nothing"):
+        assert cli("delete", name, "--yes").code == 3
+
+
+def test_corrupt_run_can_be_deleted_and_one_that_is_going_cannot(root: Path, cli: Cli) -> None:
+    corrupt, failed = corrupt_run(root), failed_run(root)
+    journal = FileStore(root, SystemClock()).open(failed)
+    said = cli("delete", corrupt, failed, "--yes")
+    journal.close()
+    assert (said.code, sorted(path.name for path in root.iterdir() if path.is_dir())) == (3, sorted([corrupt, failed]))
+    assert cli("delete", corrupt, failed, "--yes").code == 0
+    assert not (root / corrupt).exists()

@@ -11,7 +11,7 @@ from pipeline.records.kinds import Snapshot, StepStarted
 from pipeline.store.base import Claim, Store
 from pipeline.store.memory import MemoryAccount
 from pipeline.store.reading import kept_spend, resolve
-from pipeline.store.retention import cleanup
+from pipeline.store.retention import cleanup, removable, removal, remove
 from tests.journals import AT, CLAIM, OFFLINE, StillClock, ended, line, small_run, started
 from tests.stores import ids, write
 
@@ -125,6 +125,21 @@ def test_unfinished_owned_and_newest_completed_runs_stay(store: Store, account: 
     assert cleanup(store, account, max_age_days=0, max_runs=0, now=AT) == []
     assert set(ids(store)) == {*kept, owned}
     journal.close()
+
+
+def test_unfinished_runs_go_only_where_that_is_asked(store: Store, account: MemoryAccount) -> None:
+    failed, stopped, completed = aged(store, 40, "failed"), aged(store, 41, "in_progress"), aged(store, 42)
+    new = aged(store, 1, "failed")
+    assert removable(store.heads(), max_age_days=30, max_runs=50, now=AT) == []
+    found = removable(store.heads(), max_age_days=30, max_runs=50, now=AT, unfinished=True)
+    assert found == [stopped, failed]
+    for run in found:
+        going = removal(store, run)
+        assert going.records == len(list(store.read(run)))
+        assert going.bytes == sum(map(len, store.read(run)))
+        remove(store, account, going)
+    assert set(ids(store)) == {completed, new}
+    assert [account.kept()[run]["usd"] for run in found] == ["1.85", "1.85"]
 
 
 def test_dry_run_of_a_cleanup_only_says(store: Store, account: MemoryAccount) -> None:

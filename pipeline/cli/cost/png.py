@@ -9,8 +9,7 @@ from typing import Any
 from pipeline.cli.cost.panels import Panel
 from pipeline.cli.cost.scale import label, ticks
 from pipeline.cli.cost.svg import PARTS, shown
-from pipeline.errors import ConfigError
-from pipeline.extras import how_to_install
+from pipeline.extras import not_installed
 
 _INCHES, _DPI = (9.0, 7.5), 120
 
@@ -19,16 +18,13 @@ def png_of(panels: Sequence[Panel]) -> bytes:
     """The picture: columns of days above, bars of steps below.
 
     Raises:
-        ConfigError: matplotlib is not installed; the hint says how to install it.
+        PackageMissing: matplotlib is not installed; the hint says how to install it.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise ConfigError(
-            "A .png needs matplotlib, which is not installed.",
-            hint=f"{how_to_install('plot')} installs it; an .svg needs nothing.",
-        ) from None
+        raise not_installed("plot", "A .png", " installs it; an .svg needs nothing.") from None
     figure = Figure(figsize=_INCHES, layout="constrained")
     above, below = figure.subplots(2, 1)
     _draw(above, panels[0], across=False)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.clock import Clock, SystemClock
 from pipeline.errors import ConfigError
-from pipeline.extras import how_to_install
+from pipeline.extras import not_installed
 from pipeline.formats.langgraph import choosing, finding
 from pipeline.formats.langgraph.shelf import Shelf
 from pipeline.formats.langgraph.stored import Gathered
@@ -32,10 +32,7 @@ try:
         get_serializable_checkpoint_metadata,
     )
 except ImportError as error:
-    raise ConfigError(
-        "LangGraphSaver needs langgraph-checkpoint, which is not installed.",
-        hint=how_to_install("langgraph"),
-    ) from error
+    raise not_installed("langgraph", "LangGraphSaver") from error
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig

@@ -15,8 +15,8 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.clock import SystemClock
-from pipeline.errors import ConfigError, StoreError, WriteFailed
-from pipeline.extras import how_to_install
+from pipeline.errors import StoreError, WriteFailed
+from pipeline.extras import not_installed
 from pipeline.store.objects.address import Address, names_credential
 from pipeline.store.objects.refusals import refusal
 from pipeline.store.silence import Silence
@@ -344,10 +344,7 @@ def _connect(address: Address, retries: int) -> S3Store:
     try:
         from obstore.store import S3Store
     except ImportError:
-        raise ConfigError(
-            "--store s3://… needs the package obstore, which is not installed.",
-            hint=how_to_install("objects"),
-        ) from None
+        raise not_installed("objects", "--store s3://…") from None
     return S3Store(
         address.bucket,
         prefix=address.prefix or None,

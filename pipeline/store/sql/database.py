@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError, PipelineError, StoreError, WriteFailed
-from pipeline.extras import how_to_install
+from pipeline.extras import not_installed
 from pipeline.store.lock import drop_in_children
 from pipeline.store.silence import Never, Silence
 from pipeline.store.sql import file as lite
@@ -321,10 +321,7 @@ class Database:
 
 
 def _not_installed() -> ConfigError:
-    return ConfigError(
-        "Stores in a database need packages that are not installed.",
-        hint=how_to_install("sql"),
-    )
+    return not_installed("sql", "A store in a database")
 
 
 #: In a forked child: connections of its parent, which end with the process and never before.

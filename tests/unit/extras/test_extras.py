@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
-from pipeline.extras import EXTRAS, how_to_install
+import pytest
+
+from pipeline.extras import EXTRAS, how_to_install, packages
 
 ROOT = Path(__file__).parents[3]
 
@@ -21,3 +26,40 @@ def test_command_to_install_an_extra_is_for_this_python_and_can_be_pasted() -> N
     words = shlex.split(how_to_install("sql"))
     assert sys.executable in words
     assert words[-3:] == ["alembic>=1.18,<2", "psycopg[binary]>=3.3,<4", "sqlalchemy>=2.1,<2.2"]
+
+
+@pytest.fixture
+def without(tmp_path: Path) -> dict[str, str]:
+    """The environment of a Python in which no optional package can be imported."""
+    hidden = tuple(name.replace("-checkpoint", "") for extra in EXTRAS for name in packages(extra))
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Hidden:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name.partition('.')[0] in {hidden!r}:\n"
+        "            raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Hidden())\n"
+    )
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]), "PIPELINE_STORE": "",
+            "COVERAGE_PROCESS_START": ""}  # fmt: skip
+
+
+def test_what_an_extra_needs_is_shown_before_anything_fails_and_named_where_it_does(
+    without: dict[str, str], tmp_path: Path
+) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "pipeline", *arguments]
+        return subprocess.run(command, env=without, text=True, capture_output=True, check=False)
+
+    shown = [json.loads(line) for line in run("extras", "--json").stdout.splitlines()]
+    assert {row["extra"]: row["missing"] for row in shown} == {extra: packages(extra) for extra in EXTRAS}
+    assert all(row["install"] == how_to_install(row["extra"]) for row in shown)
+    course = ("lessons", "--subject", "maths", "--level", "n5", "--lessons", "2", "--model", "offline")
+    files = f"files:{tmp_path}/runs"
+    assert run(*course, "--store", files, "--out", str(tmp_path / "site")).returncode == 0
+    for target, extra in ((f"sqlite:{tmp_path}/runs.db", "sql"), ("s3://bucket/prefix", "objects")):
+        said = run("store", "copy", files, target)
+        assert said.returncode == 2, said.stderr
+        assert all(name in said.stderr for name in packages(extra)), said.stderr
+        assert how_to_install(extra) in said.stderr
+        assert "damaged" not in said.stderr
