@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -64,6 +65,8 @@ class FileJournal:
         #: Where the last durable line ends, and its seq.
         self._durable = (0, 0)
         self._fd = -1
+        #: Held by the thread that appends; values are stored by others meanwhile.
+        self._writing = threading.Lock()
         #: The journal is not where others find it any more: nothing here writes to the folder.
         self._gone = False
         #: The emergency file holds all of it.
@@ -89,6 +92,10 @@ class FileJournal:
 
     def append(self, first_seq: int, lines: Sequence[bytes], sync: bool = True) -> None:
         """See store.base.Journal.append."""
+        with self._writing:
+            self._append(first_seq, lines, sync)
+
+    def _append(self, first_seq: int, lines: Sequence[bytes], sync: bool) -> None:
         if self._fd < 0:
             self._refuse(b"".join(lines))
         if first_seq != self.last_seq + 1:
@@ -123,7 +130,10 @@ class FileJournal:
             self._refuse(b"")
         # Another thread may be writing records: how long the journal is cannot be compared here.
         if self._fd >= 0 and not self._is_there(growing=True):
-            self._leave_gone(b"", written=False)
+            with self._writing:
+                if self._fd >= 0:
+                    self._leave_gone(b"", written=False)
+                self._refuse(b"")
         try:
             return self._blobs.put(data)
         except WriteFailed as error:
