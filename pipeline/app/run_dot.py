@@ -192,6 +192,7 @@ class _Go:
         from pipeline.formats.attractor.launch import CompiledGraph
 
         found = [finding for finding in source.checked(self._registry.types()) if finding.severity == "WARNING"]
+        found = [finding for finding in found if self._dot.auto_approve or finding.rule != "auto_approve"]
         for finding in found[:_MOST_WARNINGS]:
             where = f"line {finding.line}: " if finding.line else ""
             start.emit("note", text=f"Warning: {where}{finding.message}")

@@ -32,7 +32,7 @@ def dot_options(command: F) -> F:
         _valued("--run-dir", "DIR", "The run's own folder: its records, checkpoints, prompts and replies lie in it.",
                 type=click.Path(path_type=Path)),
         _valued("--simulate", None, "Run the graph without any model.", is_flag=True),
-        _act("--auto-approve", "Answer every question to people with its default, else its first choice."),
+        _act("--auto-approve", "Answer people's questions with the default, else a yes, else what does not say no."),
         _act("--allow-tools", "Let the graph run its shell commands."),
         _act("--rerun-current", "With --resume: run the node that ended last again."),
         _valued("--resume-fidelity", "MODE",

@@ -122,9 +122,9 @@ def _clauses(ways: Sequence[Way]) -> Iterator[tuple[Clause, bool]]:
     seen: set[str] = set()
     for way in ways:
         for edge in way.edges:
-            if edge.condition and edge.id not in seen:
+            if edge.id not in seen and (condition := _condition(edge)) is not None:
                 seen.add(edge.id)
-                yield from compile_condition(edge.condition).clauses()
+                yield from condition.clauses()
 
 
 def _literals(clause: Clause) -> list[str]:

@@ -32,6 +32,9 @@ KINDS: tuple[Kind, ...] = (
     Kind(LOOP, "house", "Runs a child pipeline and watches over it."),
 )
 
+#: Kinds that do no work of their own, those at a child pipeline's ends too: `last_stage` never names them.
+IDLE = frozenset({START, EXIT, CONDITIONAL, PARALLEL, "stack.child_start", "stack.child_exit"})
+
 #: Shape → type.
 SHAPES: Mapping[str, str] = {kind.shape: kind.type for kind in KINDS}
 

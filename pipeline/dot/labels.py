@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 #: "[K] text", "K) text", "K - text"; "[K]eep" is a word whose first letter is the key.
 _KEYED = re.compile(r"\s*(?:\[([^\]\s]{1,8})\]\s*|([^\W_]{1,3})\)\s*|([^\W_]{1,3})\s+-\s+)(?=\S|$)")
+
+#: Words that say yes, and that say no.
+YES = frozenset({"y", "yes", "true", "ok", "okay", "confirm", "confirmed", "approve", "approved", "accept"})
+NO = frozenset({"n", "no", "false", "cancel", "decline", "declined", "reject", "rejected", "deny"})
 
 
 def accelerator(label: str) -> str:
@@ -29,3 +34,18 @@ def without_key(label: str) -> str:
 def normal_label(label: str) -> str:
     """The label as it is compared: without its key, in lower case, with single spaces."""
     return " ".join(without_key(label).lower().split())
+
+
+def agreeing(choices: Sequence[str]) -> str:
+    """Return the choice that says yes, else the first that does not say no, else the first; "": there are none."""
+    yes = next((choice for choice in choices if _first_word(choice) in YES), "")
+    return yes or next((choice for choice in choices if _first_word(choice) not in NO), next(iter(choices), ""))
+
+
+def says_no(choice: str) -> bool:
+    """Whether a choice says no."""
+    return _first_word(choice) in NO
+
+
+def _first_word(choice: str) -> str:
+    return normal_label(choice).partition(" ")[0]

@@ -28,6 +28,8 @@ class DotNode(Attributed):
     declared: bool = True
     #: Lines of further statements about it.
     repeated: tuple[int, ...] = ()
+    #: Names that its own statements say, not the defaults.
+    own: frozenset[str] = frozenset()
 
     @property
     def label(self) -> str:

@@ -37,6 +37,7 @@ class _Draft:
     described: bool = False
     repeated: list[int] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
+    own: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -155,6 +156,7 @@ class _Parser(Cursor):
             # So far it was only named, by edges or in a list; this is its declaration.
             draft.attributes.update({**scope.node, **explicit} if described or not draft.declared else {})
             draft.declared, draft.described = True, described
+        self._nodes[name].own.update(explicit)
         scope.members[name] = True
 
     def _edge(self, scope: _Scope, first: str | list[str], depth: int, line: int) -> None:
@@ -232,8 +234,9 @@ class _Parser(Cursor):
                 own = as_text(draft.attributes["class"]).replace(",", " ").split()
                 classes = tuple(dict.fromkeys([*own, *classes]))
             nodes[name] = DotNode(
-                name, draft.attributes, classes, draft.line, tuple(draft.groups), draft.declared, tuple(draft.repeated)
-            )
+                name, draft.attributes, classes, draft.line, tuple(draft.groups), draft.declared, tuple(draft.repeated),
+                frozenset(draft.own),
+            )  # fmt: skip
         return nodes
 
     def _frozen_edges(self) -> tuple[DotEdge, ...]:

@@ -10,7 +10,7 @@ from pipeline.dot.clauses import outcome_word
 from pipeline.dot.conditions import Condition, compile_condition
 from pipeline.dot.demands import LABEL, MOST_WAYS, Demand, Ends, Way, demands, ways_on
 from pipeline.dot.diagnostics import ERROR, WARNING, Diagnostic, Rule, at_edge, at_node
-from pipeline.dot.labels import accelerator, normal_label
+from pipeline.dot.labels import accelerator, agreeing, normal_label, says_no
 from pipeline.dot.model import DotEdge, DotGraph, DotNode
 from pipeline.dot.paths import Ways, reached, ways
 from pipeline.errors import GraphError
@@ -127,7 +127,8 @@ def _ends(graph: DotGraph, name: str, known: Collection[str]) -> Ends:
         known: The kinds of nodes that the graph has.
     """
     kind = graph.kind(name)
-    only: dict[str, Collection[str]] = {"last_stage": {"", *graph.nodes}, "current_node": {"", *graph.nodes}}
+    working = {other for other in graph.nodes if graph.kind(other) not in kinds.IDLE}
+    only: dict[str, Collection[str]] = {"last_stage": {"", *working}, "current_node": {"", *graph.nodes}}
     if kind in _OUTCOMES and (kind == kinds.START or kinds.PARALLEL not in known):
         # Branches may fail where they are gathered, at any kind of node.
         only["outcome"] = _OUTCOMES[kind]
@@ -193,6 +194,27 @@ def choices(graph: DotGraph) -> Iterator[Diagnostic]:
             yield at_node("gate_choices", WARNING, node, message, fix)
 
 
+def auto_approved(graph: DotGraph) -> Iterator[Diagnostic]:
+    """What --auto-approve answers is what the first choice says, and leads on."""
+    for node in graph.nodes.values():
+        edges = graph.outgoing(node.id)
+        if graph.kind(node) != kinds.HUMAN or node.first("human.default_choice", "default_choice") or len(edges) < 2:
+            continue
+        ways_of: dict[str, DotEdge] = {}
+        for edge in edges:
+            ways_of.setdefault(_choice_texts(edge)[0], edge)
+        first, taken = next(iter(ways_of)), agreeing(list(ways_of))
+        fix = f'Say what it should take: {node.id} [human.default_choice="…"].'
+        after = reached([ways_of[taken].target], ways(graph), without=node.id)
+        if after.isdisjoint(graph.exits):
+            message = f"--auto-approve answers {taken!r} at gate {node.id!r} each time, which only leads back to it."
+            yield at_node("auto_approve", WARNING, node, message, fix)
+        elif says_no(first):
+            what = f"answers {taken!r}" if taken == first else f"passes over it and answers {taken!r}"
+            message = f"{first!r}, the first choice of gate {node.id!r}, says no; --auto-approve {what}."
+            yield at_node("auto_approve", WARNING, node, message, fix)
+
+
 def _same_choices(node: DotNode, edges: Sequence[DotEdge]) -> Iterator[Diagnostic]:
     seen: dict[str, str] = {}
     for edge in edges:
@@ -204,4 +226,4 @@ def _same_choices(node: DotNode, edges: Sequence[DotEdge]) -> Iterator[Diagnosti
         seen[text] = label
 
 
-EDGES: tuple[Rule, ...] = (condition_syntax, outcomes, conditional_default, never_taken, choices)
+EDGES: tuple[Rule, ...] = (condition_syntax, outcomes, conditional_default, never_taken, choices, auto_approved)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from pipeline.dot import kinds
-from pipeline.dot.attributes import GRAPH, NODE, TABLE, attribute
-from pipeline.dot.diagnostics import WARNING, Diagnostic, Rule
+from pipeline.dot.attributes import GRAPH, NODE, TABLE, Use, attribute
+from pipeline.dot.diagnostics import INFO, WARNING, Diagnostic, Rule
 from pipeline.dot.model import DotGraph, DotNode
 from pipeline.dot.stylesheet import parse_stylesheet
 from pipeline.errors import GraphError
@@ -34,6 +35,32 @@ def ignored(graph: DotGraph) -> Iterator[Diagnostic]:
         yield _finding(nodes, "timeout", what, "Limit the reply: max_tokens=4000.")
 
 
+def unread(graph: DotGraph) -> Iterator[Diagnostic]:
+    """No node says what its kind does not read: a prompt, a command, a model that would be lost without a word."""
+    found: dict[tuple[str, kinds.Kind], list[DotNode]] = {}
+    for node in graph.nodes.values():
+        kind = _BUILT_IN.get(graph.kind(node))
+        if kind is None:
+            continue
+        for name in node.attributes:
+            known = attribute(NODE, name)
+            lost = known is not None and known.use is Use.WORK and known.kinds and kind.type not in known.kinds
+            if lost and name in node.own and node.text(name).strip():
+                found.setdefault((name, kind), []).append(node)
+    for (name, kind), nodes in found.items():
+        what = f"is not read: its kind is {kind.type} ({kind.shape}). {kind.purpose}"
+        severity = INFO if kind.type in (kinds.START, kinds.EXIT) and name not in _TEXTS else WARNING
+        fix = "Leave it out, or say it of a node that asks a model."
+        if name in _TEXTS:
+            fix = "Put it into a node of its own" + (" before the diamond." if kind.type == kinds.CONDITIONAL else ".")
+        yield replace(_finding(nodes, name, what, fix), severity=severity)
+
+
+_BUILT_IN = {kind.type: kind for kind in kinds.KINDS}
+#: What is said to be done, not how.
+_TEXTS = (*kinds.PROMPTS, *kinds.COMMANDS)
+
+
 def _styled(graph: DotGraph) -> bool:
     """Whether the stylesheet sets a temperature for some node."""
     try:
@@ -55,4 +82,4 @@ def _finding(nodes: list[DotNode], name: str, what: str, fix: str) -> Diagnostic
     return Diagnostic(_RULE, WARNING, message, node=nodes[0].id, fix=fix, line=nodes[0].line)
 
 
-IGNORED: tuple[Rule, ...] = (ignored,)
+IGNORED: tuple[Rule, ...] = (ignored, unread)

@@ -28,6 +28,16 @@ def terminal_node(graph: DotGraph) -> Iterator[Diagnostic]:
         yield Diagnostic("terminal_node", ERROR, "The graph has no exit node.", fix="Add: exit [shape=Msquare]")
 
 
+def single_exit(graph: DotGraph) -> Iterator[Diagnostic]:
+    """There is one exit, as the specification has it; of several, which public graphs have, each ends the run."""
+    for name in graph.exits[1:]:
+        message = (
+            f"Node {name!r} is a further exit; the specification has exactly one. Here a run ends at each of them."
+        )
+        fix = f"Nothing need be done; to run it elsewhere, let it lead to {graph.exits[0]!r}."
+        yield at_node("single_exit", WARNING, graph.nodes[name], message, fix)
+
+
 def edge_target_exists(graph: DotGraph) -> Iterator[Diagnostic]:
     """Both ends of every edge are declared; a slip of the pen would be one more paid node."""
     known = [name for name, node in graph.nodes.items() if node.declared]
@@ -168,6 +178,7 @@ def unique_names(graph: DotGraph) -> Iterator[Diagnostic]:
 WAYS: tuple[Rule, ...] = (
     start_node,
     terminal_node,
+    single_exit,
     edge_target_exists,
     start_no_incoming,
     exit_no_outgoing,

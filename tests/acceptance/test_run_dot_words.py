@@ -80,3 +80,20 @@ def test_a_reply_that_no_edge_takes_is_paid_for_once(
     assert said.code == 0, said.err
     assert server.bill.requests == 3
     assert read(tmp_path / "run" / "checkpoint.json")["completed_nodes"] == ["start", "write", "rate", "exit"]
+
+
+def test_auto_approve_does_not_decline_and_what_it_passes_over_is_told(cli: Cli, tmp_path: Path) -> None:
+    text = """digraph Gate {
+  start [shape=Mdiamond]; write [prompt=W]; gate [shape=hexagon]; exit [shape=Msquare]; start -> write -> gate
+  gate -> write [label="[R] Reject"]; gate -> exit [label="[P] Publish"]
+}"""
+    path = put(tmp_path, text)
+    said = cli("run", path, "--simulate", "--auto-approve", "--run-dir", str(tmp_path / "run"))
+    assert said.code == 0, said.err
+    assert read(tmp_path / "run" / "checkpoint.json")["completed_nodes"] == ["start", "write", "gate", "exit"]
+    assert "says no" in said.out
+    assert "says no" not in cli("run", path, "--simulate").out
+    (found,) = [
+        row for row in cli("validate", path, "--json").json()[0]["diagnostics"] if row["rule"] == "auto_approve"
+    ]
+    assert (found["severity"], found["node_id"]) == ("WARNING", "gate")

@@ -32,7 +32,7 @@ def left_behind(plan: Plan, settled: Settled, ending: Ending) -> dict[str, Any]:
         return {}
     found: dict[str, Any] = {
         **ending.own(),
-        "last_stage": node,
+        **({"last_stage": node} if plan.does_work(node) else {}),
         "current_node": node,
         "_current_node": node,
         "_previous_node": str(seen.get("current_node") or ""),

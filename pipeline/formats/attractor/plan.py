@@ -86,6 +86,10 @@ class Plan:
         """Ids of the edges that begin the run anew."""
         return frozenset(edge.id for edge in self.dot.edges if edge.flag("loop_restart"))
 
+    def does_work(self, node: str) -> bool:
+        """Whether a node does work, so that `last_stage` names it: starts, exits, diamonds and fan-outs do not."""
+        return self.types[node] not in kinds.IDLE
+
     def is_implicit(self, node: str) -> bool:
         """Whether branches are gathered at a node that is not drawn as a fan-in."""
         return bool(self.regions.scope(node)) and self.types[node] != kinds.FAN_IN

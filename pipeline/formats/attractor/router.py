@@ -58,7 +58,9 @@ class _Decision:
         self._state = settled.state
         self._node: DotNode = plan.dot.nodes[settled.node.id]
         self._type = plan.types[settled.node.id]
-        known: dict[str, Any] = {"current_node": settled.node.id, "last_stage": settled.node.id}
+        known: dict[str, Any] = {"current_node": settled.node.id}
+        if plan.does_work(settled.node.id):
+            known["last_stage"] = settled.node.id
         if asks_restarts:
             known[_RESTARTS] = restart_count(self._state, plan.restarts)
         self._ending = ending_of(settled, known)

@@ -25,6 +25,7 @@ SOUND = """
 BASE = "start [shape=Mdiamond]; done [shape=Msquare]; a [prompt=x]; b [prompt=x]; start -> a; "
 
 WAYS = BASE + "a -> done; b -> done; "
+HUMAN = WAYS + "h [shape=hexagon]; a -> h; "
 
 
 def body(text: str) -> DotGraph:
@@ -107,6 +108,14 @@ def test_rules_leave_a_sound_graph_alone() -> None:
         ("attribute_name", WARNING, "", BASE + "model_stylsheet=x; a -> b -> done"),
         ("attribute_name", WARNING, "a->b", BASE + "a -> b [conditon=x]; b -> done"),
         ("attribute_ignored", WARNING, "b", BASE + "b [temperature=0.5]; a -> b -> done"),
+        ("attribute_ignored", WARNING, "c", BASE + 'c [shape=diamond, prompt="Is it?"]; a -> c -> done'),
+        ("attribute_ignored", WARNING, "c", BASE + "c [shape=diamond, llm_model=m]; a -> c -> done"),
+        ("attribute_ignored", WARNING, "c", BASE + 'c [shape=component, prompt="Do it"]; a -> c -> done'),
+        ("attribute_ignored", WARNING, "c", BASE + "c [shape=hexagon, tool_command=ls]; a -> c -> done"),
+        ("attribute_ignored", INFO, "start", BASE + "start [llm_model=m]; a -> done"),
+        ("single_exit", WARNING, "end", WAYS + "end [shape=Msquare]; a -> end"),
+        ("auto_approve", WARNING, "h", HUMAN + 'h -> a [label="[R] Reject"]; h -> done [label=Ship]'),
+        ("auto_approve", WARNING, "h", HUMAN + "h -> c [label=Revise]; h -> done [label=Ship]; c [prompt=x]; c -> h"),
         ("attribute_ignored", WARNING, "", BASE + 'model_stylesheet="* { temperature: 0.5; }"; a -> b -> done'),
         ("attribute_ignored", WARNING, "b", BASE + "b [tool_hooks.pre=x]; a -> b -> done"),
         ("attribute_ignored", WARNING, "", BASE + "tool_hooks.post=x; a -> b -> done"),
@@ -151,8 +160,11 @@ def test_rule_finds_its_fault(rule: str, severity: str, place: str, text: str) -
          'h -> done [condition="preferred_label=Ship"]'),
         ("attribute_value", BASE + 'b [max_retries="3", goal_gate="true", timeout="300"]; a -> b -> done'),
         ("attribute_value", BASE + 'b [timeout="$limit"]; a -> b -> done'),
-        ("attribute_ignored", BASE + "b [shape=parallelogram, tool_command=x, timeout=5m]; a -> b -> done"),
-        ("attribute_ignored", BASE + "b [shape=hexagon, timeout=5m]; a -> b -> done"),
+        ("attribute_ignored", BASE + "c [shape=parallelogram, tool_command=x, timeout=5m]; a -> c -> done"),
+        ("attribute_ignored", BASE + "c [shape=hexagon, timeout=5m]; a -> c -> done"),
+        ("attribute_ignored", BASE + "node [llm_model=m]; c [shape=diamond]; a -> c -> done"),
+        ("auto_approve", WAYS + 'h [shape=hexagon]; a -> h; h -> a [label="Reject"]; h -> done [label="Approve it"]; '
+         'h [human.default_choice="Approve it"]'),
         ("attribute_name", BASE + 'b [is_codergen=true, fillcolor=red, x_own=1, node_type="stack.x"]; a -> b -> done'),
         ("prompt_on_llm_nodes", BASE + "c [llm_prompt=x]; d [label=Do]; a -> b -> c -> d -> done"),
         ("shape_known", BASE + "c [shape=star, type=tool, script=x]; a -> b -> c -> done"),

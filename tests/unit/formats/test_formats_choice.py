@@ -65,6 +65,14 @@ def test_outcome_that_nobody_asks_for_takes_the_edge_for_failures() -> None:
     assert took(edges, "maybe") == ("w->b", "condition")
 
 
+def test_a_diamond_may_ask_which_node_did_work_last() -> None:
+    text = (f'{ENDS}a [prompt=A]\nb [prompt=B]\nd [shape=diamond]\nstart -> a -> d\nb -> d\n'
+            'd -> b [condition="context.last_stage=a"]\nd -> exit [condition="last_stage=b"]')  # fmt: skip
+    play, result = played(text)
+    assert (result.status, play.order) == ("completed", ["start", "a", "d", "b", "d", "exit"])
+    assert play.state.context["last_stage"] == "b"
+
+
 @pytest.mark.parametrize(
     ("condition", "context"),
     [

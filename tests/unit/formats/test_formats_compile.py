@@ -139,7 +139,7 @@ def test_what_is_known_of_a_graph_is_in_the_context_from_the_start() -> None:
 def test_every_visit_leaves_the_keys_of_both_dialects() -> None:
     play, _ = played(f"{ENDS}start -> w -> exit")
     assert {
-        "outcome": "success", "last_stage": "exit", "current_node": "exit", "_current_node": "exit",
+        "outcome": "success", "last_stage": "w", "current_node": "exit", "_current_node": "exit",
         "_previous_node": "w",
     }.items() <= play.state.context.items()  # fmt: skip
     assert set(play.state.steps["w#1"].context) == {"last_stage", "current_node", "_current_node", "_previous_node"}

@@ -71,7 +71,7 @@ def test_restart_keeps_what_is_known_of_the_graph_only() -> None:
     assert (result.status, play.order.count("plan")) == ("completed", 2)
     assert {key for key in seen[1] if not key.startswith("graph.")} == set()
     assert seen[1]["graph.goal"] == "ship"
-    assert seen[0]["last_stage"] == "start"
+    assert seen[0]["current_node"] == "start"
 
 
 def test_restart_keeps_the_keys_that_the_graph_names() -> None:

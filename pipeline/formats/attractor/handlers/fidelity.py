@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.dot import kinds
 from pipeline.dot.attributes import FIDELITIES
 from pipeline.formats.attractor.children import CHILD_OF, THREAD
 from pipeline.formats.attractor.handlers.expansion import goal_of, text_of
@@ -92,7 +93,7 @@ def preamble(visit: Visit, mode: str, near: Sequence[StepRun]) -> str:
     size = SIZES[mode]
     goal = goal_of(visit)
     head = [f"The goal: {_cut(goal, size // 2)}"] if goal else []
-    worked = [run for run in near if visit.graph.kind(run.node) not in _SILENT]
+    worked = [run for run in near if visit.graph.kind(run.node) not in kinds.IDLE]
     if mode == TRUNCATE or not worked:
         return "\n".join(head)
     head += ["What was done before this step, the newest first:", *_lines(visit, worked, size // 4)]
@@ -102,10 +103,6 @@ def preamble(visit: Visit, mode: str, near: Sequence[StepRun]) -> str:
     text = "\n".join(head)
     replies = _replies(visit, worked, size - len(text))
     return "\n".join([text, *replies])
-
-
-#: Kinds of nodes that do nothing worth telling.
-_SILENT = frozenset({"start", "exit", "conditional", "parallel", "stack.child_start", "stack.child_exit"})
 
 
 def _lines(visit: Visit, runs: Sequence[StepRun], size: int) -> Iterator[str]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from pipeline.dot.demands import LABEL, Demand, Way, demands, ways_on
-from pipeline.dot.labels import accelerator, normal_label
+from pipeline.dot.labels import NO, YES, accelerator, normal_label
 from pipeline.dot.model import DotEdge
 from pipeline.engine.people import TIMEOUT, Answer
-from pipeline.errors import GraphError
 from pipeline.formats.attractor.children import VIRTUAL
 from pipeline.formats.attractor.handlers.expansion import Names, expand
-from pipeline.formats.attractor.handlers.interviewers import NO, YES
 from pipeline.formats.attractor.handlers.registry import Visit
 from pipeline.formats.attractor.handlers.results import LAST_RESPONSE
 from pipeline.formats.attractor.outcome import RETRY, NodeOutcome, failure
@@ -123,9 +120,7 @@ def _choice(edge: DotEdge) -> Choice:
 
 def _named(edge: DotEdge) -> Sequence[str]:
     """The labels that an edge's condition asks for."""
-    with suppress(GraphError):
-        return demands([Way((edge,))]).get(LABEL, Demand()).words
-    return ()
+    return demands([Way((edge,))]).get(LABEL, Demand()).words
 
 
 def default_of(visit: Visit, choices: Sequence[Choice], kind: str) -> str:

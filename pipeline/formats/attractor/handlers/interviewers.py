@@ -11,13 +11,10 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import IO, Any, Protocol
 
-from pipeline.dot.labels import accelerator, normal_label
+from pipeline.dot.labels import accelerator, agreeing, normal_label
 from pipeline.engine.events import Event
 from pipeline.engine.people import Answer, Question
 
-#: Words that say yes, and that say no.
-YES = frozenset({"y", "yes", "true", "ok", "okay", "confirm", "confirmed", "approve", "approved", "accept"})
-NO = frozenset({"n", "no", "false", "cancel", "decline", "declined", "reject", "rejected", "deny"})
 #: Seconds after which a waiting terminal looks whether the run is stopping.
 _SLICE = 0.2
 
@@ -30,14 +27,12 @@ class Interviewer(Protocol):
 
 
 class AutoApprove:
-    """Says yes: the question's default, else the choice that says yes, else its first."""
+    """Says yes: the question's default, else the choice that says yes, else the first that does not say no."""
 
     def ask(self, question: Question) -> Answer | None:
         """See Interviewer."""
         default = str(question.shown.get("default") or "")
-        agreeing = (choice for choice in question.choices if normal_label(choice).partition(" ")[0] in YES)
-        choice = default or next(agreeing, "") or next(iter(question.choices), "auto-approved")
-        return Answer(choice, by="auto-approve")
+        return Answer(default or agreeing(question.choices) or "auto-approved", by="auto-approve")
 
 
 class Callback:
