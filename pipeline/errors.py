@@ -206,7 +206,7 @@ class WaitingForBatch(PipelineError):
 
 
 class BatchLost(WaitingForBatch):
-    """The provider does not have a batch, or its results, any more."""
+    """The provider does not show a batch, or not all of its answers."""
 
 
 class Pause(BaseException):

@@ -18,6 +18,7 @@ from pipeline.cli.commands import COMMANDS
 from pipeline.cli.streams import fill_closed_streams, is_of_stdout, stdout_refused
 from pipeline.cli.text import PROGRAM, warn
 from pipeline.cli.where import name_store
+from pipeline.engine.signals import end_process_on_signal
 from pipeline.errors import RunInterrupted, RunNotFound
 from pipeline.store.place import anchored
 
@@ -107,7 +108,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except OSError as error:
         return stdout_refused(error) if is_of_stdout(error) else errors.report(error)
-    except (Exception, KeyboardInterrupt, RunInterrupted) as error:
+    except (KeyboardInterrupt, click.Abort) as error:
+        if arguments is None:
+            end_process_on_signal()
+        return errors.report(error)
+    except (Exception, RunInterrupted) as error:
         return errors.report(error)
 
 

@@ -36,6 +36,15 @@ def end_process_after_stop() -> None:
         atexit.register(_ignore_where_stopped)
 
 
+def end_process_on_signal() -> None:
+    """Have any further signal end this process with 130, at once: it was interrupted and says its last words."""
+    handler = _Handler([])
+    handler.stopped = handler.over = True
+    for number in _SIGNALS:
+        signal.signal(number, handler)
+    atexit.register(_ignore_where_stopped)
+
+
 def _ignore_where_stopped() -> None:
     """Ignore signals while the interpreter is taken down, when handlers are gone and a signal would be the end code."""
     for number in _SIGNALS:

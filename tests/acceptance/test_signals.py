@@ -77,7 +77,20 @@ if moment == "returned":
     again()
 sys.exit(code)
 """
-#: Its pipeline.
+#: A command without a run that is interrupted, and gets one more signal (argv 1) once it has said so.
+LISTING = """
+import os, sys
+import pipeline.cli.main
+
+def interrupted(arguments):
+    raise KeyboardInterrupt
+pipeline.cli.main._run = interrupted
+number, sys.argv[1:] = int(sys.argv[1]), ["list"]
+code = pipeline.cli.main.main()
+os.kill(os.getpid(), number)
+sys.exit(code)
+"""
+#: The pipeline that is interrupted in a step.
 INTERRUPTED = """
 import os, signal
 from pipeline import Pipeline, step
@@ -208,6 +221,13 @@ def test_signal_after_the_run_was_stopped_does_not_change_the_exit_code(
     assert done.returncode == 130, done.stderr
     assert b"Stopped: Interrupted (SIGINT)." in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_after_an_interrupted_command_does_not_change_the_exit_code(number: int) -> None:
+    command = [sys.executable, "-c", LISTING, str(int(number))]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (130, "Stopped.\n")
 
 
 def test_reader_that_went_away_does_not_stop_the_run(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from pipeline.errors import BatchLost, WaitingForBatch
 from pipeline.llm.base import Batch
 from pipeline.records.fold import spent
 from pipeline.records.kinds import BatchAbandoned, BatchIntended, BatchSubmitted
+from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load, records
 from pipeline.testing import FakeClock
@@ -320,3 +322,19 @@ def test_late_batch_is_said_by_the_provider_s_clock(
     late = Heard()
     assert_paid_once(go(store, model, resume=first.run_id, listener=late), server)
     assert ("msgbatch_000001" in early.notes, late.notes.count("msgbatch_000001")) == (False, 1)
+
+
+@pytest.mark.parametrize("lost", [b"batch_intended", b"batch_submitted"])
+def test_batch_whose_lines_were_damaged_is_looked_for_and_not_booked_as_free(
+    tmp_path: Path, server: BillingServer, model: AnthropicModel, lost: bytes
+) -> None:
+    more: Any = {"model": model, "clock": FakeClock(), "options": {"batch": True, "max_cost_usd": 5, "no_wait": True}}
+    first = ONE.run(store=FileStore(tmp_path, more["clock"]), **more)
+    journal = tmp_path / first.run_id / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    assert sum(lost in line for line in lines) == 1
+    journal.write_bytes(b"".join(line.replace(b"batch", b"bXtch") if lost in line else line for line in lines))
+    for held in server.batches.held.values():
+        held.looks = 0
+    done = ONE.resume(first.run_id, store=FileStore(tmp_path, more["clock"]), **more)
+    assert_paid_once(done, server)
