@@ -274,7 +274,10 @@ class Loop:
             result = {}
         if not isinstance(result, Mapping):
             kind = type(result).__name__
-            raise InvalidValue(f"Step {spec.name!r} returned a {kind}; return a mapping of its outputs.")
+            raise InvalidValue(
+                f"Step {spec.name!r} returned a {kind}; return a mapping of its outputs.",
+                hint='Return {"result": …} with the value in it.',
+            )
         encoded = encode_value(result if isinstance(result, dict) else dict(result), f"{spec.name} outputs")
         return Made(decode_value(encoded), encoded, label, changes, error, hints)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pipeline.clock import Clock
@@ -311,7 +311,7 @@ class Recorder:
 
     def fit(self, value: Any, encoded: bytes) -> Any:
         """The value as it goes into a record: itself, or a reference to a blob of its JSON text."""
-        if len(encoded) <= INLINE_LIMIT and not (isinstance(value, dict) and "$blob" in value):
+        if len(encoded) <= INLINE_LIMIT and not (isinstance(value, Mapping) and "$blob" in value):
             return value
         return {"$blob": self.put_blob(encoded), "bytes": len(encoded)}
 

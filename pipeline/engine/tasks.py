@@ -13,12 +13,21 @@ from pipeline.engine.entries import Scope
 from pipeline.engine.lineage import Lineage
 from pipeline.engine.running import Running
 from pipeline.engine.stop import pause_if_of_the_store
-from pipeline.errors import ConfigError, ModelError, NeedsConfirmation, Pause, PipelineError, StepFailed, Suspended
+from pipeline.errors import (
+    ConfigError,
+    InvalidValue,
+    ModelError,
+    NeedsConfirmation,
+    Pause,
+    PipelineError,
+    StepFailed,
+    Suspended,
+)
 from pipeline.records.kinds import Invalidated, TaskCompleted, TaskFailed, TaskStarted
 from pipeline.records.redaction import without_keys
 from pipeline.records.run import TaskRun, bare
 from pipeline.records.statuses import FAILED
-from pipeline.records.values import canonical, digest, encode_value
+from pipeline.records.values import Plain, canonical, digest, encode_value
 
 _HASH_CHARS = 16
 #: Longest error message kept; a page of it says as much as a book.
@@ -28,12 +37,15 @@ UNSAFE = frozenset({"write", "external"})
 
 
 @dataclass(frozen=True, slots=True)
-class TaskFailure:
+class TaskFailure(Plain):
     """Stands in the place of a value where failed items are skipped."""
 
     key: str
     #: {"type", "message", "hint"}.
     error: Mapping[str, Any]
+
+    def plain(self) -> Any:
+        return {"key": self.key, "error": dict(self.error)}
 
 
 @dataclass(slots=True)
@@ -58,7 +70,7 @@ class Work:
 
 
 class MapResult(Sequence[Any]):
-    """The values in item order; long ones are read back when they are asked for."""
+    """The values in item order, recorded as a list; long ones are read back when they are asked for."""
 
     def __init__(self, running: Running, path: str, tasks: Sequence[str]) -> None:
         self._running = running
@@ -101,6 +113,7 @@ def run(running: Running, parent: Scope, seen: Mapping[str, Any], work: Work) ->
 
     Raises:
         ConfigError: Two items have the same key.
+        InvalidValue: An item, or the value of one, is no JSON.
         StepFailed: Items failed (after all others were done), unless they may be skipped.
         Pause: The run is stopping; what was finished is recorded.
     """
@@ -109,6 +122,9 @@ def run(running: Running, parent: Scope, seen: Mapping[str, Any], work: Work) ->
     if running.recorder.state.submitted:
         taking_in.settle_parts(running, parent.path, names, elsewhere=elsewhere)
     todo = _missing(running, parent.path, names, work, seen)
+    for index in todo:
+        # Told before anything is asked for any of them.
+        encode_value(work.items[index], f"{names[index]} item")
     # Failed ones that are done without are no work that stands.
     without = _failed_before(running, parent.path, names) if work.skip_failed else 0
     restored = len(names) - len(todo) - without
@@ -303,6 +319,9 @@ class _Pool:
             scope.leave_if_paused()
             pause_if_of_the_store(error)
             self._failed(scope, index, error)
+            if isinstance(error, InvalidValue) and not work.skip_failed:
+                # The same code makes the other values: nothing more is asked for them before it is mended.
+                raise
             return
         fact = TaskCompleted(
             scope.path, task, text, item=_item_hash(item, f"{task} item"),

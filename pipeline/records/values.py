@@ -5,9 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import is_dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from enum import Enum
+from numbers import Number
+from pathlib import PurePath
 from typing import Any
 
 from pipeline.errors import InvalidValue
@@ -17,7 +21,27 @@ INLINE_LIMIT = 32 * 1024
 _DEEPEST = 200
 
 
+class Plain:
+    """Base of this program's own objects that stand for a JSON value."""
+
+    __slots__ = ()
+
+    def plain(self) -> Any:
+        """The value that is recorded for it."""
+        raise NotImplementedError
+
+
+#: Sequences that are no lists of values.
+_BYTES = (bytes, bytearray, memoryview)
+
+
 def _default(value: Any) -> Any:
+    if isinstance(value, Plain):
+        return value.plain()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, _BYTES):
+        return list(value)
     if isinstance(value, datetime) and value.tzinfo is not None:
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     raise TypeError(type(value).__name__)
@@ -93,43 +117,74 @@ def value_hash(value: Any) -> str:
 
 
 def _explain(value: Any, where: str) -> InvalidValue:
-    found = _find(value, where, 0)
-    path, problem = found or (where, "is not a JSON value")
-    return InvalidValue(
-        f"{path} {problem}",
-        hint="Return text, numbers, true/false, null, lists and mappings with text keys.",
-        key=path,
-    )
+    path, problem, conversion = _find(value, where, 0) or (where, "is not a JSON value", "")
+    kinds = "Use text, numbers, true/false, null, lists and mappings with text keys."
+    return InvalidValue(f"{path} {problem}", hint=f"Use {conversion} there." if conversion else kinds, key=path)
 
 
-def _find(value: Any, path: str, depth: int) -> tuple[str, str] | None:
-    """The first thing in a value that JSON cannot hold: where, and what is wrong with it."""
+#: Where, what is wrong, and what to put in its place ("" where there is nothing in particular).
+_Problem = tuple[str, str, str]
+
+
+def _find(value: Any, path: str, depth: int) -> _Problem | None:
+    """The first thing in a value that JSON cannot hold."""
     if depth > _DEEPEST:
-        return path, f"is nested too deeply (more than {_DEEPEST} levels) or contains itself"
-    if isinstance(value, dict):
+        return path, f"is nested too deeply (more than {_DEEPEST} levels) or contains itself", ""
+    if isinstance(value, Plain):
+        value = value.plain()
+    if isinstance(value, Mapping):
         return _find_in_mapping(value, path, depth)
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, Sequence) and not isinstance(value, (str, *_BYTES)):
         found = (_find(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value))
         return next((problem for problem in found if problem), None)
     return _problem(value, path)
 
 
-def _find_in_mapping(value: dict[Any, Any], path: str, depth: int) -> tuple[str, str] | None:
+def _find_in_mapping(value: Mapping[Any, Any], path: str, depth: int) -> _Problem | None:
     for key, item in value.items():
         if not (key is None or isinstance(key, (str, int, float))):
-            return path, f"has the key {key!r}; keys are text"
+            return path, f"has the key {key!r}; keys are text", "str(key) for its keys"
         if found := _find(item, f"{path}.{key}", depth + 1):
             return found
     return None
 
 
-def _problem(value: Any, path: str) -> tuple[str, str] | None:
+def _problem(value: Any, path: str) -> _Problem | None:
     if value is None or isinstance(value, (str, bool, int)):
         return None
     if isinstance(value, float):
-        return None if math.isfinite(value) else (path, f"is {value}; JSON has no such number")
+        return None if math.isfinite(value) else (path, f"is {value}; JSON has no such number", "null or text")
     if isinstance(value, datetime) and value.tzinfo is not None:
         return None
     known = {bytes: "is bytes; decode it to text first", datetime: "is a datetime without a time zone",
              Decimal: "is a Decimal; record it as text, str(value)"}  # fmt: skip
-    return path, known.get(type(value), f"is a {type(value).__name__}, not a JSON value")
+    problem = known.get(type(value), f"is a {type(value).__name__}, not a JSON value")
+    return path, problem, next((form for fits, form in _CONVERSIONS if fits(value)), "")
+
+
+def _has(*names: str) -> Callable[[Any], bool]:
+    return lambda value: all(callable(getattr(value, name, None)) for name in names)
+
+
+#: What a value is put into a record as: the first line that fits.
+_CONVERSIONS: tuple[tuple[Callable[[Any], bool], str], ...] = (
+    (lambda value: isinstance(value, type) or callable(value), "its result or its name"),
+    (lambda value: isinstance(value, _BYTES), "bytes(value).decode() (base64 for what is no text)"),
+    (lambda value: isinstance(value, datetime), "value.astimezone()"),
+    (lambda value: isinstance(value, Enum), "value.value"),
+    (lambda value: hasattr(value, "text") and hasattr(value, "stop_reason"), "reply.text"),
+    (_has("model_dump"), 'value.model_dump(mode="json")'),
+    (is_dataclass, "dataclasses.asdict(value)"),
+    (_has("isoformat"), "value.isoformat()"),
+    (_has("total_seconds"), "value.total_seconds()"),
+    (_has("tolist"), "value.tolist()"),
+    (_has("to_dict"), "value.to_dict()"),
+    (lambda value: isinstance(value, Set), "sorted(value)"),
+    (lambda value: isinstance(value, Iterator), "list(value)"),
+    (
+        lambda value: isinstance(value, (Decimal, Number, PurePath, BaseException)) or hasattr(value, "urn"),
+        "str(value)",
+    ),
+    (lambda value: isinstance(value, Iterable), "list(value)"),
+    (lambda value: hasattr(value, "__dict__"), "vars(value)"),
+)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Setup
 from pipeline.engine.step import Outcome, StepContext, StepSpec, step
 from pipeline.errors import SettingsConflict
+from pipeline.llm.scripted import ScriptedModel
 from pipeline.store.memory import MemoryStore
+from tests.unit.engine.saying import ask
 
 
 @pytest.mark.parametrize("length", [0, 1, 1023, 1024, 1025, 32_000, 32_766, 32_767, 70_000])
@@ -44,6 +47,44 @@ def test_values_of_any_length_are_whole_after_a_resume(store: MemoryStore, lengt
     assert result.outputs["use"] == {"same": True}
     assert result.outputs["make"] == {"values": wanted, "text": text}
     assert pipeline.resume(run, store=store).outputs == result.outputs
+
+
+@pytest.mark.parametrize("size", [1, 20_000])
+def test_what_a_map_gives_is_an_output_as_it_stands(store: MemoryStore, size: int) -> None:
+    @step()
+    def make(ctx: StepContext) -> Mapping[str, Any]:
+        made = ctx.map("item", "abc", lambda c, item: item * size, key=str)
+        odd = ctx.map("odd", "abc", lambda c, item: {"b": {1}}.get(item, item), key=str, skip_failed=True)
+        nested = ctx.map("outer", "xy", lambda c, item: c.map("inner", "pq", lambda c, i: item + i, key=str), key=str)
+        return {"made": made, "part": made[1:], "odd": odd, "nested": nested, "params": ctx.params}
+
+    result = Pipeline("maps", [make]).run({"n": 1}, store=store)
+    assert result.status == "completed"
+    outputs = result.outputs["make"]
+    assert outputs["made"] == [letter * size for letter in "abc"]
+    assert (outputs["part"], outputs["params"]) == (outputs["made"][1:], {"n": 1})
+    assert outputs["nested"] == [["xp", "xq"], ["yp", "yq"]]
+    assert [outputs["odd"][0], outputs["odd"][1]["key"], outputs["odd"][2]] == ["a", "odd/b", "c"]
+
+
+def test_value_that_cannot_be_kept_is_told_before_the_rest_is_asked_for(store: MemoryStore) -> None:
+    def asked(items: Sequence[Any], keep: Callable[[str], Any], **options: Any) -> tuple[RunResult, int]:
+        model = ScriptedModel(lambda request: "7")
+        body = step("go")(
+            lambda ctx: {"v": ctx.map("i", items, lambda c, i: keep(c.ask(ask(f"q {i}")).text), key=str, **options)}
+        )
+        result = Pipeline("odd", [body]).run(store=store, model=model, options={"concurrency": 1})
+        return result, model.calls
+
+    result, calls = asked([1, 2, Decimal(3), 4], str)
+    assert (result.status, calls) == ("failed", 0), "an item is looked at before any is asked about"
+    assert "i/3 item is a Decimal" in str(result.error)
+    result, calls = asked(range(9), Decimal)
+    assert (result.status, calls) == ("failed", 1)
+    assert "i/0 value is a Decimal" in str(result.error)
+    assert result.error is not None
+    assert "str(value)" in result.error.hint
+    assert asked(range(9), Decimal, skip_failed=True)[1] == 9
 
 
 def test_load_gives_the_artifact_of_the_newest_completed_visit(store: MemoryStore) -> None:

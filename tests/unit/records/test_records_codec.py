@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import zlib
-from datetime import UTC, datetime
+from collections import ChainMap, deque
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -13,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import InvalidValue
+from pipeline.llm.base import Reply
 from pipeline.records import kinds
 from pipeline.records.charge import Charge
 from pipeline.records.codec import decode_fact, decode_line, encode_fact
@@ -137,6 +144,52 @@ def test_values_that_are_no_json_are_refused_by_name(value: Any, named: str) -> 
         with pytest.raises(InvalidValue, match="out") as caught:
             encode(value, "out")
         assert named in caught.value.message
+
+
+def test_values_that_are_no_json_are_refused_with_their_conversion() -> None:
+    @dataclass
+    class Point:
+        x: int
+
+    class Colour(Enum):
+        RED = 1
+
+    class Model:
+        def model_dump(self, mode: str) -> None: ...
+
+    cases: list[tuple[Any, str]] = [
+        (Decimal(1), "str(value)"),
+        ({1, 2}, "sorted(value)"),
+        (Path("a"), "str(value)"),
+        (ValueError("x"), "str(value)"),
+        (date(2026, 1, 9), "value.isoformat()"),
+        (timedelta(1), "value.total_seconds()"),
+        (Point(1), "dataclasses.asdict(value)"),
+        (Colour.RED, "value.value"),
+        (Model(), 'value.model_dump(mode="json")'),
+        ((n for n in "ab"), "list(value)"),
+        ({}.items(), "sorted(value)"),
+        (Reply("x", "end_turn"), "reply.text"),
+        (bytearray(b"x"), "bytes(value).decode()"),
+        (math.nan, "null or text"),
+        ({(1, 2): 3}, "str(key)"),
+        (len, "its result"),
+        (Point, "its result"),
+        (Thing(), "vars(value)"),
+    ]
+    for value, conversion in cases:
+        with pytest.raises(InvalidValue) as caught:
+            encode_value([{"a": value}], "out")
+        assert conversion in caught.value.hint, value
+        assert "out[0].a" in caught.value.message
+
+
+def test_views_of_lists_and_mappings_are_recorded_as_these() -> None:
+    value = {"a": range(3), "b": deque("xy"), "c": MappingProxyType({"k": ChainMap({"n": 1})})}
+    for encode in (encode_value, canonical):
+        assert encode(value) == b'{"a":[0,1,2],"b":["x","y"],"c":{"k":{"n":1}}}'
+    with pytest.raises(InvalidValue, match=r"out\.c\.k\[1\] is a Decimal"):
+        encode_value({"c": MappingProxyType({"k": deque([1, Decimal(1)])})}, "out")
 
 
 def test_value_that_contains_itself_is_refused() -> None:
