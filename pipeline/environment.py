@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from pipeline.files import read_regular
+
 #: Option → environment variable. None: it permits one act, so it is given each time.
 VARIABLES: Mapping[str, str | None] = {
     "subject": "PIPELINE_SUBJECT",
@@ -45,6 +47,8 @@ VARIABLES: Mapping[str, str | None] = {
 }
 
 
+#: More than any `.env` holds.
+_MOST_BYTES = 1 << 20
 #: Options whose value is a path: in `.env` it counts from the folder of that file.
 PATHS = ("store", "out", "catalogue", "prices", "prompts")
 
@@ -70,10 +74,13 @@ def read_env_file(path: Path) -> tuple[dict[str, str], list[int]]:
 
     `export` before a name, matching quotes around a value, and `#` comments are understood;
     nothing is expanded.
+
+    Raises:
+        OSError: It is there and cannot be read.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
-    except OSError:
+        text = read_regular(path, _MOST_BYTES).decode("utf-8-sig", errors="surrogateescape")
+    except FileNotFoundError:
         return {}, []
     pairs: dict[str, str] = {}
     bad: list[int] = []
@@ -82,7 +89,8 @@ def read_env_file(path: Path) -> tuple[dict[str, str], list[int]]:
         if not line or line.startswith("#"):
             continue
         name, equals, value = line.removeprefix("export ").partition("=")
-        if equals and name.strip().isidentifier():
+        # No variable can hold a NUL.
+        if equals and name.strip().isidentifier() and "\0" not in value:
             pairs[name.strip()] = _unquoted(value.strip())
         else:
             bad.append(number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -24,6 +25,7 @@ from pipeline.errors import (
     StoreError,
     WriteFailed,
 )
+from pipeline.files import read_regular
 from pipeline.settings import AUTO, LessonsOptions, option_name, parse_usd
 
 if TYPE_CHECKING:
@@ -169,8 +171,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         ConfigError: It is no such file.
     """
     try:
-        with path.open(encoding="utf-8-sig") as file:
-            text = file.read(_MOST + 1)
+        text = io.TextIOWrapper(io.BytesIO(read_regular(path, 4 * _MOST)), encoding="utf-8-sig").read()
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:

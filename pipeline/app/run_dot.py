@@ -27,6 +27,7 @@ from pipeline.app.start import (
 )
 from pipeline.app.unread import unnamed_params
 from pipeline.errors import ConfigError, WaitingForHuman
+from pipeline.files import write_over
 from pipeline.settings import LessonsOptions
 from pipeline.store.base import Store
 from pipeline.store.head import HEAD
@@ -313,7 +314,7 @@ def _write_log(path: Path, graph: CompiledGraph, state: RunState) -> str:
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(execution_log(graph.dot, state), indent=2) + "\n", encoding="ascii")
+        write_over(path, (json.dumps(execution_log(graph.dot, state), indent=2) + "\n").encode("ascii"))
     except OSError as error:
         return f"--execution-log: {path} cannot be written: {error.strerror}."
     return f"Execution log: {path}"

@@ -135,7 +135,12 @@ def _run(arguments: list[str]) -> int:
 def load_env_file() -> None:
     """Take variables that are not set from `.env` beside pipeline.sh; nothing of it is printed."""
     folder = environment.home()
-    pairs, bad = environment.read_env_file(folder / ".env")
+    try:
+        pairs, bad = environment.read_env_file(folder / ".env")
+    except OSError as error:
+        pairs, bad = {}, []
+        if COMPLETE_VARIABLE not in os.environ:
+            warn(f".env cannot be read and was left out: {error.strerror or error}.")
     for option in environment.PATHS:
         name = str(environment.VARIABLES[option])
         if value := pairs.get(name):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.cli.text import count, money, say, say_json, table
+from pipeline.files import write_over
 
 if TYPE_CHECKING:
     from pipeline.app import Plan
@@ -49,7 +50,7 @@ def _prompts(plan: Plan, place: Path | None) -> str:
             say(text + "\n")
         else:
             place.mkdir(parents=True, exist_ok=True)
-            (place / f"{name}.md").write_text(text + "\n", encoding="utf-8")
+            write_over(place / f"{name}.md", (text + "\n").encode("utf-8"))
     where = "above" if str(place) == "-" else f"in {place}"
     return f"Prompts, {where}: " + ", ".join(f"{number} {kind}" for kind, number in kinds.items())
 

@@ -30,6 +30,7 @@ from typing import Any
 from pipeline.cost.rates import BATCH_FACTOR, Case, NoPrice, Rates, undated
 from pipeline.cost.usage import WEB_SEARCH
 from pipeline.errors import InvalidValue
+from pipeline.files import read_regular
 from pipeline.records.charge import TOKEN_KINDS
 
 _OPTIONAL = frozenset({WEB_SEARCH, "batch", "fast", "long_context"})
@@ -65,10 +66,10 @@ class PriceFile:
         """
         self._where = path.name
         try:
-            with path.open("rb") as file:
-                data = file.read(_MOST_BYTES + 1)
-        except OSError as error:
-            raise InvalidValue(f"The price file {path} cannot be read: {error.strerror}.") from None
+            data = read_regular(path, _MOST_BYTES)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise InvalidValue(f"The price file {path} cannot be read: {why}.") from None
         if len(data) > _MOST_BYTES:
             raise InvalidValue(f"The price file {path} is longer than {_MOST_BYTES:,} bytes.")
         #: Name and content hash, as recorded with every charge.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 from pipeline.dot.model import DotGraph
 from pipeline.dot.parse import parse
 from pipeline.errors import ConfigError
+from pipeline.files import read_regular
 
 #: A pipeline's text is not larger than this.
 MAX_BYTES = 16 * 1024 * 1024
@@ -20,9 +22,10 @@ def read_text(path: str | Path) -> str:
     """
     path = Path(path)
     try:
-        if path.stat().st_size > MAX_BYTES:
+        data = read_regular(path, MAX_BYTES)
+        if len(data) > MAX_BYTES:
             raise ConfigError(f"{path} is larger than {MAX_BYTES // 2**20} MiB.", hint="Name a DOT file.")
-        return path.read_text(encoding="utf-8-sig")
+        return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig").read()
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is no text in UTF-8.", hint="Save it as UTF-8.") from None
     except (OSError, ValueError) as error:

@@ -24,7 +24,7 @@ def load_pipeline(target: str) -> Pipeline:
             f"{target!r} is not FILE.py:NAME.", hint="For example: ./pipeline.sh run my_pipeline.py:PIPELINE"
         )
     if not path.is_file():
-        raise ConfigError(f"There is no file {text!r}.")
+        raise ConfigError(f"{text!r} is no regular file." if path.exists() else f"There is no file {text!r}.")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise ConfigError(f"{text!r} is not a Python file.", hint="Its name must end in .py.")

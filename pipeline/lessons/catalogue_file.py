@@ -11,6 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from pipeline.errors import CatalogueError
+from pipeline.files import read_regular
 from pipeline.lessons.course import FORMAT, Course, Place, course_problems
 
 #: A catalogue file is some kilobytes; more than this (bytes) is a mistake.
@@ -59,9 +60,9 @@ _HINT = "`./pipeline.sh subjects new SUBJECT LEVEL` prints a file with every key
 
 def _text(path: Path) -> str:
     try:
-        raw = path.read_bytes()
+        raw = read_regular(path, MAX_BYTES)
         if len(raw) > MAX_BYTES:
-            raise CatalogueError(f"{path}: is {len(raw):,} bytes; a catalogue file has at most {MAX_BYTES:,}")
+            raise CatalogueError(f"{path}: is larger; a catalogue file has at most {MAX_BYTES:,}")
         return raw.decode("utf-8")
     except OSError as error:
         raise CatalogueError(f"{path}: cannot be read: {error.strerror}") from None

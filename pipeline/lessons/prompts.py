@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.errors import ConfigError
+from pipeline.files import read_regular
 from pipeline.lessons import rules
 
 #: Prompt file → the values its requests give it.
@@ -44,10 +45,19 @@ def load_prompts(folder: Path = _FOLDER) -> dict[str, str]:
     tables = rules.tables()
     prompts = {}
     for name in PLACEHOLDERS:
-        text = (folder / f"{name}.md").read_text(encoding="utf-8")
+        text = _text(folder / f"{name}.md")
         prompts[name] = _fill(name, text, _TABLE, tables)
         _check(name, prompts[name])
     return prompts
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_regular(path).decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is no text in UTF-8.", hint="Save it as UTF-8.") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def render(name: str, text: str, values: Mapping[str, str]) -> str:

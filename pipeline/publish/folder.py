@@ -21,11 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import PublishedFilesEdited, PublishError
+from pipeline.files import create_new, open_regular, parse_json, read_regular, replace_file
 from pipeline.publish import manifest, site
 from pipeline.publish.base import Bundle, Receipt, Standing
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\Z")
 _FILE = re.compile(r"[a-z0-9_-][a-z0-9._-]*(?:/[a-z0-9_-][a-z0-9._-]*){0,3}\Z")
+_HASH = re.compile(r"[0-9a-f]{64}")
 #: Part of the hash that names a version's folder.
 _HASH_DIGITS = 32
 _BUILDING = ".building"
@@ -67,10 +69,7 @@ class FolderPublisher:
         data = json.dumps(facts, indent=1, sort_keys=True) + "\n"
         with self._writing():
             self.root.mkdir(parents=True, exist_ok=True)
-            target = self.root / f"{bundle_name}.receipt.json"
-            aside = self.root / f".{bundle_name}.receipt.json.{os.getpid()}"
-            _write(aside, data.encode("utf-8"))
-            os.replace(aside, target)
+            replace_file(self.root / f"{bundle_name}.receipt.json", data.encode("utf-8"))
 
     def standing(self, bundle_name: str) -> Standing | None:
         _check_plain(bundle_name)
@@ -81,7 +80,9 @@ class FolderPublisher:
         content_hash = str(found["content_hash"]) if found else ""
         receipt = _read_json(self.root / f"{bundle_name}.receipt.json")
         run, run_hash = str(receipt.get("run_id") or ""), str(receipt.get("content_hash") or "")
-        kept = bool(run_hash) and (self._versions(bundle_name) / run_hash[:_HASH_DIGITS]).is_dir()
+        kept = (
+            _HASH.fullmatch(run_hash) is not None and (self._versions(bundle_name) / run_hash[:_HASH_DIGITS]).is_dir()
+        )
         return Standing(content_hash, run, run_hash, kept, tuple(_changes(folder)))
 
     def _publish(self, bundle: Bundle, files: Mapping[str, bytes], made: Mapping[str, Any], overwrite: bool) -> Receipt:
@@ -133,7 +134,9 @@ class FolderPublisher:
     def _make(self, version: Path, files: Mapping[str, bytes], made: Mapping[str, Any]) -> None:
         """Build aside, the manifest last, everything on disk before the version gets its name."""
         building = version.parent / _BUILDING
-        if building.exists():
+        if building.is_symlink():
+            building.unlink()
+        elif building.exists():
             shutil.rmtree(building)
         folders = {building} | {(building / name).parent for name in files}
         for folder in sorted(folders):
@@ -162,11 +165,14 @@ class FolderPublisher:
         versions.mkdir(parents=True, exist_ok=True)
         if not Path(os.path.realpath(versions)).is_relative_to(os.path.realpath(self.root)):
             raise PublishError(f"{versions} leads out of the output folder.", hint="Remove that link.")
-        with open(versions / ".lock", "w") as lock:
+        lock = open_regular(versions / ".lock", os.O_RDWR | os.O_CREAT)
+        try:
             # Some network folders have no locks; the switch is atomic there as well.
             with contextlib.suppress(OSError):
                 fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+        finally:
+            os.close(lock)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -206,7 +212,7 @@ def _check_files(files: Mapping[str, bytes]) -> None:
 def _read_json(path: Path) -> Mapping[str, Any]:
     """The object in a file; {} where there is none."""
     try:
-        found = json.loads(path.read_bytes())
+        found = parse_json(read_regular(path))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -273,7 +279,7 @@ def _free(path: Path) -> Path:
 
 
 def _write(path: Path, data: bytes) -> None:
-    with open(path, "wb") as file:
+    with open(create_new(path), "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

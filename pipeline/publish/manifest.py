@@ -8,13 +8,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pipeline.errors import InvalidValue
+from pipeline.files import parse_json, read_regular
 from pipeline.publish.base import Bundle
+from pipeline.records.structure import count, fields, problem, table, text
 from pipeline.records.values import digest, value_hash
 
 #: Name of the manifest inside a version.
 MANIFEST = "manifest.json"
 #: Raised when the manifest's own fields change.
 FORMAT = 1
+_SHAPE = fields(
+    ("content_hash", "files"),
+    content_hash=text,
+    files=table(fields(("sha256", "bytes"), sha256=text, bytes=count)),
+)
 #: What file managers leave behind; nobody's edit.
 _LITTER = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", ".directory"})
 
@@ -42,11 +50,13 @@ def encode(manifest: Mapping[str, Any]) -> bytes:
 def read(folder: Path) -> dict[str, Any] | None:
     """The manifest of a published folder; None where it is missing, cut or not consistent in itself."""
     try:
-        found = json.loads((folder / MANIFEST).read_bytes())
-        stated = found.pop("content_hash")
-        if not isinstance(found["files"], dict) or value_hash(found) != stated:
+        found = parse_json(read_regular(folder / MANIFEST))
+        if problem(found, _SHAPE):
             return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        stated = found.pop("content_hash")
+        if value_hash(found) != stated:
+            return None
+    except (OSError, ValueError, InvalidValue):
         return None
     return {**found, "content_hash": stated}
 
@@ -59,7 +69,7 @@ def edited(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
         path = folder / name
         if path.is_symlink() or not path.is_file():
             found.append(f"{name} (missing)")
-        elif path.stat().st_size != entry["bytes"] or digest(path.read_bytes()) != entry["sha256"]:
+        elif path.stat().st_size != entry["bytes"] or digest(read_regular(path)) != entry["sha256"]:
             found.append(f"{name} (changed)")
     found += [f"{name} (added)" for name in present(folder) if name not in listed and name != MANIFEST]
     return sorted(found)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from pipeline.records.charge import amount
 from pipeline.records.kinds import Fact
 from pipeline.records.snapshots import document_shape
+from pipeline.records.structure import MOST
 
 _VISIT = re.compile(r"(?s).*[^/]#[0-9]{1,9}")
 
@@ -56,7 +57,7 @@ def is_path(path: str) -> bool:
 
 
 def _finite(value: float) -> bool:
-    return value - value == 0
+    return -MOST <= value <= MOST
 
 
 def _is_amount(value: Any) -> bool:

@@ -63,7 +63,11 @@ def compact_encoder(default: Callable[[Any], Any], *, sort_keys: bool = False) -
     return lambda value: join(pieces(value, 0))
 
 
-_scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is no JSON")
+
+
+_scan = json.scanner.make_scanner(json.JSONDecoder(parse_constant=_no_number))  # type: ignore[attr-defined]
 _plain = compact_encoder(_default)
 _sorted = compact_encoder(_default, sort_keys=True)
 

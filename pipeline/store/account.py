@@ -15,6 +15,7 @@ from typing import Any
 
 from pipeline.clock import Clock, iso
 from pipeline.errors import StoreError, WriteFailed
+from pipeline.files import open_regular
 from pipeline.records.charge import amount
 from pipeline.records.lines import check_line, encode_line, line_seq
 from pipeline.records.structure import REMOVED, fields, problem, text
@@ -224,7 +225,7 @@ class FileAccount:
     def _look(self) -> None:
         """Take in what was appended; an unfinished last line is left for later."""
         try:
-            fd = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            fd = open_regular(self._path, os.O_RDONLY | os.O_NOFOLLOW)
         except FileNotFoundError:
             return
         except OSError as error:

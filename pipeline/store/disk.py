@@ -9,6 +9,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from pipeline.files import open_regular, read_regular
+
 #: Owner-only, as everything in a store is.
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 #: Errors of a write that say that space ran out.
@@ -24,8 +26,8 @@ class Disk:
     """The real disk."""
 
     def open(self, path: Path, flags: int) -> int:
-        """A file descriptor that children do not inherit; links are not followed."""
-        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+        """A file descriptor that children do not inherit; links are not followed, and only regular files opened."""
+        return open_regular(path, flags | os.O_NOFOLLOW, FILE_MODE)
 
     def write(self, fd: int, data: bytes) -> int:
         return os.write(fd, data)
@@ -75,7 +77,15 @@ def write_file(disk: Disk, path: Path, data: bytes, *, sync: bool = True, replac
     Raises:
         OSError: The file was not written; what was begun is removed.
     """
-    fd = disk.open(path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if replace else os.O_EXCL))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    try:
+        fd = disk.open(path, flags)
+    except FileExistsError:
+        if not replace:
+            raise
+        # Whatever it is, it goes; what a link leads to stays.
+        os.unlink(path)
+        fd = disk.open(path, flags)
     try:
         write_all(disk, fd, data)
         if sync:
@@ -106,23 +116,13 @@ def read_file(path: str | Path) -> bytes | None:
     """A whole file; None where there is none, or where it is a link.
 
     Raises:
-        OSError: It is there but cannot be read.
+        OSError: It is there but is no regular file, or cannot be read.
     """
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        return read_regular(path, flags=os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
         return None
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             return None
         raise
-    try:
-        data = os.read(fd, 1 << 16)
-        if len(data) < 1 << 16:
-            return data
-        parts = [data]
-        while data := os.read(fd, _CHUNK):
-            parts.append(data)
-        return b"".join(parts)
-    finally:
-        os.close(fd)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.errors import RunLocked, StoreError
+from pipeline.files import open_regular, parse_json, read_regular
 from pipeline.records.codec import decode_line
 from pipeline.records.lines import LineDamaged, check_line, line_seq
 from pipeline.store.owner import process
@@ -179,7 +180,7 @@ def claimed(file: Path, run: str) -> Iterator[Kept]:
         RunLocked: Who writes it is alive and not done.
     """
     try:
-        fd = os.open(file, os.O_RDONLY)
+        fd = open_regular(file)
     except OSError as error:
         raise StoreError(f"{file} is no emergency file of a run.", file=str(file)) from error
     try:
@@ -207,8 +208,8 @@ def _busy(run: str, file: Path) -> RunLocked:
 
 def _lines(file: Path, run: str) -> Kept:
     try:
-        first, *lines = file.read_bytes().split(b"\n")
-        head = json.loads(first)
+        first, *lines = read_regular(file).split(b"\n")
+        head = parse_json(first)
         owner, sent = head["emergency"], head.get("sent")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{file} is no emergency file of a run.", file=str(file)) from error
@@ -225,8 +226,7 @@ def _lines(file: Path, run: str) -> Kept:
 
 def _head(path: Path) -> Mapping[str, Any]:
     try:
-        with path.open("rb") as file:
-            head = json.loads(file.readline(1 << 16))
+        head = parse_json(read_regular(path, 1 << 16).partition(b"\n")[0])
     except (OSError, ValueError):
         return {}
     return head if isinstance(head, dict) else {}

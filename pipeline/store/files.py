@@ -13,6 +13,7 @@ from typing import Any
 
 from pipeline.clock import Clock
 from pipeline.errors import PipelineError, RunNotFound, StoreError, WriteFailed
+from pipeline.files import open_regular
 from pipeline.records.lines import line_seq
 from pipeline.store import inside
 from pipeline.store.base import Claim, Head
@@ -294,7 +295,7 @@ def _seen(info: os.stat_result) -> _Seen:
 
 def _read(path: Path, run: str, after: int, checked: _Seen | None) -> Iterator[bytes]:
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = open_regular(path, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError as error:
         raise StoreError(f"The journal of run {run} cannot be read: {error.strerror}.", run=run) from error
     try:

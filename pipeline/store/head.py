@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from pipeline.files import parse_json
 from pipeline.records.structure import HEAD as CHECKS
 
 HEAD = "checkpoint.json"
@@ -43,8 +44,8 @@ def sealed(raw: bytes) -> bool:
 def parse_head(raw: bytes) -> dict[str, Any] | None:
     """The document of a file, ours or any other's; None if it is no JSON object."""
     try:
-        document = json.loads(raw)
-    except (ValueError, RecursionError):
+        document = parse_json(raw)
+    except ValueError:
         return None
     if not isinstance(document, dict):
         return None
@@ -127,8 +128,8 @@ def scan_key(raw: bytes, key: str) -> Any:
     if value.isdigit():
         return int(value)
     try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
+        return parse_json(value)
+    except ValueError:
         return _MISSING
 
 

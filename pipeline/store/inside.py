@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
+from pipeline.files import open_regular
 from pipeline.store.blobs import BLOBS
 from pipeline.store.disk import read_file
 from pipeline.store.head import HEAD, sealed
@@ -41,13 +42,17 @@ def flaws(home: Path) -> Iterator[str]:
         yield "Its journal is no file."
         return
     yield from _journal(path)
-    raw = read_file(home / HEAD)
+    try:
+        raw = read_file(home / HEAD)
+    except OSError as error:
+        yield f"{HEAD} cannot be read: {error.strerror}; it is made afresh from the records."
+        return
     if raw is not None and not sealed(raw):
         yield f"{HEAD} is damaged, or was changed by hand; it is made afresh from the records."
 
 
 def _journal(path: Path) -> Iterator[str]:
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    fd = open_regular(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         found = survey(fd)
     finally:

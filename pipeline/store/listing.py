@@ -14,6 +14,7 @@ from typing import Any
 
 from pipeline.clock import Clock
 from pipeline.errors import StoreError
+from pipeline.files import open_regular
 from pipeline.records.lines import LineDamaged, check_line
 from pipeline.store.base import Head
 from pipeline.store.disk import read_file
@@ -62,10 +63,12 @@ class Listing:
             return Head(name, {}, corrupt=f"Its records make no sense ({type(error).__name__}: {error}).")
 
     def _head(self, folder: str, name: str, match: Match | None) -> Head | None:
-        raw = read_file(f"{folder}/{HEAD}")
+        raw, unread = _read_head(folder)
         try:
             journal = os.lstat(f"{folder}/{JOURNAL}")
         except FileNotFoundError:
+            if unread:
+                return Head(name, {}, corrupt=f"It has no journal, and checkpoint.json cannot be read: {unread}.")
             return self._afresh(folder, name, raw, match, 0)
         if not stat.S_ISREG(journal.st_mode):
             return Head(name, {}, corrupt="Its journal is no file.")
@@ -96,6 +99,14 @@ class Listing:
         return Head(name, document, owned=owned) if match is None or match(document) else None
 
 
+def _read_head(folder: str) -> tuple[bytes | None, str]:
+    """The bytes of checkpoint.json, or why it cannot be read."""
+    try:
+        return read_file(f"{folder}/{HEAD}"), ""
+    except OSError as error:
+        return None, error.strerror or str(error)
+
+
 def _run_names(root: str) -> list[str]:
     try:
         return newest_first(os.listdir(root))
@@ -109,7 +120,7 @@ def _run_names(root: str) -> list[str]:
 
 def _begins_well(path: str) -> bool:
     """Whether a journal's first line is a whole run_started of the first format, which names no format."""
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    fd = open_regular(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         line = check_line(first_line(fd))
     except LineDamaged:

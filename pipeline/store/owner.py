@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.clock import Clock
+from pipeline.files import parse_json
 from pipeline.records.statuses import IN_PROGRESS
 from pipeline.store.disk import read_file
 
@@ -43,7 +44,7 @@ def owner(folder: str | Path) -> dict[str, Any]:
     """What the lock's text says; {} if nobody, or nothing readable. Never touches the lock itself."""
     try:
         text = read_file(f"{folder}/{LOCK}")
-        data = json.loads(text) if text else {}
+        data = parse_json(text) if text else {}
     except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}

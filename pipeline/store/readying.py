@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from datetime import datetime
 from pathlib import Path
@@ -41,7 +42,10 @@ def ready_journal(disk: Disk, folder: Path, run: str, now: datetime) -> tuple[in
         problem.args = (f"Run {run} cannot be opened. {problem.message}",)
         raise problem
     said: list[Repair] = [*mend(disk, path, found)]
-    raw = read_file(folder / HEAD)
+    raw = None
+    # A head is a view: what stands in its place is replaced by one that is made afresh.
+    with contextlib.suppress(OSError):
+        raw = read_file(folder / HEAD)
     seen = scan_int(raw, "seq") if raw and sealed(raw) else 0
     return found.last_seq, [*said, *lost_since(found.last_seq, seen, HEAD)]
 
@@ -53,7 +57,12 @@ def document_lines(folder: Path, run: str, now: datetime) -> list[bytes]:
         RunNotFound: It has neither.
         CheckpointCorrupt: The document cannot be a run's, or the run has lost its journal.
     """
-    raw = read_file(folder / HEAD)
+    try:
+        raw = read_file(folder / HEAD)
+    except OSError as error:
+        raise CheckpointCorrupt(
+            f"Run {run} has no journal, and its checkpoint.json cannot be read: {error.strerror}.", run=run
+        ) from error
     if raw is None:
         if os.path.lexists(folder / BLOBS):
             raise CheckpointCorrupt(f"Run {run} cannot be read. Its journal is missing.", run=run)

@@ -160,7 +160,8 @@ def _rewrite(disk: Disk, path: Path, found: Survey) -> list[RecordedRepair | Rep
     aside = path.with_name(".journal.new")
     said: list[RecordedRepair | Repair] = []
     source = disk.open(path, os.O_RDONLY)
-    target = disk.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    aside.unlink(missing_ok=True)
+    target = disk.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         last = b""
         for damage, (seq, _, data) in _walk(pieces(source)):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import PipelineError
+from pipeline.files import open_regular
 from pipeline.store.base import Head
 from pipeline.store.blobs import BLOBS, BlobFolder
 from pipeline.store.disk import Disk
@@ -22,7 +23,7 @@ from pipeline.store.view import first_problem, fresh_document
 def reread(folder: str, name: str, raw: bytes | None) -> Head | None:
     """See store.listing.Reread."""
     try:
-        fd = os.open(f"{folder}/{JOURNAL}", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = open_regular(f"{folder}/{JOURNAL}", os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
         return _without_journal(folder, name, raw)
     try:

@@ -23,7 +23,8 @@ class Reserve:
         if size <= 0:
             return
         path = folder / f".reserve-{os.getpid()}"
-        fd = disk.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        path.unlink(missing_ok=True)
+        fd = disk.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         try:
             os.unlink(path)
             disk.allocate(fd, size)

@@ -16,6 +16,7 @@ from typing import Any
 
 from pipeline.clock import Clock, parse_iso
 from pipeline.errors import RunExists, RunNotFound, StoreError
+from pipeline.files import open_regular
 from pipeline.records.lines import LineDamaged, check_line
 from pipeline.store.base import Claim, Head
 from pipeline.store.blobs import BLOBS, BlobFolder
@@ -141,7 +142,7 @@ def _named(name: str) -> str:
 
 def _from_journal(folder: Path) -> str:
     try:
-        fd = os.open(folder / JOURNAL, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = open_regular(folder / JOURNAL, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
         return ""
     try:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ from pipeline.cli.cost.svg import svg_of
 from pipeline.cli.cost.table import summary
 from pipeline.cost.report import report
 from pipeline.errors import ConfigError
+from pipeline.files import replace_file
 
 #: How the file's name ends.
 ENDINGS = (".svg", ".png")
@@ -42,24 +40,9 @@ def draw(books: Books, file: Path) -> None:
     shown = panels(books)
     data = png_of(shown) if file.suffix.lower() == ".png" else svg_of(shown).encode()
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
-        try:
-            with open(handle, "wb") as out:
-                out.write(data)
-            os.chmod(name, 0o666 & ~_umask())
-            os.replace(name, file)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-            raise
+        replace_file(file, data)
     except OSError as error:
         raise ConfigError(f"The picture {file} cannot be written: {error.strerror}.") from None
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def lines_of(books: Books, file: Path) -> Iterator[str]:

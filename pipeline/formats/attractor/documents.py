@@ -17,6 +17,7 @@ from typing import Any
 
 from pipeline.clock import SystemClock, iso
 from pipeline.errors import CheckpointCorrupt, InvalidValue, RunNotFound, StoreError
+from pipeline.files import read_regular
 from pipeline.formats.attractor.outcome import FAIL, SUCCESS, normalise
 from pipeline.records.values import decode_value, encode_value
 from pipeline.store.blobs import BLOBS, BlobFolder
@@ -130,7 +131,7 @@ def load_checkpoint(path: Path | str) -> Checkpoint:
     """
     target = _file(path, "execution.log.json")
     try:
-        raw = target.read_bytes()
+        raw = read_regular(target)
     except FileNotFoundError:
         raise RunNotFound(f"There is no checkpoint {target}.", hint="Name its file or its folder.") from None
     except OSError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.takeover import other_graph
 from pipeline.errors import RunExists, SettingsConflict
+from pipeline.files import read_regular, replace_file
 from pipeline.formats.attractor.children import CHILD_EXIT, CHILD_START
 from pipeline.formats.attractor.compile import Handlers, check_entry, compile_graph
 from pipeline.formats.attractor.documents import Checkpoint
@@ -142,7 +142,7 @@ class Launch:
                 f"{self._folder} holds a checkpoint of another system.",
                 hint=f"Go on with it (--resume {self._folder}), or name another folder for the new run.",
             )
-        shutil.copyfile(found, self._folder / "checkpoint.imported.json")
+        replace_file(self._folder / "checkpoint.imported.json", read_regular(found))
 
     def resume(
         self,

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from pipeline.dot.model import DotGraph
 from pipeline.engine.events import Event
 from pipeline.errors import CheckpointCorrupt
+from pipeline.files import open_regular, read_regular
 from pipeline.formats.attractor.head import Facts, numbered, outcome_of, visit_of
 from pipeline.formats.attractor.told import events_of
 from pipeline.records.charge import TOKEN_KINDS
@@ -136,7 +137,7 @@ class Views:
     def _checkpoint(self, name: str, step: StepRun) -> None:
         path = self._folder / name
         with contextlib.suppress(OSError):
-            raw = path.read_bytes()
+            raw = read_regular(path)
             if sealed(raw) and scan_key(raw, "checkpoint_id") == step.checkpoint:
                 return
         state = self._builder.state
@@ -179,7 +180,7 @@ class Views:
         """Write a file whole, aside and renamed; one that holds this already is left alone."""
         path = self._folder / name
         with contextlib.suppress(OSError):
-            if not path.is_symlink() and path.read_bytes() == data:
+            if not path.is_symlink() and read_regular(path) == data:
                 return
         aside = path.with_name(f".{path.name}.new")
         try:
@@ -195,7 +196,7 @@ class Views:
     def _append(self, data: bytes) -> None:
         if self._events < 0:
             flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-            self._events = os.open(self._folder / EVENTS, flags)
+            self._events = open_regular(self._folder / EVENTS, flags)
         os.write(self._events, data)
 
     def _drop_later_checkpoints(self) -> None:

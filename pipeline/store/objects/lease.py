@@ -15,6 +15,7 @@ from typing import Any
 
 from pipeline.clock import Clock, SystemClock, iso
 from pipeline.errors import PipelineError
+from pipeline.files import parse_json
 from pipeline.store.lock import drop_in_children, locked
 from pipeline.store.objects.bucket import Bucket
 from pipeline.store.owner import alive, process
@@ -168,7 +169,7 @@ def _text(since: datetime, epoch: int) -> dict[str, Any]:
 def parse(data: bytes) -> dict[str, Any]:
     """What a lease says; {} where it cannot be read."""
     try:
-        text = json.loads(data)
+        text = parse_json(data)
     except ValueError:
         return {}
     return text if isinstance(text, dict) else {}

@@ -16,6 +16,7 @@ from typing import Any
 
 from pipeline.clock import Clock, SystemClock, iso
 from pipeline.errors import PipelineError, RunNotFound, StoreError
+from pipeline.files import parse_json
 from pipeline.store.lock import drop_in_children, locked
 from pipeline.store.owner import alive, process
 from pipeline.store.sql.database import Database
@@ -178,7 +179,7 @@ def is_held(database: Database, journal: int, epoch: int, holder: str, beat: flo
 def parse(holder: str) -> Mapping[str, Any]:
     """Who a lease names; {} where it cannot be read."""
     try:
-        text = json.loads(holder)
+        text = parse_json(holder)
     except ValueError:
         return {}
     return text if isinstance(text, dict) else {}

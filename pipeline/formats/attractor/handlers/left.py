@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pipeline.engine.step import StepContext
+from pipeline.files import read_regular
 from pipeline.formats.attractor.outcome import NodeOutcome, failure, from_json
 from pipeline.records.run import bare
 
@@ -56,8 +57,7 @@ def read_outcome(folder: Path) -> NodeOutcome | None:
         if path.is_symlink() or not path.is_file():
             continue
         with suppress(OSError):
-            with path.open("rb") as file:
-                data = file.read(_MOST_DOCUMENT + 1)
+            data = read_regular(path, _MOST_DOCUMENT)
             if len(data) > _MOST_DOCUMENT:
                 return failure(f"{name} is larger than {_MOST_DOCUMENT} bytes.", "validation")
             try:
