@@ -20,7 +20,7 @@ FLOORS = {
     "errors": 0,
     "environment": 0,
     "extras": 0,
-    "files": 0,
+    "files": -1,
     "clock": 0,
     "records": 1,
     "graph": 2,

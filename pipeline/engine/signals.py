@@ -58,6 +58,7 @@ class _Handler:
     def __init__(self, watches: list[_Watch]) -> None:
         self._watches = watches
         self._numbers = itertools.count()
+        self._before: dict[int, Any] = {}
         #: A signal was seen.
         self.stopped = False
         #: Nothing is left to be stopped.
@@ -69,6 +70,47 @@ class _Handler:
         if self.over or seen >= len(self._watches):
             os._exit(RunInterrupted.exit_code)
         self._watches[seen].hear(signal.Signals(number).name)
+
+    def take(self) -> None:
+        """Receive the signals from now on."""
+        self._before = {number: signal.signal(number, self) for number in _SIGNALS}
+        _receiving.append(self)
+
+    def give_back(self) -> None:
+        """Have the signals handled as before."""
+        for number, before in self._before.items():
+            signal.signal(number, signal.SIG_DFL if before is None else before)
+        if self in _receiving:
+            _receiving.remove(self)
+
+
+#: Who receives the signals now, the last last: one at most, but for runs that a signal stopped.
+_receiving: list[_Handler] = []
+
+
+#: What a thread that forks had blocked before.
+_forking = threading.local()
+
+
+def _hold_signals() -> None:
+    """Keep signals back while a thread forks: the child would lose one that came before its handlers are its own."""
+    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS) if _receiving else None
+
+
+def _let_signals_in() -> None:
+    if (mask := getattr(_forking, "mask", None)) is not None:
+        _forking.mask = None
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _free_child() -> None:
+    """Handle signals in a forked child as before: it has the handlers of its parent, and none of the threads."""
+    for handler in _receiving[::-1]:
+        handler.give_back()
+    _let_signals_in()
+
+
+os.register_at_fork(before=_hold_signals, after_in_parent=_let_signals_in, after_in_child=_free_child)
 
 
 class _Watch:
@@ -139,7 +181,7 @@ def _leave(last: Callable[[], None]) -> NoReturn:
 def _watched(thread: threading.Thread, watches: list[_Watch]) -> None:
     """Start the thread and wait for it; the n-th signal is told to the n-th watch."""
     handler = _Handler(watches)
-    old: dict[int, Any] = {number: signal.signal(number, handler) for number in _SIGNALS}
+    handler.take()
     try:
         thread.start()
         _join(thread)
@@ -149,5 +191,4 @@ def _watched(thread: threading.Thread, watches: list[_Watch]) -> None:
         handler.over = True
         # After a stop a program that only runs and ends has nothing left that a signal could be for.
         if not (handler.stopped and _ends_after_stop.is_set()):
-            for number, before in old.items():
-                signal.signal(number, before)
+            handler.give_back()

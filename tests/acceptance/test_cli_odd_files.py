@@ -83,8 +83,9 @@ def test_odd_file_in_a_store_is_one_bad_row_and_nothing_waits(make: Callable[[Pa
         else:
             path.unlink(missing_ok=True)
         make(path)
-        for words in ("list", "list --json", "cost", f"status {bad}", f"status {original}", f"cost {bad}", f"log {bad}",
-                      "store check", f"status {good}", "cleanup --dry-run", f"lessons --resume {bad} --model offline"):  # fmt: skip
+        whole = ("list", "list --json", "cost", "store check", "cleanup --dry-run", f"status {good}")
+        one = (f"status {bad}", f"status {original}", f"cost {bad}", f"log {bad}", f"lessons --resume {bad} --yes")
+        for words in (*whole, *one):
             lines.append(f"{words} --store files:{root}")
     said = run_all(lines)
     for line in said.splitlines():

@@ -15,6 +15,7 @@ from pipeline.errors import PublishedFilesEdited, PublishError
 from pipeline.publish import folder
 from pipeline.publish.base import Bundle, Publisher
 from pipeline.publish.folder import FolderPublisher
+from pipeline.records.values import value_hash
 from tests import publishing
 
 
@@ -372,3 +373,51 @@ def test_what_stands_is_told_with_its_run_and_its_edits(publisher: FolderPublish
     there = publisher.standing("course_c84775")
     assert there is not None
     assert (there.run, there.edited) == ("", ("site.css (changed)",))
+
+
+def test_nothing_that_others_put_there_leads_a_write_out_of_the_folder(
+    publisher: FolderPublisher, out: Path, tmp_path: Path
+) -> None:
+    versions = out / ".versions" / "course_c84775"
+    mine, folder_of_mine = tmp_path / "mine.txt", tmp_path / "mine"
+    folder_of_mine.mkdir()
+    (versions / "x").mkdir(parents=True)
+    (out / "course_c84775.receipt.json").symlink_to(mine)
+    (out / f".course_c84775.receipt.json.{os.getpid()}").symlink_to(mine)
+    (versions / ".building").symlink_to(folder_of_mine)
+    (versions / ".link").symlink_to(mine)
+    for leads_to in (mine, tmp_path / "new.txt", tmp_path / "pipe"):
+        mine.write_text("mine")
+        (versions / ".lock").unlink(missing_ok=True)
+        if leads_to.name == "pipe":
+            os.mkfifo(versions / ".lock")
+        else:
+            (versions / ".lock").symlink_to(leads_to)
+        with pytest.raises(PublishError) as caught:
+            publisher.publish(bundle())
+        assert ".lock" in caught.value.message
+    (versions / ".lock").unlink()
+    publisher.publish(bundle())
+    publisher.receipt("course_c84775", {"run_id": "x"})
+    assert (mine.read_text(), os.listdir(folder_of_mine), (tmp_path / "new.txt").exists()) == ("mine", [], False)
+    assert not (out / "course_c84775.receipt.json").is_symlink()
+
+
+@pytest.mark.parametrize("junk", [5, [], "x", {"a": 5}, {"index.html": {"bytes": "x", "sha256": 1}}, float("nan")])
+def test_manifest_and_receipt_of_any_content_are_read_without_an_error(
+    publisher: FolderPublisher, out: Path, junk: Any
+) -> None:
+    publisher.publish(bundle())
+    shown, receipt = out / "course_c84775", out / "course_c84775.receipt.json"
+    known = json.loads((shown / "manifest.json").read_bytes())
+    texts = [json.dumps({**known, name: junk}) for name in known] + [json.dumps(junk), "[" * 100_000]
+    del known["content_hash"]
+    for name in known if junk == junk else ():
+        body = {**known, name: junk}
+        texts.append(json.dumps({**body, "content_hash": value_hash(body)}))
+    for text in texts:
+        (shown / "manifest.json").write_text(text)
+        receipt.write_text(text)
+        publisher.standing("course_c84775")
+        receipt.write_text(json.dumps({"run_id": junk, "content_hash": junk}))
+        publisher.standing("course_c84775")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
 import sys
 import threading
@@ -44,3 +46,35 @@ def test_signal_that_another_thread_received_is_obeyed_while_the_work_goes_on() 
 
     run_with_signals(work, first, lambda: None)
     assert (heard, in_time) == (["SIGTERM"], [True])
+
+
+def _rest() -> None:
+    threading.Event().wait(60)
+
+
+def _pid(_: int) -> int:
+    return os.getpid()
+
+
+def test_child_that_a_step_forks_handles_signals_as_if_there_was_no_run() -> None:
+    fork = multiprocessing.get_context("fork")
+    codes: list[int | None] = []
+    pids: list[int] = []
+
+    def work() -> None:
+        for _ in range(5):
+            child = fork.Process(target=_rest)
+            child.start()
+            # At once: the signal may be there before the child is.
+            child.terminate()
+            child.join(20)
+            codes.append(child.exitcode)
+            child.kill()
+        with fork.Pool(2) as pool:
+            pids.extend(pool.map(_pid, range(4)))
+
+    before = signal.getsignal(signal.SIGTERM)
+    heard: list[str] = []
+    run_with_signals(work, heard.append, lambda: None)
+    assert (codes, len(pids), heard) == ([-signal.SIGTERM] * 5, 4, [])
+    assert signal.getsignal(signal.SIGTERM) == before
