@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from decimal import Decimal
@@ -28,6 +28,7 @@ from pipeline.app.start import (
     unmodelled,
     wishes,
 )
+from pipeline.app.work import Work
 from pipeline.errors import ConfigError, PipelineError, RunExists, SettingsConflict
 from pipeline.lessons.again import conflicts
 from pipeline.records.charge import dollars
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from pipeline.engine.events import Listener
     from pipeline.engine.setup import Setup
     from pipeline.lessons.course import Course
+    from pipeline.lessons.scheme import Entry
     from pipeline.records.run import RunState
 
 
@@ -73,7 +75,7 @@ def lessons(options: LessonsOptions, *, listener: Listener, confirm: Confirm | N
     start.emit("run_new", run="", reason=choice.reason)
     setup = _set_up(start, model, {})
     prompts = {name.removeprefix("prompt:"): text for name, text in pins.items() if name.startswith("prompt:")}
-    _announce(start, setup, identity, course, prompts)
+    _announce(start, setup, identity, course, prompts, work_of(options, int(identity.get("lessons") or 1)))
     params = {"subject": course.subject, "level": course.level}
     try:
         with _executor(start, setup):
@@ -180,8 +182,9 @@ def _resume(
     _tell_asked(start, state, again, redo)
     lost = find_lost(start.store, state).forget(state)
     if state.status != COMPLETED or identity or again or redo or lost:
-        # A changed setting may void anything: then the whole course is what it may cost.
-        _announce(start, setup, now, *pinned(start.store, state, pins), None if identity else state, again, redo)
+        asked = work_of(options, int(now.get("lessons") or 1), state, identity, again, [task for _, task in redo])
+        scheme = None if identity else scheme_of(start.store, state)
+        _announce(start, setup, now, *pinned(start.store, state, pins), asked, scheme)
     with _executor(start, setup):
         result = _engine(setup).resume(
             run,
@@ -323,9 +326,8 @@ def _announce(
     identity: Mapping[str, Any],
     course: Course,
     prompts: Mapping[str, str],
-    state: RunState | None = None,
-    again: str = "",
-    redo: Sequence[tuple[str, str]] = (),
+    work: Work,
+    scheme: Sequence[Entry] | None = None,
 ) -> None:
     """Say what is left will cost, before the first paid call; ask where that is much.
 
@@ -338,9 +340,8 @@ def _announce(
     info, prices = setup.info, setup.prices
     if info is None or prices is None or not info.paid:
         return
-    sow_done, done = _finished(state, again, redo, skip_failed=start.options.skip_failed)
     expected, worst = remaining(
-        course, prompts, identity, prices, sow_done=sow_done, lessons_done=done,
+        course, prompts, identity, prices, work, scheme,
         batch=bool(setup.options.get("batch")), history=expectations(start.options, info.id, course.subject),
     )  # fmt: skip
     start.expected = expected
@@ -352,18 +353,33 @@ def _announce(
         raise PipelineError("Not started.", hint="--yes goes on without asking; --dry-run shows the plan.")
 
 
-def _finished(
-    state: RunState | None, again: str, redo: Sequence[tuple[str, str]], *, skip_failed: bool
-) -> tuple[bool, int]:
-    """Whether there is a scheme, and how many lessons need no more, without a step that is made again."""
-    if state is None or again in ("seed", "sow"):
-        return False, 0
-    anew = {task for _, task in redo}
-    tasks = state.tasks.get(_LESSONS, {})
-    ended = (COMPLETED, FAILED) if skip_failed else (COMPLETED,)
-    done = sum(task.status in ended and name not in anew for name, task in tasks.items())
-    scheme = state.steps.get("sow#1")
-    return bool(scheme and scheme.artifacts), 0 if again == "lessons" else done
+def work_of(
+    options: LessonsOptions,
+    total: int,
+    state: RunState | None = None,
+    changed: Collection[str] = (),
+    again: str = "",
+    redo: Collection[str] = (),
+) -> Work:
+    """Return what a start with these options makes of a course.
+
+    Args:
+        total: Lessons of the course.
+        changed: Settings that are given otherwise than the run has them; they may void all but the seed.
+        again, redo: A step and lessons that are made again.
+    """
+    why = ", ".join(f"changed {option_name(name)[2:]}" for name in changed if name != "author")
+    return Work(total, state, options.until, options.sample, why, again, redo, options.skip_failed)
+
+
+def scheme_of(store: Store, state: RunState) -> Sequence[Entry] | None:
+    """Return the scheme that a run works from, once it has one."""
+    from pipeline.lessons.scheme import Scheme
+
+    sow = state.steps.get("sow#1")
+    if sow is None or sow.status != COMPLETED or "scheme" not in sow.artifacts:
+        return None
+    return Scheme.model_validate_json(store.get_blob(state.run_id, sow.artifacts["scheme"])).entries
 
 
 def _text(amount: Decimal | None) -> str | None:

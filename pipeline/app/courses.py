@@ -14,6 +14,7 @@ from pipeline.app.course import lessons
 from pipeline.app.executors import check_executor
 from pipeline.app.plan import Plan, plan
 from pipeline.app.start import RunResult, author_kind, model_name
+from pipeline.app.work import RUN
 from pipeline.errors import (
     BudgetExceeded,
     ConfigError,
@@ -83,7 +84,7 @@ class Line:
     @property
     def complete(self) -> bool:
         """Nothing is left to do."""
-        return all(item.action == "reuse" for item in self.plan.items)
+        return all(item.action != RUN for item in self.plan.items)
 
 
 @dataclass(frozen=True, slots=True)

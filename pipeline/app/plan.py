@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.app.course import changed_settings, pinned
+from pipeline.app.course import changed_settings, pinned, scheme_of, work_of
 from pipeline.app.executors import check_executor
 from pipeline.app.expect import expectations
 from pipeline.app.identity import identity_of
-from pipeline.app.pricing import COUNTED, WAYS, Line, priced, total_usd
-from pipeline.app.start import author_kind, model_name, open_store
+from pipeline.app.pricing import COUNTED, WAYS, Line, of_start, priced, to_pay, total_usd
+from pipeline.app.pricing import Item as Item
+from pipeline.app.start import author_kind, execution, model_name, open_store
 from pipeline.clock import SystemClock
 from pipeline.records.charge import dollars, in_full
-from pipeline.records.statuses import COMPLETED, FAILED
-from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions, option_name
+from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
 
 if TYPE_CHECKING:
     from pipeline.lessons.asks import Asks
@@ -26,26 +27,10 @@ if TYPE_CHECKING:
     from pipeline.records.run import RunState
     from pipeline.store.base import Store
 
-_STEPS = ("seed", "sow", "lessons", "publish")
 _WAYS = {
     "sync": "as it is", "sync_uncached": "without caching", "batch": "with --batch",
     "batch_uncached": "with --batch, without caching",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One step or lesson: made or reused, and why."""
-
-    name: str
-    #: run or reuse.
-    action: str
-    why: str
-    #: Expected calls and tokens, expected and worst cost of what is made; None: no known price.
-    calls: float
-    tokens: int
-    expected_usd: Decimal | None
-    worst_usd: Decimal | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +42,7 @@ class Plan:
     author: str
     lessons: int
     ceiling_usd: Decimal | None
+    #: Kinds of call of the whole course.
     rows: Sequence[Line]
     requests: Sequence[Request] = ()
     #: Models it was also priced for: id → expected USD.
@@ -67,6 +53,8 @@ class Plan:
     #: What the prompts are made from; `scheme` None: there is none yet.
     asks: Asks | None = None
     scheme: Sequence[Entry] | None = None
+    #: Kinds of call that this start makes.
+    made: Sequence[Line] = ()
 
     @property
     def expected_usd(self) -> Decimal | None:
@@ -91,7 +79,7 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """As --dry-run --json prints it: money as numbers."""
-        rows = [{name: _plain(getattr(row, name)) for name in Line.__slots__} for row in self.rows]
+        rows = [{name: _plain(getattr(row, name)) for name in Line.__slots__} for row in self.made]
         items = [{name: _plain(getattr(item, name)) for name in Item.__slots__} for item in self.items]
         return {
             "estimated": True, "course": self.title, "model": self.model, "author": self.author,
@@ -113,7 +101,7 @@ class Plan:
     def costs(self) -> Iterator[str]:
         """What it costs, for people, after the table."""
         yield f"Costs are expected from: {self.source}."
-        for row in self.rows:
+        for row in self.made:
             yield (
                 f"  {row.label:<8} {row.calls:6.0f} call{'' if round(row.calls) == 1 else 's'} "
                 f"(at most {row.most_calls}), {row.input_tokens:,} tokens in, "
@@ -136,6 +124,7 @@ def plan(options: LessonsOptions) -> Plan:
         ConfigError: Unknown course, or a setting out of range.
     """
     from pipeline.cost.prices import PriceBook
+    from pipeline.engine.lost import find as find_lost
     from pipeline.lessons.asks import Asks
     from pipeline.lessons.catalogue import Catalogue
     from pipeline.lessons.estimate import estimate
@@ -144,27 +133,34 @@ def plan(options: LessonsOptions) -> Plan:
     check_executor(options)
     course = Catalogue(options.catalogue).course(options.subject, options.level)
     model = options.model or model_name(None)
-    prices, now = PriceBook(options.prices), SystemClock().now()
     store = open_store(options.store_url)
     prompts, scheme, state = load_prompts(), None, _continued(store, options, course, model)
+    how = execution(options, state.execution if state else {})
     identity: Mapping[str, Any] = {"effort": options.effort, "lessons": options.lessons}
     changed: Mapping[str, Any] = {}
     if state is not None and state.pins:
         changed, pins = changed_settings(options, state)
         identity = {**state.identity, **changed}
+        model = str(identity.get("model") or model)
         course, prompts = pinned(store, state, pins)
-        scheme = None if changed else _scheme(store, state)
+        scheme = None if changed else scheme_of(store, state)
+    if state is not None:
+        find_lost(store, state).forget(state)
     lessons = int(identity.get("lessons") or options.lessons)
     asks = Asks(course, prompts, model, identity.get("effort"))
     asked = estimate(asks, lessons, scheme)
-    rows = priced(asked, prices, model, now, batch=options.batch, history=expectations(options, model, course.subject))
+    prices, now = PriceBook(Path(how["prices"]) if how["prices"] else None), SystemClock().now()
+    history = expectations(options, model, course.subject)
+    rows = priced(asked, prices, model, now, batch=bool(how["batch"]), history=history)
+    pieces = list(work_of(options, lessons, state, changed).pieces())
     others = {}
     if model == OFFLINE:
-        others = {DEFAULT_MODEL: total_usd(row.expected_usd for row in priced(asked, prices, DEFAULT_MODEL, now))}
-    items = list(_items(state, min(options.sample or lessons, lessons), lessons, rows, changed))
+        paid = of_start(pieces, priced(asked, prices, DEFAULT_MODEL, now))
+        others = {DEFAULT_MODEL: total_usd(row.expected_usd for row in paid)}
+    ceiling = None if how["max_cost_usd"] is None else Decimal(str(how["max_cost_usd"]))
     return Plan(
-        course.title, model, author_kind(model), lessons, options.max_cost_usd, rows, asked.requests, others, items,
-        state.run_id if state else "", asks, scheme,
+        course.title, model, author_kind(model), lessons, ceiling, rows, asked.requests, others,
+        to_pay(pieces, rows), state.run_id if state else "", asks, scheme, of_start(pieces, rows),
     )  # fmt: skip
 
 
@@ -179,71 +175,6 @@ def _continued(store: Store, options: LessonsOptions, course: Course, model: str
     claim = Claim("lessons", course.subject, course.level, author_kind(model))
     choice = choose_run(store.heads(), claim, identity_of(options, model, course)[0], SystemClock().now())
     return load(store, choice.run) if choice.kind != "new" else None
-
-
-def _scheme(store: Store, state: RunState) -> Sequence[Entry] | None:
-    """The scheme that a run works from, once it has one."""
-    from pipeline.lessons.scheme import Scheme
-
-    sow = state.steps.get("sow#1")
-    if sow is None or sow.status != COMPLETED or "scheme" not in sow.artifacts:
-        return None
-    return Scheme.model_validate_json(store.get_blob(state.run_id, sow.artifacts["scheme"])).entries
-
-
-def _items(
-    state: RunState | None, wanted: int, total: int, rows: Sequence[Line], changed: Mapping[str, Any]
-) -> Iterator[Item]:
-    """Every step and lesson in order, with what is still to be paid for it.
-
-    Args:
-        wanted, total: Lessons that are made now, and that the course has.
-        changed: Settings that are given otherwise than the run has them; they may void all but the seed.
-    """
-    why = ", ".join(f"changed {option_name(name)[2:]}" for name in changed if name != "author")
-    for step in _STEPS:
-        if step == "lessons":
-            own = [row for row in rows if row.step == step]
-            for order in range(1, wanted + 1):
-                yield _item(f"lessons/{order}", *_anew(_lesson(state, order), why), own, wanted=total)
-        action, reason = _step(state, step)
-        if step != "seed":
-            action, reason = _anew((action, reason), why)
-        yield _item(step, action, reason, [row for row in rows if row.step == step and step != "lessons"])
-
-
-def _anew(found: tuple[str, str], why: str) -> tuple[str, str]:
-    """What was made before is made again where a setting has changed."""
-    return ("run", why) if why and found[0] == "reuse" else found
-
-
-def _item(name: str, action: str, why: str, rows: Sequence[Line], *, wanted: int = 1) -> Item:
-    if action == "reuse" or not rows:
-        return Item(name, action, why, 0, 0, Decimal(0), Decimal(0))
-    expected, worst = total_usd(row.expected_usd for row in rows), total_usd(row.worst_usd for row in rows)
-    tokens = sum(row.input_tokens + row.output_tokens for row in rows)
-    return Item(
-        name, action, why, round(sum(row.calls for row in rows) / wanted, 1), tokens // wanted,
-        None if expected is None else expected / wanted, None if worst is None else worst / wanted,
-    )  # fmt: skip
-
-
-def _step(state: RunState | None, step: str) -> tuple[str, str]:
-    run = state.steps.get(f"{step}#1") if state else None
-    if run is None:
-        return "run", "new"
-    if run.status == COMPLETED:
-        return "reuse", "made before"
-    return "run", "failed before" if run.status == FAILED else "begun before"
-
-
-def _lesson(state: RunState | None, order: int) -> tuple[str, str]:
-    task = state.tasks.get("lessons#1", {}).get(f"lessons/{order}") if state else None
-    if task is None:
-        return "run", "new"
-    if task.status == COMPLETED:
-        return "reuse", "made before"
-    return "run", f"failed before: {str((task.error or {}).get('message', ''))[:60]}"
 
 
 def _texts(request: Request) -> Iterator[str]:

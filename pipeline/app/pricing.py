@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.expect import History, usage
+from pipeline.app.work import Piece, Work
 from pipeline.clock import SystemClock
 from pipeline.settings import OFFLINE
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from pipeline.engine.entries import Prices
     from pipeline.lessons.course import Course
     from pipeline.lessons.estimate import Estimate, Row
+    from pipeline.lessons.scheme import Entry
 
 #: How a course can be bought: in a batch or not, with a shared prefix cached or not.
 WAYS = ("sync", "sync_uncached", "batch", "batch_uncached")
@@ -39,10 +43,25 @@ class Line:
     #: None: the model has no known price.
     expected_usd: Decimal | None
     worst_usd: Decimal | None
-    #: Expected USD by way (WAYS).
+    #: Expected USD of all of the course's calls of this kind, by way (WAYS).
     ways: Mapping[str, Decimal | None]
     #: Where the expectation comes from.
     source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One step or lesson: made or reused, and why."""
+
+    name: str
+    #: run, reuse or skip.
+    action: str
+    why: str
+    #: Expected calls and tokens, expected and worst cost of what is made; None: no known price.
+    calls: float
+    tokens: int
+    expected_usd: Decimal | None
+    worst_usd: Decimal | None
 
 
 def priced(
@@ -69,30 +88,61 @@ def priced(
     return rows
 
 
+def to_pay(pieces: Iterable[Piece], lines: Sequence[Line]) -> list[Item]:
+    """Each piece of a start with its calls, tokens and cost."""
+    found = []
+    for piece in pieces:
+        parts = [_part(line, piece.shares[line.label]) for line in lines if line.label in piece.shares]
+        found.append(Item(
+            piece.name, piece.action, piece.why, round(sum(part.calls for part in parts), 1),
+            sum(part.input_tokens + part.output_tokens for part in parts),
+            total_usd(part.expected_usd for part in parts), total_usd(part.worst_usd for part in parts),
+        ))  # fmt: skip
+    return found
+
+
+def of_start(pieces: Iterable[Piece], lines: Sequence[Line]) -> list[Line]:
+    """The kinds of call that a start makes, each as far as its pieces ask for it."""
+    shares: dict[str, Fraction] = {}
+    for piece in pieces:
+        for label, share in piece.shares.items():
+            shares[label] = shares.get(label, Fraction(0)) + share
+    return [_part(line, share) for line in lines if (share := shares.get(line.label, Fraction(0)))]
+
+
+def _part(line: Line, share: Fraction) -> Line:
+    """So much of a kind of call; what it would cost by another way stays that of the whole course."""
+
+    def of(usd: Decimal | None) -> Decimal | None:
+        return None if usd is None else usd * share.numerator / share.denominator
+
+    return replace(
+        line, calls=round(line.calls * float(share), 2), most_calls=math.ceil(line.most_calls * share),
+        input_tokens=round(line.input_tokens * share), output_tokens=round(line.output_tokens * share),
+        expected_usd=of(line.expected_usd), worst_usd=of(line.worst_usd),
+    )  # fmt: skip
+
+
 def remaining(
     course: Course,
     prompts: Mapping[str, str],
     identity: Mapping[str, Any],
     prices: Prices,
+    work: Work,
+    scheme: Sequence[Entry] | None = None,
     *,
-    sow_done: bool,
-    lessons_done: int,
     batch: bool = False,
     history: History | None = None,
 ) -> tuple[Decimal | None, Decimal | None]:
-    """(expected, worst) USD of what a run still has to make."""
+    """(expected, worst) USD of what a start makes; `scheme`: the course's, where there is one."""
     from pipeline.lessons.asks import Asks
     from pipeline.lessons.estimate import estimate
 
-    total = int(identity.get("lessons") or 1)
-    left = max(total - lessons_done, 0)
-    share = {"sow": Decimal(0 if sow_done else 1), "lessons": Decimal(left) / total}
     asks = Asks(course, prompts, str(identity["model"]), identity.get("effort"))
     now = SystemClock().now()
-    rows = priced(estimate(asks, total), prices, asks.model, now, batch=batch, history=history)
-    expected = total_usd(None if row.expected_usd is None else row.expected_usd * share[row.step] for row in rows)
-    worst = total_usd(None if row.worst_usd is None else row.worst_usd * share[row.step] for row in rows)
-    return expected, worst
+    lines = priced(estimate(asks, work.total, scheme), prices, asks.model, now, batch=batch, history=history)
+    items = to_pay(work.pieces(), lines)
+    return total_usd(item.expected_usd for item in items), total_usd(item.worst_usd for item in items)
 
 
 def total_usd(amounts: Iterable[Decimal | None]) -> Decimal | None:

@@ -25,6 +25,7 @@ from pipeline.graph.routing import choose
 from pipeline.records.frozen import frozen
 from pipeline.records.kinds import StepCompleted, StepFailed, StepStarted
 from pipeline.records.run import RunState, Spend, StepRun, bare, next_attempt
+from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import decode_value, encode_value
 
 #: A pause that holds up one visit only: the others run on.
@@ -91,6 +92,7 @@ class Loop:
         Raises:
             Pause: The run is stopping; everything in flight has ended.
         """
+        self._stop_if_passed(self._running.options.get("until"))
         while True:
             ready = self._ready()
             self._inline = inline = len(ready) == 1 and not self._active
@@ -366,6 +368,15 @@ class Loop:
                     if key.step == name:
                         cost.add(amount)
         return cost
+
+    def _stop_if_passed(self, node: Any) -> None:
+        """Begin nothing where the node to stop after is done and will not be visited again."""
+        if node not in self._graph.nodes or self._graph.leads(node, node):
+            return
+        with self._recorder.reading() as state:
+            visits = [run for run in state.steps.values() if run.node == node]
+        if visits and all(run.status == COMPLETED for run in visits):
+            self._stop_after(node)
 
     def _stop_after(self, node: str) -> None:
         from_here = self._graph.outgoing(node)

@@ -91,6 +91,18 @@ class Graph:
         """Edges to the node, in order of declaration."""
         return self._incoming.get(node, ())
 
+    def leads(self, node: str, target: str) -> bool:
+        """Return whether there is a way along edges from a node to another, or back to itself."""
+        seen, ahead = {node}, [node]
+        while ahead:
+            for edge in self.outgoing(ahead.pop()):
+                if edge.target == target:
+                    return True
+                if edge.target not in seen:
+                    seen.add(edge.target)
+                    ahead.append(edge.target)
+        return False
+
     def edge(self, edge_id: str) -> Edge | None:
         """The edge of that id; None: the graph has none."""
         return self._by_id.get(edge_id)
