@@ -32,6 +32,7 @@ from pipeline.app.work import Work
 from pipeline.errors import ConfigError, PipelineError, RunExists, SettingsConflict
 from pipeline.lessons.again import conflicts
 from pipeline.records.charge import dollars
+from pipeline.records.run import bare
 from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.settings import ASK_ABOVE_USD, OFFLINE, LessonsOptions, option_name
 from pipeline.store.base import Claim, Store
@@ -95,6 +96,7 @@ def _set_up(start: Start, model: str, recorded: Mapping[str, Any]) -> Setup:
         PublishError: The folder cannot be written.
     """
     setup = set_up(start, model, recorded)
+    setup.anew = lambda run, path, task: _anew(start.options, run, path, task)
     if setup.options["until"] in (None, "publish") and setup.options["sample"] is None:
         setup.services["publisher"].check()
     return setup
@@ -233,6 +235,14 @@ def pinned(store: Store, state: RunState, pins: Mapping[str, Any]) -> tuple[Cour
     all_pins = {**own, **pins}
     prompts = {name.removeprefix("prompt:"): text for name, text in all_pins.items() if name.startswith("prompt:")}
     return course_of(all_pins["catalogue"]), prompts
+
+
+def _anew(options: LessonsOptions, run: str, path: str, task: str | None) -> str:
+    """The command that has a lesson, or all of a step, asked anew."""
+    command = resume_command(options, run)
+    if path == _LESSONS and task is not None:
+        return command.replace(f"lessons --resume {run}", f"redo {run} {task}")
+    return f"{command} --from {bare(path)}"
 
 
 def _unpublished(start: Start, state: RunState) -> dict[str, str]:

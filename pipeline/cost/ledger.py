@@ -12,7 +12,7 @@ from pipeline.records.charge import EXACT, TOKEN_KINDS, UNPRICED, Charge, amount
 from pipeline.records.codec import Record
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
-from pipeline.records.run import bare
+from pipeline.records.run import bare, first_heard
 from pipeline.records.spending import LOST, OPEN, USED, WASTED, waste_of
 
 #: What is billed by number, in the order of the columns; and the columns of its unit prices.
@@ -128,9 +128,8 @@ def rows(records: Iterable[Record]) -> list[Row]:
             _end(found, record, fact)
         elif isinstance(fact, ChargeSettled) and fact.call in found:
             found[fact.call] = _settled(found[fact.call], fact)
-    attempts = builder.state.attempts
     for seq, (path, task, attempt) in slots.items():
-        if found[seq].outcome == USED and attempts.get((path, task), 1) > attempt:
+        if found[seq].outcome == USED and first_heard(builder.state, path, task) > attempt:
             found[seq] = replace(found[seq], outcome=WASTED, cause=builder.cause(path, task, attempt))
     return [found[seq] for seq in sorted(found)]
 

@@ -13,6 +13,7 @@ from pipeline.engine.entries import Ask, Entries, Scope, per_call
 from pipeline.engine.limits import CoolDown
 from pipeline.engine.pace import Pace
 from pipeline.engine.retry import RetryPolicy, give_up, retrying
+from pipeline.engine.reuse import tries_of
 from pipeline.engine.sources import Values
 from pipeline.errors import ModelError, ModelRejected, ModelTruncated, ModelUnavailable, Pause, SpendLimit
 from pipeline.llm.base import WINDOW_FULL, Model, Reply, Request
@@ -46,26 +47,33 @@ class Caller:
         """
         key = request.hash()
         n = scope.counts[key] = scope.counts.get(key, 0) + 1
-        tries = self._tries(scope, key, n)
+        tries = self._tries(scope, request, n)
         for call in tries:
             if call.usable:
-                return self._recorded(scope, call)
+                scope.heard += 1
+                return _judged(scope, request, self._recorded(scope, call))
+        scope.heard += len(tries)
         self._check_cap(request)
         while True:
-            cuts = [call.stop_reason for call in tries if call.ended and call.error is None]
+            cuts = [
+                call.stop_reason
+                for call in tries
+                if call.ended and call.error is None and self._had_room(call, request)
+            ]
             asked = self._longer(request, cuts) if cuts else request
             ask = Ask(scope, asked, key, n, len(tries) + 1)
             if self.desk is not None and self.desk.takes(ask, tries):
                 self._leave_to(self.desk, ask, tries)
             reply = self._answer(ask, tries)
+            scope.bought += 1
             scope.tell_answered()
             if not reply.truncated:
-                return reply
-            tries = self._tries(scope, key, n)
+                return _judged(scope, request, reply)
+            tries = self._tries(scope, request, n)
 
-    def _tries(self, scope: Scope, key: str, n: int) -> list[CallRun]:
-        with self.entries.recorder.reading() as state:
-            return list(state.memo.get((scope.path, scope.task, scope.attempt), {}).get((key, n), ()))
+    def _had_room(self, call: CallRun, request: Request) -> bool:
+        """Whether an answer that was cut off could be as long as is asked for now."""
+        return not call.request or self.values.blob(call.request).get("max_tokens", 0) >= request.max_tokens
 
     def _longer(self, request: Request, cuts: Sequence[str | None]) -> Request:
         """The request with room for a longer answer, after answers that were cut off for these reasons.
@@ -90,6 +98,10 @@ class Caller:
                 hint="Ask for less in one call, or raise max_tokens.",
             )
         return replace(request, max_tokens=cap)
+
+    def _tries(self, scope: Scope, request: Request, n: int) -> list[CallRun]:
+        with self.entries.recorder.reading() as state:
+            return list(tries_of(state.memo.get(scope.slot(state), {}), request, n, self.values))
 
     def _recorded(self, scope: Scope, call: CallRun) -> Reply:
         scope.tell_answered()
@@ -170,6 +182,13 @@ class Caller:
             self.entries.stop.request("failed", error)
             return Pause("failed", error)
         return error
+
+
+def _judged(scope: Scope, request: Request, reply: Reply) -> Reply:
+    """The reply, once it is noted whether its schema allows it."""
+    if request.schema is not None:
+        scope.unfit = not request.fits(reply.text)
+    return reply
 
 
 def _failures(tries: Sequence[CallRun]) -> int:

@@ -268,6 +268,12 @@ class Engine:
             spare=threading.Semaphore(workers), workers=workers, repeat_unknown=setup.yes,
             boundary=setup.boundary, store=setup.store,
         )  # fmt: skip
+        run, anew = recorder.state.run_id, setup.anew
+        running.anew = (
+            (lambda path, task: anew(run, path, task))
+            if anew is not None
+            else lambda path, task: f"{setup.command(run)} --from {bare(path)}{setup.again}"
+        )
         running.caller = caller(setup, recorder, sources.values, stop)
         running.crew = setup.crew(running) if setup.crew is not None else None
         return running

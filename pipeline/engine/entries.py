@@ -21,6 +21,7 @@ from pipeline.errors import BudgetExceeded, ModelError, Pause
 from pipeline.llm.base import ModelInfo, Reply, Request
 from pipeline.records.charge import FREE, INTERVAL, UNPRICED, Charge, dollars
 from pipeline.records.kinds import CallEnded, CallStarted
+from pipeline.records.run import RunState, slot_of
 from pipeline.records.values import encode_value
 
 BATCH = "batch"
@@ -59,11 +60,20 @@ class Scope:
     used: set[str] = field(default_factory=set)
     #: Set once a reply of this scope is recorded (used to warm a shared prompt prefix).
     answered: Any = None
+    #: How many recorded replies this go at the body heard, and how many answers it bought.
+    heard: int = 0
+    bought: int = 0
+    #: The last reply under a schema is nothing that the schema allows.
+    unfit: bool = False
     #: What stopped this body, once something did.
     paused: Pause | None = None
     #: Equal queries to the user's memory so far, and what was written to it.
     queries: dict[str, int] = field(default_factory=dict)
     writes: list[dict[str, Any]] = field(default_factory=list)
+
+    def slot(self, state: RunState) -> tuple[str, str | None, int]:
+        """Where the replies that it hears are kept."""
+        return slot_of(state, self.path, self.task, self.attempt)
 
     def leave_if_paused(self) -> None:
         """A body that swallowed its pause has no end: what it made without an answer is nothing to keep.

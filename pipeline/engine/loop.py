@@ -17,13 +17,13 @@ from pipeline.engine.routing import Route, Router, Settled, by_label, way
 from pipeline.engine.running import Running
 from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.engine.stop import pause_if_of_the_store
-from pipeline.engine.tasks import UNSAFE, error_facts
-from pipeline.errors import GraphError, InvalidValue, ModelError, Pause, PipelineError, Suspended
+from pipeline.engine.tasks import UNSAFE, judged
+from pipeline.errors import GraphError, InvalidValue, Pause, PipelineError, Suspended
 from pipeline.graph.model import Graph
 from pipeline.graph.readiness import Activation, Frontier
 from pipeline.graph.routing import choose
 from pipeline.records.frozen import frozen
-from pipeline.records.kinds import StepCompleted, StepFailed, StepStarted
+from pipeline.records.kinds import CODE, CONTENT, PROVIDER, ROUTE, StepCompleted, StepFailed, StepStarted
 from pipeline.records.run import RunState, Spend, StepRun, bare, next_attempt
 from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import decode_value, encode_value
@@ -227,14 +227,16 @@ class Loop:
         try:
             made = self._make(spec, context)
             scope.leave_if_paused()
-            return made, "content"
+            return made, CONTENT
         except KeyboardInterrupt:
             raise Pause("interrupted", PipelineError(f"Interrupted (in step {spec.name}).")) from None
         except (Exception, SystemExit) as error:
             scope.leave_if_paused()
             pause_if_of_the_store(error)
-            cause = "provider" if isinstance(error, ModelError) and error.retryable else "content"
-            return Made({}, b"{}", "failed", {}, error_facts(error)), cause
+            with self._recorder.reading() as state:
+                last = state.steps.get(scope.path)
+            cause, facts = judged(self._running, scope, error, last.error if last else None)
+            return Made({}, b"{}", "failed", {}, facts), cause
 
     def _stands(
         self, former: StepRun, activation: Activation, spec: StepSpec, attempt: int, seen: Mapping[str, Any]
@@ -385,10 +387,10 @@ class Loop:
 
 
 def _cause(route: Route, cause: str) -> str:
-    """Whose fault a failed attempt is: one that is tried again, or whose content was no good, is closed."""
+    """Whose fault a failed attempt is. Another try by itself counts as an attempt, also where the provider failed."""
     if route.retry_seconds is not None:
-        return "content"
-    return "route" if route.kept and not route.edges else cause
+        return CODE if cause == PROVIDER else cause
+    return ROUTE if route.kept and not route.edges else cause
 
 
 def _started(activation: Activation, attempt: int, spec: StepSpec) -> StepStarted:

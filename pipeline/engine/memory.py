@@ -49,7 +49,7 @@ class StepMemory:
         scope = self._scope
         n = scope.queries[query] = scope.queries.get(query, 0) + 1
         with self._running.recorder.reading() as state:
-            known = state.recalled.get((scope.path, scope.task, scope.attempt), {}).get((query, n))
+            known = state.recalled.get(scope.slot(state), {}).get((query, n))
         if known is None:
             found = [
                 Trace(str(name), str(content), float(weight)) for name, content, weight in self._memory.read(query)

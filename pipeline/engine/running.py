@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from pipeline.engine.limits import Room
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.sources import Sources
 from pipeline.engine.stop import Stop
+from pipeline.records.run import bare
 from pipeline.store.base import Store
 
 
@@ -59,6 +60,8 @@ class Running:
     held: dict[tuple[str, str], Room] = field(default_factory=dict)
     #: Does the items of maps on an executor; None: they are done here.
     crew: Crew | None = None
+    #: What has the work of a visit (or of a task in it) asked anew: (path, task) → words for people.
+    anew: Callable[[str, str | None], str] = lambda path, task: f"resume with --from {bare(path)}"
 
     @property
     def desk(self) -> Desk | None:

@@ -64,6 +64,8 @@ class Setup:
     command: Callable[[str], str] = lambda run: f"./pipeline.sh lessons --resume {run}"
     #: The command that calls a run's batches back from the provider, for people.
     cancel: Callable[[str], str] = lambda run: f"./pipeline.sh cancel {run}"
+    #: What has finished or failed work asked anew, for people: (run, path, task); None: that command with --from.
+    anew: Callable[[str, str, str | None], str] | None = None
     #: Options that the resuming command needs again: told people, never recorded.
     again: str = ""
     #: A person's yes to a question; None: nobody can be asked.

@@ -12,6 +12,7 @@ from pipeline.engine.entries import Scope
 from pipeline.engine.lineage import Arrival, Lineage
 from pipeline.engine.memory import StepMemory
 from pipeline.engine.people import Answer
+from pipeline.engine.reuse import tries_of
 from pipeline.engine.running import Running
 from pipeline.engine.sources import Outputs, Tracked
 from pipeline.errors import ConfigError, Pause, PipelineError
@@ -232,10 +233,9 @@ class StepContext:
 
     def answered(self, request: Request) -> bool:
         """Whether this attempt has a recorded reply to a request, or waits for one from a batch: asking is free."""
-        key = request.hash()
-        ask = (key, self._scope.counts.get(key, 0) + 1)
+        n = self._scope.counts.get(request.hash(), 0) + 1
         with self._running.recorder.reading() as state:
-            tries = state.memo.get((self._scope.path, self._scope.task, self._scope.attempt), {}).get(ask, ())
+            tries = tries_of(state.memo.get(self._scope.slot(state), {}), request, n, self._running.sources.values)
             return any(call.usable or (call.batch and not call.ended) for call in tries)
 
     def answered_requests(self) -> list[Request]:

@@ -22,8 +22,9 @@ from pipeline.errors import (
     PipelineError,
     StepFailed,
     Suspended,
+    TaskRejected,
 )
-from pipeline.records.kinds import Invalidated, TaskCompleted, TaskFailed, TaskStarted
+from pipeline.records.kinds import CHECK, CODE, PROVIDER, Invalidated, TaskCompleted, TaskFailed, TaskStarted
 from pipeline.records.redaction import without_keys
 from pipeline.records.run import TaskRun, bare
 from pipeline.records.statuses import FAILED
@@ -222,7 +223,7 @@ def _step_failed(name: str, count: int, failed: Sequence[tuple[str, TaskRun]]) -
     shown = ", ".join(task for task, _ in failed[:10]) + (f" and {len(failed) - 10} more" if len(failed) > 10 else "")
     return StepFailed(
         f"{len(failed)} of {count} items of {name} failed: {shown}. First: {first}",
-        hint="Resume: only what failed is made again.",
+        hint=(failed[0][1].error or {}).get("hint") or "Resume: only what failed is made again.",
         tasks=[task for task, _ in failed],
     )
 
@@ -349,8 +350,9 @@ class _Pool:
 
     def _failed(self, scope: Scope, index: int, error: BaseException) -> None:
         assert scope.task is not None
-        facts = error_facts(error)
-        cause = "provider" if isinstance(error, ModelError) and error.retryable else "content"
+        with self._running.recorder.reading() as state:
+            last = state.tasks.get(scope.path, {}).get(scope.task)
+        cause, facts = judged(self._running, scope, error, last.error if last else None)
         item = _item_hash(self._work.items[index], f"{scope.task} item")
         self._running.recorder.append(TaskFailed(scope.path, scope.task, facts, cause, scope.attempt, item))
         self._running.emit(
@@ -371,6 +373,37 @@ def unknown_hint(run: str, path: str) -> str:
         f"Look whether it acted. If it did: ./pipeline.sh mark-done {run} {bare(path)}; "
         "if not: resume with --retry-unknown (or --yes)."
     )
+
+
+def judged(
+    running: Running, scope: Scope, error: BaseException, before: Mapping[str, Any] | None
+) -> tuple[str, dict[str, Any]]:
+    """Whose fault an error is (records.kinds.CHECK, …), and the error as recorded.
+
+    Only a check that does not accept a reply has it asked anew; after any other error the replies are heard again.
+
+    Args:
+        before: How the same work failed the last time; None: it did not.
+    """
+    facts = error_facts(error)
+    if isinstance(error, TaskRejected) or scope.unfit:
+        return CHECK, facts
+    if isinstance(error, ModelError) and error.retryable:
+        return PROVIDER, facts
+    if not scope.heard + scope.bought:
+        return CODE, facts
+    if not scope.bought and before is not None and _same(before, facts):
+        hint = (
+            f"The same recorded replies led to the same error again. To ask anew (which is paid again): "
+            f"{running.anew(scope.path, scope.task)}"
+        )
+    else:
+        hint = "What was answered is recorded: once this is repaired, a resume hears the same replies and pays nothing."
+    return CODE, {**facts, "hint": " ".join(filter(None, (facts.get("hint"), hint)))}
+
+
+def _same(before: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
+    return all(before.get(name) == facts.get(name) for name in ("type", "message"))
 
 
 def error_facts(error: BaseException) -> dict[str, Any]:

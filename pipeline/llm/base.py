@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from pipeline.errors import ModelError
+from pipeline.llm.fitting import fits
 from pipeline.records.values import canonical, digest
 
 #: Stop reasons after which a reply is complete. A refusal is complete too, as a refusal.
@@ -43,7 +44,7 @@ class Request:
     system: Sequence[Segment] = ()
     #: JSON schema of the wanted answer (structured output); None: free text.
     schema: Mapping[str, Any] | None = None
-    #: Name and version of our schema; they, not the generated schema, are in the hash.
+    #: Name and version of a schema that is generated: they are in the hash in its place. "": the schema itself is.
     schema_id: str = ""
     schema_version: int = 1
     max_tokens: int = 16_000
@@ -57,16 +58,28 @@ class Request:
     def hash(self) -> str:
         """What makes two requests the same work: what the model sees.
 
-        Not in it: cache marks, max_tokens, label, data, and the generated schema's text.
+        Not in it: cache marks, max_tokens, label, data, and the text of a schema that has an id.
         """
-        seen = {
+        if self.schema is None or self.schema_id:
+            return self.former_hash()
+        return digest(canonical({**self._seen(), "schema": ["", self.schema_version, self.schema]}))
+
+    def former_hash(self) -> str:
+        """The hash under which earlier versions of this program recorded it: a schema without an id was not in it."""
+        schema = None if self.schema is None else [self.schema_id, self.schema_version]
+        return digest(canonical({**self._seen(), "schema": schema}))
+
+    def _seen(self) -> dict[str, Any]:
+        return {
             "model": self.model,
             "system": "\n".join(part.text for part in self.system),
             "messages": [[turn.role, turn.text] for turn in self.messages],
-            "schema": [self.schema_id, self.schema_version] if self.schema is not None else None,
             "effort": self.effort,
         }
-        return digest(canonical(seen))
+
+    def fits(self, text: str) -> bool:
+        """Return whether an answer is of the form that the schema describes; without one any is."""
+        return self.schema is None or fits(text, self.schema)
 
     def to_json(self) -> dict[str, Any]:
         """As stored with the call: all that is sent, and the label."""

@@ -13,6 +13,7 @@ from typing import Any
 from pipeline.records import parts, positions, snapshots
 from pipeline.records.codec import Record, understood
 from pipeline.records.kinds import (
+    CODE,
     BatchAbandoned,
     BatchCancelled,
     BatchIntended,
@@ -41,8 +42,20 @@ from pipeline.records.kinds import (
     TaskTaken,
     UnknownFact,
 )
-from pipeline.records.run import WHOLE, Answered, BatchRun, OpenQuestion, Remark, RunState, Spend, TaskRun, Token
-from pipeline.records.spending import REJECTED, VOID, Spending
+from pipeline.records.run import (
+    WHOLE,
+    Answered,
+    BatchRun,
+    OpenQuestion,
+    Remark,
+    RunState,
+    Spend,
+    TaskRun,
+    Token,
+    first_heard,
+    slot_of,
+)
+from pipeline.records.spending import CLOSING, VOID, Spending
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 
 #: A task value whose JSON text is at most this long (bytes) stays in memory; longer ones are read back.
@@ -183,15 +196,12 @@ class Builder:
     def _step_completed(self, record: Record, fact: StepCompleted) -> None:
         if self._fits(record, fact):
             positions.complete_step(self.state, record.seq, record.at, fact)
-            if self.state.memo:
-                self.state.memo.pop((fact.path, None, fact.attempt), None)
-            if self.state.recalled:
-                self.state.recalled.pop((fact.path, None, fact.attempt), None)
+            self._forget(fact.path, None, fact.attempt)
             if fact.writes:
                 self.state.unapplied[fact.path] = fact.writes
 
     def _memory_read(self, record: Record, fact: MemoryRead) -> None:
-        slot = (fact.path, fact.task, fact.attempt)
+        slot = slot_of(self.state, fact.path, fact.task, fact.attempt)
         self.state.recalled.setdefault(slot, {})[fact.query, fact.n] = fact.traces
 
     def _memory_applied(self, record: Record, fact: MemoryApplied) -> None:
@@ -200,8 +210,7 @@ class Builder:
     def _step_failed(self, record: Record, fact: StepFailed) -> None:
         if self._fits(record, fact):
             positions.fail_step(self.state, record.seq, record.at, fact)
-            if fact.cause == "content":
-                self._close_attempt(fact.path, None, fact.attempt, REJECTED)
+            self._failed(fact, None)
 
     def _invalidated(self, record: Record, fact: Invalidated) -> None:
         if not self._placed(record):
@@ -238,14 +247,38 @@ class Builder:
         """Why what a closed attempt had used is wasted (spending.CAUSES)."""
         return self._spending.cause((path, task, attempt))
 
+    def _failed(self, fact: StepFailed | TaskFailed, task: str | None) -> None:
+        """Close the attempt, or leave what it heard to the next one."""
+        if fact.cause in CLOSING:
+            self._close_attempt(fact.path, task, fact.attempt, CLOSING[fact.cause](fact.error))
+        elif fact.cause == CODE:
+            self._leave_open(fact.path, task, fact.attempt)
+
+    def _leave_open(self, path: str, task: str | None, attempt: int) -> None:
+        """The next attempt hears the replies of this one; errors of the provider do not count against it."""
+        state = self.state
+        slot = slot_of(state, path, task, attempt)
+        state.attempts[path, task] = max(state.attempts.get((path, task), 1), attempt + 1)
+        state.heard_from[path, task] = slot[2]
+        for ask, tries in list(state.memo.get(slot, {}).items()):
+            state.memo[slot][ask] = [call for call in tries if call.error is None]
+
+    def _forget(self, path: str, task: str | None, attempt: int) -> None:
+        """Replies of an attempt that has ended are no longer needed."""
+        slot = slot_of(self.state, path, task, attempt)
+        if self.state.memo:
+            self.state.memo.pop(slot, None)
+        if self.state.recalled:
+            self.state.recalled.pop(slot, None)
+
     def _close_attempt(self, path: str, task: str | None, attempt: int, cause: str) -> None:
         """The next attempt starts with an empty memo; what this one used is wasted."""
         state = self.state
         current = state.attempts.get((path, task), 1)
         state.attempts[path, task] = max(current, attempt + 1)
-        state.memo.pop((path, task, attempt), None)
-        state.recalled.pop((path, task, attempt), None)
-        self._spending.waste((path, task, attempt), cause)
+        self._forget(path, task, attempt)
+        self._spending.waste(slot_of(state, path, task, attempt), cause, attempt)
+        state.heard_from.pop((path, task), None)
         if attempt > current:
             # The end of an earlier attempt was lost in a gap; it is closed all the same.
             self._spending.waste_before((path, task, attempt))
@@ -288,17 +321,13 @@ class Builder:
             state.submitted.pop((path, task), None)
         if state.remarks:
             state.remarks.pop((path, task), None)
-        if state.memo:
-            state.memo.pop((path, task, fact.attempt), None)
-        if state.recalled:
-            state.recalled.pop((path, task, fact.attempt), None)
+        self._forget(path, task, fact.attempt)
 
     def _task_failed(self, record: Record, fact: TaskFailed) -> None:
         state = self.state
         state.unknown_tasks.discard((fact.path, fact.task))
         state.submitted.pop((fact.path, fact.task), None)
-        if fact.cause == "content":
-            self._close_attempt(fact.path, fact.task, fact.attempt, REJECTED)
+        self._failed(fact, fact.task)
         state.tasks.setdefault(fact.path, {})[fact.task] = TaskRun(
             fact.item, "", _NOTHING, record.seq, None, fact.attempt, status=FAILED, error=fact.error, cause=fact.cause
         )
@@ -311,8 +340,8 @@ class Builder:
         state = self.state
         if fact.origin:
             parts.copy_call(state.submitted, record.seq, fact)
-        slot = (fact.path, fact.task, fact.attempt)
-        if state.attempts.get((fact.path, fact.task), 1) <= fact.attempt:
+        slot = slot_of(state, fact.path, fact.task, fact.attempt)
+        if first_heard(state, fact.path, fact.task) <= fact.attempt:
             state.memo.setdefault(slot, {}).setdefault((fact.key, fact.n), []).append(call)
         state.active[fact.path] = record.seq
 
@@ -322,7 +351,7 @@ class Builder:
             return
         before, after = pair
         self.state.active[after.path] = record.seq
-        asks = self.state.memo.get((after.path, after.task, after.attempt), {})
+        asks = self.state.memo.get(slot_of(self.state, after.path, after.task, after.attempt), {})
         tries = asks.get((after.key, after.n), [])
         if tries:
             asks[after.key, after.n] = [after if call is before else call for call in tries]
@@ -359,7 +388,7 @@ class Builder:
 
 #: Containers of RunState whose elements are never changed in place.
 _COPIED = (
-    "identity", "execution", "pins", "waiting", "steps", "visits", "context", "attempts", "open_calls",
+    "identity", "execution", "pins", "waiting", "steps", "visits", "context", "attempts", "heard_from", "open_calls",
     "checkpoints", "gaps", "open_paths", "failed_paths", "returning", "active", "total",
     "unknown_tasks", "submitted", "questions", "decisions", "batches", "slices", "remarks", "unapplied", "former",
     "worked", "answered_by",

@@ -8,10 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pipeline.records.positions import merged_context, split
-from pipeline.records.run import Answered, CallRun, CheckpointMark, RunState, StepRun, TaskRun, Token
+from pipeline.records.run import (
+    Answered,
+    CallRun,
+    CheckpointMark,
+    RunState,
+    StepRun,
+    TaskRun,
+    Token,
+    next_attempt,
+)
 from pipeline.records.values import encode_value
 
 INHERITED = "inherited"
@@ -87,9 +97,14 @@ def call_row(call: CallRun, reply: Any) -> dict[str, Any]:
 
 
 def _tries(state: RunState) -> Iterable[CallRun]:
-    """Tries of attempts that have not ended: replies that can still answer, and what counts as used up."""
-    asks = (ask for slot in state.memo.values() for ask in slot.values())
-    return (call for ask in asks for call in ask if call.ended)
+    """Tries of attempts that have not ended: replies that can still answer, and what counts as used up.
+
+    What the present attempt hears of earlier ones is as if it were its own.
+    """
+    for (path, task, first), asks in state.memo.items():
+        attempt = next_attempt(state, path, task) if (path, task) in state.heard_from else first
+        for call in (call for tries in asks.values() for call in tries if call.ended):
+            yield call if call.attempt == attempt else replace(call, attempt=attempt)
 
 
 def inherited_shape(document: Mapping[str, Any]) -> str:

@@ -16,6 +16,11 @@ from pipeline.records.part_kinds import FleetTold as FleetTold
 from pipeline.records.part_kinds import TaskSubmitted as TaskSubmitted
 from pipeline.records.part_kinds import TaskTaken as TaskTaken
 
+#: Why an attempt failed: a check did not accept a reply; the step said itself that it failed; the provider gave no
+#: answer; code raised; what it made is fine and no edge takes it. The first two close the attempt: the next one asks
+#: anew. The others leave it open: what was answered is heard again.
+CHECK, CONTENT, PROVIDER, CODE, ROUTE = "check", "content", "provider", "code", "route"
+
 #: The version of the record format; a newer major number is refused (SchemaTooNew).
 FORMAT = 1
 
@@ -214,8 +219,8 @@ class TaskFailed(Fact):
     task: str
     #: {"type", "message", "hint"}.
     error: Mapping[str, Any]
-    #: "content" closes the attempt (next one starts empty); "provider" lets it continue.
-    cause: str = "content"
+    #: CHECK, CONTENT, PROVIDER, CODE or ROUTE.
+    cause: str = CONTENT
     attempt: int = 1
     item: str = ""
 
@@ -277,8 +282,7 @@ class StepFailed(Fact):
     error: Mapping[str, Any]
     checkpoint: str
     edges: Sequence[str] = ()
-    #: As of task_failed; "route": what it made is fine and no edge takes it, so its attempt is continued.
-    cause: str = "content"
+    cause: str = CONTENT
     attempt: int = 1
     seconds: float = 0.0
     outcome: str = "failed"

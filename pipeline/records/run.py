@@ -122,6 +122,8 @@ class CallRun:
     batch: str = ""
     #: Mark of the owner that admitted it under this run's ceiling; 0: it was copied from a part.
     admitted: int = 0
+    #: The request as sent: blob hash; "": not known (inherited by a fork).
+    request: str = ""
 
 
 _ZERO = Decimal(0)
@@ -305,10 +307,12 @@ class RunState:
     context: dict[str, Any] = field(default_factory=dict)
     #: Ended tasks: step path → task key → TaskRun.
     tasks: dict[str, dict[str, TaskRun]] = field(default_factory=dict)
-    #: Replies of unfinished attempts: (path, task, attempt) → (request hash, n) → tries.
+    #: Replies of unfinished attempts: slot → (request hash, n) → tries.
     memo: dict[tuple[str, str | None, int], dict[tuple[str, int], list[CallRun]]] = field(default_factory=dict)
     #: Next attempt number of a task: (path, task) → n (absent: 1).
     attempts: dict[tuple[str, str | None], int] = field(default_factory=dict)
+    #: First attempt whose replies the present one hears again, where code failed in between: (path, task).
+    heard_from: dict[tuple[str, str | None], int] = field(default_factory=dict)
     #: Tasks that act outside (task_started) and have no recorded end: (path, task).
     unknown_tasks: set[tuple[str, str]] = field(default_factory=set)
     #: Tasks that are with an executor, and whose end is not recorded here: (path, task).
@@ -343,7 +347,7 @@ class RunState:
     inherited: int = 0
     #: Remarks on tasks that are to be made again: (path, task).
     remarks: dict[tuple[str, str], Remark] = field(default_factory=dict)
-    #: Answers of the user's memory: (path, task, attempt) → (query, n) → traces; dropped when the work has ended.
+    #: Answers of the user's memory: slot → (query, n) → traces; dropped when the work has ended.
     recalled: dict[tuple[str, str | None, int], dict[tuple[str, int], Sequence[Mapping[str, Any]]]] = field(
         default_factory=dict
     )
@@ -390,6 +394,16 @@ def in_order(things: Iterable[T], name: Callable[[T], str]) -> list[T]:
 def full(name: str) -> str:
     """The step path of a name that `bare` gave: "seed" → "seed#1", "write#2" stays."""
     return "/".join(frame if _VISIT.search(frame) else f"{frame}#1" for frame in name.split("/"))
+
+
+def slot_of(state: RunState, path: str, task: str | None, attempt: int) -> tuple[str, str | None, int]:
+    """Where the replies of an attempt are kept: with those of the first one whose replies it hears."""
+    return path, task, min(state.heard_from.get((path, task), attempt), attempt)
+
+
+def first_heard(state: RunState, path: str, task: str | None) -> int:
+    """The first attempt whose replies still count."""
+    return state.heard_from.get((path, task), state.attempts.get((path, task), 1))
 
 
 def next_attempt(state: RunState, path: str, task: str | None = None) -> int:

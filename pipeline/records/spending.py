@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from decimal import Decimal
+from typing import Any
 
 from pipeline.records.charge import EXACT, INTERVAL, Charge, amount, bound
-from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
-from pipeline.records.run import CallRun, RunState, Spend, SpendKey, bare
+from pipeline.records.kinds import CHECK, CONTENT, CallEnded, CallStarted, ChargeSettled
+from pipeline.records.run import CallRun, RunState, Spend, SpendKey, bare, first_heard, slot_of
 
 USED, WASTED, OPEN = "used", "wasted", "open"
 #: Why a call was for nothing: an error, a refusal, an answer cut off, content that was rejected, work made void
 #: later, or an answer that was never recorded.
 FAILED, REFUSED, TRUNCATED, REJECTED, VOID, LOST = "failed", "refused", "truncated", "rejected", "void", "lost"
 CAUSES = (FAILED, REFUSED, TRUNCATED, REJECTED, VOID, LOST)
+#: Whose failure closes an attempt → why what it used is wasted, by its error. Journals of earlier code know no CHECK.
+CLOSING: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    CHECK: lambda error: REJECTED,
+    CONTENT: lambda error: REJECTED if error.get("type") == "TaskRejected" else FAILED,
+}
 _REFUSAL = "refusal"
 _CUT_OFF = frozenset({"max_tokens", "model_context_window_exceeded"})
 _ZERO = Decimal(0)
@@ -42,7 +49,7 @@ class Spending:
         worst = bound(fact.worst)
         call = CallRun(
             seq, fact.k, fact.model, fact.label, worst, at, fact.path, fact.task, fact.attempt, fact.key, fact.n,
-            batch=fact.batch, admitted=0 if fact.origin else owner,
+            batch=fact.batch, admitted=0 if fact.origin else owner, request=fact.request,
         )  # fmt: skip
         self._state.open_calls[seq] = call
         self._fly(call, 1)
@@ -64,7 +71,7 @@ class Spending:
             return None
         self._fly(call, -1)
         self._take(self._key(call, OPEN), _open(call))
-        slot = (call.path, call.task, call.attempt)
+        slot = slot_of(self._state, call.path, call.task, call.attempt)
         cause = waste_of(fact) or self._late(slot)
         if read.model:
             others = self._state.answered_by.get(call.model, frozenset())
@@ -78,13 +85,13 @@ class Spending:
         ended = CallRun(
             call.seq, call.k, call.model, call.label, call.worst, call.at, call.path, call.task, call.attempt,
             call.key, call.n, True, fact.usable, fact.reply, fact.error, fact.stop_reason, seq, call.batch,
-            call.admitted,
+            call.admitted, call.request,
         )  # fmt: skip
         return call, ended
 
     def _late(self, slot: Slot) -> str:
         """Why a good reply is of no use: its attempt was closed before; "" if it was not."""
-        if self._state.attempts.get(slot[:2], 1) <= slot[2]:
+        if first_heard(self._state, slot[0], slot[1]) <= slot[2]:
             return ""
         # Said once: what closes the attempt again later does not change it.
         return self._closed.setdefault(slot, LOST)
@@ -119,9 +126,14 @@ class Spending:
         self._put(key, after)
         self._inexact[fact.call] = (slot, key, after, True)
 
-    def waste(self, slot: Slot, cause: str = LOST) -> None:
-        """The attempt was for nothing: what it used turns wasted. The first cause stays."""
-        self._closed.setdefault(slot, cause)
+    def waste(self, slot: Slot, cause: str = LOST, last: int = 0) -> None:
+        """The attempt was for nothing: what it used turns wasted. The first cause stays.
+
+        Args:
+            last: The last attempt that heard the replies of this one; 0: none did.
+        """
+        for attempt in range(slot[2], max(slot[2], last) + 1):
+            self._closed.setdefault((*slot[:2], attempt), cause)
         for key, used in self._paid.pop(slot, {}).values():
             self._take(key, used)
             self._put(self._wasted(key, slot), used)

@@ -22,7 +22,7 @@ from pipeline.records.kinds import (
     TaskFailed,
     TaskStarted,
 )
-from pipeline.records.run import RunState, StepRun, TaskRun
+from pipeline.records.run import RunState, StepRun, TaskRun, slot_of
 from pipeline.records.statuses import COMPLETED
 
 #: Why a go began. Void work is made again for the reason that its record gives (changed, from, missing, …).
@@ -260,7 +260,7 @@ def _replies(state: RunState, path: str, task: str | None = None, attempt: int |
 
     def slots() -> Iterator[tuple[str, str | None, int]]:
         for slot in state.memo:
-            if slot[0] == path and (attempt is None or slot[1:] == (task, attempt)):
+            if slot[0] == path and (attempt is None or slot == slot_of(state, path, task, attempt)):
                 yield slot
 
     asks = (state.memo[slot] for slot in slots())

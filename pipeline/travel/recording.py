@@ -83,7 +83,10 @@ class Recording:
                 started[record.seq] = fact
                 self.asked.setdefault((fact.path, fact.task), []).append(Asked(fact.label, fact.request))
             elif isinstance(fact, CallEnded) and fact.call in started:
-                self.tries.append(_try(started[fact.call], fact, record.seq))
+                call, last = started[fact.call], self._last(started[fact.call])
+                # What an earlier attempt was left without does not count against the one that heard its replies.
+                if fact.error is None or call.attempt == last:
+                    self.tries.append(_try(call, fact, record.seq, last))
 
     def _note_failure(self, seq: int, fact: StepFailed) -> None:
         (self.faults.add if fact.cause == "provider" else self.faults.discard)(fact.path)
@@ -92,14 +95,17 @@ class Recording:
             del self.visits[fact.path]
 
     def _stands(self, call: CallStarted) -> bool:
-        """Whether a call is of the attempt that its visit or item ended with."""
+        """Whether a call is of the attempt that its visit or item ended with, or heard by it."""
+        last = self._last(call)
+        return last != 0 and self.final.heard_from.get((call.path, call.task), last) <= call.attempt <= last
+
+    def _last(self, call: CallStarted) -> int:
+        """The attempt that the call's visit or item ended with; 0: it has not ended."""
         visit = self.visits.get(call.path)
-        if visit is None:
-            return False
-        if call.task is None:
-            return call.attempt == visit.attempt
+        if visit is None or call.task is None:
+            return 0 if visit is None else visit.attempt
         task = self.final.tasks.get(call.path, {}).get(call.task)
-        return task is not None and task.attempt == call.attempt
+        return 0 if task is None else task.attempt
 
     # The beginning of its replay
 
@@ -159,8 +165,8 @@ class Recording:
         return [row for row in rows if row[2] > 1]
 
 
-def _try(started: CallStarted, ended: CallEnded, seq: int) -> CallRun:
+def _try(started: CallStarted, ended: CallEnded, seq: int, attempt: int) -> CallRun:
     call = CallRun(seq, started.k, started.model, started.label, None, "", started.path, started.task,
-                   started.attempt, started.key, started.n)  # fmt: skip
+                   attempt, started.key, started.n)  # fmt: skip
     return replace(call, ended=True, usable=ended.usable, reply=ended.reply, error=ended.error,
                    stop_reason=ended.stop_reason, ended_seq=seq)  # fmt: skip

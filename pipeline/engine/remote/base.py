@@ -67,6 +67,7 @@ def part_of(base: RunState, store: Store, path: str, task: str, attempt: int) ->
     }
     state.attempts = {key: number for key, number in base.attempts.items() if mine(key)}
     state.attempts[path, task] = attempt
+    state.heard_from = {key: number for key, number in base.heard_from.items() if mine(key)}
     state.memo = {
         key: {ask: list(tries) for ask, tries in asks.items()} for key, asks in base.memo.items() if mine(key)
     }

@@ -92,7 +92,7 @@ class Go:
         setup = Setup(self._store, lent.clock, Emitter(lent.clock, [self.watch.heard]))
         setup.options = {name: config[name] for name in ("concurrency", "max_cost_usd")}
         setup.boundary = self.watch
-        setup.command = _command
+        setup.command, setup.anew = _command, _anew
         setup.services = {
             **lent.services,
             "interviewer": Deciders(lent.deciders, self.watch.asked, config["decisionTimeout"], lent.clock),
@@ -202,3 +202,7 @@ def _begin(ctx: StepContext) -> Outcome:
 
 def _command(run: str) -> str:
     return f'ControlledExecutor(…).resume_from_checkpoint("{run}")'
+
+
+def _anew(run: str, path: str, task: str | None) -> str:
+    return "resume_from_checkpoint(…, accept_changes=True) with the id of a checkpoint before it"

@@ -214,3 +214,9 @@ def dying(calls: int) -> Callable[[str], None]:
             raise Dead
 
     return look
+
+
+def write_then_look(ctx: StepContext, item: int) -> int:
+    """Two answers, then a file that may not be there yet."""
+    texts = [ctx.ask(ask(f"{turn} {item}")).text for turn in ("first", "second")]
+    return len(texts) + len(Path(ctx.params["who"]).read_text())

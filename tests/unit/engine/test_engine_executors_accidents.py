@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from tests.unit.engine.executing import (
     ASKED,
     BEFORE,
     TROUBLE,
+    Counting,
     Idle,
     Losing,
     all_facts,
@@ -34,6 +36,7 @@ from tests.unit.engine.executing import (
     dying,
     resume,
     run,
+    write_then_look,
 )
 from tests.unit.engine.executing import _forget as _forget
 from tests.unit.engine.executing import shared as shared
@@ -259,3 +262,17 @@ def test_store_that_cannot_be_read_while_tasks_are_out_pauses_the_run(
     second = resume(course(), shared, first, workers)
     assert second.status == COMPLETED
     assert sorted(ASKED) == sorted(set(ASKED))
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_error_of_the_users_code_in_a_task_leaves_its_replies_wherever_it_goes_on(
+    shared: Store, workers: Executor, tmp_path: Path, elsewhere: bool
+) -> None:
+    pipeline, missing = course(write_then_look, 2), tmp_path / "missing"
+    first = pipeline.run({"who": str(missing)}, store=shared, model=Counting(), executor=workers)
+    assert first.status == "failed"
+    again = resume(pipeline, shared, first, workers if elsewhere else None)
+    assert (again.status, len(ASKED)) == ("failed", 4)
+    missing.write_text("there")
+    assert resume(pipeline, shared, again, None if elsewhere else workers).outputs == {"made": {"all": [7, 7]}}
+    assert len(ASKED) == 4

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from enum import Enum
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from pipeline import Message, Request, ScriptedModel, run_dot
+from pipeline.clock import SystemClock
 from pipeline.dot.parse import parse
 from pipeline.engine.changes import of_graph
 from pipeline.engine.step import Outcome, StepContext
@@ -18,6 +21,7 @@ from pipeline.formats.attractor.handlers.expansion import expand, named, text_of
 from pipeline.formats.attractor.handlers.registry import Registry
 from pipeline.formats.attractor.handlers.results import outcome_of
 from pipeline.formats.attractor.outcome import NodeOutcome
+from pipeline.store.memory import MemoryStore
 from tests.unit.formats.acting import Act
 
 
@@ -237,3 +241,31 @@ def test_what_a_handler_of_ones_own_may_read_counts_as_its_work() -> None:
 
     assert changed(text.replace("=1", "=2")) == {"a"}
     assert changed(text.replace("red", "blue")) == set()
+
+
+def test_handler_whose_code_raises_hears_its_replies_again_in_its_own_retries_and_on_resume(tmp_path: Path) -> None:
+    asked, broken = [], [True, True, True]
+
+    def model(request: Request) -> str:
+        asked.append(request.messages[-1].text)
+        return "paid"
+
+    def handle(ctx: StepContext) -> dict[str, Any]:
+        texts = [ctx.ask(Request("claude-sonnet-5-5", [Message("user", f"{n}")])).text for n in range(3)]
+        if broken:
+            broken.pop()
+            raise OSError("no room")
+        return {"texts": len(texts)}
+
+    path = tmp_path / "g.dot"
+    path.write_text(
+        "digraph { start [shape=Mdiamond] exit [shape=Msquare] x [type=mine, max_retries=1] start->x->exit }"
+    )
+    store, how = MemoryStore(SystemClock()), cast(Any, {"registry": with_type(handle)})
+    scripted = ScriptedModel(model, model_id="claude-sonnet-5-5", paid=True)
+    first = run_dot(path, store=store, model=scripted, **how)
+    assert (first.status, asked, len(broken)) == ("failed", ["0", "1", "2"], 1)
+    again = run_dot(path, resume=first.run_id, store=store, model=scripted, **how)
+    assert (again.status, asked) == ("failed", ["0", "1", "2"])
+    assert run_dot(path, resume=first.run_id, store=store, model=scripted, **how).status == "completed"
+    assert asked == ["0", "1", "2"]

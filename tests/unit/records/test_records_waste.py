@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.cost.ledger import rows
 from pipeline.records import kinds
 from pipeline.records.charge import BATCH, EXACT, INTERVAL, Charge
 from pipeline.records.documents import spend_rows
@@ -50,9 +51,31 @@ def test_waste_of_content_that_was_rejected(tape: Tape) -> None:
     tape.failed(PATH, "k", cause="content")
     assert causes(tape) == [("wasted", "rejected")]
     tape.reply(tape.call(PATH))
-    tape.fail(PATH)
+    tape.fail(PATH, cause="check")
     assert causes(tape) == [("wasted", "rejected")]
     assert spent(tape.state).calls == 2
+
+
+def test_waste_that_no_check_rejected_is_not_called_so(tape: Tape) -> None:
+    """Journals of earlier code name the error's type alone."""
+    tape.reply(tape.call(PATH))
+    tape.fail(PATH)
+    assert causes(tape) == [("wasted", "failed")]
+
+
+def test_replies_of_an_attempt_that_code_failed_are_used_until_a_check_rejects_them(tape: Tape) -> None:
+    first = tape.call(PATH)
+    tape.reply(first)
+    tape.fail(PATH, cause="code")
+    tape.start(PATH, attempt=2)
+    tape.reply(tape.call(PATH, attempt=2, n=2))
+    assert causes(tape) == [("used", "")]
+    assert tape.state.memo[PATH, None, 1]["key", 1][0].seq == first
+    tape.fail(PATH, cause="check", attempt=2)
+    assert causes(tape) == [("wasted", "rejected")]
+    assert {row.cause for row in rows(tape.records)} == {"rejected"}
+    assert not tape.state.memo
+    assert not tape.state.heard_from
 
 
 def test_waste_of_work_made_void_and_the_first_cause_stays(tape: Tape) -> None:
