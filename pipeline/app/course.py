@@ -108,10 +108,10 @@ def resume(text: str, options: LessonsOptions, *, listener: Listener, confirm: C
     Raises:
         RunNotFound, RunLocked, SettingsConflict, …: Before anything was recorded.
     """
-    from pipeline.store.reading import resolve
+    from pipeline.store.reading import COURSES, resolve
 
     start = Start.of(options, listener, confirm)
-    return _resume(start, resolve(start.store, text))
+    return _resume(start, resolve(start.store, text, COURSES))
 
 
 def redo(
@@ -126,10 +126,10 @@ def redo(
     Raises:
         ConfigError: The run has no such lesson; or as `resume`.
     """
-    from pipeline.store.reading import load, resolve
+    from pipeline.store.reading import COURSES, load, resolve
 
     start = Start.of(options, listener, confirm)
-    run = resolve(start.store, text)
+    run = resolve(start.store, text, COURSES)
     state = load(start.store, run)
     tasks = state.tasks.get(_LESSONS, {})
     task = f"lessons/{place.rpartition('/')[2]}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from pipeline.app.start import Start, has_credential, set_up, tell_model
+from pipeline.app.start import Start, check_asked_model, has_credential, set_up, tell_model
 from pipeline.errors import ConfigError, CredentialMissing, SettingsConflict
 from pipeline.records.redaction import without_keys
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
@@ -110,6 +110,8 @@ class Answers:
         nodes = [] if simulate or self._dot.agent_cmd else asking_nodes(graph)
         if not nodes:
             return ""
+        if self._options.model:
+            check_asked_model(self._options.model)
         if not has_credential():
             shown = ", ".join(nodes[:5]) + (", …" if len(nodes) > 5 else "")
             raise CredentialMissing(

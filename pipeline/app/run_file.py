@@ -20,7 +20,7 @@ from pipeline.app.start import (
     wishes,
 )
 from pipeline.app.unread import unread_params
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, CredentialMissing
 from pipeline.records.statuses import COMPLETED
 from pipeline.settings import DEFAULT_MODEL, LessonsOptions
 
@@ -51,20 +51,20 @@ def run_file(
     pipeline, verb = load_pipeline(target), f"run {target}"
     preflight.check_params(params)
     start = Start.of(options, listener, confirm)
-    run = resolve(start.store, resume) if resume else ""
+    run = resolve(start.store, resume, pipeline.name) if resume else ""
     state = load(start.store, run) if run else None
     if state is not None:
         check_readable(state)
         check_is_no_thread(state)
     if state is not None and state.pipeline != pipeline.name:
         raise ConfigError(f"Run {run} is of the pipeline {state.pipeline!r}, and {target} is {pipeline.name!r}.")
+    added = preflight.added_params(state, params) if state is not None else {}
     if state is not None and nothing_left(state, pipeline.definition, options):
         start.emit("run_already_completed", run=run, reason="nothing is left to do")
         setup = unmodelled(start, state.execution, verb)
         return finish(start, setup, Engine(pipeline.definition, setup).resume(run), verb)
     pinned = str(state.identity.get("model") or "") if state else ""
-    chosen = options.model or pinned or (DEFAULT_MODEL if has_credential() else "")
-    preflight.check_asks(chosen or None, asks=pipeline.asks)
+    chosen = options.model or pinned or _default_model(target, asks=pipeline.asks)
     setup = set_up(start, chosen, state.execution if state else {}, verb)
     # Recorded, so that whoever looks at the run, or forks it, can say what goes on with it.
     setup.options = {**setup.options, "target": target}
@@ -75,7 +75,7 @@ def run_file(
         # A run that began without a model has none pinned: it gets the one that is there now.
         found = {} if pinned else identity
         with on_executor(options, pipeline.definition, setup):
-            result = engine.resume(run, identity=found, **wishes(options))
+            result = engine.resume(run, identity=found, params=added, **wishes(options))
         return finish(start, setup, result, verb)
     with on_executor(options, pipeline.definition, setup):
         result = engine.start(params, identity=identity, pins={})
@@ -83,3 +83,20 @@ def run_file(
         for text in unread_params(load(start.store, result.run_id)):
             start.emit("note", text=text)
     return finish(start, setup, result, verb)
+
+
+def _default_model(target: str, *, asks: bool) -> str:
+    """Return the model of a run that was given none; "": no credential is set, and none is needed.
+
+    Raises:
+        CredentialMissing: The pipeline says that it asks a model.
+    """
+    if has_credential():
+        return DEFAULT_MODEL
+    if asks:
+        raise CredentialMissing(
+            f"This run has no model to ask: {target} asks one, and no credential is set.",
+            hint="Set ANTHROPIC_API_KEY (in the environment or in .env beside pipeline.sh), "
+            "or try it with --model offline: stand-in answers for $0.00.",
+        )
+    return ""

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 from pipeline.app.decided import Confirm, Decided
 from pipeline.app.executors import check_executor
 from pipeline.clock import Clock, SystemClock
-from pipeline.errors import CheckpointCorrupt, CredentialMissing, NeedsConfirmation, PipelineError, WriteFailed
+from pipeline.errors import (
+    CheckpointCorrupt,
+    ConfigError,
+    CredentialMissing,
+    NeedsConfirmation,
+    PipelineError,
+    WriteFailed,
+)
 from pipeline.records.charge import in_full
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
 from pipeline.store.base import Account, Store
@@ -26,6 +33,8 @@ if TYPE_CHECKING:
     from pipeline.llm.base import Model
     from pipeline.records.run import RunState, Spend
 
+#: Names another server than the provider's.
+_GATEWAY = "ANTHROPIC_BASE_URL"
 #: Variables with which the SDK finds a credential by itself.
 _CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE", "ANTHROPIC_IDENTITY_TOKEN_FILE")
 
@@ -160,6 +169,7 @@ def model_name(asked: str | None) -> str:
     """
     if asked is None:
         return DEFAULT_MODEL if has_credential() else OFFLINE
+    check_asked_model(asked)
     if asked != OFFLINE and not has_credential():
         raise CredentialMissing(
             f"--model {asked} needs a credential, and none is set.",
@@ -168,13 +178,41 @@ def model_name(asked: str | None) -> str:
     return asked
 
 
+def check_asked_model(name: str) -> None:
+    """Refuse a model of another provider before a credential is asked for.
+
+    A gateway (ANTHROPIC_BASE_URL) may have models of any name.
+
+    Raises:
+        ConfigError: It is one.
+    """
+    known = name == OFFLINE or "claude" in name.lower() or "anthropic" in name.lower()
+    if not known and not os.environ.get(_GATEWAY, "").strip():
+        raise ConfigError(
+            f"{name!r} is not a Claude model, and this program asks Claude models only.",
+            hint=f"For example --model {DEFAULT_MODEL}; {_GATEWAY} names a gateway that offers other models.",
+        )
+
+
 def author_kind(model: str) -> str:
     """Whether "offline" or "model" wrote it; the two are never mixed."""
     return "offline" if model == OFFLINE else "model"
 
 
-def model_of(name: str) -> Model:
-    """The model of that name, not yet looked up."""
+def model_of(name: str, *, courses: bool = True) -> Model:
+    """The model of that name, not yet looked up.
+
+    Args:
+        courses: It is asked for lessons, which the offline author can write; of other work it gives stand-ins.
+
+    Raises:
+        ConfigError: The name is no Claude model's, and no gateway that may know it is set.
+    """
+    check_asked_model(name)
+    if name == OFFLINE and not courses:
+        from pipeline.llm.scripted import ScriptedModel, stand_in
+
+        return ScriptedModel(stand_in, model_id=OFFLINE, author=OFFLINE)
     if name == OFFLINE:
         from pipeline.lessons.offline import OfflineAuthor
 
@@ -219,7 +257,7 @@ def set_up(start: Start, model_name: str, recorded: Mapping[str, Any], verb: str
 
     options = start.options
     how = execution(options, recorded)
-    model = model_of(model_name) if model_name else None
+    model = model_of(model_name, courses=verb == "lessons") if model_name else None
     info = preflight.look_up(model, start.clock, start.emit) if model else None
     for warning in info.warnings if info else ():
         start.emit("note", text=warning)
@@ -301,6 +339,7 @@ def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lesson
     """The end as the command line shows it; the receipt beside what was published."""
     from pipeline.app.published import left_out, replaced
     from pipeline.engine.limits import more_room
+    from pipeline.engine.sources import missing_param
 
     if setup.model is not None:
         setup.model.close()
@@ -318,7 +357,7 @@ def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lesson
         str(Path(setup.options["out"], str(outputs["path"]))) if verb == "lessons" and outputs.get("path") else "",
         spent, sum(result.spent.tokens.values()), result.seconds,
         "" if result.status == "completed"
-        else again + more_room(result.error) + _confirmed(result.error),
+        else again + more_room(result.error) + missing_param(result.error) + _confirmed(result.error),
         start.expected if result.status == "completed" and result.worked else None,
         result.spent_now.usd if result.worked else Decimal(0),
         spent_now=Amount.of(result.spent_now) if result.worked else Amount(),

@@ -74,7 +74,11 @@ def options_of(ctx: click.Context) -> LessonsOptions:
     return LessonsOptions(**values, given=frozenset(given))
 
 
-def execution_options(command: F) -> F:
+#: What `--model` says of courses.
+_MODEL = "A Claude model, or offline.  [default: claude-sonnet-5-5 with a credential, else offline]"
+
+
+def execution_options(command: F, *, model: str = _MODEL) -> F:
     """The options that say how work is done; `run` has them too."""
     decorators = [
         setting("store", metavar="URL", callback=remember,
@@ -95,8 +99,7 @@ def execution_options(command: F) -> F:
         setting("batch_poll", type=float, metavar="SECONDS", help="Time between two looks at a batch.  [default: 5]"),
         setting("resubmit", is_flag=True, help="Ask again what a lost batch held, though it may be paid twice."),
         setting("prices", type=click.Path(path_type=Path), metavar="FILE", help="Unit prices of your own."),
-        setting("model", metavar="ID",
-                help="A Claude model, or offline.  [default: claude-sonnet-5-5 with a credential, else offline]"),
+        setting("model", metavar="ID", help=model),
         setting("resume", type=RunName(), metavar="RUN", help="Go on with a run: its id, a unique prefix, or latest."),
         setting("refresh", type=click.Choice(settings.REFRESHED),
                 help="With --resume: make completed steps of this effect class, and what read them, again."),

@@ -6,6 +6,7 @@ import copy
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import click
@@ -21,11 +22,13 @@ from pipeline.settings import LessonsOptions
 @click.command("run")
 @click.argument("target", type=FileAndName(), metavar="FILE.dot|FILE.py:NAME", required=False)
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", envvar="PIPELINE_PARAM", show_envvar=True,
-              help="A parameter; a value that is JSON is read as JSON. May be given again.")  # fmt: skip
+              help="A parameter; a value that is JSON is read as JSON. May be given again. "
+              "With --resume FILE.py:NAME: one that the run lacks.")  # fmt: skip
 @click.option("--resume-from", metavar="DIR|RUN", help="The same as --resume.")
 @dot_options
 @setting("accept_changes", is_flag=True, help="Go on with a changed graph or model; what that touches is made again.")
-@execution_options
+@partial(execution_options, model="A Claude model, or offline: stand-in answers for $0.00.  "
+         "[default: claude-sonnet-5-5 with a credential; without one, what asks a model is refused]")  # fmt: skip
 @click.pass_context
 def run(ctx: click.Context, /, target: str | None, params: tuple[str, ...], **_: Any) -> int:
     """Run a pipeline of your own: a graph in FILE.dot, or the object NAME in FILE.py.
@@ -50,9 +53,9 @@ run_dot.name = "run_dot"
 
 
 def is_python(target: str) -> bool:
-    """Whether FILE.py:NAME was given, not a DOT file."""
+    """Whether FILE.py:NAME was given, or a Python file that lacks its NAME; not a DOT file."""
     file, _, name = target.rpartition(":")
-    return bool(file) and name.isidentifier()
+    return target.endswith(".py") or file.endswith(".py") or (bool(file) and name.isidentifier())
 
 
 def _run_dot(
@@ -73,8 +76,6 @@ def _run_dot(
 def _run_python(options: LessonsOptions, target: str, params: Mapping[str, Any], resume: str | None) -> int:
     from pipeline import app
 
-    if resume and params:
-        raise click.UsageError("--resume goes on with the parameters of its run; give no --param.")
     if resume:
         resume, store = place_of(resume, options.store or None)
         if store and store != options.store:

@@ -16,7 +16,7 @@ from pipeline.cli.summary import CORRUPT, STATUSES, UNFINISHED, Row, row_json, r
 from pipeline.cli.text import heading, one_line, say, say_json, table, when
 from pipeline.cli.where import named, shown_in
 from pipeline.lessons.names import known_subject, subject_name
-from pipeline.records.statuses import COMPLETED, IN_PROGRESS
+from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 from pipeline.store.base import Listable
 from pipeline.store.names import JOURNAL
 from pipeline.store.place import has_password, store_words
@@ -28,6 +28,7 @@ _MOST = 10**9
 #: How many runs the closing hint names.
 _HINTS = 5
 _ROOM = re.compile(r" --max-cost-usd [0-9.]+$")
+_PARAM = re.compile(r" --param \S+=VALUE$")
 
 
 class Statuses(click.ParamType[frozenset[str]]):
@@ -184,8 +185,9 @@ def resume_command(row: Row, store: str | None) -> str:
 
 
 def _more_room(row: Row) -> str:
-    """The higher ceiling that the run's last owner named when it stopped at its own; "" where it did not."""
+    """The higher ceiling, or the missing parameter, that the run's last owner named when it stopped; else ""."""
     found = _ROOM.search(row.command) if row.detail == "paused_budget" else None
+    found = found or (_PARAM.search(row.command) if row.status == FAILED else None)
     return found[0] if found else ""
 
 

@@ -21,7 +21,7 @@ from pipeline.engine.running import Running
 from pipeline.engine.setup import Definition, Setup, host, recorded
 from pipeline.engine.signals import run_with_signals
 from pipeline.engine.silent import silence_told
-from pipeline.engine.sources import Sources, fresh
+from pipeline.engine.sources import Sources, fresh, missing_param
 from pipeline.engine.spender import at_once, caller
 from pipeline.engine.stop import Stop
 from pipeline.engine.takeover import TakeOver, Wish, other_graph, record_repairs
@@ -125,15 +125,14 @@ class Engine:
         retry_unknown: bool = False,
         redo: Collection[tuple[str, str]] = (),
         note: str = "",
+        params: Mapping[str, Any] | None = None,
     ) -> RunResult:
         """Go on with a run; only what is not finished is made.
 
         Args:
-            identity, pins: Values that replace the pinned ones (given by the user), or fill what
-                an imported run lacks.
+            identity, pins: Values that replace the pinned ones (given by the user), or fill an imported run's.
             accept: Decides whether finished work that these changes void is made again; None: no.
-            missing: Completed visits whose result is gone (path → why): they are made again.
-            refresh, from_step, again, retry_unknown, redo, note: See Wish.
+            missing, refresh, from_step, again, retry_unknown, redo, note, params: See Wish.
 
         Raises:
             RunNotFound, RunLocked, CheckpointCorrupt, SchemaTooNew: As Store.open.
@@ -142,8 +141,9 @@ class Engine:
         """
         setup = self._setup
         wish = Wish(
-            identity or {}, pins or {}, accept, missing or {}, refresh, from_step, again, retry_unknown, redo, note
-        )
+            identity or {}, pins or {}, accept, missing or {}, refresh, from_step, again, retry_unknown, redo, note,
+            params or {},
+        )  # fmt: skip
         try:
             with silence_told(setup.emit):
                 journal = setup.store.open(run_id)
@@ -314,7 +314,8 @@ class Engine:
             error.args = (f"{error.message} {out_words(out, self._setup.cancel(state.run_id))}",)
         if detail != "store":
             facts = error_facts(error) if error is not None else None
-            command = "" if status == COMPLETED else self._setup.command(state.run_id) + more_room(error)
+            more = more_room(error) + missing_param(error)
+            command = "" if status == COMPLETED else self._setup.command(state.run_id) + more
             try:
                 recorder.append(RunEnded(status, detail, facts, command))
             except Pause as refused:
@@ -330,7 +331,9 @@ class Engine:
             name = bare(failed[0].path)
             # What people can act on by its exit code keeps its class; the rest is a step that failed.
             kind = _KEPT.get(str(first.get("type")), StepFailed)
-            return kind(f"{name}: {first.get('message', 'failed')}{more}", hint=str(first.get("hint", "")))
+            needs = str(first.get("missing_param", ""))
+            said = f"{name}: {first.get('message', 'failed')}{more}"
+            return kind(said, hint=str(first.get("hint", "")), missing_param=needs)
         if state.waiting:
             waiting = ", ".join(sorted({token.edge for token in state.waiting.values()}))
             return GraphError(f"Nothing can run although edges are chosen: {waiting}.")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -18,11 +20,9 @@ def load_pipeline(target: str) -> Pipeline:
         ConfigError: No such file, it cannot be imported, or NAME is no Pipeline.
     """
     text, colon, name = target.rpartition(":")
-    path = Path(os.path.expanduser(text)).absolute()
     if not colon or not name.isidentifier():
-        raise ConfigError(
-            f"{target!r} is not FILE.py:NAME.", hint="For example: ./pipeline.sh run my_pipeline.py:PIPELINE"
-        )
+        raise _unnamed(target if target.endswith(".py") else text)
+    path = Path(os.path.expanduser(text)).absolute()
     if not path.is_file():
         raise ConfigError(f"{text!r} is no regular file." if path.exists() else f"There is no file {text!r}.")
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -40,4 +40,33 @@ def load_pipeline(target: str) -> Pipeline:
     if not isinstance(found, Pipeline):
         there = ", ".join(key for key, value in vars(module).items() if isinstance(value, Pipeline)) or "none"
         raise ConfigError(f"{name!r} in {text} is no Pipeline.", hint=f"Pipelines there: {there}.")
+    return found
+
+
+def _unnamed(file: str) -> ConfigError:
+    """Return the error of a target that names a file and no pipeline in it; the file is read, not run."""
+    path = Path(os.path.expanduser(file))
+    if file.endswith(".py") and not path.is_file():
+        return ConfigError(f"There is no file {file!r}.")
+    names = _assigned(path) if file.endswith(".py") else []
+    if not names:
+        return ConfigError("A Python target is FILE.py:NAME; NAME is the Pipeline object in the file.",
+                           hint="For example: ./pipeline.sh run my_pipeline.py:PIPELINE")  # fmt: skip
+    commands = " or ".join(f"`run {shlex.quote(f'{file}:{name}')}`" for name in names)
+    return ConfigError(f"{file} needs the NAME of a pipeline in it: FILE.py:NAME.", hint=f"Type {commands}.")
+
+
+def _assigned(path: Path) -> list[str]:
+    """Return the names that a file assigns a Pipeline to."""
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return []
+    found = []
+    for line in body:
+        value = getattr(line, "value", None)
+        if isinstance(line, (ast.Assign, ast.AnnAssign)) and isinstance(value, ast.Call):
+            made = value.func.id if isinstance(value.func, ast.Name) else getattr(value.func, "attr", "")
+            targets = line.targets if isinstance(line, ast.Assign) else [line.target]
+            found += [each.id for each in targets if isinstance(each, ast.Name) and made == Pipeline.__name__]
     return found

@@ -22,6 +22,7 @@ from pipeline.graph.model import Edge, Graph, Node, chain
 from pipeline.graph.validate import validate
 from pipeline.llm.base import Model
 from pipeline.store.base import Account, Store
+from pipeline.store.reading import LATEST, load, resolve
 
 
 class Pipeline:
@@ -112,10 +113,13 @@ class Pipeline:
         yes: bool = False,
         refresh: Collection[str] = (),
         retry_unknown: bool = False,
+        params: Mapping[str, Any] | None = None,
     ) -> RunResult:
         """Go on with a run: only what is not finished is made; recorded replies are free.
 
         Args:
+            run_id: Its id, or "latest": the newest run of this pipeline.
+            params: Parameters that the run lacks; those that it has stay as they are.
             options: As of run(); the run keeps its ceiling where none is given.
             yes: Go on without asking.
             refresh: Effect classes (read) whose completed steps are made again, with what read them.
@@ -126,7 +130,9 @@ class Pipeline:
         """
         setup = self._setup(store, model, options, listener, services, prices, clock, account, executor)
         setup.yes = yes
-        return Engine(self.definition, setup).resume(run_id, refresh=refresh, retry_unknown=retry_unknown)
+        run = resolve(store, run_id, self.name) if run_id == LATEST else run_id
+        added = preflight.added_params(load(store, run), params) if params else None
+        return Engine(self.definition, setup).resume(run, refresh=refresh, retry_unknown=retry_unknown, params=added)
 
     def _setup(
         self,

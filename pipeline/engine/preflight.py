@@ -13,10 +13,12 @@ from pipeline.engine.events import Emitter
 from pipeline.engine.limits import CoolDown
 from pipeline.engine.retry import RetryPolicy, retrying
 from pipeline.engine.stop import Stop
-from pipeline.errors import BudgetExceeded, ConfigError, CredentialMissing, Pause, SecretRefused
+from pipeline.errors import BudgetExceeded, ConfigError, CredentialMissing, Pause, SecretRefused, SettingsConflict
 from pipeline.llm.base import Model, ModelInfo
 from pipeline.records.charge import in_full
 from pipeline.records.redaction import holds_key
+from pipeline.records.run import RunState
+from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Account
 
 
@@ -106,6 +108,29 @@ def check_account(account: Account | None, options: Mapping[str, Any]) -> None:
     """
     if daily(options) is not None and account is None:
         raise ConfigError("A day's limit needs the account of the store.", hint="Pass account=open_account(URL).")
+
+
+def added_params(state: RunState, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that a resume adds to its run.
+
+    Raises:
+        SettingsConflict: The run has the name with another value, or finished work has found it missing.
+        SecretRefused: As check_params.
+    """
+    check_params(given)
+    read = {name for step in state.steps.values() if step.status == COMPLETED for name in step.reads}
+    for tasks in state.tasks.values():
+        read |= {name for task in tasks.values() if task.status == COMPLETED for name in task.reads}
+    for name, value in given.items():
+        if name in state.params and state.params[name] == value:
+            continue
+        if name in state.params or f"params.{name}" in read:
+            was = "has another value of" if name in state.params else "has finished work that went without"
+            raise SettingsConflict(
+                f"Run {state.run_id} {was} the parameter {name!r}.",
+                hint=f"`fork {state.run_id} --set params.{name}=VALUE` makes a run with the new value.",
+            )
+    return {name: value for name, value in given.items() if name not in state.params}
 
 
 def check_params(params: Mapping[str, Any]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
 from pipeline.engine.recorder import Recorder
-from pipeline.errors import CheckpointCorrupt, ConfigError, MissingValue
+from pipeline.errors import CheckpointCorrupt, ConfigError, MissingValue, PipelineError
 from pipeline.llm.base import Request
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import CallStarted, TaskCompleted
@@ -218,9 +219,15 @@ def _missing(prefix: str, key: str, data: Mapping[str, Any]) -> MissingValue:
     there = get_close_matches(key, data, 3, 0.5) or list(data)[:_MOST_NAMES]
     hint = f"Known: {', '.join(there)}." if there else ""
     if kind == "params":
-        way = f"Give it: a new run with --param {key}=VALUE, or a fork of this one with --set params.{key}=VALUE."
-        hint = f"{way} {hint}".rstrip()
+        hint = f"Give it with the resume: --param {key}=VALUE. {hint}".rstrip()
+        return MissingValue(f"{what} {key!r}.", hint=hint, name=f"{prefix}.{key}", missing_param=key)
     return MissingValue(f"{what} {key!r}.", hint=hint, name=f"{prefix}.{key}")
+
+
+def missing_param(error: BaseException | None) -> str:
+    """Return the option without which a resume would miss the same parameter again; "" if it misses none."""
+    name = error.data.get("missing_param") if isinstance(error, PipelineError) else ""
+    return f" --param {shlex.quote(name)}=VALUE" if name else ""
 
 
 class Outputs(Mapping[str, Mapping[str, Any]]):

@@ -55,6 +55,8 @@ class Wish:
     #: Ended tasks (step path, task) to make again, each with what its body reads as ctx.remark.
     redo: Collection[tuple[str, str]] = ()
     note: str = ""
+    #: Parameters that the run did not have yet.
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         wants = (self.identity, self.pins, self.missing, self.refresh, self.from_step, self.again, self.redo)
@@ -132,7 +134,7 @@ class TakeOver:
         again = changes.asked(recorder.state, steps, wish.refresh, wish.from_step, wish.again)
         fact = RunResumed(
             recorded(setup.options), host=host(), identity=dict(wish.identity) or None, pins=hashes or None,
-            product=setup.product,
+            product=setup.product, params=dict(wish.params) or None,
         )  # fmt: skip
         for text in record_repairs(self._journal, recorder):
             setup.emit("note", text=text)

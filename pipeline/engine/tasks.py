@@ -225,6 +225,7 @@ def _step_failed(name: str, count: int, failed: Sequence[tuple[str, TaskRun]]) -
         f"{len(failed)} of {count} items of {name} failed: {shown}. First: {first}",
         hint=(failed[0][1].error or {}).get("hint") or "Resume: only what failed is made again.",
         tasks=[task for task, _ in failed],
+        missing_param=(failed[0][1].error or {}).get("missing_param", ""),
     )
 
 
@@ -411,7 +412,8 @@ def error_facts(error: BaseException) -> dict[str, Any]:
     kind = type(error).__name__
     if isinstance(error, PipelineError):
         facts = {"type": kind, "message": _recordable(error.message)}
-        return facts | ({"hint": error.hint} if error.hint else {})
+        more = {"hint": error.hint, "missing_param": error.data.get("missing_param")}
+        return facts | {name: value for name, value in more.items() if value}
     try:
         text = str(error)
     except Exception as problem:

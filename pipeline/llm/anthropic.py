@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import warnings
 import weakref
 from collections.abc import Mapping
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 10.0
 _CHECK_SECONDS = 30.0
 _CREDENTIAL_HEADERS = {"authorization", "x-api-key"}
+#: Names of models that answer no messages, as gateways list them.
+_SILENT = re.compile(r"embed|rerank|whisper|moderation|transcribe|tts|dall-e|image|audio|realtime", re.IGNORECASE)
+#: How alike a name must be to be meant; names shown where none is.
+_NEAR, _MOST_NAMED = 0.6, 8
 _WHAT_TO_SET = "Set ANTHROPIC_API_KEY (in the environment or in a .env file beside pipeline.sh)."
 
 
@@ -215,10 +220,12 @@ class AnthropicModel:
         if not known:
             unsure = f"This server has no model list; whether it knows {self.model_id} shows at the first call."
             return ModelInfo(self.model_id, paid=True, warnings=(unsure,))
-        near = difflib.get_close_matches(self.model_id, known, n=1, cutoff=0.0)[0]
+        talking = [name for name in known if not _SILENT.search(name)] or known
+        near = difflib.get_close_matches(self.model_id, talking, n=1, cutoff=_NEAR)
+        offered = ", ".join(talking[:_MOST_NAMED]) + (", …" if len(talking) > _MOST_NAMED else "")
         raise ModelRejected(
             f"The provider does not know the model {self.model_id!r}.",
-            hint=f"The nearest it offers: --model {near}",
+            hint=f"The nearest it offers: --model {near[0]}" if near else f"It offers: {offered}.",
             model=self.model_id,
             status=404,
             stops_run=True,

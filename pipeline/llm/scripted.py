@@ -15,6 +15,10 @@ Answer = Reply | str | Mapping[str, Any] | BaseException
 Script = Callable[[Request], Answer] | Sequence[Answer]
 
 
+#: Characters of the question that a stand-in repeats; how deep it follows a schema.
+_MOST_ASKED, _DEEPEST = 200, 20
+
+
 class ScriptedModel:
     """Answers from a function of the request, or from a list in the order of the calls.
 
@@ -83,6 +87,41 @@ class ScriptedModel:
 
     def close(self) -> None:
         self.closed = True
+
+
+def stand_in(request: Request) -> str:
+    """Return an answer that only shows what was asked, where no model is at hand: of the form that the schema wants."""
+    asked = " ".join(request.messages[-1].text.split()) if request.messages else ""
+    text = f"[offline stand-in for {request.label}] {asked[:_MOST_ASKED]}"
+    if request.schema is None:
+        return text
+    return json.dumps(_instance(request.schema, request.schema, text, 0), sort_keys=True)
+
+
+def _instance(schema: Any, root: Mapping[str, Any], text: str, depth: int) -> Any:
+    """A small value that fits a JSON schema as far as it says what it wants."""
+    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+        return None
+    if isinstance(ref := schema.get("$ref"), str):
+        found: Any = root
+        for name in ref.removeprefix("#/").split("/"):
+            found = found.get(name) if isinstance(found, Mapping) else None
+        return _instance(found, root, text, depth + 1)
+    for key in ("anyOf", "oneOf", "allOf"):
+        if schema.get(key):
+            return _instance(schema[key][0], root, text, depth + 1)
+    if "const" in schema or schema.get("enum"):
+        return schema["const"] if "const" in schema else schema["enum"][0]
+    kind = schema.get("type")
+    kind = kind[0] if isinstance(kind, list) and kind else kind
+    if kind == "object" or "properties" in schema:
+        wanted = schema.get("properties") or {}
+        return {name: _instance(each, root, text, depth + 1) for name, each in wanted.items()}
+    if kind == "array":
+        return [_instance(schema.get("items"), root, text, depth + 1) for _ in range(int(schema.get("minItems") or 0))]
+    if kind in ("integer", "number"):
+        return schema.get("minimum", 0)
+    return {"boolean": False, "null": None}.get(str(kind), text[: schema.get("maxLength") or len(text)])
 
 
 def usage_of(request: Request, text: str) -> dict[str, Any]:

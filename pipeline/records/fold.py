@@ -157,6 +157,7 @@ class Builder:
         state.execution = {**state.execution, **fact.execution}
         state.identity = {**state.identity, **(fact.identity or {})}
         state.pins = {**state.pins, **(fact.pins or {})}
+        state.params = {**(fact.params or {}), **state.params}
         state.host = fact.host
         state.product = fact.product or state.product
         state.status, state.detail = IN_PROGRESS, "running"

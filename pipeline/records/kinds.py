@@ -60,6 +60,8 @@ class RunResumed(Fact):
     #: Pins replaced with --accept-changes: name → blob hash.
     pins: Mapping[str, str] | None = None
     product: str = ""
+    #: Parameters given in addition: the run had none of these names.
+    params: Mapping[str, Any] | None = None
 
 
 @frozen

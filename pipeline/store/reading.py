@@ -10,11 +10,13 @@ from pipeline.records.codec import Record
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import FORMAT, Fact, RunStarted
 from pipeline.records.run import RunState
-from pipeline.store.base import Account, Store
+from pipeline.store.base import Account, Head, Store
 from pipeline.store.parts import not_copied, with_parts
 from pipeline.store.view import records_in
 
 LATEST = "latest"
+#: The pipeline of the runs that make a course.
+COURSES = "lessons"
 _SHOWN = 5
 
 
@@ -69,25 +71,34 @@ def all_records(store: Store, run_id: str) -> Iterator[Record]:
     return with_parts(store, run_id, records(store, run_id))
 
 
-def resolve(store: Store, text: str) -> str:
+def resolve(store: Store, text: str, pipeline: str | None = None) -> str:
     """The run that a person means: an exact id, else `latest`, else the only id that begins so.
+
+    Args:
+        pipeline: `latest` is the newest run of this one; None: of any.
 
     Raises:
         RunNotFound: None, or several; names the candidates.
     """
     names = []
     for head in store.heads():
-        if text in (head.run_id, LATEST):
+        if text == head.run_id or (text == LATEST and _is_of(head, pipeline)):
             return head.run_id
         if head.run_id.startswith(text):
             names.append(head.run_id)
     if len(names) == 1 and text:
         return names[0]
     if not names or not text:
-        what = "yet" if text == LATEST else repr(text)
+        of = "" if pipeline is None else f"of the pipeline {pipeline!r} "
+        what = f"{of}yet" if text == LATEST else repr(text)
         raise RunNotFound(f"There is no run {what}.", hint="`list` shows the runs there are.", run=text)
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
     raise RunNotFound(f"{text!r} may mean {shown}.", hint="Type more of the id.", run=text, candidates=names)
+
+
+def _is_of(head: Head, pipeline: str | None) -> bool:
+    # Documents of the original system name no pipeline: they are courses.
+    return pipeline is None or (head.document.get("pipeline") or COURSES) == pipeline
 
 
 def kept_spend(store: Store, account: Account) -> Mapping[str, Mapping[str, Any]]:

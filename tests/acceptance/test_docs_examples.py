@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import open_store
+from pipeline import Message, Request, open_store
+from pipeline.llm.scripted import stand_in
 from tests.documents import DOCS, ROOT, codes, fenced, table
 from tests.said import Cli
 from tests.servers.billing import BillingServer
@@ -24,6 +25,40 @@ TOWNS = 'towns=["Oban","Nairn"]'
 @pytest.fixture
 def responder() -> Responder:
     return echo
+
+
+def test_example_that_asks_runs_without_a_key_on_stand_ins(cli: Cli, root: Path) -> None:
+    target = f"{EXAMPLES / 'postcards.py'}:PIPELINE"
+    said = cli("run", target, "--param", TOWNS)
+    assert (said.code, "--model offline" in said.err, root.exists()) == (2, True, False)
+    for model in ("gpt-4o", "mistral-large"):
+        said = cli("run", target, "--param", TOWNS, "--model", model)
+        assert (said.code, model in said.err, "ANTHROPIC_API_KEY" in said.err) == (2, True, False)
+    said = cli("run", target, "--param", TOWNS, "--model", "offline")
+    assert said.code == 0, said.err
+    assert "Cost: $0.00" in said.out
+    assert cli("run", target, "--resume", "latest").code == 0
+    assert "else offline" not in cli("run", "--help").out
+
+
+def test_stand_in_has_the_form_that_the_schema_wants() -> None:
+    schema = {
+        "type": "object",
+        "required": ["title", "parts", "kind", "grade", "next"],
+        "properties": {
+            "title": {"type": "string", "maxLength": 10},
+            "parts": {"type": "array", "minItems": 2, "items": {"$ref": "#/$defs/part"}},
+            "kind": {"enum": ["a", "b"]},
+            "grade": {"type": "integer", "minimum": 1},
+            "next": {"anyOf": [{"$ref": "#/$defs/part"}, {"type": "null"}]},
+        },
+        "$defs": {"part": {"type": "object", "properties": {"done": {"type": "boolean"}}}},
+    }
+    found = json.loads(stand_in(Request("m", [Message("user", "What?")], schema=schema)))
+    part = {"done": False}
+    assert found == {"title": "[offline s", "parts": [part, part], "kind": "a", "grade": 1, "next": part}
+    endless = {"$ref": "#"}
+    assert json.loads(stand_in(Request("m", [], schema=endless))) is None
 
 
 def test_docs_example_counts_words_without_a_key(tmp_path: Path) -> None:

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import MissingValue
+from pipeline import MissingValue, Pipeline, step
+from pipeline.clock import SystemClock
+from pipeline.engine.foreign import load_pipeline
+from pipeline.errors import RunNotFound
+from pipeline.store.files import FileStore
 from tests.acceptance.dots import SHIP, TOOLS, put
 from tests.said import Cli
 
@@ -97,3 +101,60 @@ def test_fork_knows_the_names_of_its_graph(cli: Cli, tmp_path: Path) -> None:
     assert "Warning" not in cli("fork", run, "--at", "start", "--set", "params.reader=Ann").out
     (made,) = cli("fork", run, "--at", "plan", "--set", "raeder=Ann", "--json").json()
     assert made["unknown"] == {"context.raeder": []}
+
+
+def test_missing_parameter_can_be_given_with_the_resume(cli: Cli, tmp_path: Path) -> None:
+    target = tale(tmp_path)
+    said = cli("run", target)
+    command = said.err.splitlines()[-1]
+    assert command.endswith(" --param name=VALUE"), said.err
+    for words in (("status", "latest"), ("list",)):
+        assert cli(*words).out.splitlines()[-1].endswith(" --param name=VALUE")
+    (before,) = cli("list", "--json").json()
+    again = cli("run", target, "--resume", "latest", "--param", "name=Ann")
+    assert again.code == 0, again.err
+    assert [row["run_id"] for row in cli("list", "--json").json()] == [before["run_id"]]
+    assert cli("status", "latest", "--json").json()[0]["params"] == {"name": "Ann"}
+    # What finished work has read stays as it is; the same value again is no change.
+    assert cli("run", target, "--resume", "latest", "--param", "name=Ann").code == 0
+    said = cli("run", target, "--resume", "latest", "--param", "name=Bo")
+    assert (said.code, "fork" in said.err) == (2, True)
+
+
+def test_latest_is_the_newest_run_of_the_pipeline_that_is_meant(cli: Cli, root: Path, tmp_path: Path) -> None:
+    course = (
+        "lessons",
+        "--subject",
+        "maths",
+        "--level",
+        "n5",
+        "--lessons",
+        "2",
+        "--model",
+        "offline",
+        "--until",
+        "seed",
+    )
+    target = tale(tmp_path)
+    assert cli("lessons", "--resume", "latest").code == 3
+    assert cli(*course).code == 0
+    assert cli("run", target).code == 6
+    said = cli("lessons", "--resume", "latest", "--until", "sow")
+    assert said.code == 0, said.err
+    assert cli("run", target, "--resume", "latest", "--param", "name=Ann").code == 0
+    store = FileStore(root, SystemClock())
+    pipeline = load_pipeline(target)
+    assert pipeline.resume("latest", store=store).status == "completed"
+    with pytest.raises(RunNotFound):
+        Pipeline("other", [step("go")(lambda ctx: {})]).resume("latest", store=store)
+
+
+def test_python_file_without_a_name_is_told_its_pipelines(cli: Cli, tmp_path: Path) -> None:
+    file = tale(tmp_path).removesuffix(":TALE")
+    for target in (file, f"{file}:"):
+        said = cli("run", target)
+        assert (said.code, f"{file}:TALE" in said.err) == (2, True), said.err
+    said = cli("run", put(tmp_path, "x = 1\n", "none.py"))
+    assert (said.code, "FILE.py:NAME" in said.err) == (2, True)
+    said = cli("run", str(tmp_path / "nowhere.py"))
+    assert (said.code, "nowhere.py" in said.err) == (2, True)

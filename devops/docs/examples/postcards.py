@@ -1,4 +1,4 @@
-"""Write a postcard from each town, then choose the best: paid calls, each made once. Needs a key.
+"""Write a postcard from each town, then choose the best: paid calls, each made once. Needs a key, or --model offline.
 
 ./pipeline.sh run devops/docs/examples/postcards.py:PIPELINE --param 'towns=["Oban","Nairn"]' --max-cost-usd 1
 """

@@ -15,6 +15,7 @@ from pipeline.llm.anthropic import AnthropicModel
 from pipeline.llm.base import Message, Request
 from tests.servers import models
 from tests.servers.billing import BillingServer
+from tests.servers.models import MODELS
 from tests.unit.llm.conftest import KEY
 
 
@@ -67,6 +68,19 @@ def test_unknown_model_is_named_with_the_nearest_known_one(server: BillingServer
     with pytest.raises(ModelRejected, match="claude-sonet-5-5") as caught:
         make_model("claude-sonet-5-5").check()
     assert caught.value.hint == "The nearest it offers: --model claude-sonnet-5-5"
+
+
+def test_models_that_answer_no_messages_are_not_offered(
+    server: BillingServer, make_model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("gpt-4o-embedding", "text-embedding-3-large", "gpt-4o-mini-tts"):
+        monkeypatch.setitem(MODELS, name, {**MODELS["claude-sonnet-5-5"], "id": name})
+    for asked in ("gpt-4o", "text-embedding-3"):
+        with pytest.raises(ModelRejected) as caught:
+            make_model(asked).check()
+        assert "embedding" not in caught.value.hint
+        assert "tts" not in caught.value.hint
+        assert "claude-sonnet-5-5" in caught.value.hint
 
 
 def test_model_that_is_only_listed_is_known(make_model: Any, llmock: Any) -> None:
