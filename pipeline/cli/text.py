@@ -17,6 +17,7 @@ from typing import Any, TextIO
 from pipeline import environment
 from pipeline.cli.fitting import blocks, fitted
 from pipeline.records.charge import dollars
+from pipeline.records.redaction import printable
 
 #: The version of every object that `--json` writes; raised when a key changes its meaning.
 JSON_VERSION = 1
@@ -33,8 +34,6 @@ _ASCII = str.maketrans(
 )  # fmt: skip
 _HEX = frozenset("0123456789abcdef")
 _RULE_LINE = re.compile(r"^[═─]+$", re.MULTILINE)
-#: Taken out of everything shown: C0 but tab and newline, DEL, C1.
-_CONTROLS = {code: None for code in (*range(9), *range(11, 32), *range(127, 160))}
 
 
 def plain_ascii(stream: TextIO) -> bool:
@@ -50,7 +49,7 @@ def plain_ascii(stream: TextIO) -> bool:
 
 def for_stream(text: str, *, ascii_only: bool) -> str:
     """The text as a terminal may get it: no control characters (model text is no command), ASCII where asked."""
-    text = text.translate(_CONTROLS)
+    text = printable(text)
     if ascii_only:
         return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
     return text.encode("utf-8", "replace").decode("utf-8")

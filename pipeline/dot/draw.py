@@ -11,6 +11,7 @@ from pipeline.dot import kinds
 from pipeline.dot.model import DotEdge, DotGraph, DotNode
 from pipeline.dot.paths import RETRY_TARGETS
 from pipeline.errors import ConfigError
+from pipeline.records.redaction import printable
 
 #: Node id → (status, dollars as text); either may be "".
 Marks: TypeAlias = Mapping[str, tuple[str, str]]
@@ -31,8 +32,6 @@ _PLAIN = ("#607d8b", "#ffffff")
 #: Drawn as they are; any other shape is drawn as a box.
 _SHAPES = frozenset({*kinds.SHAPES, *kinds.SPLIT_SHAPES, "ellipse", "circle", "doublecircle", "trapezium",
                      "invtrapezium", "insulator", "oval"})  # fmt: skip
-#: What a picture cannot hold.
-_CONTROLS = {code: None for code in (*range(9), *range(11, 32), *range(127, 160), *range(0xD800, 0xE000))}
 
 
 def as_text(graph: DotGraph, marks: Marks | None = None) -> str:
@@ -172,10 +171,10 @@ def _source(graph: DotGraph, marks: Marks) -> Iterator[str]:
 def quoted(text: str) -> str:
     """A text as a quoted string that Graphviz shows as it is."""
     # Graphviz reads entities in labels, so a plain & is written as one.
-    plain = text.translate(_CONTROLS).replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
+    plain = printable(text).replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
     return '"' + plain.replace("\n", "\\n") + '"'
 
 
 def _flat(text: str, limit: int) -> str:
-    flat = " ".join(text.translate(_CONTROLS).split())
+    flat = " ".join(printable(text).split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"

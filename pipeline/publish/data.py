@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pipeline.publish import mathml
 from pipeline.publish.html import clean
 from pipeline.publish.review_part import score, warnings
 from pipeline.publish.verified import SENTENCES, verified
 from pipeline.publish.view import CourseView, LessonView
+
+#: Where a bracket would close the words of a link, a picture or what a link stands for.
+_LINK = re.compile(r"\](?=[(\[:])")
 
 
 def build(view: CourseView) -> dict[str, bytes]:
@@ -36,7 +41,16 @@ def build(view: CourseView) -> dict[str, bytes]:
 
 
 def _json(value: object) -> bytes:
-    return (json.dumps(value, indent=1, sort_keys=True, ensure_ascii=True) + "\n").encode("ascii")
+    return (json.dumps(_cleaned(value), indent=1, sort_keys=True, ensure_ascii=True) + "\n").encode("ascii")
+
+
+def _cleaned(value: object) -> object:
+    """The value with every text in it as pages show it."""
+    if isinstance(value, Mapping):
+        return {clean(key): _cleaned(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(item) for item in value]
+    return clean(value) if isinstance(value, str) else value
 
 
 def _text(lines: Iterator[str]) -> bytes:
@@ -70,9 +84,20 @@ def _record(lesson: LessonView) -> dict[str, Any]:
 
 
 def _md(value: object) -> str:
-    """Text in Markdown: TeX stays, what would be markup is escaped."""
-    out = clean(value).replace("<", "&lt;")
+    """Text in Markdown: TeX that can be set stays, what would be markup is escaped; there are no links or pictures."""
+    out = "".join(_piece(kind, content) for kind, content, _ in mathml.split(clean(value))).replace("<", "&lt;")
     return "\n".join(("\\" + line if line[:1] in "#>" else line) for line in out.split("\n"))
+
+
+def _piece(kind: str, content: str) -> str:
+    if kind == "text":
+        return _LINK.sub("&#93;", content)
+    try:
+        mathml.parse(content)
+    except ValueError:
+        # A renderer may know commands that pages do not, such as \\href.
+        return "`" + content.replace("`", "'").replace("\n", " ") + "`"
+    return f"\\({content}\\)" if kind == "inline" else f"\\[{content}\\]"
 
 
 def _heading(view: CourseView, lesson: LessonView, title: str) -> Iterator[str]:

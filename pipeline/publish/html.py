@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterable
 from html import escape
 
+from pipeline.records.redaction import visible
+
 _VOID = frozenset({"br", "col", "hr", "link", "meta"})
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9:.-]*\Z")
 #: Characters that neither HTML nor UTF-8 can carry: controls, lone surrogates, non-characters.
@@ -24,8 +26,8 @@ class Html(str):
 
 
 def clean(value: object) -> str:
-    """The value as text that a UTF-8 page can carry; what it cannot becomes U+FFFD."""
-    return _UNFIT.sub("\ufffd", str(value))
+    """The value as text that a UTF-8 page can carry; what it cannot becomes U+FFFD, what cannot be seen goes."""
+    return _UNFIT.sub("\ufffd", visible(str(value)).replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def text(value: object) -> Html:

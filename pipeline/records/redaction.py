@@ -1,4 +1,4 @@
-"""What never goes into a record or onto a screen: texts that look like credentials."""
+"""What never goes onto a screen or a page, or into a record: credentials, and characters that change what is seen."""
 
 from __future__ import annotations
 
@@ -18,6 +18,37 @@ _SECRETS = (
     ),
     (re.compile(r"://[^/@\s]+@"), "://"),
 )
+
+
+#: Characters that show nothing and change what stands around them: directions, zero widths, fillers, tags.
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff"
+    "\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+#: Scripts and pictures whose signs a joiner binds together or keeps apart.
+_JOINED = "\u0590-\u18af\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
+_JOINER = re.compile(f"(?<![{_JOINED}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINED}])")
+_SEPARATORS = {0x2028: " ", 0x2029: " "}
+#: C0 but tab and newline, DEL, C1: no terminal, table or picture gets them; half a character is none.
+_CONTROLS: dict[int, str | None] = {
+    **dict.fromkeys((*range(9), *range(11, 32), *range(127, 160))),
+    **dict.fromkeys(range(0xD800, 0xE000), "?"),
+}
+
+
+def visible(text: str) -> str:
+    """The text without characters that cannot be seen and change how the rest is read; the one gate for all sinks.
+
+    Accents, minus signs, scripts from right to left and joined pictures stay; a line separator becomes a blank.
+    """
+    if text.isascii():
+        return text
+    return _JOINER.sub("", _INVISIBLE.sub("", text)).translate(_SEPARATORS)
+
+
+def printable(text: str) -> str:
+    """The text as a terminal, table or picture may get it: visible, and no command to whatever shows it."""
+    return visible(text.translate(_CONTROLS))
 
 
 def without_keys(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from pipeline.cli.text import say, say_json
+from pipeline.records.redaction import printable
 
 #: What a spreadsheet takes for the begin of a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -46,6 +47,7 @@ class Form:
 
 
 def _plain(cell: str) -> str:
+    cell = printable(cell)
     return "'" + cell if cell.startswith(_FORMULA) and not _is_number(cell) else cell
 
 

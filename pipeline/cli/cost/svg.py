@@ -9,14 +9,13 @@ from xml.sax.saxutils import escape
 from pipeline.cli.cost.panels import Bar, Panel
 from pipeline.cli.cost.scale import label, ticks
 from pipeline.cli.text import money
+from pipeline.records.redaction import printable
 
 #: What is used, wasted, and possibly spent: part of a bar → its colour and name.
 PARTS = (("used", "#2f6f9f", "used"), ("wasted", "#c0532d", "wasted"), ("more", "#d9d9d9", "possibly more"))
 #: Pixels: the picture's width, a panel's drawing area, and the room for names, for the head and below.
 WIDTH, PLOT_HEIGHT = 900, 260
 _LEFT, _RIGHT, _HEAD, _FOOT, _ROW = 170, 90, 60, 70, 26
-#: What XML cannot hold.
-_CONTROLS = {code: None for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000))}
 _KEY_LENGTH = 24
 
 
@@ -108,9 +107,9 @@ def _label(x: float, y: float, text: str, *, anchor: str = "start") -> str:
 
 def shown(text: str) -> str:
     """A text as it fits beside a bar, without what a picture cannot hold."""
-    text = text.translate(_CONTROLS)
+    text = printable(text)
     return text if len(text) <= _KEY_LENGTH else text[: _KEY_LENGTH - 1] + "…"
 
 
 def _text(text: str) -> str:
-    return escape(text.translate(_CONTROLS), {'"': "&quot;"})
+    return escape(printable(text), {'"': "&quot;"})

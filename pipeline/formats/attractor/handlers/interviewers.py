@@ -14,6 +14,7 @@ from typing import IO, Any, Protocol
 from pipeline.dot.labels import accelerator, agreeing, normal_label
 from pipeline.engine.events import Event
 from pipeline.engine.people import Answer, Question
+from pipeline.records.redaction import printable
 
 #: Seconds after which a waiting terminal looks whether the run is stopping.
 _SLICE = 0.2
@@ -96,13 +97,13 @@ class Console:
         if not self._is_terminal():
             return None
         with self._turn:
-            self._shown.write(_asked(question))
+            self._shown.write(printable(_asked(question)))
             self._shown.flush()
             while (line := self._line(question.seconds)) is not None:
                 choice = chosen(line, question) if line.strip() else str(question.shown.get("default") or "")
                 if choice:
                     return Answer(choice, by="console")
-                self._shown.write(f"{line.strip()!r} is none of them. " if line.strip() else "")
+                self._shown.write(f"{printable(line.strip())!r} is none of them. " if line.strip() else "")
                 self._shown.write("> ")
                 self._shown.flush()
         return None
