@@ -109,7 +109,13 @@ def cancel(store: Store, run: str) -> Cancelled:
         ModelError: The provider does not know the batch, or cannot be reached; what it took before is recorded.
     """
     state = load(store, resolve(store, run))
-    out = [row for row in map(lambda batch: _row(state, batch), state.batches.values()) if row.status == "out"]
+    rows = [_row(state, batch) for batch in state.batches.values()]
+    out = [row for row in rows if row.status == "out"]
+    if not out and any(row.status == "unknown" for row in rows):
+        raise ConfigError(
+            f"Run {state.run_id} may have a batch out whose id is not known yet.",
+            hint="Resume the run: it looks for the batch; then it can be called back.",
+        )
     if not out:
         raise ConfigError(f"Run {state.run_id} has no batch out.", hint=f"`batches {state.run_id}` lists what it had.")
     model = model_of(str(state.identity.get("model") or ""))

@@ -17,6 +17,8 @@ from pipeline.records.run import BatchRun, CallRun, RunState
 LOOKS = 6
 #: A batch is looked for until it would be so old, by the provider's own clock: by then every batch has ended.
 _LOOKING = timedelta(hours=25)
+#: Where the provider tells its time, this machine's clock ends a search only so much later.
+_LONGEST = timedelta(hours=100)
 #: The provider gives up what it has not answered after so long.
 _LIFE = timedelta(hours=24)
 #: The clocks of the provider's machines may differ by so much.
@@ -54,7 +56,8 @@ class Search:
 
     def begins_at(self, run: BatchRun) -> datetime | None:
         """Return the oldest time at which the batch can have been created; None: not known."""
-        return parse_iso(run.provider_at) - _SKEW if run.provider_at else None
+        at = _moment(run.provider_at)
+        return at - _SKEW if at is not None else None
 
     def miss(self, now: float, at: datetime | None) -> None:
         """Count a look that did not show the batch.
@@ -66,14 +69,22 @@ class Search:
         self.looks += 1
         self.since = self.since or at
         by_provider = at is not None and self.since is not None and at - self.since >= _LOOKING
-        self.over = self.over or self.archived or by_provider or now - self.begun >= _LOOKING.total_seconds()
+        longest = _LOOKING if at is None else _LONGEST
+        self.over = self.archived or by_provider or now - self.begun >= longest.total_seconds()
 
 
 def born(run: BatchRun) -> datetime | None:
     """Return when a batch was created or handed in, by the provider's own clock; None: not recorded."""
-    if run.created_at or run.provider_at:
-        return parse_iso(run.created_at or run.provider_at)
-    return parse_iso(run.expires_at) - _LIFE if run.expires_at else None
+    expires = _moment(run.expires_at)
+    return _moment(run.created_at) or _moment(run.provider_at) or (expires - _LIFE if expires is not None else None)
+
+
+def _moment(text: str) -> datetime | None:
+    """Return a recorded time; None where there is none that makes sense."""
+    try:
+        return parse_iso(text) if text else None
+    except ValueError:
+        return None
 
 
 def not_shown(run: BatchRun, search: Search | None) -> str:

@@ -52,7 +52,7 @@ class Watch:
         Raises:
             Pause: None is to be waited for, or none can be found.
         """
-        pause = self._policy.poll_seconds
+        pause = searching = self._policy.poll_seconds
         while True:
             looked = [run for run in runs if self._policy.wait or run.nonce not in self._ledger.looked]
             self._ledger.looked.update(run.nonce for run in looked)
@@ -69,8 +69,8 @@ class Watch:
                 self._entries.stop.rest(pause)
                 pause = min(pause * 2, LONGEST_SECONDS)
             else:
-                self._ledger.rest(pause, "the provider does not show the batch")
-                pause = min(pause * 2, _LONGEST_LOOKING_SECONDS)
+                self._ledger.rest(searching, "the provider does not show the batch")
+                searching = min(searching * 2, _LONGEST_LOOKING_SECONDS)
 
     def _leave(self, runs: list[BatchRun]) -> NoReturn:
         """Leave what is out to the provider.
@@ -174,7 +174,7 @@ class Watch:
         calls = list(self._ledger.calls(run).values())
         if self._policy.resubmit and (search.over or search.looks >= LOOKS or not self._policy.wait):
             return self._abandon(run, "Its batch was not found.")
-        if search.over:
+        if search.over and not search.candidate:
             search.lost = lost(run, ways_on(calls, self._ledger.command()), archived=search.archived)
         elif search.looks == 1 and self._policy.wait:
             soon = "Without an answer soon its requests are asked again." if self._policy.resubmit else ""

@@ -116,12 +116,14 @@ class Caller:
         """
         info = self.entries.info
         most = info.max_output_tokens if request.model in ("", info.id) else None
-        if request.max_tokens < 1 or (most is not None and request.max_tokens > most):
+        cap: object = request.max_tokens
+        whole = isinstance(cap, int) and not isinstance(cap, bool)
+        if not whole or request.max_tokens < 1 or (most is not None and request.max_tokens > most):
             name = request.model or info.id
-            limit = "at least 1" if most is None else f"between 1 and {most}"
+            limit = "a whole number from 1" + (f" to {most}" if most is not None else "")
             raise ModelRejected(
-                f"max_tokens is {request.max_tokens}; {name} takes {limit}. Nothing was sent.",
-                hint=f"Give max_tokens {limit}.", max_tokens=request.max_tokens, most=most,
+                f"max_tokens is {cap!r}; {name} takes {limit}. Nothing was sent.",
+                hint=f"Give max_tokens as {limit}.", max_tokens=request.max_tokens, most=most,
             )  # fmt: skip
 
     def _higher(self, cap: int) -> int:

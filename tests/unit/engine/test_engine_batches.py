@@ -161,7 +161,7 @@ def test_resubmit_does_not_wait_and_says_what_may_be_paid_twice(
 ) -> None:
     first = go(store, model, pipeline(2), no_wait=True)
     server.batches.held.clear()
-    gone = go(store, model, pipeline(2), resume=first.run_id)
+    gone = go(store, model, pipeline(2), resume=first.run_id, no_wait=True)
     assert (gone.detail, gone.exit_code) == ("waiting_for_batch", 75)
     assert "--resubmit" in str(gone.error.hint if gone.error else "")
     done = go(store, model, pipeline(2), resume=first.run_id, resubmit=True)
@@ -213,9 +213,9 @@ def test_a_wrong_kind_of_request_is_found_before_the_batch_goes_out(
 
 
 @pytest.mark.parametrize("batch", [True, False])
-@pytest.mark.parametrize("cap", [0, -5, 128_001, 10**9])
+@pytest.mark.parametrize("cap", [0, -5, 128_001, 10**9, 100.5, "100", True])
 def test_a_token_limit_that_the_model_does_not_take_is_refused_before_anything_is_sent(
-    store: MemoryStore, server: BillingServer, model: AnthropicModel, cap: int, batch: bool
+    store: MemoryStore, server: BillingServer, model: AnthropicModel, cap: Any, batch: bool
 ) -> None:
     @step("work")
     def body(ctx: StepContext) -> Any:

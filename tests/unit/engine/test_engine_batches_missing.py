@@ -25,6 +25,8 @@ from tests.servers.models import MODELS
 
 KEY = "sk-ant-api03-not-a-real-key-0123456789"
 NOTHING = Decimal(0)
+#: Of the searches: where this machine's clock ends them.
+LONGEST = "pipeline.engine.batch_search._LONGEST"
 Listener = Callable[[Event], None]
 
 
@@ -119,8 +121,9 @@ def test_clock_of_this_machine_is_no_proof(
 
 
 def test_another_key_is_no_proof_and_the_right_one_goes_on(
-    store: MemoryStore, server: BillingServer, model: AnthropicModel
+    store: MemoryStore, server: BillingServer, model: AnthropicModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(LONGEST, timedelta(hours=2))
     server.batches.creations = ["drop"]
     first = go(store, model, no_wait=True)
     other = made(server, "sk-ant-api03-of-another-workspace-0123456789")
@@ -148,6 +151,7 @@ def test_batch_with_its_id_recorded_is_waited_for_with_another_key_too(
 def test_search_goes_on_for_a_day_by_the_provider_s_clock(
     store: MemoryStore, server: BillingServer, model: AnthropicModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(LONGEST, timedelta(hours=25))
     server.batches.creations = ["late"]
     waits = FakeClock()
     lost = go(store, model, clock=waits)
