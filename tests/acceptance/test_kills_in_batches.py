@@ -36,13 +36,28 @@ def undisturbed(starter: Starter, tmp_path_factory: pytest.TempPathFactory) -> t
         return made.published(), CLOCK.monotonic() - begun, sizes
 
 
+def go(made: Course) -> int:
+    """Start or resume; the pid. What was killed between its record and the wire is given up: only we know that."""
+    runs = made.runs()
+    if not runs:
+        return made.new()
+    handed_in = [row["custom_id"] for held in made.server.batches.held.values() for row in held.requests]
+    state = load(made.store, runs[0])
+    unclear = [
+        batch.nonce for batch in state.batches.values()
+        if not batch.batch and any(call in state.open_calls for call in batch.calls.values())
+    ]  # fmt: skip
+    never = [nonce for nonce in unclear if not any(name.startswith(nonce) for name in handed_in)]
+    return made.begin("--resume", runs[0], *(["--resubmit"] if never else []))
+
+
 def drive(made: Course, draw: random.Random, duration: float) -> str:
     """Kill the course once or twice, then let it end; "" or what is wrong."""
     for _ in range(1 + draw.randrange(2)):
-        kill_at(made.go(), draw.uniform(0.0, duration), signal.SIGKILL)
+        kill_at(go(made), draw.uniform(0.0, duration), signal.SIGKILL)
         if made.starter.wait() == 0:
             return ""
-    made.go()
+    go(made)
     code = made.starter.wait()
     return "" if code == 0 else f"exit {code}:\n{made.log()[-2000:]}"
 
@@ -65,7 +80,9 @@ def test_killed_batches_are_found_again_and_paid_once(
         assert bill["repeated"] == 0, "a request was answered in two batches"
         state = load(made.store, resolve(made.store, "latest"))
         total = spent(state)
-        assert (total.usd, total.low, total.high) == (made.server.bill.usd, Decimal(0), Decimal(0))
+        given_up = any(batch.abandoned_at for batch in state.batches.values())
+        assert (total.usd, total.low) == (made.server.bill.usd, Decimal(0))
+        assert (total.high > 0) == given_up
         assert not state.open_calls
 
 
