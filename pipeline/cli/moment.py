@@ -51,7 +51,7 @@ def _json(reader: Reader, state: RunState, steps: list[dict[str, Any]]) -> dict[
         "status_detail": state.detail,
         "steps": steps,
         "context": {key: reader.whole(value) for key, value in state.context.items()},
-        "cost_usd": total.usd,
+        "cost_usd": total.usd + state.lost.low,
         "possibly_usd": None if total.unbounded else total.high,
         "tokens": dict(total.tokens),
         "calls": total.calls,

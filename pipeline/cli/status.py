@@ -141,7 +141,7 @@ def status_json(
         "resumes": state.resumes,
         "parent": state.parent,
         "steps": steps,
-        "cost_usd": total.usd,
+        "cost_usd": total.usd + state.lost.low,
         "possibly_usd": None if total.unbounded else total.high,
         "unpriced_calls": total.unpriced,
         "reported_usd": state.reported.get("cost_usd"),
@@ -227,11 +227,12 @@ def _made(step: Mapping[str, Any]) -> str:
 
 def cost_lines(total: Spend, reported: Mapping[str, Any]) -> list[str]:
     """What was spent, what may have been, and what nobody can say."""
-    spent = with_unpriced(money(total.usd), total.unpriced)
+    known = f"at least {money(total.usd + total.low)}" if total.unbounded else money(total.usd)
+    spent = with_unpriced(known, total.unpriced)
     lines = [f"Spent:   {spent} in {count(total.calls, 'call')}, {sum(total.tokens.values()):,} tokens"]
-    if total.unbounded or total.high:
-        upper = None if total.unbounded else total.high
-        lines.append(f"Possibly spent beside it: {money_between(total.low, upper)} (calls without an exact bill)")
+    if total.high and not total.unbounded:
+        beside = money_between(total.low, total.high)
+        lines.append(f"Possibly spent beside it: {beside} (calls without an exact bill)")
     if total.unpriced:
         lines.append(f"Not priced: {count(total.unpriced, 'call')}; their tokens are known, their price is not")
     if Decimal(str(reported.get("cost_usd") or 0)):

@@ -62,6 +62,8 @@ class Row:
     parent: str = ""
     #: Of `done`: nodes of a completed run that its route did not come by.
     skipped: int = 0
+    #: Records are missing that may have told of calls: the cost is at least what is said.
+    at_least: bool = False
     #: Of a run that has no steps of ours: how many checkpoints of another system it holds.
     kept: int | None = None
 
@@ -95,6 +97,8 @@ class Row:
         """$1.85; with a + where more may have been spent; calls without a price; - where others keep the books."""
         if self.kept is not None:
             return "-"
+        if self.at_least:
+            return with_unpriced(f"at least {money(self.cost_usd)}", self.unpriced)
         more = self.possibly_usd is None or self.possibly_usd > 0
         return with_unpriced(money(self.cost_usd) + ("+" if more else ""), self.unpriced)
 
@@ -110,6 +114,8 @@ def thread_line(state: RunState) -> str:
 def row_of(head: Head) -> Row:
     """The row of a head; a corrupt one has what little is known."""
     document = head.document
+    # Of a corrupt run the sums of its last head are the least that is known.
+    told = head.known if head.corrupt else document
     status = CORRUPT if head.corrupt else str(document.get("status") or PENDING)
     detail = document.get("status_detail") if status == IN_PROGRESS else None
     return Row(
@@ -121,9 +127,10 @@ def row_of(head: Head) -> Row:
         detail=detail,
         done=len(_done(document)),
         total=steps_of(document),
-        cost_usd=document.get("total_cost_usd") or 0,
-        possibly_usd=None if document.get("unbounded_calls") else document.get("possibly_spent_usd") or 0,
-        unpriced=document.get("unpriced_calls") or 0,
+        cost_usd=told.get("total_cost_usd") or 0,
+        possibly_usd=None if told.get("unbounded_calls") or head.known else told.get("possibly_spent_usd") or 0,
+        unpriced=told.get("unpriced_calls") or 0,
+        at_least=bool(told.get("holes") or head.known),
         started_at=_text(document, "started_at"),
         updated_at=_text(document, "updated_at"),
         last_step=_text(document, "last_completed_step"),

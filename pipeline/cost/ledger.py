@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.cost.usage import WEB_SEARCH
 from pipeline.records.charge import EXACT, TOKEN_KINDS, UNPRICED, Charge, amount, bound
 from pipeline.records.codec import Record
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
-from pipeline.records.run import bare, first_heard
+from pipeline.records.run import Spend, bare, first_heard
 from pipeline.records.spending import LOST, OPEN, USED, WASTED, waste_of
 
 #: What is billed by number, in the order of the columns; and the columns of its unit prices.
@@ -110,10 +110,25 @@ class Row:
         return {name: getattr(self, name) for name in COLUMNS if name in self.__slots__}
 
 
-def rows(records: Iterable[Record]) -> list[Row]:
-    """The rows of a run, in order of the calls.
+class Ledger(NamedTuple):
+    """All that a run's records say of money."""
 
-    Which work is void is the fold's to say; a call's money and its own end are read here.
+    #: In order of the calls.
+    rows: list[Row]
+    #: What records that are missing may have told beside them, and the UTC day when that was seen.
+    lost: Spend
+    day: str
+
+
+def rows(records: Iterable[Record]) -> list[Row]:
+    """The rows of a run, in order of the calls."""
+    return ledger(records).rows
+
+
+def ledger(records: Iterable[Record]) -> Ledger:
+    """The ledger of a run.
+
+    Which work is void, and what is missing, is the fold's to say; a call's money and its own end are read here.
     """
     builder = Builder("")
     found: dict[int, Row] = {}
@@ -131,7 +146,9 @@ def rows(records: Iterable[Record]) -> list[Row]:
     for seq, (path, task, attempt) in slots.items():
         if found[seq].outcome == USED and first_heard(builder.state, path, task) > attempt:
             found[seq] = replace(found[seq], outcome=WASTED, cause=builder.cause(path, task, attempt))
-    return [found[seq] for seq in sorted(found)]
+    state = builder.state
+    day = next((key.day for key in state.spend if key.outcome == OPEN and not key.step), "")
+    return Ledger([found[seq] for seq in sorted(found)], state.lost, day)
 
 
 def _started(seq: int, at: str, fact: CallStarted) -> Row:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from pipeline.cost.ledger import Row
+from pipeline.cost.ledger import Row, ledger
 from pipeline.records.charge import EXACT, UNPRICED
+from pipeline.records.codec import Record
 from pipeline.records.run import Spend
 from pipeline.records.spending import OPEN, USED
 
@@ -60,6 +61,14 @@ def of_ledger(rows: Iterable[Row], origin: Origin = NOWHERE) -> Iterator[Posting
     """One posting a try."""
     for row in rows:
         yield Posting(origin, row.step, row.label, row.model, row.day, row.outcome, row.cause, amount_of(row), row)
+
+
+def of_records(records: Iterable[Record], origin: Origin = NOWHERE) -> Iterator[Posting]:
+    """One posting a try, and one for what records that are missing may have told."""
+    found = ledger(records)
+    yield from of_ledger(found.rows, origin)
+    if found.lost.unbounded:
+        yield Posting(origin, "", "", "", found.day, OPEN, "", found.lost)
 
 
 def amount_of(row: Row) -> Spend:

@@ -10,11 +10,10 @@ from pipeline.engine.head import HeadView
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.takeover import record_repairs
 from pipeline.errors import Pause
-from pipeline.records.fold import Builder
 from pipeline.records.kinds import Fact
 from pipeline.records.run import RunState
 from pipeline.store.base import Journal, Store
-from pipeline.store.reading import records
+from pipeline.store.reading import folded
 
 
 def amend(
@@ -33,11 +32,10 @@ def amend(
         RunNotFound, RunLocked, CheckpointCorrupt, SchemaTooNew: As Store.open.
         WriteFailed: The disk refused.
     """
+    head = store.written_head(run_id)
     journal = store.open(run_id)
     try:
-        builder = Builder(run_id)
-        for record in records(store, run_id):
-            builder.apply(record)
+        builder, missing = folded(store, run_id, head)
         state = builder.state
         facts = decide(state)
         recorder = Recorder(
@@ -50,7 +48,7 @@ def amend(
             view=view,
         )
         try:
-            record_repairs(journal, recorder)
+            record_repairs(journal, recorder, missing)
             for data in blobs:
                 recorder.put_blob(data)
             if facts:

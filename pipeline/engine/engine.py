@@ -42,13 +42,13 @@ from pipeline.errors import (
 from pipeline.records.codec import Record, encode_fact
 from pipeline.records.documents import head_document
 from pipeline.records.fold import Builder, spent
-from pipeline.records.kinds import Fact, RunEnded, RunStarted, Snapshot
+from pipeline.records.kinds import Fact, Gap, RunEnded, RunStarted, Snapshot
 from pipeline.records.lines import encode_line
 from pipeline.records.run import RunState, Spend, StepRun, bare
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 from pipeline.records.values import canonical, digest
 from pipeline.store.base import Claim, Journal
-from pipeline.store.reading import load, records
+from pipeline.store.reading import folded, load
 
 _FULL = "The disk is full: what was in flight is recorded, nothing more was started."
 #: How long whoever leaves at once waits for a store that is just writing.
@@ -146,23 +146,23 @@ class Engine:
         )  # fmt: skip
         try:
             with silence_told(setup.emit):
+                # Before it is opened: what is mended then may be told by it alone.
+                head = setup.store.written_head(run_id)
                 journal = setup.store.open(run_id)
         except StoreError as error:
             if wish or isinstance(error, RunLocked) or (done := self._unowned(run_id)) is None:
                 raise
             return done
         try:
-            builder = Builder(run_id)
-            for record in records(setup.store, run_id):
-                builder.apply(record)
+            builder, gap = folded(setup.store, run_id, head)
             recorder = self._recorder(journal, builder, owner=0)
             taking = TakeOver(self._definition, setup, recorder, journal)
             if not wish and (done := self._nothing_to_do(builder.state)):
-                self._let_go(recorder, journal)
+                self._let_go(recorder, journal, gap)
                 return done
             taking.confirm_risks(retry_unknown=retry_unknown)
             self._left = dict(builder.state.slices)
-            taking.record(wish, lost.find(setup.store, builder.state))
+            taking.record(wish, lost.find(setup.store, builder.state), gap)
             before = spent(builder.state)
             settle_left(setup.store, setup.account, run_id, self._left)
             setup.yes = setup.yes or retry_unknown
@@ -193,9 +193,9 @@ class Engine:
     def _graph_json(self) -> dict[str, Any]:
         return dict(self._definition.graph.to_json())
 
-    def _let_go(self, recorder: Recorder, journal: Journal) -> None:
+    def _let_go(self, recorder: Recorder, journal: Journal, missing: Gap | None) -> None:
         """Leave a run as it is, but for what had to be mended."""
-        for text in record_repairs(journal, recorder):
+        for text in record_repairs(journal, recorder, missing):
             self._setup.emit("note", text=text)
         recorder.leave()
         journal.close()

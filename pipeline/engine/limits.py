@@ -199,7 +199,7 @@ class Ceiling:
         with self._recorder.reading() as state:
             total = state.total
             reported = Decimal(str(state.reported.get("cost_usd") or 0))
-            if total.unpriced or total.unbounded > state.flying_unbounded:
+            if total.unpriced or total.unbounded - state.lost.unbounded > state.flying_unbounded:
                 return None
             return total.usd + total.high + reported - state.flying
 

@@ -111,11 +111,12 @@ class TakeOver:
             return
         raise NeedsConfirmation(question, hint=hint)
 
-    def record(self, wish: Wish, lost: Lost) -> None:
+    def record(self, wish: Wish, lost: Lost, missing: Gap | None) -> None:
         """Record the new owner, what it changes, what was damaged, and what that voids.
 
         Args:
             lost: Finished work whose values the store does not have any more: it is made again.
+            missing: As `record_repairs`.
 
         Raises:
             SettingsConflict: Finished work would be void, or the graph is another one, and `accept` did not
@@ -136,7 +137,7 @@ class TakeOver:
             recorded(setup.options), host=host(), identity=dict(wish.identity) or None, pins=hashes or None,
             product=setup.product, params=dict(wish.params) or None,
         )  # fmt: skip
-        for text in record_repairs(self._journal, recorder):
+        for text in record_repairs(self._journal, recorder, missing):
             setup.emit("note", text=text)
         recorder.owner = recorder.append(fact, sync=False)
         if change is not None:
@@ -275,13 +276,22 @@ def _graph_text(definition: Definition) -> bytes:
     return canonical(definition.graph.to_json(), "graph")
 
 
-def record_repairs(journal: Journal, recorder: Recorder) -> list[str]:
-    """Record what opening the journal had to leave out; a sentence each, for people, also on what it took in."""
+def record_repairs(journal: Journal, recorder: Recorder, missing: Gap | None = None) -> list[str]:
+    """Record what opening the journal had to leave out; a sentence each, for people, also on what it took in.
+
+    Args:
+        missing: What the head knew to be spent that the records do not tell (store.view.fold_beside).
+    """
     said = [str(taken) for taken in journal.taken]
     for repair in journal.repairs:
         first, last, size, kept, reason = repair
         if not getattr(repair, "recorded", False):
-            recorder.append(Gap(first, last, size, kept, reason), sync=False)
+            recorder.append(Gap(first, last, size, kept, reason, getattr(repair, "torn", None)), sync=False)
         where = f" ({size:,} bytes kept in {kept})" if kept else ""
         said.append(f"The journal was repaired: {reason}{where}.")
+    if missing is not None:
+        recorder.append(missing, sync=False)
+    if recorder.state.lost.unbounded and (journal.repairs or missing is not None):
+        low = recorder.state.total.usd + recorder.state.total.low
+        said.append(f"Records of calls may be among what is missing: at least ${low:.4f} was spent.")
     return said

@@ -131,7 +131,7 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
         "completed_steps": [_step(step, sums, imported) for step in done] + _skipped(state, nodes),
         "last_completed_step": bare(done[-1].path) if done else None,
         "next_step": _next(state, nodes),
-        "total_cost_usd": usd(state.total.usd + reported),
+        "total_cost_usd": usd(state.total.usd + state.lost.low + reported),
         "total_tokens": token_total(state.total) + int(state.reported.get("total_tokens") or 0),
         "error": _message(state.error),
         "status_detail": state.detail,
@@ -154,6 +154,8 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
         "journal_bytes": journal_bytes,
         "schema_version": SCHEMA_VERSION,
     }
+    if state.lost.unbounded:
+        document["holes"] = state.lost.unbounded
     if state.submitted:
         document["tasks_out"] = len(state.submitted)
     # What a newer version or another tool wrote into an imported document goes on existing, but by no name of ours.

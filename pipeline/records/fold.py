@@ -179,6 +179,7 @@ class Builder:
         self.state.gaps.append({"first": fact.first, "last": fact.last, "bytes": fact.bytes, "kept": fact.kept,
                                 "reason": fact.reason})  # fmt: skip
         self._adrift = True
+        self._spending.lose(record.seq, record.at, fact)
 
     def _unknown(self, record: Record, fact: UnknownFact) -> None:
         if not understood(fact):

@@ -360,6 +360,16 @@ class Gap(Fact):
     bytes: int = 0
     kept: str = ""
     reason: str = ""
+    #: What is missing is a write that was never finished: it was not acted on, so it cost nothing. None: that is not
+    #: said, as in records of old; then it is told by the name of the file that keeps it.
+    torn: bool | None = None
+    #: The seq of a head (checkpoint.json) that was compared with the records up to there; 0: none was. What it knew to
+    #: be spent beyond what they tell, at least and at most (USD, decimal text).
+    head: int = 0
+    low: str = ""
+    high: str = ""
+    #: That head was written when no record was missing: up to there it knew all.
+    whole: bool = False
 
 
 @frozen

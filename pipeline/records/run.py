@@ -329,6 +329,9 @@ class RunState:
     #: Snapshot document the run was imported from; {} otherwise.
     imported: Mapping[str, Any] = field(default_factory=dict)
     gaps: list[Mapping[str, Any]] = field(default_factory=list)
+    #: What records that are missing may have told of money (in `total` too): at least `low`, `high` as far as a head
+    #: knew, and `unbounded`: how many places are missing whose cost is not known.
+    lost: Spend = field(default_factory=Spend)
     #: Times the run was taken by a new owner.
     resumes: int = 0
     #: Visits started without an end, and those that failed with no edge to go on by (ordered sets).

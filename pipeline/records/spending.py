@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.records.charge import EXACT, INTERVAL, Charge, amount, bound
-from pipeline.records.kinds import CHECK, CONTENT, CallEnded, CallStarted, ChargeSettled
+from pipeline.records.kinds import CHECK, CONTENT, CallEnded, CallStarted, ChargeSettled, Gap
 from pipeline.records.run import CallRun, RunState, Spend, SpendKey, bare, first_heard, slot_of
 
 USED, WASTED, OPEN = "used", "wasted", "open"
@@ -23,6 +23,8 @@ CLOSING: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 _REFUSAL = "refusal"
 _CUT_OFF = frozenset({"max_tokens", "model_context_window_exceeded"})
 _ZERO = Decimal(0)
+#: How the file of an unfinished write is called; gaps of old say it only so.
+_TORN = "journal.torn-"
 
 #: (path, task, attempt).
 Slot = tuple[str, str | None, int]
@@ -41,6 +43,11 @@ class Spending:
         self._closed: dict[Slot, str] = {}
         #: Calls settled while they were open: a late end adds nothing.
         self._settled: set[int] = set()
+        #: Where records are missing whose money nobody knows: the last of each place. And what heads knew of others.
+        self._missing: list[int] = []
+        self._known = Spend()
+        self._known_seq = 0
+        self._lost_key: SpendKey | None = None
         #: One key object per kind of sum; making and hashing them is what costs.
         self._keys: dict[tuple[str, ...], SpendKey] = {}
 
@@ -71,6 +78,7 @@ class Spending:
             return None
         self._fly(call, -1)
         self._take(self._key(call, OPEN), _open(call))
+        self._found(call, charge)
         slot = slot_of(self._state, call.path, call.task, call.attempt)
         cause = waste_of(fact) or self._late(slot)
         if read.model:
@@ -109,6 +117,7 @@ class Spending:
             self._take(self._key(call, OPEN), _open(call))
             key, after = self._key(call, WASTED, LOST), Spend(calls=1, usd=usd)
             self._put(key, after)
+            self._found(call, after)
             self._settled.add(fact.call)
             self._inexact[fact.call] = ((call.path, call.task, call.attempt), key, after, True)
             return
@@ -125,6 +134,40 @@ class Spending:
         self._take(key, before)
         self._put(key, after)
         self._inexact[fact.call] = (slot, key, after, True)
+
+    def lose(self, seq: int, at: str, fact: Gap) -> None:
+        """Count what missing records may have told of money: unknown, or what a head knew of it."""
+        state = self._state
+        torn = fact.kept.startswith(_TORN) if fact.torn is None else fact.torn
+        if torn or state.identity.get("author") == "offline":
+            return
+        if fact.head:
+            if fact.whole:
+                self._missing = [last for last in self._missing if last > fact.head]
+            low, high = bound(fact.low) or _ZERO, bound(fact.high) or _ZERO
+            if low or high or fact.first <= fact.last:
+                self._known.add(Spend(low=low, high=high, unbounded=1))
+                self._known_seq = seq
+        elif fact.first <= fact.last:
+            self._missing.append(fact.last)
+        self._tell_lost(at[:10])
+
+    def _found(self, call: CallRun, charge: Spend) -> None:
+        """The end of a call that was open when a head was compared: the head may have known it."""
+        if self._known.low and call.seq < self._known_seq and self._lost_key is not None:
+            self._known.low = max(self._known.low - charge.usd - charge.low, _ZERO)
+            self._tell_lost(self._lost_key.day)
+
+    def _tell_lost(self, day: str) -> None:
+        state = self._state
+        if self._lost_key is not None:
+            self._take(self._lost_key, state.lost)
+            self._lost_key = None
+        known = self._known
+        state.lost = Spend(low=known.low, high=known.high, unbounded=known.unbounded + len(self._missing))
+        if state.lost.unbounded:
+            self._lost_key = SpendKey("", "", "", day, OPEN)
+            self._put(self._lost_key, state.lost)
 
     def waste(self, slot: Slot, cause: str = LOST, last: int = 0) -> None:
         """The attempt was for nothing: what it used turns wasted. The first cause stays.

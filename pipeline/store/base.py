@@ -7,7 +7,7 @@ Single-threaded per journal: the engine's Recorder serialises.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -39,6 +39,8 @@ class Head:
     corrupt: str = ""
     #: A living process owns it.
     owned: bool = False
+    #: Of a corrupt run: the head document as it was last written, where that is whole; else {}.
+    known: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Taken(NamedTuple):
@@ -152,6 +154,13 @@ class Store(Listable, Protocol):
 
     def read(self, run: str, after: int = 0) -> Iterator[bytes]:
         """The whole lines with seq > after, in order; damaged ones are left out. Never writes.
+
+        Raises:
+            RunNotFound: No such run.
+        """
+
+    def written_head(self, run: str) -> Mapping[str, Any]:
+        """The head document as it was last written, whatever the records say now; {} where none is whole.
 
         Raises:
             RunNotFound: No such run.

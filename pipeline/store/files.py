@@ -20,7 +20,8 @@ from pipeline.store.base import Claim, Head
 from pipeline.store.blobs import BLOBS, BlobFolder
 from pipeline.store.building import build
 from pipeline.store.claims import refuse_if_held
-from pipeline.store.disk import FOLDER_MODE, Disk, write_file
+from pipeline.store.disk import FOLDER_MODE, Disk, read_file, write_file
+from pipeline.store.head import HEAD, whole_head
 from pipeline.store.journal import FileJournal
 from pipeline.store.listing import Listing
 from pipeline.store.lock import OwnerLock, acquire, brief_lock
@@ -118,6 +119,12 @@ class FileStore:
             lines = document_lines(home, run, self._clock.now())[after:]
             return (line.removesuffix(b"\n") for line in lines)
         return _read(home / JOURNAL, run, after, self._checked.pop(run, None))
+
+    def written_head(self, run: str) -> Mapping[str, Any]:
+        """See store.base.Store.written_head."""
+        home = self._folder(run)
+        # Without a journal the document itself is the run: it is taken over, and nothing is known beside it.
+        return whole_head(read_file(home / HEAD)) if os.path.lexists(home / JOURNAL) else {}
 
     def get_blob(self, run: str, blob: str) -> bytes:
         """See store.base.Store.get_blob."""

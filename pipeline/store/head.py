@@ -53,6 +53,12 @@ def parse_head(raw: bytes) -> dict[str, Any] | None:
     return document
 
 
+def whole_head(raw: bytes | None) -> dict[str, Any]:
+    """What makes sense of a head as `head_bytes` wrote it; {} where it is missing or harmed."""
+    document = (parse_head(raw) if raw and sealed(raw) else None) or {}
+    return {key: value for key, value in document.items() if key not in CHECKS or not CHECKS[key](value)}
+
+
 class HeadText(Mapping[str, Any]):
     """A sealed head that is parsed only as far as it is asked: a filter over thousands of runs reads a few keys.
 

@@ -18,7 +18,7 @@ from pipeline.files import open_regular
 from pipeline.records.lines import LineDamaged, check_line
 from pipeline.store.base import Head
 from pipeline.store.disk import read_file
-from pipeline.store.head import HEAD, HeadText, scan_int, sealed
+from pipeline.store.head import HEAD, HeadText, scan_int, sealed, whole_head
 from pipeline.store.names import JOURNAL, is_id, newest_first
 from pipeline.store.owner import is_owned, seen_now
 
@@ -94,7 +94,7 @@ class Listing:
             return None
         owned = is_owned(folder, touched, self._clock)
         if found.corrupt:
-            return Head(name, {}, corrupt=found.corrupt, owned=owned)
+            return Head(name, {}, corrupt=found.corrupt, owned=owned, known=whole_head(raw))
         document = {**found.document, **seen_now(found.document, owned)}
         return Head(name, document, owned=owned) if match is None or match(document) else None
 

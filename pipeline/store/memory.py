@@ -201,6 +201,10 @@ class MemoryStore:
         """See store.base.Store.get_blob."""
         return _blob(self._find(run), blob)
 
+    def written_head(self, run: str) -> Mapping[str, Any]:
+        """See store.base.Store.written_head."""
+        return self._find(run).head
+
     def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
         """See store.base.Listable.heads."""
         for run_id in newest_first([name for name in list(self._runs) if "/" not in name]):
@@ -208,7 +212,7 @@ class MemoryStore:
             if run is None:
                 continue
             if problem := first_problem(run.lines[0]):
-                yield Head(run_id, {}, corrupt=problem.message, owned=bool(run.owner))
+                yield Head(run_id, {}, corrupt=problem.message, owned=bool(run.owner), known=run.head)
                 continue
             document = run.head
             if document.get("journal_bytes") != run.size:

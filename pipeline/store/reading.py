@@ -8,11 +8,11 @@ from typing import Any
 from pipeline.errors import RunNotFound, SchemaTooNew
 from pipeline.records.codec import Record
 from pipeline.records.fold import Builder
-from pipeline.records.kinds import FORMAT, Fact, RunStarted
+from pipeline.records.kinds import FORMAT, Fact, Gap, RunStarted, UnknownFact
 from pipeline.records.run import RunState
 from pipeline.store.base import Account, Head, Store
 from pipeline.store.parts import not_copied, with_parts
-from pipeline.store.view import records_in
+from pipeline.store.view import fold_beside, records_in
 
 LATEST = "latest"
 #: The pipeline of the runs that make a course.
@@ -45,6 +45,18 @@ def _refuse_newer(run_id: str, first: Fact) -> None:
         )
 
 
+def folded(store: Store, run_id: str, head: Mapping[str, Any]) -> tuple[Builder, Gap | None]:
+    """The fold of a run's own records, and what its head knew to be spent beyond them (store.view.fold_beside).
+
+    Args:
+        head: As `Store.written_head` gave it before the run was opened: what mends it may drop the head.
+
+    Raises:
+        RunNotFound, SchemaTooNew: As `records`.
+    """
+    return fold_beside(run_id, records(store, run_id), head)
+
+
 def load(store: Store, run_id: str) -> RunState:
     """What a run's records say, damaged ones left out; of a corrupt run the calls and the money.
 
@@ -53,9 +65,9 @@ def load(store: Store, run_id: str) -> RunState:
     Raises:
         RunNotFound, SchemaTooNew: As `records`.
     """
-    builder = Builder(run_id)
-    for record in records(store, run_id):
-        builder.apply(record)
+    builder, missing = folded(store, run_id, store.written_head(run_id))
+    if missing is not None:
+        builder.apply(_at_end(builder.state, missing))
     if builder.state.submitted:
         for record in not_copied(store, builder.state):
             builder.apply(record)
@@ -68,7 +80,23 @@ def all_records(store: Store, run_id: str) -> Iterator[Record]:
     Raises:
         RunNotFound, SchemaTooNew: As `records`.
     """
-    return with_parts(store, run_id, records(store, run_id))
+    return with_parts(store, run_id, _with_missing(store, run_id))
+
+
+def _with_missing(store: Store, run_id: str) -> Iterator[Record]:
+    """The records, then what the head knew of others that are missing."""
+    head, last, holed = store.written_head(run_id), 0, False
+    for record in records(store, run_id):
+        last, holed = record.seq, holed or isinstance(record.fact, (Gap, UnknownFact))
+        yield record
+    if holed or int(head.get("seq") or 0) > last:
+        builder, missing = folded(store, run_id, head)
+        if missing is not None:
+            yield _at_end(builder.state, missing)
+
+
+def _at_end(state: RunState, fact: Fact) -> Record:
+    return Record(state.seq, state.updated_at, state.owner, fact)
 
 
 def resolve(store: Store, text: str, pipeline: str | None = None) -> str:

@@ -14,6 +14,8 @@ from pipeline.records.lines import LineDamaged, encode_line
 from pipeline.store.disk import Disk, write_all, write_file
 from pipeline.store.scan import Piece, pieces, sound
 
+_TORN = "the last write was not finished, or was damaged"
+
 
 class Repair(NamedTuple):
     """What was lost: the fields of a `gap` record."""
@@ -30,6 +32,19 @@ class Repair(NamedTuple):
     def recorded(self) -> bool:
         """Whether the journal says so already; else its new owner appends it, before run_resumed."""
         return False
+
+    @property
+    def torn(self) -> bool:
+        """Whether a write was never finished: it lost nothing that anybody had acted on."""
+        return False
+
+
+class TornRepair(Repair):
+    """A write that was never finished."""
+
+    @property
+    def torn(self) -> bool:
+        return True
 
 
 class RecordedRepair(Repair):
@@ -144,7 +159,9 @@ def _cut(disk: Disk, path: Path, found: Survey) -> list[RecordedRepair | Repair]
             write_file(disk, kept, torn)
             disk.sync_folder(path.parent)
             lost = found.last_seq + 1
-            said.append(Repair(lost, lost, len(torn), kept.name, "the last write was not finished, or was damaged"))
+            # A whole line that is damaged had been finished.
+            kind = Repair if b"\n" in torn else TornRepair
+            said.append(kind(lost, lost, len(torn), kept.name, _TORN))
         disk.truncate(fd, found.end)
         os.lseek(fd, 0, os.SEEK_END)
         write_all(disk, fd, b"\n")
@@ -183,7 +200,7 @@ def _rewrite(disk: Disk, path: Path, found: Survey) -> list[RecordedRepair | Rep
     disk.sync_folder(path.parent)
     if found.tail:
         lost = found.last_seq + 1
-        said.append(Repair(lost, lost, found.tail.bytes, kept.name, "the last write was not finished, or was damaged"))
+        said.append(Repair(lost, lost, found.tail.bytes, kept.name, _TORN))
     return said
 
 

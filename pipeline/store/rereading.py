@@ -11,7 +11,7 @@ from pipeline.files import open_regular
 from pipeline.store.base import Head
 from pipeline.store.blobs import BLOBS, BlobFolder
 from pipeline.store.disk import Disk
-from pipeline.store.head import parse_head, sealed
+from pipeline.store.head import parse_head, whole_head
 from pipeline.store.importing import document_problem, imported_view
 from pipeline.store.listing import first_line
 from pipeline.store.names import JOURNAL
@@ -37,8 +37,7 @@ def _folded(fd: int, folder: str, name: str, raw: bytes | None) -> tuple[Pipelin
     if problem := first_problem(first_line(fd)):
         return problem, {}
     size = os.fstat(fd).st_size
-    old = parse_head(raw) if raw is not None and sealed(raw) else None
-    return None, fresh_document(name, lines(fd), size, old or {}, BlobFolder(Path(folder, BLOBS), Disk()).get)
+    return None, fresh_document(name, lines(fd), size, whole_head(raw), BlobFolder(Path(folder, BLOBS), Disk()).get)
 
 
 def _without_journal(folder: str, name: str, raw: bytes | None) -> Head | None:

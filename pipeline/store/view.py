@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
 from pipeline.errors import CheckpointCorrupt, PipelineError, SchemaTooNew
+from pipeline.records.charge import amount
 from pipeline.records.codec import Record, decode_line
 from pipeline.records.documents import head_document
-from pipeline.records.fold import fold
+from pipeline.records.fold import Builder
 from pipeline.records.kinds import FORMAT, Gap, RunStarted
 from pipeline.records.lines import LineDamaged, line_seq
-from pipeline.records.run import RunState
+from pipeline.records.run import RunState, Spend
 from pipeline.records.structure import HEAD
 from pipeline.store.repair import missing_before
+
+#: A head tells amounts as numbers of 15 digits: what is less is no money.
+_LEAST = Decimal("0.000000001")
+#: Why a gap is recorded that no line is missing for.
+_KNEW_MORE = "the head told of more than the records do"
 
 
 def records_in(lines: Iterable[bytes], after: int = 0) -> Iterator[Record]:
@@ -36,6 +43,54 @@ def records_in(lines: Iterable[bytes], after: int = 0) -> Iterator[Record]:
     if last is not None and senseless > last.seq:
         lost = Gap(last.seq + 1, senseless, reason="the last records make no sense")
         yield Record(senseless, last.at, last.owner, lost)
+
+
+def fold_beside(run: str, records: Iterable[Record], head: Mapping[str, Any]) -> tuple[Builder, Gap | None]:
+    """The fold of a run's records; and what a head knew to be spent that they do not tell, as a gap.
+
+    Args:
+        head: As it was last written; {} if there is none. It tells all records up to its seq.
+    """
+    builder = Builder(run)
+    state, seq = builder.state, head.get("seq")
+    seq = seq if isinstance(seq, int) else 0
+    then: Spend | None = None
+    told = 0
+    for record in records:
+        if record.seq > seq and then is None:
+            then = state.total.copy()
+        builder.apply(record)
+        if isinstance(record.fact, Gap):
+            told = max(told, record.fact.head)
+    short = seq > state.seq
+    if told >= seq or state.imported or not (short or state.gaps):
+        return builder, None
+    knew = _known(head)
+    if knew is None:
+        return builder, None
+    now = state.total if then is None else then
+    low, high = (
+        max(more.quantize(_LEAST, ROUND_DOWN), Decimal(0))
+        for more in (knew[0] - now.usd - now.low, knew[1] - now.usd - now.high)
+    )
+    whole = not head.get("holes")
+    if not (low or high or short or (whole and state.lost.unbounded)):
+        return builder, None
+    # Where it knew all that is missing, and no more money than the records, none is missing.
+    first, last = (state.seq + 1, seq) if short else (1, 0)
+    return builder, Gap(first, last, reason=_KNEW_MORE, head=seq, low=str(low), high=str(high), whole=whole)
+
+
+def _known(head: Mapping[str, Any]) -> tuple[Decimal, Decimal] | None:
+    """What a head says was spent: at least, and at most as far as that has a bound; None: that makes no sense."""
+    low = high = Decimal(0)
+    try:
+        for row in head["spend"]:
+            usd, least, most = (amount(str(row.get(name) or 0)) for name in ("usd", "low", "high"))
+            low, high = low + usd + least, high + usd + max(least, most)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return None
+    return low, high
 
 
 def unrecorded_gaps(lines: Iterable[bytes]) -> list[Gap]:
@@ -72,7 +127,10 @@ def fresh_document(
     get_blob: Callable[[str], bytes],
 ) -> dict[str, Any]:
     """The head as it must read after all lines; `old` is the last one written, {} if there is none."""
-    state = fold(run, records_in(lines))
+    builder, missing = fold_beside(run, records_in(lines), old)
+    state = builder.state
+    if missing is not None:
+        builder.apply(Record(state.seq, state.updated_at, state.owner, missing))
     known = old.get("nodes")
     nodes = known if known and not HEAD["nodes"](known) else pinned_nodes(state, get_blob)
     document = head_document(state, size, nodes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount
 from pipeline.store.objects import keys
 from pipeline.store.objects.store import ObjectStore
+from pipeline.store.reading import load
 from pipeline.store.sql.store import SqlStore
 from tests.journals import AT, StillClock, line, small_run
 from tests.stores import write
@@ -202,3 +204,18 @@ def test_sub_journal_is_mended_as_well(mendable: Mendable) -> None:
     journal, said = opened(mendable, f"{run}/branch")
     assert said == [(2, 2, 4, True)]
     goes_on(mendable, f"{run}/branch", journal)
+
+
+@pytest.mark.parametrize("lost", [[5, 6], [6], [5, 6, 7], [1, 5, 6]])
+def test_what_the_head_knew_of_lost_calls_is_counted(mendable: Mendable, lost: list[int]) -> None:
+    run = written(mendable)
+    knew = next(mendable.heads()).document["total_cost_usd"]
+    assert knew
+    for seq in lost:
+        harm(mendable, run, seq, None)
+    state = load(mendable, run)
+    assert state.total.usd + state.total.low == Decimal(str(knew))
+    assert state.lost.unbounded == 1
+    (head,) = mendable.heads()
+    told = head.known if head.corrupt else head.document
+    assert told["total_cost_usd"] == knew

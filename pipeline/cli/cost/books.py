@@ -10,8 +10,7 @@ from typing import Any
 from pipeline.cli.options import open_account, open_list, open_store
 from pipeline.cli.reading import state_of
 from pipeline.cli.summary import LANGGRAPH, row_of
-from pipeline.cost.ledger import rows
-from pipeline.cost.posting import Origin, Posting, of_ledger, of_removed, of_sums, within
+from pipeline.cost.posting import Origin, Posting, of_records, of_removed, of_sums, within
 from pipeline.errors import StoreError
 from pipeline.records.documents import SCHEMA_VERSION, spend_rows
 from pipeline.store.base import Head, Store
@@ -52,7 +51,7 @@ WHOLE = Range()
 
 def read(store: Store, head: Head, days: Range = WHOLE) -> Books:
     """The books of one run, try by try; a run that cannot be resumed has them all the same."""
-    ledger = of_ledger(rows(all_records(store, head.run_id)), origin_of(head))
+    ledger = of_records(all_records(store, head.run_id), origin_of(head))
     books = Books(days.of(ledger))
     _note_imported(books, head, _imported(store, head))
     if head.document.get("pipeline") == LANGGRAPH:

@@ -153,6 +153,9 @@ class EnduringStore:
         held = [] if journal is None else [line.rstrip(b"\n") for line in journal.held if line_seq(line) > after]
         return chain(self._inner.read(run, after), held)
 
+    def written_head(self, run: str) -> Mapping[str, Any]:
+        return self._inner.written_head(run)
+
     def get_blob(self, run: str, blob: str) -> bytes:
         """See store.base.Store.get_blob; of what is held too."""
         journal = self.journals.get(run)

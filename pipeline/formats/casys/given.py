@@ -16,13 +16,12 @@ from pipeline.formats.casys.plan import START, gate_of
 from pipeline.formats.casys.reading import LayerCheckpoint
 from pipeline.formats.casys.state import SUCCESS
 from pipeline.graph.model import Graph
-from pipeline.records.fold import Builder
 from pipeline.records.kinds import RunResumed, Snapshot
 from pipeline.records.run import RunState
 from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import canonical
 from pipeline.store.base import Store
-from pipeline.store.reading import records
+from pipeline.store.reading import folded
 
 
 def take_position(store: Store, clock: Clock, checkpoint: LayerCheckpoint, graph: Graph) -> RunState | None:
@@ -34,16 +33,15 @@ def take_position(store: Store, clock: Clock, checkpoint: LayerCheckpoint, graph
     Raises:
         RunLocked, CheckpointCorrupt, WriteFailed: As Store.open and Journal.append.
     """
+    head = store.written_head(checkpoint.run_id)
     journal = store.open(checkpoint.run_id)
     try:
-        builder = Builder(checkpoint.run_id)
-        for record in records(store, checkpoint.run_id):
-            builder.apply(record)
+        builder, missing = folded(store, checkpoint.run_id, head)
         state = builder.state
         if checkpoint.seq < max((step.ended_seq for step in state.steps.values()), default=0):
             return builder.freeze()
         recorder = Recorder(journal, builder, clock, owner=state.owner, nodes=(), warn=lambda _: None)
-        record_repairs(journal, recorder)
+        record_repairs(journal, recorder, missing)
         pins = {"graph": recorder.put_blob(canonical(graph.to_json(), "graph"))}
         document = position(checkpoint, graph, recorder.put_blob, clock)
         recorder.owner = recorder.append(RunResumed({}, host=host(), pins=pins), sync=False)

@@ -17,11 +17,11 @@ from pipeline.formats.casys.dag import Dag
 from pipeline.formats.casys.plan import graph_of
 from pipeline.records.codec import Record, encode_fact
 from pipeline.records.fold import Builder
-from pipeline.records.kinds import DocumentKept, RunStarted
+from pipeline.records.kinds import DocumentKept, Gap, RunStarted
 from pipeline.records.lines import encode_line
 from pipeline.records.values import canonical, digest
 from pipeline.store.base import Journal, Store
-from pipeline.store.reading import records
+from pipeline.store.reading import folded
 
 _log = logging.getLogger("pipeline")
 
@@ -33,6 +33,8 @@ class _Known:
     builder: Builder
     #: Blobs that were written or verified.
     sound: set[str] = field(default_factory=set)
+    #: What its head knew to be spent that the records do not tell, until that is recorded.
+    missing: Gap | None = None
 
 
 class OwnedRun:
@@ -86,7 +88,8 @@ class Keeper:
             recorder = Recorder(
                 journal, known.builder, self._clock, owner=known.builder.state.owner, nodes=(), warn=_log.warning
             )
-            record_repairs(journal, recorder)
+            record_repairs(journal, recorder, known.missing)
+            known.missing = None
             yield OwnedRun(recorder, known.sound)
         except Pause as pause:
             raise pause.cause from None
@@ -133,8 +136,7 @@ class Keeper:
         """The fold of the run, made anew where somebody else has written since."""
         known = self._known.get(journal.run_id)
         if known is None or known.builder.state.seq != journal.last_seq or journal.repairs:
-            builder = Builder(journal.run_id)
-            for record in records(self._store, journal.run_id):
-                builder.apply(record)
-            known = self._known[journal.run_id] = _Known(builder)
+            head = self._store.written_head(journal.run_id)
+            builder, missing = folded(self._store, journal.run_id, head)
+            known = self._known[journal.run_id] = _Known(builder, missing=missing)
         return known

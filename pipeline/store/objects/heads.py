@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from pipeline.errors import PipelineError, StoreError
 from pipeline.store.base import Head
-from pipeline.store.head import HeadText, parse_head, sealed
+from pipeline.store.head import HeadText, sealed, whole_head
 from pipeline.store.objects import keys
 from pipeline.store.objects.blobs import Blobs
 from pipeline.store.objects.bucket import Bucket, Entry, Found
@@ -114,7 +114,8 @@ class Heads:
                 return None
             document = {**fresh, **seen_now(fresh, owned)}
         except PipelineError as problem:
-            return Head(run_id, {}, corrupt=problem.message, owned=owned)
+            last = whole_head(look.head.data if look.head else None)
+            return Head(run_id, {}, corrupt=problem.message, owned=owned, known=last)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             # Whole records that make no sense to this version: one such run must not hide the others.
             return Head(run_id, {}, corrupt=f"Its records make no sense ({type(error).__name__}: {error}).")
@@ -128,10 +129,9 @@ class Heads:
         stored = list(lines(bucket, run_id, listed))
         if problem := first_problem(stored[0] if stored else None):
             raise problem
-        raw = look.head.data if look.head else b""
-        old = parse_head(raw) if sealed(raw) else None
+        old = whole_head(look.head.data if look.head else None)
         size = sum(len(line) + 1 for line in stored)
-        return fresh_document(run_id, stored, size, old or {}, Blobs(bucket, run_id).get)
+        return fresh_document(run_id, stored, size, old, Blobs(bucket, run_id).get)
 
     def _owned(self, entry: Entry, now: Now) -> bool:
         found = self._bucket.get(entry.key)

@@ -15,6 +15,7 @@ from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound, Store
 from pipeline.records.lines import line_seq
 from pipeline.store.base import Claim, Head
 from pipeline.store.claims import refuse_if_held
+from pipeline.store.head import whole_head
 from pipeline.store.lock import locked
 from pipeline.store.names import is_id, minted, split
 from pipeline.store.objects import claiming, inside, keys, late
@@ -144,6 +145,11 @@ class ObjectStore:
         if after and not any(listed):
             self._check(run)
         return lines(self.bucket, run, listed, after)
+
+    def written_head(self, run: str) -> Mapping[str, Any]:
+        """See store.base.Store.written_head."""
+        found = self.bucket.get(keys.head(split(run)[0])) if "/" not in run else None
+        return whole_head(found.data if found else None)
 
     def get_blob(self, run: str, blob: str) -> bytes:
         """See store.base.Store.get_blob."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pipeline.store.base import Claim, Head
-from pipeline.store.head import HeadText, parse_head, scan_int, sealed
+from pipeline.store.head import HeadText, scan_int, sealed, whole_head
 from pipeline.store.owner import seen_now
 from pipeline.store.sql import blobs
 from pipeline.store.sql.database import Database
@@ -62,7 +62,7 @@ class Heads:
         owned = is_held(self._database, journal, epoch, holder, beat, now)
         raw, first = as_bytes(raw or b""), as_bytes(first or b"")
         if not _begins_well(first) and (problem := first_problem(first)):
-            return Head(run, {}, corrupt=problem.message, owned=owned)
+            return Head(run, {}, corrupt=problem.message, owned=owned, known=whole_head(raw))
         if sealed(raw) and scan_int(raw, "seq") == last_seq:
             with contextlib.suppress(ValueError):
                 known = HeadText(raw, seen_now(HeadText(raw, {}), owned))
@@ -75,7 +75,7 @@ class Heads:
         return Head(run, document, owned=owned) if match is None or match(document) else None
 
     def _fresh(self, run: str, journal: int, raw: bytes) -> dict[str, Any]:
-        old = (parse_head(raw) if sealed(raw) else None) or {}
+        old = whole_head(raw)
         with self._database.read() as link:
             _, size = end_of(link, journal)
         return fresh_document(run, lines_of(self._database, journal), size, old, lambda blob: self._blob(run, blob))

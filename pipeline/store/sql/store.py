@@ -14,7 +14,7 @@ from pipeline.records.kinds import RunStarted
 from pipeline.records.lines import LineDamaged
 from pipeline.store.base import Claim, Head
 from pipeline.store.claims import refuse_if_held
-from pipeline.store.head import scan_int, sealed
+from pipeline.store.head import scan_int, sealed, whole_head
 from pipeline.store.lock import locked
 from pipeline.store.names import minted, split
 from pipeline.store.recovery import took_in
@@ -113,6 +113,13 @@ class SqlStore:
                 self._find(run_id)
                 raise
         raise self._missing(run)
+
+    def written_head(self, run: str) -> Mapping[str, Any]:
+        """See store.base.Store.written_head."""
+        journal = self._find(run)
+        row = self._patience.read(lambda link: link.row("SELECT head FROM journals WHERE journal = ?", journal))
+        raw: bytes = as_bytes(row[0] or b"") if row else b""
+        return whole_head(raw)
 
     def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
         """See store.base.Listable.heads."""

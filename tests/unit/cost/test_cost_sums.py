@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.cost.ledger import rows
-from pipeline.cost.posting import NOWHERE, REMOVED, Origin, Posting, of_ledger, of_removed, of_sums, within
+from pipeline.cost.posting import NOWHERE, REMOVED, Origin, Posting, of_records, of_removed, of_sums, within
 from pipeline.cost.report import GROUPS, OF_TRIES, Report, possibly_spent, report
 from pipeline.records.charge import UNPRICED, Charge
 from pipeline.records.codec import Record
@@ -88,7 +87,7 @@ def sums(records: list[Record]) -> list[Posting]:
 @settings(deadline=None, max_examples=250)
 @given(journals())
 def test_reports_from_sums_equal_those_from_the_ledger(records: list[Record]) -> None:
-    tries = list(of_ledger(rows(records), HERE))
+    tries = list(of_records(records, HERE))
     for by in GROUPS:
         if by not in OF_TRIES:
             assert told(report(sums(records), by)) == told(report(tries, by)), by
@@ -98,7 +97,7 @@ def test_reports_from_sums_equal_those_from_the_ledger(records: list[Record]) ->
 @given(journals(), st.integers(8, 12), st.integers(8, 12))
 def test_days_of_a_range_are_the_same_from_sums_and_from_the_ledger(records: list[Record], a: int, b: int) -> None:
     since, until = f"2026-01-{min(a, b):02d}", f"2026-01-{max(a, b):02d}"
-    tries = within(of_ledger(rows(records), HERE), since, until)
+    tries = within(of_records(records, HERE), since, until)
     assert told(report(within(sums(records), since, until), "day")) == told(report(tries, "day"))
 
 
@@ -108,14 +107,14 @@ def test_a_removed_run_is_told_as_when_it_was_there(records: list[Record]) -> No
     state = fold("r", records)
     kept = json.loads(json.dumps(run_sums(state)))
     for by in ("step", "model", "day", "call_kind", "token_kind"):
-        assert told(report(of_removed("r", kept), by)) == told(report(of_ledger(rows(records)), by)), by
+        assert told(report(of_removed("r", kept), by)) == told(report(of_records(records), by)), by
 
 
 @settings(deadline=None, max_examples=60)
 @given(journals())
 def test_ledger_and_fold_never_disagree_about_money(records: list[Record]) -> None:
     spend = fold("run", records).spend
-    result = report(of_ledger(rows(records)), "step").total
+    result = report(of_records(records), "step").total
     for name in ("calls", "usd", "low", "high", "unpriced"):
         assert getattr(result, name) == sum(getattr(part, name) for part in spend.values()), name
     wasted = sum((part.usd + part.low for key, part in spend.items() if key.outcome == WASTED), D(0))
@@ -150,7 +149,7 @@ def test_sums_say_that_single_calls_and_items_are_not_kept() -> None:
 def test_calls_of_several_runs_are_told_apart() -> None:
     log = Log()
     log.call(exact())
-    both = [*of_ledger(rows(log.records), HERE), *of_ledger(rows(log.records), Origin("other"))]
+    both = [*of_records(log.records, HERE), *of_records(log.records, Origin("other"))]
     keys = [line.key for line in report(both, "call", many=True).lines]
     assert keys == ["20260109_143022 #2 lessons/7 lesson", "other #2 lessons/7 lesson"]
     assert [line.key for line in report(both, "run").lines] == ["20260109_143022", "other"]
@@ -171,7 +170,7 @@ def test_both_days_of_a_range_are_in_it() -> None:
     for day in (8, 9, 10, 11):
         log.at = f"2026-01-{day:02d}T23:59:59.999Z"
         log.call(exact())
-    found = within(of_ledger(rows(log.records)), "2026-01-09", "2026-01-10")
+    found = within(of_records(log.records), "2026-01-09", "2026-01-10")
     assert [posting.day for posting in found] == ["2026-01-09", "2026-01-10"]
 
 
@@ -180,6 +179,6 @@ def test_waste_is_told_by_its_causes() -> None:
     log.call(exact(), stop_reason="refusal")
     log.call(exact(), error={"type": "X"}, usable=False)
     log.call(interval(), error={"type": "X"}, usable=False)
-    total = report(of_ledger(rows(log.records))).total
+    total = report(of_records(log.records)).total
     assert {cause: spend.calls for cause, spend in total.waste.items()} == {"refused": 1, "failed": 2}
     assert total.to_json()["waste"] == {"refused": 0.03, "failed": 0.04}

@@ -7,8 +7,9 @@ from decimal import Decimal
 import pytest
 
 from pipeline.records import kinds
+from pipeline.records.documents import head_document
 from pipeline.records.fold import KEEP_BYTES, spent
-from pipeline.records.run import SpendKey, next_attempt
+from pipeline.records.run import Spend, SpendKey, next_attempt
 from tests.tape import Tape
 
 PATH = "lessons#1"
@@ -203,7 +204,24 @@ def test_reply_whose_start_was_lost_still_counts_its_money(tape: Tape) -> None:
     tape.put(kinds.Gap(3, 3, reason="crc"))
     tape.reply(99, "0.25")
     assert spent(tape.state).usd == Decimal("0.25")
-    assert list(tape.state.spend) == [SpendKey("", "", "", "2026-01-09", "wasted", "lost")]
+    assert SpendKey("", "", "", "2026-01-09", "wasted", "lost") in tape.state.spend
+    assert (tape.state.total.calls, tape.state.total.unbounded) == (1, 1), "what else was lost is not known"
+
+
+def test_what_a_head_knew_of_lost_records_is_counted_at_least(tape: Tape) -> None:
+    tape.reply(tape.call(PATH, "k"), "0.20")
+    tape.put(kinds.Gap(20, 21, reason="crc"))
+    tape.put(kinds.Gap(30, 31, 12, "journal.torn-1", "of old"))
+    tape.put(kinds.Gap(32, 32, 12, "x", "not finished", torn=True))
+    assert tape.state.lost == Spend(unbounded=1)
+    tape.put(kinds.Gap(1, 0, reason="its head knew more", head=25, low="0.03", high="0.05", whole=True))
+    assert tape.state.lost == Spend(low=Decimal("0.03"), high=Decimal("0.05"), unbounded=1)
+    assert spent(tape.state).usd == Decimal("0.20")
+    tape.put(kinds.Gap(40, 41, reason="crc"))
+    tape.put(kinds.Gap(1, 0, reason="its head knew as much", head=50, low="0", high="0", whole=True))
+    assert tape.state.lost == Spend(low=Decimal("0.03"), high=Decimal("0.05"), unbounded=1)
+    document = head_document(tape.state, 0, ())
+    assert (document["total_cost_usd"], document["holes"]) == (0.23, 1)
 
 
 def interval(tape: Tape, low: str, high: str | None) -> int:
