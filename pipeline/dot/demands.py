@@ -9,7 +9,7 @@ from math import prod
 from typing import NamedTuple
 
 from pipeline.dot import kinds
-from pipeline.dot.clauses import Clause, Lookup, outcome_word
+from pipeline.dot.clauses import OUTCOMES, Clause, Lookup, outcome_word
 from pipeline.dot.conditions import Condition, compile_condition
 from pipeline.dot.labels import normal_label
 from pipeline.dot.model import DotEdge, DotGraph
@@ -107,6 +107,20 @@ def demands(ways: Sequence[Way]) -> dict[str, Demand]:
         elif (test := _test(clause, negated=negated)) is not None:
             other[test] = None
     return {key: Demand(tuple(words[key]), tuple(tests[key])) for key in words}
+
+
+def choosable(ways: Sequence[Way], outgoing: Outgoing) -> dict[str, str]:
+    """Return the edges without a condition among which a preferred label chooses: edge id → label.
+
+    Those of one node, or diamond: two at least, each with a label of its own. Labels that are outcomes choose by these.
+    """
+    found: dict[str, str] = {}
+    for source in dict.fromkeys(edge.source for way in ways for edge in way.edges):
+        plain = [edge for edge in outgoing(source) if not edge.condition]
+        labels = {normal_label(edge.label) for edge in plain}
+        if len(plain) > 1 and len(labels) == len(plain) and not labels & {"", *_STATUSES, *OUTCOMES}:
+            found.update({edge.id: edge.label for edge in plain})
+    return found
 
 
 def _test(clause: Clause, *, negated: bool) -> str | None:

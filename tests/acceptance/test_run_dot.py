@@ -9,6 +9,7 @@ import pytest
 
 from tests.acceptance.dots import GATE, SHIP, TOOLS, put, read
 from tests.said import Cli, Said
+from tests.servers.billing import BillingServer
 
 
 @pytest.fixture
@@ -125,6 +126,22 @@ def test_graph_that_cannot_run_makes_nothing(cli: Cli, tmp_path: Path, folder: P
     assert said in answer.err
     assert not folder.exists()
     assert cli("list", "--json").out == ""
+
+
+@pytest.mark.parametrize("where", ["node", "stylesheet"])
+def test_another_provider_is_refused_however_it_is_named(
+    cli: Cli, server: BillingServer, tmp_path: Path, folder: Path, where: str
+) -> None:
+    text = SHIP.replace("plan [", "plan [provider=openrouter, ")
+    if where == "stylesheet":
+        text = SHIP.replace("graph [", 'graph [model_stylesheet="#plan { provider: openrouter; }", ')
+    # An agent of one's own may ask whom it likes.
+    agent = ("--agent-cmd", "cat", "--allow-tools")
+    assert cli("run", put(tmp_path, text), "--run-dir", str(tmp_path / "agent"), *agent).code == 0
+    said = cli("run", put(tmp_path, text), "--run-dir", str(folder))
+    assert "plan (openrouter)" in said.err
+    assert said.code == 2
+    assert not folder.exists()
 
 
 def test_missing_credential_names_simulation_as_a_way_out(cli: Cli, ship: str, folder: Path) -> None:

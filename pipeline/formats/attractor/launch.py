@@ -13,6 +13,7 @@ from typing import Any
 from pipeline.dot import kinds
 from pipeline.dot.model import DotGraph
 from pipeline.dot.names import names_of
+from pipeline.dot.stylesheet import apply
 from pipeline.engine import changes
 from pipeline.engine.engine import Engine
 from pipeline.engine.head import HeadView
@@ -106,7 +107,7 @@ class Launch:
     def _check(self) -> None:
         """Refuse what could not be done, before anything is."""
         check_allowed(self._graph.dot, self._setup.options)
-        check_providers(self._graph.dot, self._setup.options, self._setup.services)
+        check_providers(apply(self._graph.dot), self._setup.options, self._setup.services)
 
     def start(
         self,

@@ -108,3 +108,19 @@ def test_a_person_is_offered_the_labels_that_conditions_name() -> None:
     answers = iter(["fix", "S"])
     act.go(services={"interviewer": Callback(lambda question: next(answers))})
     assert act.order == ["start", "gate", "b", "gate#2", "exit"]
+
+
+def test_labels_of_edges_without_conditions_are_told_too() -> None:
+    text = 'a [prompt=A]\nb [prompt=B]\nstart -> a\na -> b [label="[R] Revise it"]\n'
+    text += 'a -> exit [label="[S] Ship it"]\nb -> a'
+    act = Act(text, ["Not yet.\n\nRevise it", "b", "Now. preferred_label: ship it\nSHIP IT"])
+    assert act.go().status == "completed"
+    assert act.order == ["start", "a", "b", "a#2", "exit"]
+    assert "preferred_label: Revise it, Ship it" in system(act.model.requests[0])
+    act = Act(text)
+    assert act.go(simulate=True, model=False).status == "completed"
+    assert act.order == ["start", "a", "b", "a#2", "exit"]
+    # What says nothing of it goes on as ever: by weight, then by name.
+    act = Act(text, lambda request: "Well.")
+    assert act.go(until="b").outputs["a"]["response"] == "Well."
+    assert act.order[2] == "b"

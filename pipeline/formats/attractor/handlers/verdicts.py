@@ -14,9 +14,8 @@ from typing import Any
 
 from pipeline.dot import kinds
 from pipeline.dot.conditions import compile_condition
-from pipeline.dot.demands import LABEL, OUTCOME, Demand, Ends, Way, demands, is_programs, ways_on
-from pipeline.dot.labels import normal_label
-from pipeline.dot.model import DotEdge
+from pipeline.dot.demands import LABEL, OUTCOME, Demand, Ends, Outgoing, Way, choosable, demands, is_programs, ways_on
+from pipeline.dot.labels import normal_label, without_key
 from pipeline.errors import GraphError
 from pipeline.formats.attractor.children import VIRTUAL
 from pipeline.formats.attractor.ending import value_text
@@ -81,8 +80,12 @@ def _asked(condition: str) -> Iterator[str]:
 
 
 def _keys(visit: Visit) -> dict[str, Demand]:
-    found = demands(_ways(visit))
-    return {key: demand for key, demand in found.items() if key != OUTCOME and _is_said(visit, key, demand)}
+    ways = _ways(visit)
+    found = {key: demand for key, demand in demands(ways).items() if key != OUTCOME and _is_said(visit, key, demand)}
+    if labels := choosable(ways, _outgoing(visit)):
+        asked = found.get(LABEL, Demand())
+        found[LABEL] = Demand(tuple(dict.fromkeys((*asked.words, *map(without_key, labels.values())))), asked.tests)
+    return found
 
 
 def _is_said(visit: Visit, key: str, demand: Demand) -> bool:
@@ -93,10 +96,11 @@ def _is_said(visit: Visit, key: str, demand: Demand) -> bool:
 
 
 def _ways(visit: Visit) -> list[Way]:
-    def outgoing(node: str) -> list[DotEdge]:
-        return [edge for edge in visit.graph.outgoing(node) if VIRTUAL not in edge.attributes]
+    return ways_on(visit.graph, visit.node.id, _outgoing(visit))
 
-    return ways_on(visit.graph, visit.node.id, outgoing)
+
+def _outgoing(visit: Visit) -> Outgoing:
+    return lambda node: [edge for edge in visit.graph.outgoing(node) if VIRTUAL not in edge.attributes]
 
 
 def simulated(visit: Visit) -> NodeOutcome:
@@ -107,10 +111,14 @@ def simulated(visit: Visit) -> NodeOutcome:
     keys, context = _keys(visit), visit.ctx.context
     ends = Ends(lambda key: key in keys, lambda name: value_text(context.get(name)))
     found: list[dict[str, str]] = []
-    for way in _ways(visit):
+    ways = _ways(visit)
+    labels = choosable(ways, _outgoing(visit))
+    for way in ways:
         end = ends.that(way)
         if end is None or end.get(OUTCOME) in (FAIL, RETRY):
             continue
+        label = next((labels[edge.id] for edge in way.edges if edge.id in labels), "")
+        end = {LABEL: label, **end} if label else end
         if not end and way.conditions:
             return NodeOutcome()
         if end not in found:
