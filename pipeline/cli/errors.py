@@ -13,6 +13,7 @@ from pipeline import errors
 from pipeline.cli.commands import COMMANDS
 from pipeline.cli.text import PROGRAM, one_line, warn
 from pipeline.errors import PipelineError, RunInterrupted, WaitingForBatch, WaitingForHuman
+from pipeline.records.redaction import printable, without_secrets
 
 #: Exit code of each error class by name, as recorded in a run.
 EXIT_CODES: Mapping[str, int] = {
@@ -70,6 +71,7 @@ def exit_code_of(error: Any) -> int:
 def report(error: BaseException) -> int:
     """Print what stopped a command, on stderr; the exit code."""
     if isinstance(error, click.ClickException):
+        vars(error)["message"] = printable(without_secrets(error.message))
         error.show()
         return error.exit_code
     if isinstance(error, click.Abort | KeyboardInterrupt):
@@ -78,14 +80,20 @@ def report(error: BaseException) -> int:
     if isinstance(error, PipelineError | RunInterrupted):
         # Most errors are one line; those of a file with several faults have a line for each.
         word = f"{word_for(error)}: "
-        warn(word + f"\n{' ' * len(word)}".join(one_line(line) for line in error.message.splitlines() or [""]))
+        warn(
+            word
+            + f"\n{' ' * len(word)}".join(
+                one_line(line) for line in without_secrets(error.message).splitlines() or [""]
+            )
+        )
         if error.hint:
-            warn(hint_line(error.hint))
+            warn(hint_line(without_secrets(error.hint)))
         return error.exit_code
     if isinstance(error, OSError) and error.filename is not None:
         warn(f"Error: {error.filename}: {error.strerror or error}")
         return 1
-    warn(f"Error: unexpected {type(error).__name__}: {one_line(error, 200)}; details: {keep_details(error)}")
+    said = one_line(without_secrets(str(error)), 200)
+    warn(f"Error: unexpected {type(error).__name__}: {said}; details: {keep_details(error)}")
     return 1
 
 
@@ -97,7 +105,7 @@ def keep_details(error: BaseException) -> str:
     try:
         handle, path = tempfile.mkstemp(prefix="pipeline-error-", suffix=".txt")
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write("".join(traceback.format_exception(error)))
+            file.write(without_secrets("".join(traceback.format_exception(error))))
     except OSError as problem:
         return f"could not be written ({problem.strerror})"
     return path

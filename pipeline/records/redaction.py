@@ -58,6 +58,26 @@ def without_keys(text: str) -> str:
     return text
 
 
+#: A setting by whose name its value is a secret, in a URL, a connection string, JSON or a line of a file.
+_NAMED = re.compile(
+    r"""([\w-]*(?:passw(?:or)?d|passphrase|pwd|secret|credential|api[-_]?key|access[-_]?key|(?:\b|_|-)token(?!s)
+        |\bpass(?==|%3d))[\w-]*)
+        (\s*(?:=|%3d)\s*|["']\s*:\s*)
+        ('(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?|[^\s&,;'"]+)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def without_secrets(text: str) -> str:
+    """The text as an error may say it: without keys, and without the value of any setting that is named as a secret."""
+    return _NAMED.sub(r"\1\2[secret]", without_keys(text))
+
+
+def names_secret(text: str) -> bool:
+    """Whether a text sets something that is named as a secret."""
+    return _NAMED.search(text) is not None
+
+
 def holds_key(value: Any) -> bool:
     """Whether a text, or a text in a list or mapping, holds one of Anthropic's keys."""
     if isinstance(value, str):

@@ -6,8 +6,10 @@ import difflib
 import os
 import re
 from collections.abc import Collection, Iterable
+from urllib.parse import unquote
 
 from pipeline.errors import ConfigError
+from pipeline.records.redaction import names_secret
 
 #: How each kind of store begins.
 _KINDS = {"files": "files:", "sqlite": "sqlite:", "postgresql": "postgresql://", "s3": "s3://", "memory": "memory:"}
@@ -19,13 +21,14 @@ _DATABASES = (".db", ".sqlite", ".sqlite3")
 def meant(url: str) -> str:
     """A URL that names a store and is near to one that does not; "" if nothing is."""
     scheme, colon, rest = url.partition(":")
-    if not url or "@" in url:
+    # What may hold a password is not said again.
+    if not url or "@" in url or ("=" in url and " " in url) or names_secret(unquote(url)):
         return ""
     if not colon or "/" in scheme:
         return f"sqlite:{url}" if _is_database(url) else f"files:{url}"
     near = difflib.get_close_matches(scheme.lower(), _KINDS, 1, 0.6)
     rest = rest.lstrip("/") if near and "//" in _KINDS[near[0]] else rest.removeprefix("//")
-    return f"{_KINDS[near[0]]}{rest}" if near and rest else ""
+    return f"{_KINDS[near[0]]}{rest}" if near and rest and ":" not in rest else ""
 
 
 def refuse_unknown(scheme: str, asked: Iterable[str], known: Collection[str], hint: str) -> None:

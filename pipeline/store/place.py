@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -34,10 +35,14 @@ def folder_of(url: str) -> Path | None:
     if scheme == "files" and rest:
         # Not Path.expanduser: it raises where the home of a user is not known.
         return Path(os.path.expanduser(rest)).absolute()
-    # Never echo what may be a password.
     hint = f"Did you mean {near}? {_HINT}" if (near := meant(url)) else _HINT
-    shown = f"{scheme}:…" if colon and ("//" in rest or "@" in rest) else url
-    raise ConfigError(f"--store is {shown!r}, which names no store.", hint=hint)
+    raise ConfigError(f"--store is {_shown(url)!r}, which names no store.", hint=hint)
+
+
+def _shown(url: str) -> str:
+    """So much of what names no store as cannot be a password: of a connection string or URL how it begins."""
+    begin = re.match(r"[^:=@\s]*[:=@\s]", url)
+    return url if begin is None or meant(url) else f"{begin[0].strip()}…"
 
 
 def has_password(url: str) -> bool:

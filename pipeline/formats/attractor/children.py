@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,8 @@ CHILD_OF, GOAL, THREAD = "stack.child_of", "stack.goal", "stack.thread_id"
 #: begins and ends, and the way back from all its other nodes, which no path that people draw goes.
 VIRTUAL, CHILD, RECALL = "virtual", "child", "recall"
 
+#: How the text of a graph begins, comments in front.
+_GRAPH = re.compile(r"(?s)(?:[\s\ufeff]|//[^\n]*|/\*.*?\*/|#[^\n]*)*(?:strict|graph|digraph)\b")
 _FILE, _SOURCE, _AUTOSTART = "stack.child_dotfile", "stack.child_dot_source", "stack.child_autostart"
 #: Children may stand this deep in each other.
 _DEEPEST = 20
@@ -80,7 +83,14 @@ def from_folder(folder: Path) -> Load:
         path = folder / name
         if not posixpath.isabs(name) and not path.resolve().is_relative_to(folder.resolve()):
             raise _outside(name)
-        return parse(read_text(path), str(path))
+        text = read_text(path)
+        try:
+            return parse(text, str(path))
+        except GraphError:
+            if _GRAPH.match(text):
+                raise
+            # What stands in a file of another kind, whatever a graph names, is not repeated.
+            raise GraphError(f"The child pipeline {name!r} is no DOT file.", file=str(path)) from None
 
     return load
 

@@ -6,9 +6,10 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from pipeline.errors import ConfigError
+from pipeline.records.redaction import names_secret
 from pipeline.store.meant import refuse_settings, refuse_unknown
 
 _POSTGRES = ("postgresql://", "postgres://")
@@ -74,7 +75,9 @@ def parse_address(url: str) -> Address:
     name = parts.path.strip("/")
     if not known or not name or parts.fragment or "/" in name:
         raise ConfigError("--store postgresql://… names no host or no database.", hint=_HINT)
-    if any(map(_SECRET.match, asked)):
+    # Also within a setting that sets others, and where the driver would read a name as a connection string.
+    told = (unquote(parts.path), unquote(parts.username or ""), *asked.values())
+    if any(map(_SECRET.match, asked)) or any(names_secret(unquote(each)) for each in told):
         raise ConfigError("--store postgresql://… holds a password among its settings.", hint=_HINT)
     if "@" in name:
         hint = "Set PGPASSWORD to the password; a / within it must be written %2F in a URL, an @ in a name %40."
@@ -98,6 +101,8 @@ def _is_on(name: str, value: str) -> bool:
 def _file(text: str) -> Address:
     path = os.path.expanduser(text)
     refuse_settings("sqlite:", text)
+    if "@" in text and text.startswith("//"):
+        raise ConfigError("--store sqlite://… names no file.", hint=_HINT)
     if text.strip("/") and text.startswith("//"):
         whole = f"/{text.lstrip('/')}"
         raise ConfigError(f"--store sqlite:{text} names no file.", hint=f"Write sqlite:{whole} (or sqlite:FILE here).")

@@ -115,3 +115,23 @@ def test_errors_nobody_expected_are_one_line_and_a_file(
     assert err == f"Error: unexpected ZeroDivisionError: by nought; details: {file}\n"
     assert "Traceback" in file.read_text()
     assert file.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        PipelineError(
+            "The server said: host=db password='a TOPSECRET' failed", hint="postgresql://me:TOPSECRET@host/db"
+        ),
+        click.UsageError('{"password": "TOPSECRET"} is no option'),
+        ValueError("PGPASSWORD=TOPSECRET; ?token=TOPSECRET&x=1"),
+    ],
+)
+def test_errors_repeat_no_secret_whoever_worded_them(
+    error: Exception, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    errors.report(error)
+    kept = "".join(path.read_text() for path in tmp_path.iterdir())
+    assert "TOPSECRET" not in capsys.readouterr().err + kept

@@ -293,3 +293,14 @@ def test_a_child_does_not_leave_the_runs_folder(tmp_path: Path) -> None:
     act = family(child, more=', stack.child_workdir="../elsewhere"')
     assert act.go(allow_tools=True, services={"workdir": str(tmp_path)}).status == "failed"
     assert "does not lie below" in str((act.visit("m.one").error or {})["message"])
+
+
+@pytest.mark.parametrize(
+    "text", ["API_KEY=TOPSECRET", "TOPSECRET", '"TOPSECRET" {', "# x\n'TOPSECRET'", "TOPSECRET: {}"]
+)
+def test_file_that_is_no_graph_is_not_repeated_in_the_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "child.dot").write_text(text)
+    with pytest.raises(GraphError) as caught:
+        from_folder(tmp_path)("child.dot")
+    assert "TOPSECRET" not in f"{caught.value.message} {caught.value.hint} {caught.value.data}"
+    assert "child.dot" in caught.value.message
