@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +18,7 @@ from pipeline.app.published import stands
 from pipeline.app.start import (
     RunResult,
     Start,
+    accepting,
     author_kind,
     check_readable,
     execution,
@@ -192,7 +193,7 @@ def _resume(
             run,
             identity=identity,
             pins=pins,
-            accept=_accepting(start),
+            accept=accepting(start),
             missing=void,
             redo=redo,
             note=note,
@@ -257,6 +258,7 @@ def _unpublished(start: Start, state: RunState) -> dict[str, str]:
 
 def _adopt(options: LessonsOptions, state: RunState) -> tuple[dict[str, Any], dict[str, Any]]:
     """Identity and pins for an imported run, which has none: those a new run would get now."""
+    _check_course(options, state)
     course = _course(options, state)
     return identity_of(options, model_name(options.model), course)
 
@@ -265,8 +267,9 @@ def changed_settings(options: LessonsOptions, state: RunState) -> tuple[dict[str
     """Identity settings given with this start that differ from the pinned ones, and pins to replace.
 
     Raises:
-        SettingsConflict: There are some, and --accept-changes is not given; or another kind of author.
+        SettingsConflict: There are some, and --accept-changes is not given; or another kind of author, or course.
     """
+    _check_course(options, state)
     given: dict[str, Any] = {name: getattr(options, name) for name in ("effort", "lessons") if name in options.given}
     if options.model is not None and "model" in options.given:
         given |= {"model": options.model, "author": author_kind(options.model)}
@@ -278,6 +281,30 @@ def changed_settings(options: LessonsOptions, state: RunState) -> tuple[dict[str
         raise _conflict(state.run_id, changed)
     identity = {name: value for name, (_, value) in changed.items()}
     return identity, {"catalogue": course.to_json()} if course is not None and "catalogue" in identity else {}
+
+
+def _check_course(options: LessonsOptions, state: RunState) -> None:
+    """Refuse to go on with a run under the name of another course.
+
+    Raises:
+        SettingsConflict: --subject or --level is given and says other than the run.
+    """
+    from pipeline.errors import CatalogueError
+    from pipeline.lessons.names import level_name, subject_name
+
+    for name, canonical in (("subject", subject_name), ("level", level_name)):
+        given, own = str(getattr(options, name)), str(state.params.get(name) or "")
+        if name not in options.given or not given or not own:
+            continue
+        with suppress(CatalogueError):
+            given = canonical(given, more=[own])
+        if given != own:
+            raise SettingsConflict(
+                f"Run {state.run_id} is of {state.params.get('subject')} {state.params.get('level')}, "
+                f"and now {option_name(name)} {getattr(options, name)} is given.",
+                hint=f"Leave {option_name(name)} out to go on with this run, or --resume out for another course.",
+                changed={name: [own, given]},
+            )
 
 
 def _course(options: LessonsOptions, state: RunState) -> Course:
@@ -301,19 +328,6 @@ def _conflict(run: str, changed: Mapping[str, tuple[Any, Any]]) -> SettingsConfl
         "or --force for a new run.",
         changed=values,
     )
-
-
-def _accepting(start: Start) -> Callable[[Any], bool] | None:
-    """With --accept-changes: says what will be made again, and agrees."""
-    if not start.options.accept_changes:
-        return None
-
-    def accept(stale: Any) -> bool:
-        shown = ", ".join(f"{path} ({why})" for path, why in stale.steps.items())
-        start.emit("note", text=f"Made again because of changes: {shown}.")
-        return True
-
-    return accept
 
 
 def _engine(setup: Setup) -> Any:

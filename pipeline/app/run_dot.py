@@ -26,7 +26,7 @@ from pipeline.app.start import (
     wishes,
 )
 from pipeline.app.unread import unnamed_params
-from pipeline.errors import ConfigError, WaitingForHuman
+from pipeline.errors import ConfigError, SettingsConflict, WaitingForHuman
 from pipeline.files import write_over
 from pipeline.settings import LessonsOptions
 from pipeline.store.base import Store
@@ -107,9 +107,24 @@ class _Go:
         store, run, checkpoint = self._found(str(self._dot.resume))
         if checkpoint is not None:
             return self._new(params, checkpoint)
+        self._check_place(store, run)
         if params:
             raise ConfigError("--resume goes on with the parameters of its run; give no --param.")
         return self._again(store, run)
+
+    def _check_place(self, store: Store, run: str) -> None:
+        """Refuse another folder than the run's: it stays where it is.
+
+        Raises:
+            SettingsConflict: --run-dir names one.
+        """
+        wanted, own = self._dot.run_dir, _folder(store)
+        if wanted is None or (own is not None and Path(os.path.expanduser(wanted)).absolute() == own.absolute()):
+            return
+        raise SettingsConflict(
+            f"Run {run} is kept in {own or self._options.store_url}, and now --run-dir {wanted} is given.",
+            hint="Leave --run-dir out: a run goes on where it is. `fork` makes a new one.",
+        )
 
     def _new(self, params: Mapping[str, Any], checkpoint: Checkpoint | None) -> RunResult:
         from pipeline.formats.attractor.launch import Launch

@@ -10,6 +10,7 @@ from pipeline.app.executors import on_executor
 from pipeline.app.start import (
     RunResult,
     Start,
+    accepting,
     check_readable,
     finish,
     has_credential,
@@ -20,12 +21,13 @@ from pipeline.app.start import (
     wishes,
 )
 from pipeline.app.unread import unread_params
-from pipeline.errors import ConfigError, CredentialMissing
+from pipeline.errors import ConfigError, CredentialMissing, SettingsConflict
 from pipeline.records.statuses import COMPLETED
 from pipeline.settings import DEFAULT_MODEL, LessonsOptions
 
 if TYPE_CHECKING:
     from pipeline.engine.events import Listener
+    from pipeline.records.run import RunState
 
 
 def run_file(
@@ -59,12 +61,13 @@ def run_file(
     if state is not None and state.pipeline != pipeline.name:
         raise ConfigError(f"Run {run} is of the pipeline {state.pipeline!r}, and {target} is {pipeline.name!r}.")
     added = preflight.added_params(state, params) if state is not None else {}
-    if state is not None and nothing_left(state, pipeline.definition, options):
+    other = _other_model(options, state) if state is not None else ""
+    if state is not None and not other and nothing_left(state, pipeline.definition, options):
         start.emit("run_already_completed", run=run, reason="nothing is left to do")
         setup = unmodelled(start, state.execution, verb)
         return finish(start, setup, Engine(pipeline.definition, setup).resume(run), verb)
     pinned = str(state.identity.get("model") or "") if state else ""
-    chosen = options.model or pinned or _default_model(target, asks=pipeline.asks)
+    chosen = other or pinned or options.model or _default_model(target, asks=pipeline.asks)
     setup = set_up(start, chosen, state.execution if state else {}, verb)
     # Recorded, so that whoever looks at the run, or forks it, can say what goes on with it.
     setup.options = {**setup.options, "target": target}
@@ -73,9 +76,9 @@ def run_file(
     identity = {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
     if run:
         # A run that began without a model has none pinned: it gets the one that is there now.
-        found = {} if pinned else identity
+        found = {} if pinned and not other else identity
         with on_executor(options, pipeline.definition, setup):
-            result = engine.resume(run, identity=found, params=added, **wishes(options))
+            result = engine.resume(run, identity=found, params=added, accept=accepting(start), **wishes(options))
         return finish(start, setup, result, verb)
     with on_executor(options, pipeline.definition, setup):
         result = engine.start(params, identity=identity, pins={})
@@ -100,3 +103,21 @@ def _default_model(target: str, *, asks: bool) -> str:
             "or try it with --model offline: stand-in answers for $0.00.",
         )
     return ""
+
+
+def _other_model(options: LessonsOptions, state: RunState) -> str:
+    """Another model than the run's, given now; "": none.
+
+    Raises:
+        SettingsConflict: It is given without --accept-changes.
+    """
+    pinned = state.identity.get("model")
+    if not pinned or options.model in (None, pinned) or "model" not in options.given:
+        return ""
+    if not options.accept_changes:
+        raise SettingsConflict(
+            f"Run {state.run_id} was made with --model {pinned}, and now {options.model} is given.",
+            hint="Leave the option out to go on as it was, or --accept-changes to make again what it touches.",
+            changed={"model": [pinned, options.model]},
+        )
+    return str(options.model)

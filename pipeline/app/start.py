@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -272,6 +272,19 @@ def set_up(start: Start, model_name: str, recorded: Mapping[str, Any], verb: str
         setup.account = open_account(options.store_url)
     setup.services = {"publisher": FolderPublisher(Path(how["out"]))}
     return setup
+
+
+def accepting(start: Start) -> Callable[[Any], bool] | None:
+    """With --accept-changes: says what will be made again, and agrees."""
+    if not start.options.accept_changes:
+        return None
+
+    def accept(stale: Any) -> bool:
+        shown = ", ".join(f"{path} ({why})" for path, why in stale.steps.items())
+        start.emit("note", text=f"Made again because of changes: {shown}.")
+        return True
+
+    return accept
 
 
 def wishes(options: LessonsOptions) -> dict[str, Any]:
