@@ -12,7 +12,6 @@ from pipeline.cli.streams import quietly
 from pipeline.cli.text import PROGRAM, duration, money, money_between, one_line, say, say_json, warn, with_unpriced
 from pipeline.cli.where import name_store, store_words_here
 from pipeline.engine.events import Listener
-from pipeline.engine.signals import end_process_after_stop
 from pipeline.errors import ConfigError, ExecutorLost, PipelineError, StoreError
 from pipeline.settings import LessonsOptions
 
@@ -30,7 +29,6 @@ _MOST_NODES = 40
 def watched(options: LessonsOptions, start: Callable[[Listener, Ask | None], RunResult]) -> int:
     """Start something under a display; print how it ended; the exit code."""
     shown = display(quiet=options.quiet, json=options.json)
-    end_process_after_stop()
     try:
         result = start(shown, None if options.yes else asker(shown, json=options.json))
     except PipelineError as error:

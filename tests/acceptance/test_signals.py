@@ -72,7 +72,8 @@ if moment == "said":
         warn(text)
         again()
     pipeline.cli.ending.warn = warn_and_signal
-code = main(["run", sys.argv[1] + ":PIPELINE", "--store", "files:" + sys.argv[2], "--yes"])
+sys.argv[1:] = ["run", sys.argv[1] + ":PIPELINE", "--store", "files:" + sys.argv[2], "--yes"]
+code = main()
 if moment == "returned":
     again()
 sys.exit(code)

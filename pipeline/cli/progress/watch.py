@@ -73,6 +73,8 @@ class JsonLines(Quiet):
 
 def _money(name: str, value: Any) -> Any:
     """Events carry money as exact text; in JSON it is a number, as everywhere else."""
+    if name == "batches":
+        return [{key: _money(key, each) for key, each in row.items()} for row in value]
     return Decimal(value) if isinstance(value, str) and (name.endswith("usd") or name == "usd_high") else value
 
 

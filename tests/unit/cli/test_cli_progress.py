@@ -242,3 +242,11 @@ def test_progress_live_leaves_the_screen_for_a_question() -> None:
         shown(Event("note", AT, {"text": "question"}))
         assert out.getvalue()[len(before) :] == "question\n"
     shown.close()
+
+
+def test_batches_that_go_on_are_told_with_money_as_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"batch": "msgbatch_1", "requests": 3, "worst_usd": "0.25"}
+    data = {"signal": "SIGINT", "calls": 0, "worst_usd": "0", "batches": [row], "out": "It goes on."}
+    watch.JsonLines()(Event("stopping", AT, data))
+    assert json.loads(capsys.readouterr().out)["batches"] == [{**row, "worst_usd": 0.25}]
+    assert lines_of("stopping", data, Tally()) == ["Stopping (SIGINT). It goes on. Once more: leave at once."]
