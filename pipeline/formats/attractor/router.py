@@ -122,10 +122,12 @@ class _Decision:
             if found.edge is not None:
                 return self._go([found.edge.id], ending, found.reason)
             if found.closed:
-                return replace(
-                    self._stopped(ending.as_failure("LimitReached", found.closed, "deterministic")), kept=True
-                )
-        return replace(self._failed(self._untaken(edges, ending)), kept=True)
+                return self._kept(self._stopped(ending.as_failure("LimitReached", found.closed, "deterministic")))
+        return self._kept(self._failed(self._untaken(edges, ending)))
+
+    def _kept(self, route: Route) -> Route:
+        """Where what was made is fine a resume makes it no second time; a person is asked again and may choose else."""
+        return replace(route, kept=self._type != kinds.HUMAN)
 
     def _untaken(self, edges: Sequence[DotEdge], ending: Ending) -> Ending:
         """An end that no edge takes: what was made is fine, so it is not made again for that."""

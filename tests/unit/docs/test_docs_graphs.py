@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pipeline.dot.attributes import COUNTS, FLAGS, NUMBERS, TIMES, WORDS, guide
+from pipeline.dot.attributes import COUNTS, DECIDING, FLAGS, NUMBERS, TABLE, TIMES, WORDS, guide
 from pipeline.dot.conditions import compile_condition
 from pipeline.dot.diagnostics import INFO
 from pipeline.dot.files import read_graph
@@ -42,3 +42,17 @@ def test_docs_example_course_is_without_fault() -> None:
     graph = read_graph(DOCS / "examples" / "course.dot")
     assert [finding for finding in check(graph) if finding.severity != INFO] == []
     assert [name for name, node in graph.nodes.items() if node.flag("goal_gate")] == ["critic"]
+
+
+def test_every_attribute_that_the_code_reads_is_in_the_table_as_one_that_decides() -> None:
+    folders = (ROOT / "pipeline" / "dot", ROOT / "pipeline" / "formats" / "attractor")
+    code = "".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py"))
+    read = {found[1] for found in re.finditer(r'\.(?:text|flag|number|decimal|seconds)\("([\w.]+)"', code)}
+    for found in re.finditer(r"\.first\(([^)]*)\)", code):
+        read.update(re.findall(r'"([\w.]+)"', found[1]))
+    known = {each.name: each for each in reversed(TABLE)}
+    assert len(read) > 50
+    assert sorted(read - known.keys()) == []
+    # What people read, and what is decided by elsewhere: the kind, the stylesheet's effects, a choice among edges.
+    elsewhere = {"label", "shape", "rankdir", "model_stylesheet", "temperature", "dialect"}
+    assert sorted(name for name in read - elsewhere if known[name].use not in DECIDING) == []

@@ -264,3 +264,8 @@ def test_commands_that_run_are_ended_where_the_process_leaves_at_once(tmp_path: 
     shell.end_all()
     work.join(20)
     assert [(one.exit_code, one.timed_out) for one in done] == [(-9, False)]
+
+
+def test_auto_status_stands_for_no_status_and_not_for_a_failed_command() -> None:
+    act = Act('t [shape=parallelogram, tool_command="exit 7", auto_status=true]\nstart -> t -> exit')
+    assert "exit code 7" in str(act.go(allow_tools=True).error)

@@ -38,7 +38,8 @@ def test_words_that_edges_ask_for_are_told_to_the_model() -> None:
     [
         "MORE", "**MORE**", "It is not whole. MORE", "Verdict: more", "the answer is MORE.", "preferred_label=More",
         "LABEL: `MORE`", "Preferred label: MORE", '{"preferred_label": "more"}', "> MORE", '"MORE"',
-        '{"outcome": "success", "preferred_label": "MORE"}', 'MORE\n```json\n{"outcome": "success"}\n```',
+        '{"outcome": "success", "preferred_label": "MORE"}', 'So: {"preferred_label": "MORE"}',
+        "**Preferred label:** MORE", 'MORE\n```json\n{"outcome": "success"}\n```',
     ],
 )  # fmt: skip
 def test_ways_in_which_a_reply_says_a_label(end: str) -> None:
@@ -124,3 +125,13 @@ def test_labels_of_edges_without_conditions_are_told_too() -> None:
     act = Act(text, lambda request: "Well.")
     assert act.go(until="b").outputs["a"]["response"] == "Well."
     assert act.order[2] == "b"
+
+
+def test_a_person_whose_choice_no_edge_takes_is_asked_again() -> None:
+    text = ('gate [shape=hexagon]\nstart -> gate\ngate -> exit [label=No, condition="preferred_label=Nein"]\n'
+            'gate -> exit [label=Yes, condition="preferred_label=Yes"]')  # fmt: skip
+    act = Act(text)
+    answers = iter(["No", "Yes"])
+    person = {"interviewer": Callback(lambda question: next(answers))}
+    assert act.go(services=person).status == "failed"
+    assert act.go(services=person).status == "completed"

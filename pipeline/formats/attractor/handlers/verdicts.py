@@ -261,7 +261,7 @@ def _in_line(text: str, key: str) -> str:
 
 def _last_word(text: str, words: tuple[str, ...]) -> str:
     """Return the word that a reply ends with as an answer: at the begin of a line or sentence, or in capitals."""
-    text = text.rstrip(_MARKS + "\n\r)]")
+    text = text.rstrip(_MARKS + "\n\r)]}")
     last = text[text.rfind("\n") + 1 :].strip(_MARKS + ">#-")
     found = [word for word in words if normal_label(word) == normal_label(last)]
     for word in words:
