@@ -2,6 +2,15 @@
 # Runs the pipeline from any folder; the first start makes the .venv beside this file.
 set -u
 
+# Where PATH is empty or broken, what every system has is looked for at its usual place.
+for tool in readlink dirname cksum uname mkdir mv rm; do
+    command -v "$tool" >/dev/null 2>&1 || export PATH="${PATH:+$PATH:}/usr/bin:/bin"
+    command -v "$tool" >/dev/null 2>&1 || {
+        printf 'pipeline.sh needs the command %s, and PATH (%s) does not lead to it.\n' "$tool" "$PATH" >&2
+        exit 2
+    }
+done
+
 file=${BASH_SOURCE[0]}
 while [ -h "$file" ]; do
     target=$(readlink "$file")

@@ -64,6 +64,7 @@ def lessons(options: LessonsOptions, *, listener: Listener, confirm: Confirm | N
     model = model_name(options.model)
     if model == OFFLINE and options.model is None:
         start.emit("note", text="No credential (ANTHROPIC_API_KEY): the offline author writes a draft, $0.00.")
+    start.emit("note", text=f"Looking for an unfinished run of this course in {start.store.url} ...")
     claim = Claim("lessons", course.subject, course.level, author_kind(model))
     identity, pins = identity_of(options, model, course)
     choice = again.Choice("new", reason="--force")

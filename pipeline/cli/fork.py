@@ -55,9 +55,10 @@ def fork(run: str, at: str, changes: tuple[str, ...], as_json: bool, store: str 
 
 def _lines(made: Forked, command: str) -> Iterator[str]:
     kept = [path for path in made.inherited if path not in {*_void(made), *made.followed}]
-    names = ", ".join(bare(path) for path in kept) or "nothing"
+    items = [f"{count(number, 'item')} of {bare(path)}" for path, number in made.items.items()]
+    names = ", ".join([*map(bare, kept), *items]) or "nothing: no step had finished by then"
     yield f"Forked:    run {made.parent} at {made.seq}"
-    yield f"Inherited: {one_line(names, _WIDTH)} ($0.00)"
+    yield f"Inherited: {one_line(names, _WIDTH)}{' ($0.00)' if kept or items else ''}"
     for void in made.void:
         yield f"Changed:   {void.given.name}; made again: {one_line(_readers(void), _WIDTH)}"
     for name, near in made.unknown.items():

@@ -25,6 +25,7 @@ from pipeline.cli.text import (
     one_line,
     say,
     say_json,
+    short_hash,
     table,
     when,
     with_unpriced,
@@ -42,7 +43,9 @@ _MARKS = {
     COMPLETED: "✓ completed", "failed": "✗ failed", "in_progress": "⏳ in progress", PENDING: "· pending",
     UNKNOWN: "? end unknown", BEGUN: "· begun",
 }  # fmt: skip
-_ERROR_WIDTH = 500
+_ERROR_WIDTH, _ABOUT_WIDTH = 500, 200
+#: The pipeline of courses, and the parameters that name one.
+LESSONS, _COURSE = "lessons", ("subject", "level")
 #: Steps of an imported course, whose document does not name those to come.
 LESSONS_STEPS = ("seed", "sow", "lessons", "publish")
 
@@ -158,8 +161,7 @@ def status_lines(
     row: Row, state: RunState, steps: list[dict[str, Any]], store: str | None, unknown: Sequence[CutOff]
 ) -> list[str]:
     """The same for people."""
-    about = ", ".join(str(value) for value in state.params.values())
-    lines = [heading(f"RUN {state.run_id}", f"{state.pipeline}: {about}" if about else state.pipeline)]
+    lines = [heading(f"RUN {state.run_id}", _about(state))]
     lines.append(f"Status:  {row.shown_status.replace('_', ' ')}")
     active = sum(float(step.get("duration_seconds") or 0) for step in steps)
     part = " in steps that ended" if any(step["status"] == IN_PROGRESS for step in steps) else ""
@@ -182,6 +184,15 @@ def status_lines(
     if row.resumable:
         lines.append(f"Go on:   {way_on(row, store, ' --retry-unknown' if unknown else '')}")
     return lines
+
+
+def _about(state: RunState) -> str:
+    """The pipeline with what it was given: `lessons: mathematics, national_5`, `quiz (questions=20)`."""
+    if state.pipeline == LESSONS and set(state.params) <= set(_COURSE):
+        values = [str(state.params[name]) for name in _COURSE if name in state.params]
+        return f"{state.pipeline}: {', '.join(values)}" if values else state.pipeline
+    given = ", ".join(f"{name}={short_hash(value)}" for name, value in state.params.items())
+    return f"{state.pipeline} ({one_line(given, _ABOUT_WIDTH)})" if given else state.pipeline
 
 
 def _work_lines(state: RunState, steps: list[dict[str, Any]]) -> list[str]:

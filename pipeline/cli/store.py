@@ -83,7 +83,8 @@ def check_store(run: str, store: str | None, as_json: bool) -> None:
     Every record, value and head is read. Nothing is changed: what can be mended is mended by the next resume.
     """
     place = _there(_movable(store))
-    problems = list(check(place, open_account(store), resolve(place, run) if run else ""))
+    name = resolve(place, run) if run else ""
+    problems = list(check(place, open_account(store), name))
     for problem in problems:
         _say_problem(problem, as_json)
     serious = [problem for problem in problems if problem.serious]
@@ -92,7 +93,9 @@ def check_store(run: str, store: str | None, as_json: bool) -> None:
         where = count(len(runs), "run") if runs else "what the store tells of all its runs"
         # What is no run's says itself how it is mended.
         raise StoreError(f"{count(len(serious), 'fault')} in {where}.", hint=_HINT if runs else "")
-    if not as_json:
+    if as_json:
+        say_json({"store": place.url, "run": name or None, "damaged": False})
+    else:
         say("Nothing is damaged.")
 
 

@@ -94,7 +94,7 @@ class Caller:
             )
         if len(cuts) > 1:
             raise ModelTruncated(
-                f"The answer was cut off at {cap} tokens, twice.",
+                f"The answer was cut off at {request.max_tokens} tokens, and then cut off at {cap} tokens.",
                 hint="Ask for less in one call, or raise max_tokens.",
             )
         return replace(request, max_tokens=cap)

@@ -52,7 +52,7 @@ class Forked:
     #: The run it came from, and the seq up to which.
     parent: str
     seq: int
-    #: Visits it inherited, in order of their ends; some of them may be void.
+    #: Finished visits it inherited, in order of their ends; some of them may be void.
     inherited: Sequence[str]
     #: Who read the given values, a row for each value.
     void: Sequence[Dependents]
@@ -67,6 +67,8 @@ class Forked:
     unknown: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: Batches of the source that had no recorded answers by then, as batch_search.still_out: all is asked again.
     out: Sequence[Mapping[str, Any]] = ()
+    #: Finished items of visits that had not finished, by visit: how many.
+    items: Mapping[str, int] = field(default_factory=dict)
 
 
 def fork_run(
@@ -156,11 +158,14 @@ class _Making:
         blobs = self._keeper.blobs([*self._state.pins.values(), *references(self._inherited)])
         run_id, resume = self._create(into, facts, blobs, command, done=done)
         direct = {path for each in self._void for path in each.paths}
+        finished = [path for path in before.steps if path not in before.failed_paths]
+        made = {path: sum(task.status == COMPLETED for task in tasks.values()) for path, tasks in before.tasks.items()}
         return Forked(
-            run_id, self._state.run_id, self._seq, list(before.steps), self._void,
+            run_id, self._state.run_id, self._seq, finished, self._void,
             [path for path in before.steps if path not in child.steps and path not in direct],
             _following(child, self._graph), COMPLETED if done else IN_PROGRESS, resume,
             unknown_names(self._state, [each.given for each in self._void]), still_out(self._state, cancelled=True),
+            {path: count for path, count in made.items() if count and path not in finished},
         )  # fmt: skip
 
     def _facts(self) -> list[Fact]:

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from pipeline import Pipeline, StepContext, step
+from pipeline.clock import SystemClock
+from pipeline.store.files import FileStore
 from tests.runs import Script
 from tests.said import Cli
 from tests.sample_runs import SCHEME, completed_run, corrupt_run, failed_run, original_run
+from tests.servers.billing import BillingServer
 
 
 def test_status_shows_steps_costs_and_the_way_on(root: Path, cli: Cli) -> None:
@@ -153,3 +157,35 @@ def test_show_names_the_items_there_are_by_their_numbers(root: Path, cli: Cli) -
     assert said.code == 3
     listed = ", ".join(f"lessons/{number}" for number in range(1, 13))
     assert f"Hint: Items so far: {listed} and 1 more." in said.err
+
+
+def test_status_names_the_parameters_of_a_pipeline_of_ones_own(root: Path, cli: Cli) -> None:
+    store = FileStore(root, SystemClock())
+    quiz = Pipeline("quiz", [step("ask")(lambda ctx: {"n": ctx.params["questions"]})])
+    run = quiz.run({"questions": 20, "topics": ["tides"]}, store=store).run_id
+    assert 'quiz (questions=20, topics=["tides"])' in cli("status", run).out.splitlines()
+    assert "lessons: mathematics, national_5" in cli("status", failed_run(root)).out.splitlines()
+
+
+def test_fork_says_what_it_inherited_and_nothing_else(root: Path, cli: Cli) -> None:
+    store = FileStore(root, SystemClock())
+
+    def map_some(ctx: StepContext) -> dict[str, object]:
+        return {"all": list(ctx.map("part", [1, 0, 2], lambda task, n: 1 / n, key=str))}
+
+    first = Pipeline("broken", [step("go")(lambda ctx: {"v": 1 / 0})]).run(store=store).run_id
+    said = cli("fork", first).out
+    (line,) = [line for line in said.splitlines() if line.startswith("Inherited:")]
+    assert ("nothing" in line, "go" in line.split(), "$" in line) == (True, False, False)
+    some = Pipeline("some", [step("go")(map_some)]).run(store=store).run_id
+    assert "Inherited: 2 items of go ($0.00)" in cli("fork", some).out.splitlines()
+    assert cli("fork", some, "--json").json()[0]["inherited"] == []
+
+
+def test_start_says_what_is_looked_at_before_its_plan(root: Path, cli: Cli, server: BillingServer) -> None:
+    said = cli("lessons", "--subject", "maths", "--level", "n5", "--lessons", "2", "--until", "seed")
+    assert said.code == 0, said.err
+    lines = said.out.splitlines()
+    plan = next(at for at, line in enumerate(lines) if line.startswith("Expected cost"))
+    assert [at for at, line in enumerate(lines[:plan]) if f"files:{root}" in line]
+    assert [at for at, line in enumerate(lines[:plan]) if "Checking the model claude" in line]

@@ -11,6 +11,7 @@ from pipeline import environment
 from pipeline.clock import SystemClock
 from pipeline.store.sql.store import open_sql
 from tests.said import Cli
+from tests.sample_runs import completed_run
 from tests.servers.objects import moto as moto
 from tests.servers.objects import objects as objects
 from tests.servers.postgres import postgres as postgres
@@ -124,3 +125,10 @@ def test_check_says_where_it_is_that_all_runs_share_what_is_damaged(cli: Cli, tm
     assert "1 fault in what the store tells of all its runs." in said.err
     assert "--resume" not in said.err
     assert f"store: The reservation {slice_id} of " in said.out
+
+
+def test_check_of_a_whole_store_says_so_to_programs_too(cli: Cli, root: Path) -> None:
+    run = completed_run(root)
+    for arguments, name in (((), None), ((run,), run)):
+        (row,) = cli("store", "check", *arguments, "--json").json()
+        assert (row["damaged"], row["run"], row["store"]) == (False, name, f"files:{root}")

@@ -142,6 +142,15 @@ def test_start_hands_on_its_own_root_first_and_no_pythonhome(made: Copy) -> None
     assert f"root {made.root} path {made.root}:/mine home none" in result.stdout
 
 
+@pytest.mark.parametrize("path", ["", "/nowhere"])
+@pytest.mark.parametrize("command", ["pipeline.sh", "devops/pipeline.sh", "linked.sh"])
+def test_start_works_where_path_leads_nowhere(made: Copy, path: str, command: str) -> None:
+    (made.root / "linked.sh").symlink_to("pipeline.sh")
+    result = made.start(str(made.root / command), "list", command="/bin/bash", PATH=path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("ran [pipeline list]")
+
+
 def test_environment_can_lie_elsewhere(copy: Copy, tmp_path: Path) -> None:
     assert copy.start(PIPELINE_VENV="new/place/env", cwd=tmp_path).returncode == 0
     assert (tmp_path / "new/place/env/.stamp").exists()
