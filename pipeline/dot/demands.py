@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import islice, product
+from contextlib import suppress
+from itertools import islice, pairwise, product
 from math import prod
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ _STATUSES = ("success", "fail", "partial_success", "retry")
 #: What each visit says anew, and what it says where it says nothing.
 _OWN: Mapping[str, str] = {OUTCOME: "success", LABEL: "", "failure_class": ""}
 _TRUTHS = ("true", "false")
-_EXACT = ("", "=", "!=", "IN")
+_PARTS = ("STARTS_WITH", "CONTAINS", "ENDS_WITH")
 _NUMERIC = ("<", "<=", ">", ">=")
 #: A value that no condition names.
 _OTHER = "another"
@@ -192,11 +193,11 @@ class Ends:
         """Whether it is sure that no end takes a way."""
         conditions = way.conditions
         ends = prod(len(values) for values in self._choices(conditions).values())
-        tests = Counter(
-            key_of(clause.key) for each in conditions for clause, _ in each.clauses() if clause.operator not in _EXACT
+        parts = Counter(
+            key_of(clause.key) for each in conditions for clause, _ in each.clauses() if clause.operator in _PARTS
         )
-        # Of two bounds for one key, a value between them is not looked for.
-        return ends <= _MOST_ENDS and max(tests.values(), default=0) < 2 and self.that(Way(way.edges)) is None
+        # Of several parts of one text not every order is tried.
+        return ends <= _MOST_ENDS and max(parts.values(), default=0) < 2 and self.that(Way(way.edges)) is None
 
     def _seeing(self, said: Mapping[str, str]) -> Lookup:
         def lookup(name: str) -> str:
@@ -209,12 +210,13 @@ class Ends:
 
     def _choices(self, conditions: Sequence[Condition]) -> dict[str, list[str | None]]:
         """Return the values worth trying, by key; None: it is left as it is."""
-        found: dict[str, dict[str, None]] = {}
+        asked: dict[str, list[Clause]] = {}
         for condition in conditions:
             for clause, _ in condition.clauses():
                 key = key_of(clause.key)
                 if key == OUTCOME or self._settable(key):
-                    found.setdefault(key, {}).update(dict.fromkeys(_tried(clause)))
+                    asked.setdefault(key, []).append(clause)
+        found = {key: dict.fromkeys(_tried(clauses)) for key, clauses in asked.items()}
         choices: dict[str, list[str | None]] = {}
         for key, values in found.items():
             # What an earlier visit has set is said anew: it would hold for ever.
@@ -228,20 +230,28 @@ class Ends:
         return choices
 
 
-def _tried(clause: Clause) -> Iterator[str]:
-    for literal in _literals(clause):
-        yield literal
+def _tried(clauses: Sequence[Clause]) -> Iterator[str]:
+    """Return the values of one key that may satisfy some of these."""
+    bounds: list[float] = []
+    for clause in clauses:
+        yield from _literals(clause)
         if clause.operator in _NUMERIC:
-            try:
-                number = float(literal)
-            except ValueError:
-                continue
-            yield from (_plain(number + 1), _plain(number - 1))
-    if not clause.operator:
-        yield "true"
-    if not clause.about_outcome:
+            with suppress(ValueError):
+                bounds.append(float(clause.literals[0]))
+        if not clause.operator:
+            yield "true"
+    between = [(low + high) / 2 for low, high in pairwise(sorted(bounds))]
+    yield from map(_plain, [*(each + step for each in bounds for step in (1, -1)), *between])
+    in_order = sorted((clause for clause in clauses if clause.operator in _PARTS), key=_place)
+    if len(in_order) > 1:
+        yield "".join(clause.literals[0] for clause in in_order)
+    if not any(clause.about_outcome for clause in clauses):
         yield ""
     yield _OTHER
+
+
+def _place(clause: Clause) -> int:
+    return _PARTS.index(clause.operator)
 
 
 def _plain(number: float) -> str:

@@ -92,6 +92,7 @@ def test_rules_leave_a_sound_graph_alone() -> None:
         ("edge_never_taken", WARNING, "a->b", WAYS + 'a -> b [condition="outcome=success && outcome=fail"]'),
         ("edge_never_taken", WARNING, "a->b", WAYS + 'a -> b [condition="context.tool_stdout=x"]'),
         ("edge_never_taken", WARNING, "a->b", WAYS + 'a -> b [condition="context.last_stage=c"]'),
+        ("edge_never_taken", WARNING, "a->b", WAYS + 'a -> b [condition="context.n > 7 && context.n < 3"]'),
         ("edge_never_taken", WARNING, "d->b", WAYS + 'd [shape=diamond]; a -> d [condition="outcome=success"]; '
          'd -> b [condition="outcome=fail"]; d -> done'),
         ("no_edge_taken", WARNING, "h", WAYS + 'h [shape=hexagon]; a -> h; '
