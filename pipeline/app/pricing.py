@@ -188,5 +188,8 @@ def _worst(row: Row, prices: Prices, model: str, at: datetime, *, batch: bool) -
         return Decimal(0)
     # An answer that is cut off is asked for once more with twice the cap.
     caps = (row.max_tokens, 2 * row.max_tokens)
-    worst = total_usd(prices.worst(row.most_bytes, cap, model=model, at=at, batch=batch) for cap in caps)
+    worst = total_usd(
+        prices.worst(row.most_bytes, cap, model=model, at=at, batch=batch, added=row.added, marked=row.marked)
+        for cap in caps
+    )
     return None if worst is None else worst * row.most_calls

@@ -16,8 +16,10 @@ from pipeline.cost.rates import US_FACTOR, Case, NoPrice, PublishedRates, Rates,
 from pipeline.cost.usage import WEB_SEARCH, Billed, UsageUnreadable, billed
 from pipeline.records.charge import BATCH, EXACT, INPUT_KINDS, INTERVAL, TOKEN_KINDS, UNPRICED, Charge
 
-#: Tokens a request may hold beyond the bytes of its text: framing, roles, the schema's instructions.
+#: Tokens a request may hold beyond the bytes of its text, where its form is not known.
 FRAMING_TOKENS = 2_000
+_LONG_WRITE = "cache_write_1h"
+_WRITES = frozenset({"cache_write_5m", _LONG_WRITE})
 #: Of a model's name as a reply gives it, so much is kept.
 _LONGEST_NAME = 80
 #: In the name of every model of the provider's.
@@ -105,31 +107,39 @@ class PriceBook:
         fast: bool = False,
         batch: bool = False,
         instead: Iterable[str] = (),
+        added: int = FRAMING_TOKENS,
+        marked: int | None = None,
     ) -> Decimal | None:
-        """The most a request can cost, in USD; None if it has no price.
+        """Return the most a request can cost, in USD; None if it has no price.
 
-        A token is at least one byte, so the bytes of the text and a margin for framing bound the
-        input. It is priced at the dearest input kind (a one-hour cache write, as a rule), at the
-        long-context price it may reach, with the surcharge for a place of inference, all of which
-        the provider's account settings can bring about.
+        A token is at least one byte, so the bytes of the text and what the provider adds bound the input. Each part
+        of it is priced at the dearest kind that it can be, at the long-context price it may reach, with the surcharge
+        for a place of inference, which the provider's account settings can bring about.
 
         Args:
-            size_bytes: Request.size().
+            size_bytes: Request.size(), or a count of its tokens.
+            added: Request.added(): tokens beyond these.
+            marked: Request.marked(): so many of them, and what is added, can be written to a cache, for an hour only
+                in a batch. None: all of it, for an hour.
             fast: The request asks for fast mode; nothing but the request can.
             batch: It goes out in a batch.
             instead: Models that answered in the place of this one before: the dearest of all counts.
         """
-        tokens = size_bytes + FRAMING_TOKENS
+        tokens = size_bytes + added
         case = Case(plain_name(model), at, tokens, batch, fast)
         try:
             rates = self._rates(case)
         except NoPrice:
             return None
         rates = _highest([rates, *(self._rates_or_dearest(replace(case, model=other)) for other in instead)])
-        inputs = [rates.prices[kind] for kind in INPUT_KINDS if kind in rates.prices]
-        if not inputs or "output" not in rates.prices:
+        written = tokens if marked is None else min(marked + added, tokens) if marked else 0
+        kinds = [kind for kind in INPUT_KINDS if kind != _LONG_WRITE or batch or marked is None]
+        dear = [rates.prices[kind] for kind in kinds if kind in rates.prices]
+        plain = [rates.prices[kind] for kind in INPUT_KINDS if kind in rates.prices and kind not in _WRITES]
+        if not dear or "output" not in rates.prices:
             return None
-        return _million(max(inputs) * tokens + rates.prices["output"] * max_tokens) * US_FACTOR
+        rest = max(plain or dear) * (tokens - written)
+        return _million(max(dear) * written + rest + rates.prices["output"] * max_tokens) * US_FACTOR
 
     def _other(self, asked: str, answered: str) -> str:
         """The model that answered in the place of the one asked, by the name of its price; "" where it is the same."""

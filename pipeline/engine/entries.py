@@ -25,8 +25,8 @@ from pipeline.records.run import RunState, slot_of
 from pipeline.records.values import encode_value
 
 BATCH = "batch"
-#: What a counted request may grow by: the count is the provider's own estimate.
-_MARGIN = 1.05
+#: What a counted request may grow by, as a part of it and in tokens: the count is the provider's own estimate.
+_MARGIN, _MARGIN_TOKENS = 1.05, 16
 
 
 class Prices(Protocol):
@@ -43,6 +43,8 @@ class Prices(Protocol):
         at: Any,
         batch: bool = False,
         instead: Iterable[str] = (),
+        added: int = 0,
+        marked: int | None = None,
     ) -> Decimal | None: ...
 
 
@@ -133,8 +135,8 @@ class Entries:
     emit: Emitter
     stop: Stop
     ceiling: Ceiling
-    #: Counts a request's tokens for its worst case (--budget estimate); None: its bytes bound them.
-    count: Callable[[Request], int] | None = None
+    #: Counts a request's tokens for its worst case (--budget estimate); None, or where it gives None: its bytes do.
+    count: Callable[[Request], int | None] | None = None
 
     def begin(self, ask: Ask) -> Entry:
         """Admit a try and record its start, durable on return; waits where only calls in flight block it.
@@ -167,13 +169,19 @@ class Entries:
         if not self.info.paid:
             return FREE.high
         request = ask.request
-        size, at = request.size(), self.clock.now()
-        if self.count is not None:
-            # Tokens as the provider counts them; the bytes are still a bound where that is less.
-            size = min(size, math.ceil(self.count(request) * _MARGIN))
         with self.recorder.reading() as state:
             instead = state.answered_by.get(request.model, frozenset())
-        return self.prices.worst(size, request.max_tokens, model=request.model, at=at, batch=batch, instead=instead)
+        size, added, marked = request.size(), request.added(), request.marked()
+        # A model that answers in the place of another counts otherwise.
+        if self.count is not None and not instead and (count := self.count(request)) is not None:
+            # As the provider counts it, with all that it adds; the bytes are still a bound where that is less.
+            counted = math.ceil(count * _MARGIN) + _MARGIN_TOKENS
+            if counted < size + added:
+                size, added, marked = counted, 0, marked and marked + added
+        return self.prices.worst(
+            size, request.max_tokens, model=request.model, at=self.clock.now(), batch=batch, instead=instead,
+            added=added, marked=marked,
+        )  # fmt: skip
 
     def _start(self, ask: Ask, nonce: str) -> tuple[Decimal | None, CallStarted]:
         request, scope = ask.request, ask.scope

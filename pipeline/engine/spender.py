@@ -57,17 +57,17 @@ def caller(setup: Setup, recorder: Recorder, values: Values, stop: Stop, like: P
     return Caller(model, entries, values, cool_down, pace, setup.policy, watch, _desk(setup, entries))
 
 
-def _counter(setup: Setup) -> Callable[[Request], int] | None:
+def _counter(setup: Setup) -> Callable[[Request], int | None] | None:
     """The model's own count of tokens, where worst cases are to be estimated; a count that fails is no bound."""
     count = getattr(setup.model, "count_tokens", None)
     if setup.options.get("budget") != "estimate" or count is None:
         return None
 
-    def counted(request: Request) -> int:
+    def counted(request: Request) -> int | None:
         try:
             return int(count(request))
         except ModelError:
-            return request.size()
+            return None
 
     return counted
 

@@ -13,7 +13,7 @@ from pipeline.lessons.author import CRITIC_FORMS, MAX_REVISIONS
 from pipeline.lessons.offline import answer
 from pipeline.lessons.plan import make_plan
 from pipeline.lessons.scheme import Entry, OutlineEntry
-from pipeline.llm.base import Request
+from pipeline.llm.base import BLOCK_TOKENS, Request
 
 #: Bytes of text a token stands for, on average, in prompts like ours.
 BYTES_PER_TOKEN = 3.5
@@ -42,6 +42,9 @@ class Row:
     #: The largest request (UTF-8 bytes, a revision's previous answer included) and answer (tokens).
     most_bytes: int
     max_tokens: int
+    #: Of it: tokens that the provider adds, and bytes that can be written to a cache.
+    added: int
+    marked: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,4 +154,7 @@ def _row(label: str, requests: Sequence[Request], calls: float, most_calls: int,
         output,
         max(sizes) + previous,
         cap,
+        # A revision has two turns more.
+        max(request.added() for request in requests) + 2 * BLOCK_TOKENS,
+        max(request.marked() for request in requests),
     )

@@ -17,6 +17,8 @@ COMPLETE = frozenset({"end_turn", "stop_sequence", "tool_use"})
 WINDOW_FULL = "model_context_window_exceeded"
 TRUNCATED = frozenset({"max_tokens", WINDOW_FULL})
 REFUSAL = "refusal"
+#: Tokens that the provider adds to the text of a request at most: to any, to each block of it, and for a schema.
+ADDED_TOKENS, BLOCK_TOKENS, SCHEMA_TOKENS = 256, 16, 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +113,29 @@ class Request:
         )
 
     def size(self) -> int:
-        """UTF-8 bytes of all text that is sent; an upper bound of its tokens but for framing."""
+        """Return the UTF-8 bytes of all text that is sent; a token of it is at least one byte."""
         parts = [part.text for part in self.system] + [turn.text for turn in self.messages]
-        total = sum(len(text.encode("utf-8", "surrogatepass")) for text in parts)
-        return total + (len(canonical(self.schema)) if self.schema is not None else 0)
+        return sum(map(_bytes, parts)) + self._schema_bytes()
+
+    def added(self) -> int:
+        """Return how many tokens the provider adds at most: roles and framing, and how an answer's schema is kept."""
+        blocks = len(self.messages) + sum(bool(part.text) for part in self.system)
+        return ADDED_TOKENS + BLOCK_TOKENS * blocks + (SCHEMA_TOKENS if self.schema is not None else 0)
+
+    def marked(self) -> int:
+        """Return how many of its bytes stand before the last cache mark: only they can be written to a cache."""
+        marks = [index for index, part in enumerate(self.system) if part.cache and part.text]
+        if not marks:
+            return 0
+        # The instructions for the schema are rendered in front of the system prompt.
+        return sum(_bytes(part.text) for part in self.system[: marks[-1] + 1]) + self._schema_bytes()
+
+    def _schema_bytes(self) -> int:
+        return len(canonical(self.schema)) if self.schema is not None else 0
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,16 @@ class NoPrices:
         return FREE
 
     def worst(
-        self, size_bytes: int, max_tokens: int, *, model: str, at: Any, batch: bool = False, instead: Iterable[str] = ()
+        self,
+        size_bytes: int,
+        max_tokens: int,
+        *,
+        model: str,
+        at: Any,
+        batch: bool = False,
+        instead: Iterable[str] = (),
+        added: int = 0,
+        marked: int | None = None,
     ) -> Decimal | None:
         """Nothing."""
         return Decimal(0)

@@ -87,7 +87,8 @@ def test_spend_without_a_price_is_said_to_have_none(cli: Cli, root: Path) -> Non
     ask = Request(UNPRICED, [Message("user", "x")], max_tokens=10)
     pipeline = Pipeline("odd", [step("go")(lambda ctx: {"v": ctx.ask(ask).text})])
     model = ScriptedModel(lambda request: "fine", model_id=UNPRICED, paid=True)
-    run = pipeline.run(store=FileStore(root, SystemClock()), model=model).run_id
+    options = {"max_cost_usd": None}
+    run = pipeline.run(store=FileStore(root, SystemClock()), model=model, options=options).run_id
     for command in (("cost", run), ("status", run)):
         said = cli(*command)
         assert said.code == 0, said.err

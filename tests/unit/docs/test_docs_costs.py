@@ -14,11 +14,12 @@ from pipeline.cli.cost.reprice import Pair
 from pipeline.cost.ledger import COLUMNS, PRICE_COLUMNS
 from pipeline.cost.ledger import Row as LedgerRow
 from pipeline.cost.posting import Origin, of_ledger, of_sums
-from pipeline.cost.prices import FRAMING_TOKENS, PriceBook
+from pipeline.cost.prices import PriceBook
 from pipeline.cost.reconcile import REASONS, Compared
 from pipeline.cost.report import GROUPS, report
 from pipeline.engine.daily import _MOST_USD, _PART
 from pipeline.engine.retry import RetryPolicy
+from pipeline.llm.base import ADDED_TOKENS, BLOCK_TOKENS, SCHEMA_TOKENS
 from pipeline.records.charge import EXACT, INTERVAL, TOKEN_KINDS, UNPRICED
 from pipeline.records.spending import CAUSES, OPEN
 from pipeline.settings import ASK_ABOVE_USD, DEFAULT_CEILING_USD
@@ -101,7 +102,8 @@ def test_docs_price_file_can_be_used(tmp_path: Path) -> None:
 
 def test_docs_say_the_limits_of_the_code() -> None:
     text = text_of(GUIDE)
-    assert f"the bytes of the request and {FRAMING_TOKENS:,} tokens" in text
+    assert f"{ADDED_TOKENS} tokens, {BLOCK_TOKENS} for each turn and each part of the system prompt" in text
+    assert f"and {SCHEMA_TOKENS:,} where the answer has a schema" in text
     assert f"`--max-cost-usd` (default {DEFAULT_CEILING_USD}," in text
     assert f"asks when more than ${ASK_ABOVE_USD} is expected" in text
     (row,) = [row for row in table("errors.md", "Class", "Exit") if row[0] == "`ModelUnavailable`"]

@@ -13,7 +13,6 @@ import pytest
 
 from pipeline import Message, Pipeline, Reply, Request, StepContext, TaskFailure, open_store, step
 from pipeline.clock import SystemClock
-from pipeline.cost.prices import PriceBook
 from pipeline.engine.result import RunResult
 from pipeline.errors import (
     TaskRejected,
@@ -22,9 +21,9 @@ from pipeline.llm.base import ModelInfo
 from pipeline.store.base import Store
 from pipeline.store.files import FileStore
 from pipeline.store.reading import records
+from tests.unit.engine.saying import worst_of
 
 MODEL = "claude-sonnet-5-5"
-PRICES = PriceBook()
 
 #: What the model was asked, in order; what it does instead of answering; how many at once.
 ASKED: list[str] = []
@@ -195,10 +194,7 @@ def all_facts(store: Store, run_id: str, kind: type) -> list[Any]:
 
 
 def worst(text: str) -> Decimal:
-    request = ask(text)
-    found = PRICES.worst(request.size(), request.max_tokens, model=MODEL, at=SystemClock().now())
-    assert found is not None
-    return found
+    return worst_of(ask(text), SystemClock().now())
 
 
 class Dead(BaseException):

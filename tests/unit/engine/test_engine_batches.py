@@ -177,12 +177,12 @@ def test_a_batch_holds_only_what_the_ceiling_has_room_for(
     def body(ctx: StepContext) -> Any:
         return {"texts": list(ctx.map("items", range(30), lambda c, i: ask(c, f"item {i}"), key=str))}
 
-    result = go(store, model, Pipeline("tight", [body]), max_cost_usd="0.05")
+    result = go(store, model, Pipeline("tight", [body]), max_cost_usd="0.03")
     sizes = [len(held.requests) for held in server.batches.held.values()]
     assert result.status == "completed"
     assert len(sizes) > 1
     assert sum(sizes) == 30
-    assert spent(load(store, result.run_id)).usd <= Decimal("0.05")
+    assert spent(load(store, result.run_id)).usd <= Decimal("0.03")
     poor = go(store, model, Pipeline("tight", [body]), max_cost_usd="0.001")
     assert (poor.detail, poor.exit_code) == ("paused_budget", 5)
 
@@ -273,8 +273,8 @@ def test_a_worst_case_by_the_provider_s_count_is_smaller_and_still_a_bound(
     worst = []
     for budget in ("worst", "estimate"):
         result = go(store, model, what, batch=False, budget=budget)
-        started = next(r.fact for r in records(store, result.run_id) if isinstance(r.fact, CallStarted))
-        worst.append(Decimal(str(started.worst)))
+        started = [r.fact for r in records(store, result.run_id) if isinstance(r.fact, CallStarted)]
+        worst.append(sum((Decimal(str(fact.worst)) for fact in started), Decimal(0)))
         assert result.spent.usd <= worst[-1]
     assert worst[1] < worst[0] * Decimal("0.7")
 

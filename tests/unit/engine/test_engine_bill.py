@@ -23,6 +23,7 @@ from pipeline.testing import FakeClock
 from tests.servers.bill import PRICES as PRICES_OF_THE_BILL
 from tests.servers.billing import BillingServer
 from tests.servers.mishaps import Mishap, Plan
+from tests.unit.engine.saying import worst_of
 
 MODEL = "claude-sonnet-5-5"
 PRICES = PriceBook()
@@ -76,8 +77,7 @@ def test_bill_of_an_outage_behind_a_gateway_lies_within_the_ledger(
 def test_outage_that_filled_the_ceiling_is_settled_and_the_run_goes_on(
     store: MemoryStore, server: BillingServer, model: AnthropicModel
 ) -> None:
-    worst = PRICES.worst(asking("item 0").size(), 1000, model=MODEL, at=FakeClock().now())
-    assert worst is not None
+    worst = worst_of(asking("item 0"), FakeClock().now())
     limit = str(worst * 4)
     server.plan.queue(*[Mishap("unavailable", status=504, page=PAGE, billed=True)] * 4)
     result = MANY.run(store=store, **given(model, max_cost_usd=limit))
@@ -116,8 +116,7 @@ def test_ceiling_holds_where_a_dearer_model_answers(
     store: MemoryStore, server: BillingServer, model: AnthropicModel
 ) -> None:
     server.substitute = DEAR
-    worst = PRICES.worst(asking("item 0").size(), 1000, model=MODEL, at=FakeClock().now())
-    assert worst is not None
+    worst = worst_of(asking("item 0"), FakeClock().now())
     limit = worst * 2
     # Answers as long as they may be: the second call would pass the ceiling at the price of the model that answers.
     server.responder = lambda body, fault: "x" * 4000

@@ -28,6 +28,7 @@ from pipeline.store.reading import load
 from pipeline.testing import FakeClock
 from tests.tape import Tape
 from tests.unit.engine.saying import facts
+from tests.unit.engine.saying import worst_of as worst_case
 
 MODEL = "claude-sonnet-5-5"
 UNPRICED = "claude-mythos-5"
@@ -40,9 +41,7 @@ def asking(item: int, max_tokens: int = 1000, model: str = MODEL) -> Request:
 
 
 def worst_of(request: Request) -> Decimal:
-    worst = PRICES.worst(request.size(), request.max_tokens, model=request.model, at=CLOCK.now())
-    assert worst is not None
-    return worst
+    return worst_case(request, CLOCK.now())
 
 
 class Provider:

@@ -27,7 +27,6 @@ from pipeline import (
     open_store,
     step,
 )
-from pipeline.cost.prices import PriceBook
 from pipeline.engine.daily import Daily, Ticket
 from pipeline.engine.result import RunResult
 from pipeline.errors import BudgetExceeded, ConfigError, StoreError, WriteFailed
@@ -36,9 +35,9 @@ from pipeline.store.account import FileAccount
 from pipeline.store.memory import MemoryAccount, MemoryStore
 from pipeline.store.reading import load
 from pipeline.testing import FakeClock
+from tests.unit.engine.saying import worst_of
 
 MODEL = "claude-sonnet-5-5"
-PRICES = PriceBook()
 
 
 def asking(item: int) -> Request:
@@ -46,10 +45,7 @@ def asking(item: int) -> Request:
 
 
 def worst() -> Decimal:
-    request = asking(1)
-    found = PRICES.worst(request.size(), request.max_tokens, model=MODEL, at=FakeClock().now())
-    assert found is not None
-    return found
+    return worst_of(asking(1), FakeClock().now())
 
 
 def items(count: int) -> Pipeline:
