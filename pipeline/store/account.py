@@ -17,13 +17,15 @@ from pipeline.clock import Clock, iso
 from pipeline.errors import StoreError, WriteFailed
 from pipeline.files import open_regular
 from pipeline.records.charge import amount
-from pipeline.records.lines import check_line, encode_line, line_seq
+from pipeline.records.lines import check_line, encode_line, line_body, line_seq
 from pipeline.records.structure import REMOVED, fields, problem, text
-from pipeline.store.disk import FOLDER_MODE, Disk, write_all
+from pipeline.store.disk import FOLDER_MODE, Disk, write_all, write_file
 from pipeline.store.names import is_id
 from pipeline.store.scan import lines
 
 ACCOUNT = "account.jsonl"
+#: The same once more: what removed runs cost is known nowhere else.
+COPY = ".account.jsonl"
 Fact = dict[str, Any]
 
 
@@ -144,11 +146,18 @@ class FileAccount:
 
     def __init__(self, root: Path | str, clock: Clock, *, disk: Disk | None = None) -> None:
         self._path = Path(os.path.abspath(root)) / ACCOUNT
+        self._copy = self._path.with_name(COPY)
         self._clock = clock
         self._disk = disk or Disk()
         self._sums = Sums()
         self._seq = 0
-        self._read = 0
+        #: Bytes of the file and of its copy that were read.
+        self._size = self._other = 0
+        #: The two differ, or something is wrong with one; and then all facts, as lines.
+        self._parted = False
+        #: So many facts only the copy has.
+        self._lacking = 0
+        self._lines: list[bytes] = []
         #: Facts that are missing between others, or make no sense; and the seq of the first reservation among these.
         self._lost = 0
         self._senseless = 0
@@ -189,70 +198,146 @@ class FileAccount:
     def flaws(self) -> Iterator[str]:
         """See store.base.Account.flaws: how many facts of the file are lost."""
         self._look()
-        if self._lost or (self._read and not self._seq):
+        if text := self.lost():
+            yield text
+        elif self._lacking > 0:
             yield (
-                f"The account {self._path} has lost {self._lost or 'all'} of its facts to damage: a day counts too "
-                "little, or what a deleted run cost is gone. Bring the file back from a copy."
+                f"The account {self._path} lacks {self._lacking} of its facts. Its copy {self._copy.name} has them, so "
+                "nothing is lost; the next run puts them back."
             )
+
+    def lost(self) -> str:
+        """See store.base.Account.lost."""
+        self._look()
+        if not (self._lost or ((self._size or self._other) and not self._seq)):
+            return ""
+        return (
+            f"The account {self._path} has lost {self._lost or 'all'} of its facts to damage: a day counts too "
+            "little, or what a deleted run cost is gone. Bring the file back from a copy."
+        )
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
-        """The file, flocked, with all that others appended taken in.
+        """The file, flocked, with all that others appended taken in; what one of the two copies lacks is put back.
 
         Raises:
             WriteFailed: It cannot be written.
         """
+        fd = -1
         try:
             new = not self._path.exists()
-            if new and self._read:
+            if new and self._size and not self._copy.exists():
                 # It was there: whoever took it away took the runs too, or will bring it back.
                 raise FileNotFoundError(errno.ENOENT, "it was removed while runs were going on", str(self._path))
             self._path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
-            fd = self._disk.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
-        except OSError as error:
-            raise self._failed(error) from error
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
+            while True:
+                fd = self._disk.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                # While it was waited for it may have been removed, and made again.
+                with contextlib.suppress(FileNotFoundError):
+                    if os.path.samestat(os.fstat(fd), os.stat(self._path)):
+                        break
+                os.close(fd)
             if new:
                 self._disk.sync_folder(self._path.parent)
             self._take_in(fd)
+            if self._parted:
+                self._join(fd)
             yield fd
         except OSError as error:
             raise self._failed(error) from error
         finally:
-            os.close(fd)
+            if fd >= 0:
+                os.close(fd)
 
     def _look(self) -> None:
         """Take in what was appended; an unfinished last line is left for later."""
+        fd = -1
         try:
-            fd = open_regular(self._path, os.O_RDONLY | os.O_NOFOLLOW)
-        except FileNotFoundError:
-            return
+            with contextlib.suppress(FileNotFoundError):
+                fd = open_regular(self._path, os.O_RDONLY | os.O_NOFOLLOW)
+                fcntl.flock(fd, fcntl.LOCK_SH)
+            self._take_in(fd)
         except OSError as error:
             raise self._failed(error) from error
+        finally:
+            if fd >= 0:
+                os.close(fd)
+
+    def _take_in(self, fd: int) -> None:
+        """Read on where both copies have grown alike; else, and at first, read both, each for what the other lacks."""
+        size = os.fstat(fd).st_size if fd >= 0 else 0
+        other = _size(self._copy)
+        if (size, other) == (self._size, self._other):
+            return
+        grown = size == other and size >= self._size == self._other > 0
+        if not (grown and self._read_on(fd)):
+            self._read_both(fd)
+        self._size, self._other = size, other
+
+    def _read_on(self, fd: int) -> bool:
+        """Take in the facts behind what was read; False where one of them is missing, or makes no sense."""
+        for line in lines(fd, self._size, self._seq):
+            if line_seq(line) != self._seq + 1 or not _sensible(self._sums, line):
+                return False
+            self._seq += 1
+        return True
+
+    def _read_both(self, fd: int) -> None:
+        """Read all facts anew, from either copy."""
+        first = dict[int, bytes]((line_seq(line), line) for line in lines(fd)) if fd >= 0 else {}
+        second = dict[int, bytes]((line_seq(line), line) for line in self._copied())
+        self._sums, self._seq, self._lost, self._senseless = Sums(), 0, 0, 0
+        self._lines = []
+        for seq in sorted(first.keys() | second.keys()):
+            self._lost += seq - self._seq - 1
+            self._seq = seq
+            found = list(dict.fromkeys(each[seq] for each in (second, first) if seq in each))
+            sensible = [line for line in found if _sensible(self._sums, line)]
+            self._lines += sensible or found[-1:]
+            if not sensible:
+                self._lost += 1
+                if b'"kind":"kept"' not in found[-1]:
+                    self._senseless = self._senseless or seq
+        self._lacking = len(self._lines) - len(first)
+        alike = list(first.values()) == list(second.values()) == self._lines
+        sizes = {sum(len(line) + 1 for line in self._lines), os.fstat(fd).st_size if fd >= 0 else 0, _size(self._copy)}
+        self._parted = not alike or len(sizes) > 1
+
+    def _copied(self) -> list[bytes]:
         try:
-            fcntl.flock(fd, fcntl.LOCK_SH)
-            self._take_in(fd)
+            fd = open_regular(self._copy, os.O_RDONLY | os.O_NOFOLLOW)
+        except OSError:
+            return []
+        try:
+            return list(lines(fd))
         finally:
             os.close(fd)
 
-    def _take_in(self, fd: int) -> None:
-        size = os.fstat(fd).st_size
-        if size < self._read:
-            self._sums, self._seq, self._read, self._lost, self._senseless = Sums(), 0, 0, 0, 0
-        if size == self._read:
-            return
-        for line in lines(fd, self._read, self._seq):
-            seq = line_seq(line)
-            self._lost += seq - self._seq - 1
-            self._seq = seq
-            try:
-                self._sums.apply(json.loads(check_line(line)))
-            except SENSELESS:
-                self._lost += 1
-                if b'"kind":"kept"' not in line:
-                    self._senseless = self._senseless or seq
-        self._read = size
+    def _join(self, fd: int) -> None:
+        """Make both copies hold all facts again; what cannot be read of the first is kept aside."""
+        seqs = [line_seq(line) for line in self._lines]
+        if len(set(seqs)) < len(seqs):
+            # Two facts under one number: an older program went on in a file that had been emptied.
+            bodies = [line_body(line) for line in self._lines]
+            stamp = iso(self._clock.now())
+            self._lines = [encode_line(seq, stamp, 0, body).rstrip(b"\n") for seq, body in enumerate(bodies, 1)]
+            self._seq = len(self._lines)
+        text = b"".join(line + b"\n" for line in self._lines)
+        stored = os.pread(fd, os.fstat(fd).st_size, 0)
+        if not text.startswith(stored):
+            write_file(self._disk, self._path.with_name(f"account.damaged-{self._clock.new_id()[:8]}"), stored)
+        # The copy first: whenever this is cut off, one of the two holds all.
+        aside = self._path.with_name(".account.new")
+        write_file(self._disk, aside, text, replace=True)
+        self._disk.replace(aside, self._copy)
+        self._disk.sync_folder(self._path.parent)
+        if stored != text:
+            self._disk.truncate(fd, 0)
+            write_all(self._disk, fd, text)
+            self._disk.sync(fd)
+        self._size = self._other = len(text)
+        self._parted, self._lacking, self._lines = False, 0, []
 
     def _refuse_senseless(self) -> None:
         """Let no day's limit count too little.
@@ -268,19 +353,41 @@ class FileAccount:
 
     def _append(self, fd: int, fact: Fact) -> None:
         line = encode_line(self._seq + 1, iso(self._clock.now()), 0, json.dumps(fact, separators=(",", ":")).encode())
-        if self._read and os.pread(fd, 1, self._read - 1) != b"\n":
-            # A writer died in the middle of a line: close it, so that only that one is lost.
-            line = b"\n" + line
         try:
             write_all(self._disk, fd, line)
             self._disk.sync(fd)
         except OSError:
             with contextlib.suppress(OSError):
-                self._disk.truncate(fd, self._read)
+                self._disk.truncate(fd, self._size)
             raise
-        self._read += len(line)
+        self._size += len(line)
         self._seq += 1
         self._sums.apply(fact)
+        # Where the copy takes nothing the next change writes it anew.
+        with contextlib.suppress(OSError):
+            copy = self._disk.open(self._copy, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            try:
+                write_all(self._disk, copy, line)
+                self._disk.sync(copy)
+            finally:
+                os.close(copy)
+            self._other += len(line)
 
     def _failed(self, error: OSError) -> WriteFailed:
         return WriteFailed(f"The account {self._path} cannot be used: {error.strerror}.", fatal=False)
+
+
+def _sensible(sums: Sums, line: bytes) -> bool:
+    """Take a fact in; whether it made sense."""
+    try:
+        sums.apply(json.loads(check_line(line)))
+    except SENSELESS:
+        return False
+    return True
+
+
+def _size(path: Path) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0

@@ -234,6 +234,9 @@ class Account(Protocol):
     def kept(self) -> Mapping[str, Mapping[str, Any]]:
         """Sums of deleted runs, by run id."""
 
+    def lost(self) -> str:
+        """What of it is known to be lost for good, a sentence; "" if nothing is. Quick; `flaws` looks at all of it."""
+
     def flaws(self) -> Iterator[str]:
         """What of it is damaged or lost, a sentence each; never writes.
 

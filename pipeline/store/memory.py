@@ -285,6 +285,10 @@ class MemoryAccount:
         with self._lock:
             return dict(self._sums.kept)
 
+    def lost(self) -> str:
+        """See store.base.Account.lost."""
+        return ""
+
     def flaws(self) -> Iterator[str]:
         """See store.base.Account.flaws."""
         return iter(())

@@ -73,6 +73,10 @@ class ObjectAccount:
         rows = zip(found, self._bucket.get_all(found), strict=True)
         return {key.rpartition("/")[2]: _kept(key, row.data) for key, row in rows if row is not None}
 
+    def lost(self) -> str:
+        """See store.base.Account.lost."""
+        return ""
+
     def flaws(self) -> Iterator[str]:
         """See store.base.Account.flaws: each day, and each deleted run."""
         days = [entry.key for entry in self._bucket.all_under(keys.ACCOUNT, keys.first(keys.ACCOUNT))]

@@ -77,6 +77,10 @@ class SqlAccount:
         rows = self._patience.read(lambda link: link.rows("SELECT run_id, sums FROM kept"))
         return {run: _sums(run, sums) for run, sums in rows}
 
+    def lost(self) -> str:
+        """See store.base.Account.lost."""
+        return ""
+
     def flaws(self) -> Iterator[str]:
         """See store.base.Account.flaws: each reservation, and what each deleted run had cost."""
         if not self._ready(False):

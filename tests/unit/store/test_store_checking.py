@@ -169,8 +169,12 @@ def test_account_that_lost_a_fact_is_told(store: FileStore, home: Path) -> None:
     assert found(store) == []
     path.write_bytes(path.read_bytes().replace(b'"owner":"b"', b'"owner":"x"'))
     (problem,) = found(store)
+    assert "Its copy .account.jsonl has them" in problem.text
+    path.with_name(".account.jsonl").write_bytes(path.read_bytes())
+    (problem,) = found(store)
     assert (problem.run, problem.serious) == ("", True)
     assert "has lost 1 of its facts" in problem.text
+    path.with_name(".account.jsonl").unlink()
     path.write_bytes(b"junk\n")
     assert ["has lost all of its facts" in each.text for each in found(store)] == [True]
 

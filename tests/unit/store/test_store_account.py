@@ -1,0 +1,89 @@
+"""The account of a folder of runs is kept twice: what one of the two files loses comes back from the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from pipeline.records.lines import encode_line
+from pipeline.store.account import FileAccount
+from tests.journals import AT, StillClock
+
+LIMIT = Decimal(10)
+#: One for all, so that no two slices have the same name.
+CLOCK = StillClock()
+SUMS = {"calls": 2, "usd": "0.36", "low": "0", "high": "0"}
+
+
+def _harm_line(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b'"0.36"', b'"0.63"'))
+
+
+MISHAPS: dict[str, Callable[[Path], object]] = {
+    "emptied": lambda path: path.write_bytes(b""),
+    "removed": lambda path: path.unlink(),
+    "a line harmed": _harm_line,
+    "cut short": lambda path: path.write_bytes(path.read_bytes()[:-200]),
+    "junk": lambda path: path.write_bytes(b"\0" * 500),
+    "an older one": lambda path: path.write_bytes(path.read_bytes().splitlines(keepends=True)[0]),
+}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    account = FileAccount(tmp_path, CLOCK)
+    account.reserve("a", Decimal(4), AT, LIMIT)
+    account.keep("20260101_000000", SUMS)
+    account.reserve("b", Decimal(5), AT, LIMIT)
+    return tmp_path
+
+
+@pytest.mark.parametrize("file", ["account.jsonl", ".account.jsonl"])
+@pytest.mark.parametrize("mishap", MISHAPS)
+def test_what_one_file_of_the_account_loses_the_other_has(made: Path, mishap: str, file: str) -> None:
+    MISHAPS[mishap](made / file)
+    for turn in range(2):
+        account = FileAccount(made, CLOCK)
+        assert account.kept() == {"20260101_000000": SUMS}
+        assert account.total(AT.date()) == 9
+        assert account.lost() == ""
+        assert bool(list(account.flaws())) == (turn == 0 and file == "account.jsonl")
+        # The next change puts it back.
+        assert account.reserve("c", Decimal(2), AT, LIMIT) is None
+    assert (made / "account.jsonl").read_bytes() == (made / ".account.jsonl").read_bytes()
+
+
+def test_file_that_an_older_program_went_on_in_is_joined_with_its_copy(made: Path) -> None:
+    fact = b'{"kind":"reserved","slice":"s","owner":"o","day":"2026-01-09","usd":"1"}'
+    (made / "account.jsonl").write_bytes(encode_line(1, "2026-01-09T14:30:22.000Z", 0, fact))
+    account = FileAccount(made, CLOCK)
+    assert account.total(AT.date()) == 10
+    assert account.reserve("c", Decimal(2), AT, LIMIT) is None
+    again = FileAccount(made, CLOCK)
+    assert again.total(AT.date()) == 10
+    assert again.kept() == {"20260101_000000": SUMS}
+    assert not list(again.flaws())
+
+
+def test_fact_that_both_files_lost_is_said_to_be_lost(made: Path) -> None:
+    for name in ("account.jsonl", ".account.jsonl"):
+        _harm_line(made / name)
+    account = FileAccount(made, CLOCK)
+    assert account.kept() == {}
+    assert account.total(AT.date()) == 9
+    assert "has lost 1 of its facts" in account.lost()
+    account.reserve("c", Decimal(1), AT, LIMIT)
+    assert FileAccount(made, CLOCK).lost(), "also after the next change"
+
+
+def test_one_account_sees_what_is_mended_and_added_by_another(made: Path) -> None:
+    first, second = FileAccount(made, CLOCK), FileAccount(made, CLOCK)
+    assert first.total(AT.date()) == second.total(AT.date()) == 9
+    (made / "account.jsonl").unlink()
+    first.keep("20260102_000000", SUMS)
+    assert set(second.kept()) == {"20260101_000000", "20260102_000000"}
+    second.reserve("d", Decimal(1), AT, LIMIT)
+    assert first.total(AT.date()) == 10
