@@ -59,6 +59,7 @@ class Daily:
         *,
         note: Callable[[str, str, Decimal], object] = lambda name, day, usd: None,
         free: Callable[[str], None] = lambda day: None,
+        seen: Callable[[str], Decimal] = lambda day: Decimal(0),
     ) -> None:
         """Reserve nothing yet.
 
@@ -67,10 +68,14 @@ class Daily:
             owner: "host:pid:start" of this process.
             note: Told of each slice (id, day, amount) before it is used.
             free: Settles what dead processes left open of a day.
+            seen: What the runs of the store tell of a day, for an account that knows nothing of it.
         """
         self.limit = limit
         self._note = note
         self._free = free
+        self._seen = seen
+        #: Days of which the account was compared with the runs.
+        self._compared: set[str] = set()
         self._looked: float | None = None
         self._account = account
         self._clock = clock
@@ -131,6 +136,7 @@ class Daily:
                 each.current = False
                 self._settle(each)
         self._close_idle()
+        self._compare(now)
         if (place := self._try(now, worst)) is not None:
             return place
         if self._looked is None or self._clock.monotonic() - self._looked >= _LOOK_SECONDS:
@@ -138,6 +144,23 @@ class Daily:
             self._free(_day(now))
             return self._try(now, worst)
         return None
+
+    def _compare(self, now: datetime) -> None:
+        """An account that knows of nothing today, though runs did spend, was lost: enter what they tell.
+
+        Raises:
+            Pause: The account cannot be written, or is damaged.
+        """
+        day = _day(now)
+        if self.limit is None or day in self._compared:
+            return
+        self._compared.add(day)
+        try:
+            if not self.spent() and (usd := self._seen(day)):
+                name = self._account.reserve(self._owner, usd, now, _NO_LIMIT)
+                self._account.settle(str(name), usd)
+        except StoreError as error:
+            raise Pause("interrupted", error) from None
 
     def _try(self, now: datetime, worst: Decimal) -> _Slice | None:
         for size in self._sizes(worst):

@@ -46,6 +46,17 @@ def settle_dead(store: Store, account: Account, day: str) -> None:
             continue
 
 
+def spent_on(store: Store, day: str) -> Decimal:
+    """What the runs of a store spent on a day at most, as their heads say."""
+    total = Decimal(0)
+    for head in store.heads(lambda document: str(document.get("updated_at") or "")[:10] >= day):
+        for row in head.document.get("spend") or ():
+            if row.get("day") == day:
+                usd, low, high = (Decimal(str(row.get(name) or 0)) for name in ("usd", "low", "high"))
+                total += usd + max(low, high)
+    return total
+
+
 def _may_be_dead(document: Mapping[str, object], day: str) -> bool:
     return document.get("status") == "in_progress" and str(document.get("updated_at") or "")[:10] >= day
 

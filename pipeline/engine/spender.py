@@ -14,7 +14,7 @@ from pipeline.engine.calls import Caller
 from pipeline.engine.daily import Daily
 from pipeline.engine.desk import Desk
 from pipeline.engine.entries import Entries
-from pipeline.engine.left import settle_dead
+from pipeline.engine.left import settle_dead, spent_on
 from pipeline.engine.limits import Ceiling, CoolDown
 from pipeline.engine.pace import MOST, Pace
 from pipeline.engine.recorder import Recorder
@@ -85,6 +85,7 @@ def _daily(setup: Setup, recorder: Recorder) -> Daily | None:
         f"{owner['host']}:{owner['pid']}:{iso(setup.clock.now())}",
         note=lambda name, day, usd: recorder.append(DayReserved(name, day, str(usd)), sync=False),
         free=lambda day: settle_dead(setup.store, account, day),
+        seen=lambda day: spent_on(setup.store, day),
     )
 
 

@@ -142,6 +142,18 @@ def find(run: str, place: str) -> list[tuple[Path, str]]:
     return found
 
 
+def of_lost_runs(root: str) -> dict[str, Path]:
+    """Runs of a folder of runs that are not there any more, and the files kept here that hold their records."""
+    found: dict[str, Path] = {}
+    for folder in folders():
+        for path in sorted(folder.glob("*.jsonl"), key=_age) if own_folder(folder) else ():
+            head = _head(path)
+            run, place = str(head.get("emergency") or ""), str(head.get("store") or "")
+            if head.get("sent") and os.path.dirname(place) == root and "/" not in run and not os.path.lexists(place):
+                found[run] = path
+    return found
+
+
 def owner_of(file: Path) -> str:
     """The run or sub-journal whose records a file holds; "" where it says none."""
     return str(_head(file).get("emergency") or "")

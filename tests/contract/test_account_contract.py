@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.cost.posting import of_removed
 from pipeline.errors import StoreError
 from pipeline.store.account import FileAccount
 from pipeline.store.base import Account
 from pipeline.store.memory import MemoryAccount
-from pipeline.store.objects.store import open_objects
-from pipeline.store.sql.store import open_sql
+from pipeline.store.objects.store import ObjectStore, open_objects
+from pipeline.store.sql.store import SqlStore, open_sql
 from tests.journals import AT, StillClock
 
 DAY = date(2026, 1, 9)
@@ -136,7 +137,9 @@ def test_damaged_sums_of_a_deleted_run_are_named(tmp_path: Path, junk: str, obje
         account.keep("20260109_143022", {"usd": "1"})
     with sql.database.write() as link:
         assert link.run("UPDATE kept SET sums = ?", junk) == 1
-    bucket.bucket.put("kept/20260109_143022", junk.encode())
+        link.run("DELETE FROM kept_costs")
+    for under in ("kept", "kept-again"):
+        bucket.bucket.put(f"{under}/20260109_143022", junk.encode())
     for account in accounts:
         with pytest.raises(StoreError, match="sums of the deleted run 20260109_143022") as caught:
             account.kept()
@@ -161,7 +164,6 @@ def test_damaged_day_of_a_bucket_is_named(objects: str) -> None:
         ("DELETE FROM kept_costs WHERE model = 'm'", True),
         ("UPDATE kept_costs SET low = '7'", True),
         ("UPDATE kept_costs SET day = '2026-01-10' WHERE model = 'm'", True),
-        ("INSERT INTO kept_costs SELECT 'other', day, model, 1, 0, 0, low, high FROM kept_costs", True),
         ("UPDATE kept_costs SET low = '0.10' WHERE model = 'm'", False),
     ],
 )
@@ -186,3 +188,32 @@ def test_cost_of_a_deleted_run_that_is_told_otherwise_is_named_and_put_right(
     assert [(run, model, Decimal(low)) for run, model, low in rows] == [
         ("20260109_143022", "m", Decimal("0.1")), ("20260109_143022", "n", Decimal(2))
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("where", ["objects", "sqlite", "postgresql"])
+@pytest.mark.parametrize("how", ["removed", "emptied"])
+def test_sums_of_a_deleted_run_that_are_lost_are_known_once_more(
+    request: pytest.FixtureRequest, tmp_path: Path, where: str, how: str
+) -> None:
+    run, spend = "20260109_143022", [{"day": "2026-01-09", "model": "m", "calls": 2, "usd": "0.36", "outcome": "used"}]
+    store: ObjectStore | SqlStore
+    if where == "objects":
+        store = open_objects(request.getfixturevalue("objects"), StillClock())
+        store.account().keep(run, {"spend": spend})
+        if how == "removed":
+            store.bucket.delete([f"kept/{run}"])
+        else:
+            store.bucket.put(f"kept/{run}", b"")
+    else:
+        url = f"sqlite:{tmp_path}/runs.db" if where == "sqlite" else request.getfixturevalue("postgresql")
+        store = open_sql(url, StillClock())
+        store.account().keep(run, {"spend": spend})
+        with store.database.write() as link:
+            link.run("DELETE FROM kept" if how == "removed" else "UPDATE kept SET sums = ''")
+    (posting,) = of_removed(run, store.account().kept()[run])
+    assert (posting.spend.usd, posting.spend.calls, posting.day) == (Decimal("0.36"), 2, "2026-01-09")
+    assert list(store.account().flaws())
+    if isinstance(store, SqlStore) and how == "removed":
+        store.upgrade()
+        assert not list(store.account().flaws())
+        assert set(store.account().kept()) == {run}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -14,6 +15,7 @@ from pipeline.cost.posting import Origin, Posting, of_records, of_removed, of_su
 from pipeline.errors import StoreError
 from pipeline.records.documents import SCHEMA_VERSION, spend_rows
 from pipeline.store.base import Head, Store
+from pipeline.store.emergency import of_lost_runs
 from pipeline.store.reading import all_records, kept_spend, load
 
 #: What reading the sums of a head or of the account may raise where they make no sense.
@@ -31,8 +33,15 @@ class Books:
     removed: dict[str, Decimal] = field(default_factory=dict)
     #: Runs that nobody can read, and why.
     unread: dict[str, str] = field(default_factory=dict)
+    #: What the store's account has lost for good; "" if nothing is known to be.
+    lost: str = ""
     #: They are of a whole store.
     many: bool = False
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether some of what was spent is not counted: then no sum has an upper bound."""
+        return bool(self.lost or (self.many and self.unread))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +88,12 @@ def read_all(url: str | None, days: Range = WHOLE, *, tries: bool = False) -> Bo
             books.unread[head.run_id] = error.message
         except SENSELESS as error:
             books.unread[head.run_id] = f"Its sums make no sense ({type(error).__name__}: {error})."
-    for run, sums in kept_spend(store, open_account(url)).items():
+    account = open_account(url)
+    for run, sums in kept_spend(store, account).items():
         _take_removed(books, run, sums, days)
+    books.lost = account.lost()
+    for run, file in of_lost_runs(os.path.realpath(str(getattr(store, "root", "")))).items():
+        books.unread[run] = f"It is gone from the store. `recover {run} {file}` makes it again from its records."
     return books
 
 

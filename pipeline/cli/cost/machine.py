@@ -39,7 +39,10 @@ def json_lines(books: Books, made: Report) -> Iterator[dict[str, Any]]:
         cost = sum(books.removed.values(), Decimal(0))
         yield {"type": "removed", "runs": len(books.removed), "cost_usd": cost}
     yield from ({"type": "unread", "run_id": run, "error": why} for run, why in books.unread.items())
+    if books.lost:
+        yield {"type": "lost", "error": books.lost}
     low, high = possibly_spent(made.total)
+    high = None if books.incomplete else high
     yield {"type": "total", **made.total.to_json(), "at_least_usd": low, "at_most_usd": high}
 
 

@@ -45,7 +45,7 @@ def lines_of(books: Books, made: Report) -> Iterator[str]:
 
 def summary(books: Books, total: Line) -> Iterator[str]:
     """The total in words, and what is not in it."""
-    yield from _summary(total)
+    yield from _summary(books, total)
     for run, usd in books.imported.items():
         yield f"Imported: {money(usd)} as reported by run {run} before it was taken over, not itemised"
     if books.removed:
@@ -53,6 +53,8 @@ def summary(books: Books, total: Line) -> Iterator[str]:
         yield f"Removed runs: {money(sum(books.removed.values(), Decimal(0)))} in {runs}, in the sums above"
     for run, why in books.unread.items():
         yield f"Not counted: run {run}: {why}"
+    if books.lost:
+        yield f"Not counted: {books.lost}"
 
 
 def _title(by: str) -> str:
@@ -67,8 +69,8 @@ def _cells(line: Line) -> list[str]:
             money(line.wasted) if line.wasted else "", more]  # fmt: skip
 
 
-def _summary(total: Line) -> Iterator[str]:
-    low, high = at_least(total.spend), None if total.unbounded else total.usd + total.high
+def _summary(books: Books, total: Line) -> Iterator[str]:
+    low, high = at_least(total.spend), None if total.unbounded or books.incomplete else total.usd + total.high
     wasted = f", of it failed or wasted {money(total.wasted)}" if total.wasted else ""
     yield f"Spent:  {with_unpriced(money_between(low, high), total.unpriced)}{wasted}"
     if total.waste:

@@ -65,13 +65,33 @@ class ObjectAccount:
 
     def keep(self, run: str, sums: Mapping[str, Any]) -> None:
         """See store.base.Account.keep."""
-        self._bucket.put(f"{keys.KEPT}/{split(run)[0]}", json.dumps(dict(sums)).encode())
+        for under in (keys.KEPT, keys.KEPT_AGAIN):
+            self._bucket.put(f"{under}/{split(run)[0]}", json.dumps(dict(sums)).encode())
 
     def kept(self) -> Mapping[str, Mapping[str, Any]]:
         """See store.base.Account.kept."""
-        found = self._deleted()
-        rows = zip(found, self._bucket.get_all(found), strict=True)
-        return {key.rpartition("/")[2]: _kept(key, row.data) for key, row in rows if row is not None}
+        found, problems = self._sums(keys.KEPT)
+        missing = set(self._deleted(keys.KEPT_AGAIN)) - found.keys()
+        if missing or problems:
+            again, _ = self._sums(keys.KEPT_AGAIN)
+            found = {**again, **found}
+        for run, problem in problems.items():
+            if run not in found:
+                raise problem
+        return found
+
+    def _sums(self, under: str) -> tuple[dict[str, Mapping[str, Any]], dict[str, StoreError]]:
+        """The sums that lie there by run, and what is wrong with others."""
+        names = self._deleted(under)
+        found, problems = dict[str, Mapping[str, Any]](), dict[str, StoreError]()
+        rows = self._bucket.get_all([f"{under}/{name}" for name in names])
+        for name, row in zip(names, rows, strict=True):
+            try:
+                if row is not None:
+                    found[name] = _kept(f"{under}/{name}", row.data)
+            except StoreError as problem:
+                problems[name] = problem
+        return found, problems
 
     def lost(self) -> str:
         """See store.base.Account.lost."""
@@ -81,18 +101,25 @@ class ObjectAccount:
         """See store.base.Account.flaws: each day, and each deleted run."""
         days = [entry.key for entry in self._bucket.all_under(keys.ACCOUNT, keys.first(keys.ACCOUNT))]
         days = [key for key in days if _DAY.fullmatch(key.removeprefix(f"{keys.ACCOUNT}/"))]
-        looks: list[Callable[[str, bytes], object]] = [lambda key, data: _parse(key.rpartition("/")[2], data), _kept]
-        for under, look in zip((days, self._deleted()), looks, strict=True):
-            for key, found in zip(under, self._bucket.get_all(under), strict=True):
-                try:
-                    look(key, found.data if found else b"{}")
-                except StoreError as error:
-                    yield f"{error.message} {error.hint}"
+        for key, found in zip(days, self._bucket.get_all(days), strict=True):
+            try:
+                _parse(key.rpartition("/")[2], found.data if found else b"{}")
+            except StoreError as error:
+                yield f"{error.message} {error.hint}"
+        first, problems = self._sums(keys.KEPT)
+        second, _ = self._sums(keys.KEPT_AGAIN)
+        yield from (f"{problem.message} {problem.hint}" for problem in problems.values())
+        for run in sorted(second.keys() - first.keys() - problems.keys()):
+            yield (
+                f"The sums of the deleted run {run} (object {keys.KEPT}/{run}) are gone. They are counted as "
+                f"{keys.KEPT_AGAIN}/{run} has them; copy that object back."
+            )
 
-    def _deleted(self) -> list[str]:
-        """The keys of what deleted runs had cost."""
-        under = self._bucket.all_under(keys.KEPT, keys.first(keys.KEPT))
-        return [entry.key for entry in under if is_id(entry.key.removeprefix(f"{keys.KEPT}/"))]
+    def _deleted(self, under: str) -> list[str]:
+        """The deleted runs whose sums lie there."""
+        there = self._bucket.all_under(under, keys.first(under))
+        names = (entry.key.removeprefix(f"{under}/") for entry in there)
+        return [name for name in names if is_id(name)]
 
     def _change(self, day: str, change: Change) -> bool:
         """Change a day's slices, again and again until nobody came between; False: there is nothing to change.

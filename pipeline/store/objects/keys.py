@@ -8,6 +8,7 @@ runs/ID/parts/PATH/j/SEQ     an append of a sub-journal; its lease beside it
 runs/ID/s/FIRST-LAST         256 appends once more, in one object
 runs/ID/x/NAME               damaged bytes that a repair moved away
 account/DAY, kept/ID         the spend of a day; the sums of a deleted run
+kept-again/ID                the same sums once more
 claims/HASH/ID, claims/HASH.lock
 proof/RANDOM                 what shows that the server keeps its word
 """
@@ -20,6 +21,8 @@ from urllib.parse import quote, unquote
 from pipeline.store.names import is_id, is_part, split
 
 HEADS, RUNS, ACCOUNT, KEPT, CLAIMS, PROOF = "heads", "runs", "account", "kept", "claims", "proof"
+#: The sums of deleted runs once more: they are known nowhere else.
+KEPT_AGAIN = "kept-again"
 #: The longest id has 128 characters.
 _LONGEST = 255
 #: The key of the head of a longer id has several frames.

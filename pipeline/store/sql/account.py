@@ -75,7 +75,15 @@ class SqlAccount:
         if not self._ready(False):
             return {}
         rows = self._patience.read(lambda link: link.rows("SELECT run_id, sums FROM kept"))
-        return {run: _sums(run, sums) for run, sums in rows}
+        again = self._patience.read(kept.sums)
+        found: dict[str, Mapping[str, Any]] = dict(again)
+        for run, sums in rows:
+            try:
+                found[run] = _sums(run, sums)
+            except StoreError:
+                if run not in again:
+                    raise
+        return found
 
     def lost(self) -> str:
         """See store.base.Account.lost."""

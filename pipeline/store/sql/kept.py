@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.clock import parse_iso
+from pipeline.records.spending import USED
 from pipeline.store.sql.link import Link
 
 #: Day (None: not kept), model, calls, open ones, unpriced ones, at least, at most.
@@ -32,6 +33,19 @@ def enter(link: Link, run: str, sums: Mapping[str, Any]) -> None:
         link.run(sql, run, *row)
 
 
+def sums(link: Link) -> dict[str, dict[str, Any]]:
+    """What the rows say of each deleted run, for one whose sums are lost: by day and model, not by step."""
+    found: dict[str, dict[str, Any]] = {}
+    sql = "SELECT run_id, day, model, calls, open_calls, unpriced_calls, low, high FROM kept_costs"
+    for run, day, model, calls, still_open, unpriced, low, high in link.rows(sql):
+        exact = Decimal(str(low)) == Decimal(str(high)) and not still_open
+        amounts = {"usd": str(low)} if exact else {"low": str(low), "high": str(high)}
+        row = {"step": "", "label": "", "model": model, "day": str(day or ""), "outcome": _OPEN if still_open else USED,
+               "calls": int(calls), "unpriced": int(unpriced), **amounts}  # fmt: skip
+        found.setdefault(str(run), {"spend": []})["spend"].append(row)
+    return found
+
+
 def wrong(link: Link) -> dict[str, str]:
     """Deleted runs of which the table `kept_costs` says something else than their sums: run → a sentence."""
     there: dict[str, list[Row]] = {}
@@ -51,7 +65,11 @@ def enter_again(link: Link) -> None:
     """Have the table say of every deleted run what its sums say; where these are damaged it is left alone."""
     for run in wrong(link):
         row = link.row("SELECT sums FROM kept WHERE run_id = ?", run)
-        enter(link, run, json.loads(row[0]) if row else {"spend": []})
+        if row is None:
+            # The sums are lost, and what they said of day and model is not.
+            link.run("INSERT INTO kept (run_id, sums) VALUES (?, ?)", run, json.dumps(sums(link)[run]))
+        else:
+            enter(link, run, json.loads(row[0]))
 
 
 def _told(text: Any) -> list[Row] | None:

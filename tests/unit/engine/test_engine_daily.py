@@ -57,12 +57,17 @@ def items(count: int) -> Pipeline:
 
 
 def run(
-    count: int, account: Any, limit: Decimal | None, listener: Any = None, clock: FakeClock | None = None
+    count: int,
+    account: Any,
+    limit: Decimal | None,
+    listener: Any = None,
+    clock: FakeClock | None = None,
+    store: MemoryStore | None = None,
 ) -> RunResult:
     reply = Reply("x", "end_turn", {"input_tokens": 10, "output_tokens": 900}, MODEL)
     model = ScriptedModel(lambda request: reply, model_id=MODEL, paid=True)
     options = {"daily_budget_usd": None if limit is None else str(limit), "concurrency": 3}
-    store = MemoryStore(FakeClock())
+    store = store or MemoryStore(FakeClock())
     return items(count).run(
         store=store, model=model, options=options, account=account, listener=listener, clock=clock or FakeClock()
     )
@@ -81,6 +86,15 @@ def test_runs_of_one_store_share_the_day_and_what_was_not_used_is_given_back() -
     assert "--daily-budget-usd" in error.hint
     total = first.spent.usd + sum((result.spent.usd for result in results), Decimal(0))
     assert total == account.total(clock.now().date()) <= limit
+
+
+def test_day_s_limit_counts_what_the_runs_spent_where_the_account_was_lost() -> None:
+    store, limit = MemoryStore(FakeClock()), worst() * 4
+    first = run(3, MemoryAccount(FakeClock()), limit, store=store)
+    lost = MemoryAccount(FakeClock())
+    second = run(6, lost, limit, store=store)
+    assert second.detail == "paused_budget"
+    assert lost.total(FakeClock().now().date()) == first.spent.usd + second.spent.usd <= limit
 
 
 def test_another_day_begins_at_midnight_utc() -> None:
