@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from typing import NamedTuple
 
 from pipeline.dot import kinds
 from pipeline.dot.clauses import outcome_word
@@ -12,7 +13,7 @@ from pipeline.dot.demands import LABEL, MOST_WAYS, Demand, Ends, Way, demands, w
 from pipeline.dot.diagnostics import ERROR, WARNING, Diagnostic, Rule, at_edge, at_node
 from pipeline.dot.labels import accelerator, agreeing, normal_label, says_no
 from pipeline.dot.model import DotEdge, DotGraph, DotNode
-from pipeline.dot.paths import Ways, reached, ways
+from pipeline.dot.paths import RETRY_TARGETS, Ways, reached, ways
 from pipeline.errors import GraphError
 
 #: Outcomes that the engine itself gives; any other word may be a node's own.
@@ -86,17 +87,19 @@ def never_taken(graph: DotGraph) -> Iterator[Diagnostic]:
     """Each condition can hold, for what the node before it may come to."""
     if any(compiled(edge) is None for edge in graph.edges):
         return
-    open_, known = set[str](), {graph.kind(name) for name in graph.nodes}
+    open_, named = set[str](), _named(graph)
     for name in graph.nodes:
         if graph.kind(name) in (kinds.CONDITIONAL, kinds.EXIT):
             continue
         ways = ways_on(graph, name)
         if len(ways) >= MOST_WAYS:
             return
-        ends = _ends(graph, name, known) if any(way.conditions for way in ways) else None
+        ends = _ends(graph, name, named) if any(way.conditions for way in ways) else None
         open_.update(edge.id for way in ways if ends is None or not ends.none_takes(way) for edge in way.edges)
+    # What jumps to a diamond brings whatever outcome it had.
+    jumped = {node.text(name) for node in (graph, *graph.nodes.values()) for name in RETRY_TARGETS}
     for node in graph.nodes.values():
-        edges = graph.outgoing(node.id)
+        edges = graph.outgoing(node.id) if node.id not in jumped else ()
         closed = [edge for edge in edges if edge.condition and edge.id not in open_]
         fix = "Ask for what that node says; a model is told the words of its own edges and of the diamonds behind it."
         if closed and len(closed) == len(edges):
@@ -120,15 +123,25 @@ _OUTCOMES: Mapping[str, tuple[str, ...]] = {
 _SET_BY: Mapping[str, str] = {"tool.": kinds.TOOL, "tool_stdout": kinds.TOOL, "human.gate.": kinds.HUMAN}
 
 
-def _ends(graph: DotGraph, name: str, known: Collection[str]) -> Ends:
-    """What a node may come to, as far as the graph says it.
+class _Named(NamedTuple):
+    """What conditions may name of a graph."""
 
-    Args:
-        known: The kinds of nodes that the graph has.
-    """
-    kind = graph.kind(name)
-    working = {other for other in graph.nodes if graph.kind(other) not in kinds.IDLE}
-    only: dict[str, Collection[str]] = {"last_stage": {"", *working}, "current_node": {"", *graph.nodes}}
+    #: The kinds of nodes that it has.
+    kinds: frozenset[str]
+    #: Values that the program's keys may have.
+    only: Mapping[str, Collection[str]]
+
+
+def _named(graph: DotGraph) -> _Named:
+    found = {name: graph.kind(name) for name in graph.nodes}
+    working = {name for name, kind in found.items() if kind not in kinds.IDLE}
+    return _Named(frozenset(found.values()), {"last_stage": {"", *working}, "current_node": {"", *found}})
+
+
+def _ends(graph: DotGraph, name: str, named: _Named) -> Ends:
+    """What a node may come to, as far as the graph says it."""
+    kind, known = graph.kind(name), named.kinds
+    only = dict(named.only)
     if kind in _OUTCOMES and (kind == kinds.START or kinds.PARALLEL not in known):
         # Branches may fail where they are gathered, at any kind of node.
         only["outcome"] = _OUTCOMES[kind]

@@ -153,6 +153,8 @@ def test_rule_finds_its_fault(rule: str, severity: str, place: str, text: str) -
         ("conditional_default", BASE + 'a -> b [condition="!ok"]; a -> done [condition="ok"]; b -> done'),
         ("unbounded_cycle", BASE + "a -> b; b -> a; b -> done; max_node_visits=9"),
         ("unbounded_cycle", BASE + 'a [max_visits="2"]; a -> b; b -> a; b -> done'),
+        ("edge_never_taken", WAYS + 'd [shape=diamond]; a -> d [condition="outcome=success"]; d -> done; '
+         'd -> b [condition="outcome=fail"]; b [retry_target=d]'),
         ("edge_never_taken", WAYS + 'a -> b [condition="context.n > 0.5 && context.n < 0.6"]'),
         ("edge_never_taken", WAYS + 'a -> b [condition="NOT context.x && preferred_label!=Go"]'),
         ("no_edge_taken", WAYS + 'h [shape=hexagon]; a -> h; h -> b [condition="preferred_label=Fix"]; '
