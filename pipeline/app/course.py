@@ -76,7 +76,7 @@ def lessons(options: LessonsOptions, *, listener: Listener, confirm: Confirm | N
         start.emit("run_continuing", run=choice.run, reason=choice.reason)
         return _resume(start, choice.run)
     start.emit("run_new", run="", reason=choice.reason)
-    setup = _set_up(start, model, {})
+    setup = _set_up(start, model, {}, course)
     prompts = {name.removeprefix("prompt:"): text for name, text in pins.items() if name.startswith("prompt:")}
     _announce(start, setup, identity, course, prompts, work_of(options, int(identity.get("lessons") or 1)))
     params = {"subject": course.subject, "level": course.level}
@@ -91,16 +91,19 @@ def lessons(options: LessonsOptions, *, listener: Listener, confirm: Confirm | N
     return finish(start, setup, result)
 
 
-def _set_up(start: Start, model: str, recorded: Mapping[str, Any]) -> Setup:
-    """As `set_up`; a folder that cannot be published to is told now, not hours later.
+def _set_up(start: Start, model: str, recorded: Mapping[str, Any], course: Course) -> Setup:
+    """As `set_up`; a place that the course cannot be published to is told now, not hours later.
 
     Raises:
-        PublishError: The folder cannot be written.
+        PublishError: The folder cannot be written, or what stands there is not ours.
     """
+    from pipeline.lessons.pipeline import bundle_name
+
     setup = set_up(start, model, recorded)
     setup.anew = lambda run, path, task: _anew(start.options, run, path, task)
     if setup.options["until"] in (None, "publish") and setup.options["sample"] is None:
-        setup.services["publisher"].check()
+        name = bundle_name(course.course_id, draft=author_kind(model) == OFFLINE)
+        setup.services["publisher"].check(name, overwrite=start.options.overwrite)
     return setup
 
 
@@ -182,13 +185,14 @@ def _resume(
     if void:
         start.emit("run_continuing", run=run, reason="; ".join(void.values()))
     now = {**state.identity, **identity}
-    setup = _set_up(start, str(now["model"]), state.execution)
+    course, prompts = pinned(start.store, state, pins)
+    setup = _set_up(start, str(now["model"]), state.execution, course)
     _tell_asked(start, state, again, redo)
     lost = find_lost(start.store, state).forget(state)
     if state.status != COMPLETED or identity or again or redo or lost:
         asked = work_of(options, int(now.get("lessons") or 1), state, identity, again, [task for _, task in redo])
         scheme = None if identity else scheme_of(start.store, state)
-        _announce(start, setup, now, *pinned(start.store, state, pins), asked, scheme)
+        _announce(start, setup, now, course, prompts, asked, scheme)
     with _executor(start, setup):
         result = _engine(setup).resume(
             run,

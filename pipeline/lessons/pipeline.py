@@ -58,12 +58,17 @@ def publish(ctx: StepContext) -> dict[str, Any]:
     return {"path": bundle.name, "content_hash": receipt.content_hash, "files": receipt.files}
 
 
+def bundle_name(course_id: str, *, draft: bool) -> str:
+    """The folder a course is published as: a draft never stands where a model's course stood."""
+    return course_id + ("-draft" if draft else "")
+
+
 def make_bundle(ctx: StepContext) -> Bundle:
     """All that is published; nothing in it depends on run, time, attempts or money."""
     course, rows = ctx.pin("catalogue"), ctx.load("lessons")
     draft = offline(ctx)
     return Bundle(
-        name=course["course_id"] + ("-draft" if draft else ""),
+        name=bundle_name(course["course_id"], draft=draft),
         course=course,
         scheme=ctx.load("scheme"),
         lessons=[row for row in rows if row["lesson"] is not None],

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import PublishedFilesEdited, PublishError
-from pipeline.files import create_new, open_regular, parse_json, read_regular, replace_file
+from pipeline.files import check_regular, create_new, open_regular, parse_json, read_regular, replace_file
 from pipeline.publish import manifest, site
 from pipeline.publish.base import Bundle, Receipt, Standing
 
@@ -43,18 +43,29 @@ class FolderPublisher:
         self.root = Path(os.path.abspath(root))
         self._build = build
 
-    def check(self) -> None:
-        """Refuse a folder that cannot be written before hours of work end there; makes nothing.
+    def check(self, bundle_name: str = "", *, overwrite: bool = False) -> None:
+        """Refuse a place that cannot be published to before hours of work end there; makes nothing.
+
+        Args:
+            bundle_name: What will be published; "": only the folder is looked at.
 
         Raises:
-            PublishError: Names the folder.
+            PublishedFilesEdited: As publishing would.
+            PublishError: The folder cannot be written, or what stands under that name is not ours; names it.
         """
-        there = next(folder for folder in (self.root, *self.root.parents) if os.path.lexists(folder))
         with self._writing():
-            if not os.path.isdir(there):
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(there))
-            if not os.access(there, os.W_OK | os.X_OK):
-                raise PermissionError(errno.EACCES, "it may not be written", str(there))
+            _check_writable(self.root)
+            if not bundle_name:
+                return
+            _check_plain(bundle_name)
+            versions, receipt = self._versions(bundle_name), self._receipt(bundle_name)
+            self._check_inside(versions)
+            _check_writable(versions)
+            for path in (versions / ".lock", receipt):
+                # A receipt that is a link is replaced; a lock is opened.
+                if os.path.lexists(path) and not (path == receipt and path.is_symlink()):
+                    check_regular(os.lstat(path).st_mode, path)
+            self._current(bundle_name, overwrite)
 
     def publish(self, bundle: Bundle, *, overwrite: bool = False) -> Receipt:
         _check_name(bundle)
@@ -69,7 +80,7 @@ class FolderPublisher:
         data = json.dumps(facts, indent=1, sort_keys=True) + "\n"
         with self._writing():
             self.root.mkdir(parents=True, exist_ok=True)
-            replace_file(self.root / f"{bundle_name}.receipt.json", data.encode("utf-8"))
+            replace_file(self._receipt(bundle_name), data.encode("utf-8"))
 
     def standing(self, bundle_name: str) -> Standing | None:
         _check_plain(bundle_name)
@@ -78,7 +89,7 @@ class FolderPublisher:
             return None
         found = manifest.read(folder)
         content_hash = str(found["content_hash"]) if found else ""
-        receipt = _read_json(self.root / f"{bundle_name}.receipt.json")
+        receipt = _read_json(self._receipt(bundle_name))
         run, run_hash = str(receipt.get("run_id") or ""), str(receipt.get("content_hash") or "")
         kept = (
             _HASH.fullmatch(run_hash) is not None and (self._versions(bundle_name) / run_hash[:_HASH_DIGITS]).is_dir()
@@ -101,6 +112,13 @@ class FolderPublisher:
 
     def _versions(self, name: str) -> Path:
         return self.root / ".versions" / name
+
+    def _receipt(self, name: str) -> Path:
+        return self.root / f"{name}.receipt.json"
+
+    def _check_inside(self, versions: Path) -> None:
+        if not Path(os.path.realpath(versions)).is_relative_to(os.path.realpath(self.root)):
+            raise PublishError(f"{versions} leads out of the output folder.", hint="Remove that link.")
 
     def _current(self, name: str, overwrite: bool) -> Path | None:
         """The folder that is published now, after the check that nobody edited it."""
@@ -163,8 +181,7 @@ class FolderPublisher:
         """One publish of a course at a time; the kernel frees the lock at death."""
         versions = self._versions(name)
         versions.mkdir(parents=True, exist_ok=True)
-        if not Path(os.path.realpath(versions)).is_relative_to(os.path.realpath(self.root)):
-            raise PublishError(f"{versions} leads out of the output folder.", hint="Remove that link.")
+        self._check_inside(versions)
         lock = open_regular(versions / ".lock", os.O_RDWR | os.O_CREAT)
         try:
             # Some network folders have no locks; the switch is atomic there as well.
@@ -185,6 +202,15 @@ class FolderPublisher:
                 hint="Make the folder writable and free some space, or choose another folder with --out DIR.",
                 path=str(where),
             ) from error
+
+
+def _check_writable(folder: Path) -> None:
+    """Refuse a folder, there or still to be made, that nothing can be written into."""
+    there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    if not os.path.isdir(there):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(there))
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "it may not be written", str(there))
 
 
 def _check_plain(name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,51 @@ def test_folder_that_cannot_be_published_to_is_told_before_anything_is_made(
     assert "--out DIR" in said.err
     assert not root.exists()
     assert cli(*COURSE, "--out", str(tmp_path / "file" / "courses"), "--until", "sow").code == 0
+
+
+def test_what_stands_where_the_course_will_be_is_told_before_anything_is_made(
+    cli: Cli, root: Path, tmp_path: Path
+) -> None:
+    name = "course_c84775-draft"
+
+    def foreign(out: Path) -> Path:
+        (out / name).mkdir()
+        (out / name / "thesis.txt").touch()
+        return out / name
+
+    def file(path: Path) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        return path
+
+    def pipe(path: Path) -> Path:
+        path.parent.mkdir(parents=True)
+        os.mkfifo(path)
+        return path
+
+    def link(path: Path) -> Path:
+        path.parent.mkdir()
+        path.symlink_to(tmp_path)
+        return path
+
+    def receipt(out: Path) -> Path:
+        (out / f"{name}.receipt.json").mkdir()
+        return out / f"{name}.receipt.json"
+
+    for number, put in enumerate(
+        (foreign, lambda out: file(out / name), lambda out: file(out / ".versions" / name), receipt,
+         lambda out: pipe(out / ".versions" / name / ".lock"), lambda out: link(out / ".versions" / name))
+    ):  # fmt: skip
+        out = tmp_path / f"out{number}"
+        out.mkdir()
+        named = put(out)
+        said = cli(*COURSE, "--out", str(out))
+        assert (said.code, str(named) in said.err, root.exists()) == (7, True, False), said.err
+    assert cli(*COURSE, "--out", str(tmp_path / "good")).code == 0
+    page = tmp_path / "good" / name / "index.html"
+    page.write_text("mine")
+    said = cli(*COURSE, "--out", str(tmp_path / "good"), "--force")
+    assert (said.code, "--overwrite" in said.err, len(list(root.glob("*/journal.jsonl")))) == (7, True, 1)
 
 
 def test_lessons_makes_a_course_and_says_where_it_is(cli: Cli, out: Path) -> None:
