@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
@@ -30,7 +29,8 @@ from pipeline.app.start import (
     wishes,
 )
 from pipeline.app.work import Work
-from pipeline.errors import ConfigError, PipelineError, RunExists, SettingsConflict
+from pipeline.errors import CheckpointCorrupt, ConfigError, PipelineError, RunExists, SettingsConflict
+from pipeline.files import parse_json
 from pipeline.lessons.again import conflicts
 from pipeline.records.charge import dollars
 from pipeline.records.run import bare
@@ -76,7 +76,8 @@ def lessons(options: LessonsOptions, *, listener: Listener, confirm: Confirm | N
         start.emit("run_continuing", run=choice.run, reason=choice.reason)
         return _resume(start, choice.run)
     start.emit("run_new", run="", reason=choice.reason)
-    setup = _set_up(start, model, {}, course)
+    setup = _set_up(start, model, {})
+    _check_publishing(setup, course, model)
     prompts = {name.removeprefix("prompt:"): text for name, text in pins.items() if name.startswith("prompt:")}
     _announce(start, setup, identity, course, prompts, work_of(options, int(identity.get("lessons") or 1)))
     params = {"subject": course.subject, "level": course.level}
@@ -91,20 +92,23 @@ def lessons(options: LessonsOptions, *, listener: Listener, confirm: Confirm | N
     return finish(start, setup, result)
 
 
-def _set_up(start: Start, model: str, recorded: Mapping[str, Any], course: Course) -> Setup:
-    """As `set_up`; a place that the course cannot be published to is told now, not hours later.
+def _set_up(start: Start, model: str, recorded: Mapping[str, Any]) -> Setup:
+    setup = set_up(start, model, recorded)
+    setup.anew = lambda run, path, task: _anew(start.options, run, path, task)
+    return setup
+
+
+def _check_publishing(setup: Setup, course: Course, model: str) -> None:
+    """Refuse a place that the course cannot be published to now, not hours later.
 
     Raises:
         PublishError: The folder cannot be written, or what stands there is not ours.
     """
     from pipeline.lessons.pipeline import bundle_name
 
-    setup = set_up(start, model, recorded)
-    setup.anew = lambda run, path, task: _anew(start.options, run, path, task)
     if setup.options["until"] in (None, "publish") and setup.options["sample"] is None:
         name = bundle_name(course.course_id, draft=author_kind(model) == OFFLINE)
-        setup.services["publisher"].check(name, overwrite=start.options.overwrite)
-    return setup
+        setup.services["publisher"].check(name, overwrite=setup.options["overwrite"])
 
 
 def resume(text: str, options: LessonsOptions, *, listener: Listener, confirm: Confirm | None = None) -> RunResult:
@@ -161,17 +165,11 @@ def _resume(
         redo, note: Lessons to make again, and what is to be different.
     """
     from pipeline.engine.lost import find as find_lost
-    from pipeline.formats.langgraph.finding import check_is_no_thread
     from pipeline.store.reading import load
 
     options = start.options
     state = load(start.store, run)
-    check_readable(state)
-    check_is_no_thread(state)
-    if state.pipeline != "lessons":
-        raise ConfigError(
-            f"Run {run} is of the pipeline {state.pipeline!r}.", hint=f"./pipeline.sh run FILE.py:NAME --resume {run}"
-        )
+    _check_pipeline(state)
     identity, pins = changed_settings(options, state) if state.pins else _adopt(options, state)
     pins = {**pins_again(start, state, pins), **pins}
     void = _unpublished(start, state)
@@ -185,8 +183,9 @@ def _resume(
     if void:
         start.emit("run_continuing", run=run, reason="; ".join(void.values()))
     now = {**state.identity, **identity}
+    setup = _set_up(start, str(now["model"]), state.execution)
     course, prompts = pinned(start.store, state, pins)
-    setup = _set_up(start, str(now["model"]), state.execution, course)
+    _check_publishing(setup, course, str(now["model"]))
     _tell_asked(start, state, again, redo)
     lost = find_lost(start.store, state).forget(state)
     if state.status != COMPLETED or identity or again or redo or lost:
@@ -207,6 +206,23 @@ def _resume(
     if not result.worked:
         start.emit("run_already_completed", run=run, reason="another process has just completed it")
     return finish(start, setup, result)
+
+
+def _check_pipeline(state: RunState) -> None:
+    """Refuse a run that is none of this pipeline.
+
+    Raises:
+        CheckpointCorrupt, ConfigError: It cannot be read, or is of another one.
+    """
+    from pipeline.formats.langgraph.finding import check_is_no_thread
+
+    check_readable(state)
+    check_is_no_thread(state)
+    if state.pipeline != "lessons":
+        raise ConfigError(
+            f"Run {state.run_id} is of the pipeline {state.pipeline!r}.",
+            hint=f"./pipeline.sh run FILE.py:NAME --resume {state.run_id}",
+        )
 
 
 def _tell_asked(start: Start, state: RunState, again: str, redo: Sequence[tuple[str, str]]) -> None:
@@ -232,15 +248,24 @@ def _nothing_to_do(start: Start, state: RunState) -> RunResult:
 
 
 def pinned(store: Store, state: RunState, pins: Mapping[str, Any]) -> tuple[Course, dict[str, str]]:
-    """The course and the prompts a run works from: `pins` that will replace its own, else its own."""
+    """The course and the prompts a run works from: `pins` that will replace its own, else its own.
+
+    Raises:
+        CheckpointCorrupt: The run is pinned to no course that can be read.
+    """
     from pipeline.lessons.examine import course_of
 
     # The graph is compared, not worked from.
     read = state.pins.keys() - pins.keys() - {"graph"}
-    own = {name: json.loads(store.get_blob(state.run_id, state.pins[name])) for name in sorted(read)}
-    all_pins = {**own, **pins}
-    prompts = {name.removeprefix("prompt:"): text for name, text in all_pins.items() if name.startswith("prompt:")}
-    return course_of(all_pins["catalogue"]), prompts
+    try:
+        own = {name: parse_json(store.get_blob(state.run_id, state.pins[name])) for name in sorted(read)}
+        all_pins = {**own, **pins}
+        course = course_of(all_pins["catalogue"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise CheckpointCorrupt(
+            f"Run {state.run_id} is pinned to no course that can be read ({type(error).__name__}).", run=state.run_id
+        ) from error
+    return course, {key.removeprefix("prompt:"): text for key, text in all_pins.items() if key.startswith("prompt:")}
 
 
 def _anew(options: LessonsOptions, run: str, path: str, task: str | None) -> str:

@@ -19,7 +19,7 @@ from pipeline.records.lines import LineDamaged, check_line
 from pipeline.store.base import Head
 from pipeline.store.disk import read_file
 from pipeline.store.head import HEAD, HeadText, scan_int, sealed, whole_head
-from pipeline.store.names import JOURNAL, is_id, newest_first
+from pipeline.store.names import JOURNAL, is_id, is_minted, newest_first
 from pipeline.store.owner import is_owned, seen_now
 
 Match = Callable[[Mapping[str, Any]], bool]
@@ -45,10 +45,11 @@ class Listing:
         """The run of that name in that folder; None: there is none, or `match` drops it."""
         try:
             info = os.lstat(folder)
-            if not stat.S_ISDIR(info.st_mode):
-                return None
         except OSError:
             return None
+        if not stat.S_ISDIR(info.st_mode):
+            why = _instead_of_a_folder(folder, name, info.st_mode)
+            return Head(name, {}, corrupt=why) if why else None
         if info.st_uid != os.geteuid():
             return Head(name, {}, corrupt=f"It belongs to another user ({info.st_uid}).")
         try:
@@ -97,6 +98,20 @@ class Listing:
             return Head(name, {}, corrupt=found.corrupt, owned=owned, known=whole_head(raw))
         document = {**found.document, **seen_now(found.document, owned)}
         return Head(name, document, owned=owned) if match is None or match(document) else None
+
+
+def _instead_of_a_folder(path: str, name: str, mode: int) -> str:
+    """What stands where a run's folder was, or is meant to be; "" for what was never a run."""
+    if not stat.S_ISLNK(mode):
+        return "It is no folder." if is_minted(name) else ""
+    target = os.path.realpath(path)
+    if os.path.dirname(target) == os.path.realpath(os.path.dirname(path)) and os.path.isdir(target):
+        # Another name for a run that is listed anyway.
+        return ""
+    files = (os.path.lexists(f"{target}/{part}") for part in (JOURNAL, HEAD))
+    if is_minted(name) or not os.path.lexists(target) or any(files):
+        return "It is a link, which is not followed; put the folder itself there."
+    return ""
 
 
 def _read_head(folder: str) -> tuple[bytes | None, str]:

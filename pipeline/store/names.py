@@ -20,11 +20,17 @@ PARTS = "parts"
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _MINTED = 15
+_MINTED_ID = re.compile(r"[0-9]{8}_[0-9]{6}(_[0-9]{2,})?")
 
 
 def is_id(name: str) -> bool:
     """Whether a folder of this name can be a run."""
     return _ID.fullmatch(name) is not None
+
+
+def is_minted(name: str) -> bool:
+    """Whether a name is as this program makes them for runs."""
+    return _MINTED_ID.fullmatch(name) is not None
 
 
 def is_part(path: str) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -25,11 +24,9 @@ from pipeline.store.files import FileStore
 from pipeline.store.head import HEAD, parse_head
 from pipeline.store.listing import first_line
 from pipeline.store.lock import OwnerLock, acquire
-from pipeline.store.names import JOURNAL, PARTS, is_id, minted
+from pipeline.store.names import JOURNAL, PARTS, is_id, is_minted, minted
 from pipeline.store.owner import LOCK
 
-#: A folder of such a name lies in a store, or was copied from one: its name is its id.
-_MINTED = re.compile(r"[0-9]{8}_[0-9]{6}(_[0-9]{2,})?")
 #: The id of a run that does not say when it began.
 _UNDATED = "run"
 
@@ -137,7 +134,8 @@ def has_runs(folder: Path | str) -> bool:
 
 
 def _named(name: str) -> str:
-    return name if _MINTED.fullmatch(name) else ""
+    # Such a folder lies in a store, or was copied from one: its name is its id.
+    return name if is_minted(name) else ""
 
 
 def _from_journal(folder: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -99,10 +100,11 @@ def test_what_stands_where_the_course_will_be_is_told_before_anything_is_made(
         (out / f"{name}.receipt.json").mkdir()
         return out / f"{name}.receipt.json"
 
-    for number, put in enumerate(
-        (foreign, lambda out: file(out / name), lambda out: file(out / ".versions" / name), receipt,
-         lambda out: pipe(out / ".versions" / name / ".lock"), lambda out: link(out / ".versions" / name))
-    ):  # fmt: skip
+    ways: tuple[Callable[[Path], Path], ...] = (
+        foreign, lambda out: file(out / name), lambda out: file(out / ".versions" / name), receipt,
+        lambda out: pipe(out / ".versions" / name / ".lock"), lambda out: link(out / ".versions" / name),
+    )  # fmt: skip
+    for number, put in enumerate(ways):
         out = tmp_path / f"out{number}"
         out.mkdir()
         named = put(out)

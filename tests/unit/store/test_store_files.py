@@ -87,7 +87,8 @@ def test_links_are_not_followed_out_of_the_store(store: FileStore, tmp_path: Pat
     outside = tmp_path / "outside"
     (store.root / run).rename(outside)
     (store.root / run).symlink_to(outside)
-    assert list(store.heads()) == []
+    (head,) = store.heads()
+    assert (head.run_id, dict(head.document), "link" in head.corrupt) == (run, {}, True)
     for verb in (store.open, store.read, store.delete):
         with pytest.raises(StoreError, match="link"):
             verb(run)

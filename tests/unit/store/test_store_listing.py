@@ -114,3 +114,21 @@ def test_store_that_is_a_file_is_an_error_that_names_it(tmp_path: Path) -> None:
     path.write_text("x")
     with pytest.raises(StoreError, match="a-file"):
         list(FileStore(path, StillClock()).heads())
+
+
+def test_run_that_is_a_link_now_is_said_and_another_name_for_a_run_is_not(tmp_path: Path) -> None:
+    store = FileStore(tmp_path / "runs", StillClock())
+    runs, away = tmp_path / "runs", tmp_path / "away"
+    kept, moved, gone = (finished_run(runs) for _ in range(3))
+    away.mkdir()
+    moved.rename(away / moved.name)
+    moved.symlink_to(away / moved.name)
+    gone.rename(away / "gone")
+    gone.touch()
+    (runs / "newest").symlink_to(kept.name)
+    (runs / "notes").symlink_to(tmp_path)
+    (runs / "mine").symlink_to(away / moved.name)
+    (runs / "unmounted").symlink_to(tmp_path / "nowhere")
+    heads = {head.run_id: bool(head.corrupt) for head in store.heads()}
+    assert heads == {kept.name: False, moved.name: True, gone.name: True, "mine": True, "unmounted": True}
+    assert {head.run_id for head in store.heads(lambda document: False)} >= {moved.name}
