@@ -29,12 +29,20 @@ class RetryPolicy:
     later: str = "Resume later; nothing that was answered is asked again."
 
     def wait(self, error: ModelError, failures: int) -> float:
-        """Seconds to wait after the n-th failure: what the provider asked for, else doubling."""
+        """Seconds to wait after the n-th failure: what the provider asked for, else doubling.
+
+        An overload that lasts is waited for longer than asked, so that as many tries last as long.
+        """
         asked = error.data.get("retry_after")
-        own = min(self.base_seconds * 2 ** max(failures - 1, 0), self.longest_seconds)
-        return max(float(asked), own if error.data.get("status") == 529 else 0.0) if asked is not None else own
+        own: float = min(self.base_seconds * 2 ** max(failures - 1, 0), self.longest_seconds)
+        if asked is None:
+            return own
+        lasting = error.data.get("status") == 529 and (not asked or failures > _AS_ASKED)
+        return max(float(asked), own) if lasting else float(asked)
 
 
+#: So many overloads of a call are waited for as the provider asks.
+_AS_ASKED = 3
 #: The provider is busy, with all of us: everybody waits.
 BUSY = frozenset({429, 529})
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -175,6 +176,42 @@ def herd(times: float, concurrency: int | str) -> None:
     say("  requests in vain while it lasted", sum(begin + 1.5 * latency <= at < end for at in plan.came), before / 2)
 
 
+class Storm(Plan):
+    """Refuses every question twice."""
+
+    def __init__(self, mishap: Mishap) -> None:
+        super().__init__()
+        self._mishap = mishap
+        self._asked: Counter[str] = Counter()
+
+    def draw(self, number: int, question: str, asked: str, label: str = "", correction: bool = False) -> Mishap | None:
+        with self._lock:
+            self._asked[question] += 1
+            return self._mishap if self._asked[question] <= 2 else None
+
+
+def storm(mishap: Mishap, alone: float) -> None:
+    """Eight calls, four at once, each refused twice: against calls that each wait by themselves, without a probe.
+
+    Args:
+        alone: Seconds that one such call waits.
+    """
+    clock = FastClock(1.0)
+    with BillingServer(plan=Storm(mishap)) as server:
+        _, seconds = ask_all(server, clock, 8, concurrency=4)
+        sent = server.bill.requests
+    told = "" if mishap.retry_after is None else f", retry-after {mishap.retry_after}"
+    say(f"two refusals a call ({mishap.kind}{told}): ours / each by itself", seconds / (2 * alone), 2.0, unit="x")
+    say("  requests a call", sent / 8, 3.0)
+
+
+def _storms(_: float) -> None:
+    storm(Mishap("rate_limit", retry_after="1"), alone=2.0)
+    storm(Mishap("overloaded", retry_after="1"), alone=2.0)
+    # One second, then two.
+    storm(Mishap("overloaded"), alone=3.0)
+
+
 def _requests(times: float) -> None:
     limited(times, 60, 1.0, 5)
     limited(times, 60, 10.0, 4)
@@ -193,6 +230,7 @@ ALL: dict[str, Callable[[float], None]] = {
     "tokens": lambda times: limited_tokens(times, 20_000, 5.0, 5),
     "unlimited": lambda times: unlimited(min(times, 5.0), 20.0, 1000),
     "herd": _herds,
+    "storm": _storms,
     "minute": lambda _: limited(1.0, 120, 2.0, 4),
 }
 

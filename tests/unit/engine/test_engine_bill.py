@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
@@ -91,6 +92,30 @@ def test_outage_that_filled_the_ceiling_is_settled_and_the_run_goes_on(
     again = MANY.resume(result.run_id, store=store, **given(model, max_cost_usd=limit))
     assert again.status == "completed"
     assert both_ends(store, again) == (server.bill.usd, server.bill.usd)
+
+
+class Storm(Plan):
+    """Refuses every question twice."""
+
+    def __init__(self, mishap: Mishap) -> None:
+        super().__init__()
+        self._mishap = mishap
+        self._asked: Counter[str] = Counter()
+
+    def draw(self, number: int, question: str, *_: Any, **__: Any) -> Mishap | None:
+        with self._lock:
+            self._asked[question] += 1
+            return self._mishap if self._asked[question] <= 2 else None
+
+
+def test_storm_is_left_without_a_try_more_than_it_takes(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel
+) -> None:
+    for mishap in (Mishap("rate_limit", retry_after="1"), Mishap("overloaded")):
+        server.reset(Storm(mishap))
+        result = MANY.run(store=store, **given(model, concurrency=4))
+        assert (result.status, server.bill.requests, len(ledger(store, result))) == ("completed", 18, 18)
+        assert both_ends(store, result) == (server.bill.usd, server.bill.usd)
 
 
 DEAR = "claude-opus-5-5"

@@ -36,10 +36,16 @@ def round_of(made: Pace, clock: FakeClock, limits: Mapping[str, float] = UNTOLD)
     return count
 
 
-def busy(made: Pace, clock: FakeClock, status: int = 429, limits: Mapping[str, float] = UNTOLD) -> None:
+def busy(
+    made: Pace,
+    clock: FakeClock,
+    status: int = 429,
+    limits: Mapping[str, float] = UNTOLD,
+    retry_after: float | None = None,
+) -> None:
     clock.advance(1)
     with pytest.raises(ModelUnavailable), made.turn(ASKED):
-        raise ModelUnavailable("busy", status=status, limits=limits)
+        raise ModelUnavailable("busy", status=status, limits=limits, retry_after=retry_after)
 
 
 def test_pace_reaches_the_most_within_three_rounds_where_nothing_stands_in_the_way() -> None:
@@ -61,12 +67,12 @@ def test_pace_does_not_grow_while_fewer_calls_go_out_than_may() -> None:
     assert made.limit == FIRST
 
 
-def test_pace_is_halved_by_a_busy_provider_lets_one_call_go_first_and_then_doubles() -> None:
+def test_pace_is_halved_by_a_busy_provider_lets_one_call_go_first_and_then_all_of_the_half() -> None:
     made, clock, _ = pace()
     while made.limit < MOST:
         round_of(made, clock)
     busy(made, clock, 529)
-    assert [round_of(made, clock) for _ in range(6)] == [1, 2, 4, 8, 16, 32]
+    assert [round_of(made, clock) for _ in range(2)] == [1, 32]
     # From what was good before, one more a round.
     after = [round_of(made, clock) for _ in range(5)]
     assert after == sorted(after)
@@ -85,14 +91,62 @@ def test_pace_counts_all_refusals_of_calls_that_left_before_the_first_as_one() -
         error = ModelUnavailable("busy", status=529)
         assert not turn.__exit__(ModelUnavailable, error, None)
     assert made.limit == 1
-    assert [round_of(made, clock) for _ in range(6)][-1] == MOST // 2
+    assert [round_of(made, clock) for _ in range(2)] == [1, MOST // 2]
 
 
 def test_pace_of_a_fixed_number_comes_back_to_it_one_call_first_after_a_pause() -> None:
     made, clock, _ = pace(most=10, adaptive=False)
     assert made.limit == 10
     busy(made, clock)
-    assert [round_of(made, clock) for _ in range(6)] == [1, 2, 4, 8, 10, 10]
+    assert [round_of(made, clock) for _ in range(3)] == [1, 10, 10]
+
+
+def test_pace_lets_calls_go_at_once_after_a_pause_that_was_named_but_one_first_if_that_is_no_use_twice() -> None:
+    made, clock, _ = pace(most=4, adaptive=False)
+    widths = []
+    for _ in range(4):
+        busy(made, clock, retry_after=1.0)
+        widths.append(made.limit)
+    assert widths == [4, 4, 1, 1]
+    assert [round_of(made, clock) for _ in range(2)] == [1, 4]
+
+
+def test_pace_after_a_rate_limit_lets_as_many_go_as_were_answered_before_it() -> None:
+    made, clock, _ = pace(most=32, adaptive=False)
+    busy(made, clock, retry_after=1.0)
+    assert made.limit == FIRST
+    for _ in range(3):
+        with made.turn(ASKED) as turn:
+            turn.reply = Reply("", "end_turn")
+    busy(made, clock, retry_after=1.0)
+    assert made.limit == 3
+    with made.turn(ASKED) as turn:
+        turn.reply = Reply("", "end_turn")
+    busy(made, clock, retry_after=1.0)
+    assert [round_of(made, clock) for _ in range(2)] == [1, 2]
+    # Of an overload they say nothing.
+    busy(made, clock, 529)
+    assert made.limit == FIRST
+
+
+def test_pace_lets_the_call_go_first_again_that_went_first_and_was_refused() -> None:
+    made, clock, _ = pace(most=4, adaptive=False)
+    busy(made, clock, 529)
+    left: list[str] = []
+
+    def other() -> None:
+        with made.turn(ASKED):
+            left.append("other")
+
+    thread = threading.Thread(target=other)
+    clock.advance(1)
+    with pytest.raises(ModelUnavailable), made.turn(ASKED):  # noqa: PT012
+        thread.start()
+        raise ModelUnavailable("busy", status=529)
+    with made.turn(ASKED):
+        left.append("first")
+    thread.join()
+    assert left == ["first", "other"]
 
 
 def test_pace_is_not_moved_by_what_is_no_overload() -> None:

@@ -113,6 +113,15 @@ def test_wait_after_a_rate_limit_is_everybodys_and_any_other_is_the_calls_own(
     assert times == [0.0, 0.0, own, shared]
 
 
+def test_overload_is_waited_for_as_asked_at_first_and_longer_where_it_lasts() -> None:
+    def waits(status: int, **more: Any) -> list[float]:
+        return [RetryPolicy().wait(ModelUnavailable("busy", status=status, **more), n) for n in range(1, 8)]
+
+    assert waits(529, retry_after=1.0) == [1, 1, 1, 8, 16, 32, 60]
+    assert waits(529, retry_after=0.0) == waits(529) == [1, 2, 4, 8, 16, 32, 60]
+    assert waits(429, retry_after=1.0) == [1] * 7
+
+
 @pytest.mark.parametrize(
     ("status", "others", "tries"), [(429, True, 21), (529, True, 21), (429, False, 8), (500, True, 8)]
 )
