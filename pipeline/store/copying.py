@@ -144,9 +144,9 @@ def _copy_run(source: Movable, target: Movable, head: Head, clock: Clock, *, men
             _append(journal, lines[len(before) :])
         records = max(len(lines) - len(before or ()), 0)
         records += sum(_copy_part(source, target, f"{run}/{path}") for path in source.parts(run))
-        old = {"nodes": head.document["nodes"]} if head.document.get("nodes") else {}
         longer = max(lines, before or [], key=len)
-        journal.write_head(fresh_document(run, longer, journal.size, old, journal.get_blob), True)
+        # Where records are lost, the first store's head may be all that tells what they had cost.
+        journal.write_head(fresh_document(run, longer, journal.size, head.document, journal.get_blob), True)
     finally:
         journal.close()
     left_out = _joined_words(_holes(lines), values.problem)

@@ -63,7 +63,7 @@ def fold_beside(run: str, records: Iterable[Record], head: Mapping[str, Any]) ->
         if isinstance(record.fact, Gap):
             told = max(told, record.fact.head)
     short = seq > state.seq
-    if told >= seq or state.imported or not (short or state.gaps):
+    if told >= seq or state.imported or not (short or state.gaps or head.get("holes")):
         return builder, None
     knew = _known(head)
     if knew is None:

@@ -81,6 +81,10 @@ def test_course_whose_store_goes_away_asks_nothing_more_and_is_paid_once(
     _, spent, kept, hint = left.err.splitlines()
     assert spent.startswith("Spent: $")
     again = kept.partition("./pipeline.sh ")[2].removesuffix(" makes it again")
+    if what in ("store", "run"):
+        told = cli("cost", "--json").json()
+        assert [row["type"] for row in told] == ["unread", "total"]
+        assert told[-1]["at_most_usd"] is None, "what the run cost is not counted"
     if what == "moved":
         root.with_name("elsewhere").rename(root)
     else:

@@ -14,6 +14,7 @@ from pipeline.records.kinds import CallEnded, Gap, StepStarted
 from pipeline.records.lines import line_seq
 from pipeline.store.base import Journal
 from pipeline.store.checking import check
+from pipeline.store.copying import copy
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount
 from pipeline.store.objects import keys
@@ -219,3 +220,18 @@ def test_what_the_head_knew_of_lost_calls_is_counted(mendable: Mendable, lost: l
     (head,) = mendable.heads()
     told = head.known if head.corrupt else head.document
     assert told["total_cost_usd"] == knew
+
+
+def test_what_the_head_knew_of_lost_calls_goes_with_a_copy(
+    mendable: Mendable, tmp_path: Path, clock: StillClock
+) -> None:
+    run = written(mendable)
+    knew = Decimal(str(next(mendable.heads()).document["total_cost_usd"]))
+    for seq in (5, 6, 7):
+        harm(mendable, run, seq, None)
+    other = FileStore(tmp_path / "other", clock)
+    list(copy(mendable, other, clock))
+    (head,) = other.heads()
+    assert Decimal(str(head.document["total_cost_usd"])) == knew
+    state = load(other, run)
+    assert (state.total.usd + state.total.low, state.lost.unbounded) == (knew, 1)

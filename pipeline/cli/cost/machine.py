@@ -54,6 +54,9 @@ def csv_rows(books: Books, made: Report) -> Iterator[Sequence[object]]:
         return
     yield ["run_id", *COLUMNS]
     yield from ([posting.origin.run, *posting.row.to_csv()] for posting in books.postings if posting.row is not None)
+    sums = [each for each in books.postings if each.row is None and each.origin.run not in books.removed]
+    if lost := open_runs(sums):
+        warn(f"Calls whose records are lost are not here: of {', '.join(lost)}.")
     if books.removed:
         usd = money(sum(books.removed.values(), Decimal(0)))
         warn(f"Single calls of removed runs are not kept: {usd} in {count(len(books.removed), 'run')} is not here.")
