@@ -175,7 +175,7 @@ class Launch:
         if wanted or not changes.nothing_left(state, definition.graph, definition.steps, same=same):
             self._check()
         if changed and same:
-            self._setup.emit("note", text="The edits of the file touch nothing that is made; the run takes them over.")
+            self._setup.emit("note", text="The edits of the file affect no work; the run now holds the edited text.")
         missing = self._stale_by_names(stored, state) if not same else {}
         if missing and not accept:
             raise _conflict(state, missing, [])
