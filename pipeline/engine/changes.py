@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.engine.bodies import code_of
 from pipeline.engine.sources import Sources
 from pipeline.engine.step import StepSpec
 from pipeline.errors import ConfigError
@@ -209,6 +210,16 @@ def stale(state: RunState, sources: Sources, steps: Mapping[str, StepSpec], chan
                 found[run.path] = name
                 break
     return Stale(found, () if change is None or change.grown else change.said)
+
+
+def made_otherwise(state: RunState, steps: Mapping[str, StepSpec]) -> list[str]:
+    """Completed visits that were made by other code of the user's than there is now, oldest first."""
+    now = {name: code_of(spec.run) for name, spec in steps.items()}
+    return [
+        run.path
+        for run in state.steps.values()
+        if run.status == COMPLETED and run.code and now.get(run.node, "") not in ("", run.code)
+    ]
 
 
 def redone(tasks: Collection[tuple[str, str]], note: str) -> Invalidated:

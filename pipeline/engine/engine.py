@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from pipeline.clock import iso
@@ -25,7 +26,7 @@ from pipeline.engine.sources import Sources, fresh, missing_param
 from pipeline.engine.spender import at_once, caller
 from pipeline.engine.stop import Stop
 from pipeline.engine.takeover import TakeOver, Wish, other_graph, record_repairs
-from pipeline.engine.tasks import error_facts
+from pipeline.engine.tasks import error_facts, made_by_other_code
 from pipeline.errors import (
     CheckpointCorrupt,
     GraphError,
@@ -180,6 +181,20 @@ class Engine:
             journal, builder, self._setup.clock, owner=owner, nodes=self._nodes, warn=warn, view=self._setup.view
         )
 
+    def _tell_other_code(self, state: RunState) -> None:
+        """Say which finished steps were made by other code of the user's than there is now."""
+        other = changes.made_otherwise(state, self._definition.steps)
+        if other:
+            text = made_by_other_code([bare(path) for path in other], self._anew(state.run_id)(other[0], None))
+            self._setup.emit("note", text=text)
+
+    def _anew(self, run: str) -> Callable[[str, str | None], str]:
+        """Words that say how work is asked anew: (path, task)."""
+        setup = self._setup
+        if setup.anew is not None:
+            return partial(setup.anew, run)
+        return lambda path, task: f"{setup.command(run)} --from {bare(path)}{setup.again}"
+
     def _tell_resumed(self, state: RunState, before: Spend) -> None:
         if not self._setup.emit.heard:
             return
@@ -189,6 +204,7 @@ class Engine:
             last_completed=head["last_completed_step"], resuming_from=head["next_step"], spent_usd=str(before.usd),
             unpriced_calls=before.unpriced,
         )  # fmt: skip
+        self._tell_other_code(state)
 
     def _graph_json(self) -> dict[str, Any]:
         return dict(self._definition.graph.to_json())
@@ -210,8 +226,10 @@ class Engine:
         """The result of a completed run nothing has changed for."""
         if state.status != COMPLETED or other_graph(self._definition, self._setup.store, state) is not None:
             return None
-        missing = changes.missing(state, self._definition.steps)
-        return None if missing else self._result(state, None, Spend(), 0.0, worked=False)
+        if changes.missing(state, self._definition.steps):
+            return None
+        self._tell_other_code(state)
+        return self._result(state, None, Spend(), 0.0, worked=False)
 
     def _go(self, recorder: Recorder, journal: Journal, before: Spend) -> RunResult:
         """Run the loop in its own thread, then record how this owner leaves."""
@@ -268,12 +286,7 @@ class Engine:
             spare=threading.Semaphore(workers), workers=workers, repeat_unknown=setup.yes,
             boundary=setup.boundary, store=setup.store,
         )  # fmt: skip
-        run, anew = recorder.state.run_id, setup.anew
-        running.anew = (
-            (lambda path, task: anew(run, path, task))
-            if anew is not None
-            else lambda path, task: f"{setup.command(run)} --from {bare(path)}{setup.again}"
-        )
+        running.anew = self._anew(recorder.state.run_id)
         running.caller = caller(setup, recorder, sources.values, stop)
         running.crew = setup.crew(running) if setup.crew is not None else None
         return running

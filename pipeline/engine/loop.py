@@ -9,6 +9,7 @@ from dataclasses import field
 from typing import Any
 
 from pipeline.engine import memory
+from pipeline.engine.bodies import code_of
 from pipeline.engine.contexts import Contexts, Reducer
 from pipeline.engine.entries import Scope
 from pipeline.engine.lineage import Lineage
@@ -72,6 +73,8 @@ class Loop:
         self._steps = steps
         self._router = router or by_label
         self._recorder = running.recorder
+        #: Hashes of the steps' source texts, as they are now: a file may be edited while it runs.
+        self._codes = {name: code_of(spec.run) for name, spec in steps.items()}
         self._frontier = Frontier(graph, running.recorder.state)
         self._contexts = Contexts(graph, running.recorder.state, reducers)
         self._ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
@@ -254,7 +257,7 @@ class Loop:
         recorder.append(_started(activation, attempt, spec), sync=False)
         recorder.append(StepCompleted(
             path, former.outputs, self._running.clock.new_id(), edges, former.outcome, former.context,
-            former.artifacts, former.reads, attempt, reason=UNCHANGED,
+            former.artifacts, former.reads, attempt, reason=UNCHANGED, code=former.code,
         ))  # fmt: skip
         self._running.emit("note", text=f"{bare(path)} stands: nothing that it read has changed.")
         if self._running.boundary is not None:
@@ -316,7 +319,7 @@ class Loop:
             begun = [] if follow is None else [_started(follow, follow.attempt, self._steps[follow.node])]
             recorder.append(StepCompleted(
                 path, outputs, checkpoint, route.edges, label, changes, context.saved, scope.reads, scope.attempt,
-                seconds, route.reason, scope.writes or (),
+                seconds, route.reason, scope.writes or (), self._codes.get(activation.node, ""),
             ), known, follow=begun)  # fmt: skip
             if scope.writes:
                 memory.apply(self._running, path, scope.writes)

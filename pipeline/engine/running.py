@@ -60,6 +60,8 @@ class Running:
     held: dict[tuple[str, str], Room] = field(default_factory=dict)
     #: Does the items of maps on an executor; None: they are done here.
     crew: Crew | None = None
+    #: Maps (step path, name) whose items made by other code were told of.
+    told: set[tuple[str, str]] = field(default_factory=set)
     #: What has the work of a visit (or of a task in it) asked anew: (path, task) → words for people.
     anew: Callable[[str, str | None], str] = lambda path, task: f"resume with --from {bare(path)}"
 

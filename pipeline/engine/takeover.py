@@ -229,7 +229,7 @@ class TakeOver:
             if more or len(kept) < len(run.edges):
                 recorder.append(StepCompleted(
                     run.path, run.outputs, self._setup.clock.new_id(), [*kept, *more], run.outcome, run.context,
-                    run.artifacts, run.reads, run.attempt, 0.0, reason,
+                    run.artifacts, run.reads, run.attempt, 0.0, reason, code=run.code,
                 ), sync=False)  # fmt: skip
 
     def _new_edges(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from pipeline.engine import taking_in
+from pipeline.engine.bodies import code_of
 from pipeline.engine.entries import Scope
 from pipeline.engine.lineage import Lineage
 from pipeline.engine.running import Running
@@ -31,6 +32,8 @@ from pipeline.records.statuses import FAILED
 from pipeline.records.values import Plain, canonical, digest, encode_value
 
 _HASH_CHARS = 16
+#: Names that are told; of more, how many.
+_MOST_NAMES = 10
 #: Longest error message kept; a page of it says as much as a book.
 _MOST_TEXT = 4000
 #: Effects that act outside the run: never blindly repeated, and durable before they begin.
@@ -66,6 +69,8 @@ class Work:
     repeatable: bool = False
     #: One task under its own name, not the items of a map.
     single: bool = False
+    #: Hash of the body's source text.
+    code: str = ""
     #: Where the step stands in the graph; a worker elsewhere must know.
     lineage: Lineage | None = None
 
@@ -122,7 +127,9 @@ def run(running: Running, parent: Scope, seen: Mapping[str, Any], work: Work) ->
     elsewhere = running.crew is not None and running.crew.takes(parent, work)
     if running.recorder.state.submitted:
         taking_in.settle_parts(running, parent.path, names, elsewhere=elsewhere)
+    work.code = code_of(work.body)
     todo = _missing(running, parent.path, names, work, seen)
+    _tell_other_code(running, parent.path, names, work, todo)
     for index in todo:
         # Told before anything is asked for any of them.
         encode_value(work.items[index], f"{names[index]} item")
@@ -182,6 +189,26 @@ def _missing(running: Running, path: str, names: Sequence[str], work: Work, seen
             running.recorder.append(Invalidated("changed", tasks=[[path, name]]))
             found.append(index)
     return found
+
+
+def _tell_other_code(running: Running, path: str, names: Sequence[str], work: Work, todo: Sequence[int]) -> None:
+    """Say which finished items were made by other code of the user's than there is now, once."""
+    if (path, work.name) in running.told or not work.code:
+        return
+    running.told.add((path, work.name))
+    again = {names[index] for index in todo}
+    with running.recorder.reading() as state:
+        known = state.tasks.get(path, {})
+        other = [name for name in names if name not in again and known[name].code not in ("", work.code)]
+    if other:
+        running.emit("note", text=made_by_other_code(other, running.anew(path, None)))
+
+
+def made_by_other_code(names: Sequence[str], again: str) -> str:
+    """Return the sentence on finished work that was made by other code of the user's than there is now."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    shown = ", ".join(names[:_MOST_NAMES]) + more
+    return f"Your code has changed since this was made, and it is kept: {shown}. To make it again: {again}"
 
 
 def _stands(
@@ -328,6 +355,7 @@ class _Pool:
         fact = TaskCompleted(
             scope.path, task, text, item=_item_hash(item, f"{task} item"),
             hash=digest(text)[:_HASH_CHARS], attempt=scope.attempt, version=work.version, reads=scope.reads,
+            code=work.code,
         )  # fmt: skip
         tell = self._running.emit
         key = work.keys[index]
@@ -387,10 +415,10 @@ def judged(
         before: How the same work failed the last time; None: it did not.
     """
     facts = error_facts(error)
-    if isinstance(error, TaskRejected) or scope.unfit:
-        return CHECK, facts
     if isinstance(error, ModelError) and error.retryable:
         return PROVIDER, facts
+    if isinstance(error, TaskRejected) or scope.unfit:
+        return CHECK, facts
     if not scope.heard + scope.bought:
         return CODE, facts
     if not scope.bought and before is not None and _same(before, facts):

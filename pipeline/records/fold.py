@@ -315,6 +315,7 @@ class Builder:
             text if len(text) <= KEEP_BYTES else None,
             fact.attempt,
             fact.version,
+            code=fact.code,
         )
         state.active[path] = record.seq
         if state.unknown_tasks:

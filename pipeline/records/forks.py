@@ -63,12 +63,14 @@ def inherited_document(state: RunState, value: Kept, reply: Callable[[CallRun], 
             waiting.append([edge, source])
             returning.append([edge, source, path])
     return {
-        "steps": [{**_row(step, _STEP), "consumed": [list(token) for token in step.consumed]} for step in steps],
+        "steps": [
+            {**_row(step, (*_STEP, "code")), "consumed": [list(token) for token in step.consumed]} for step in steps
+        ],
         "waiting": waiting,
         "returning": returning,
         "visits": dict(state.visits),
         "tasks": [
-            {"path": path, "task": key, **_row(task, _TASK), "value": value(path, key, task)}
+            {"path": path, "task": key, **_row(task, (*_TASK, "code")), "value": value(path, key, task)}
             for path, tasks in state.tasks.items()
             for key, task in tasks.items()
         ],
@@ -171,13 +173,13 @@ def _step(row: Mapping[str, Any], seq: int) -> StepRun:
     node, visit = split(values["path"])
     return StepRun(
         node=node, visit=visit, consumed=[list(_pair(token)) for token in row["consumed"]], started_seq=seq,
-        ended_seq=seq, **values,
+        ended_seq=seq, code=str(row.get("code") or ""), **values,
     )  # fmt: skip
 
 
 def _task(row: Mapping[str, Any], seq: int) -> TaskRun:
     text = encode_value(row["value"])
-    return TaskRun(seq=seq, value=text, **{name: _typed(row, name) for name in _TASK})
+    return TaskRun(seq=seq, value=text, code=str(row.get("code") or ""), **{name: _typed(row, name) for name in _TASK})
 
 
 def _call(row: Mapping[str, Any], seq: int) -> CallRun:

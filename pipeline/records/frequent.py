@@ -25,6 +25,7 @@ _MARK = b',"value":'
 _match = re.compile(
     rf'\{{"seq":{_NUMBER},"at":{_WORD},"owner":{_NUMBER},"kind":"task_completed","path":{_WORD},"task":{_WORD}'
     rf'(?:,"item":{_WORD})?(?:,"hash":{_WORD})?(?:,"attempt":{_NUMBER})?(?:,"version":{_NUMBER})?(?:,"reads":{_TABLE})?'
+    rf'(?:,"code":{_WORD})?'
 ).fullmatch
 _NOTHING: Mapping[str, str] = {}
 
@@ -42,12 +43,12 @@ def finished_task(line: bytes) -> tuple[int, str, int, TaskCompleted] | None:
     found = _match(head.decode("ascii", "replace")) if mark else None
     if found is None:
         return None
-    seq, at, owner, path, task, item, value_hash, attempt, version, reads = found.groups()
+    seq, at, owner, path, task, item, value_hash, attempt, version, reads, code = found.groups()
     if not is_path(path) or len(rest) <= TAIL:
         return None
     fact = TaskCompleted(
         path, task, rest[:-TAIL], item or "", value_hash or "", int(attempt) if attempt else 1,
-        int(version) if version else 1, _table(reads) if reads else _NOTHING,
+        int(version) if version else 1, _table(reads) if reads else _NOTHING, code or "",
     )  # fmt: skip
     return int(seq), at, int(owner), fact
 
@@ -83,6 +84,8 @@ def _step_completed(fact: StepCompleted, outputs: bytes | None) -> bytes:
         text += f',"reason":{quote(fact.reason)}'
     if fact.writes != ():
         text += f',"writes":{encode_plain(fact.writes)}'
+    if fact.code:
+        text += f',"code":{quote(fact.code)}'
     return text.encode() + (b"}" if outputs is None else b',"outputs":%b}' % outputs)
 
 
@@ -98,6 +101,8 @@ def _task_completed(fact: TaskCompleted, _: bytes | None) -> bytes:
         text += f',"version":{fact.version}'
     if fact.reads:
         text += f',"reads":{encode_plain(fact.reads)}'
+    if fact.code:
+        text += f',"code":{quote(fact.code)}'
     return b"%b%b%b}" % (text.encode(), _MARK, fact.value)
 
 

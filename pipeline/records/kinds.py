@@ -210,6 +210,8 @@ class TaskCompleted(Fact):
     version: int = 1
     #: What the body read: name → hash.
     reads: Mapping[str, str] = field(default_factory=dict)
+    #: Hash of the source text of the user's code that made it; "": not known.
+    code: str = ""
 
 
 @frozen
@@ -250,6 +252,8 @@ class StepCompleted(Fact):
     reason: str = ""
     #: What it wrote to the user's memory, applied after this record: {"type", "content", "scope", "key"} each.
     writes: Sequence[Mapping[str, Any]] = ()
+    #: As of task_completed.
+    code: str = ""
 
 
 @frozen

@@ -101,6 +101,7 @@ def _close(state: RunState, seq: int, at: str, fact: StepCompleted | StepFailed,
     step.seconds += fact.seconds
     step.outputs, step.artifacts, step.context, step.reads = fact.outputs, fact.artifacts, fact.context, fact.reads
     step.outcome, step.edges, step.reason = fact.outcome, fact.edges, fact.reason
+    step.code = fact.code if isinstance(fact, StepCompleted) else ""
     step.error, step.deaths = fact.error if isinstance(fact, StepFailed) else None, 0
     return taken
 

@@ -71,6 +71,8 @@ class StepRun:
     ended_seq: int = 0
     #: Deaths of this attempt with no call or task recorded between them.
     deaths: int = 0
+    #: Hash of the source text of the user's code that made it; "": not known.
+    code: str = ""
 
 
 @dataclass(slots=True)
@@ -90,6 +92,8 @@ class TaskRun:
     status: str = COMPLETED
     error: Mapping[str, Any] | None = None
     cause: str = ""
+    #: As of StepRun.
+    code: str = ""
 
 
 @dataclass(slots=True)

@@ -257,3 +257,37 @@ def test_fold_of_such_a_run_is_the_same_in_pieces(world: World) -> None:
     state = fold(first.run_id, records(world.store, first.run_id))
     assert not state.memo
     assert state.attempts["a#1", None] == 3
+
+
+STRING = {"type": "object", "properties": {"s": {"type": "string"}}}
+
+
+@pytest.mark.parametrize("former", [False, True])
+def test_reply_answers_only_the_schema_that_it_was_asked_with(
+    world: World, monkeypatch: pytest.MonkeyPatch, former: bool
+) -> None:
+    """Also what earlier versions recorded, whose hashes held no schema."""
+    schemas = [OBJECT, STRING, OBJECT]
+    world.answer = lambda text: "{}"
+
+    def body(ctx: StepContext) -> Any:
+        texts = [world.ask(ctx, "same", schema=schema) for schema in schemas]
+        texts.append(world.ask(ctx, "other", schema={**STRING, "title": str(len(schemas))}, schema_id="mine"))
+        if world.bug is not None:
+            raise KeyboardInterrupt
+        return {"texts": texts}
+
+    pipeline = Pipeline("p", [step("a")(body)])
+    world.bug = BUGS["own"]
+    with monkeypatch.context() as patch:
+        if former:
+            patch.setattr(Request, "hash", Request.former_hash)
+        run = pipeline.run(store=world.store, model=world.model).run_id
+    assert world.asked == ["same"] * 3 + ["other"]
+    schemas[:] = [STRING, OBJECT, OBJECT]
+    assert world.resume(pipeline, run).detail == "interrupted"
+    assert len(world.asked) == 4
+    schemas[:] = [STRING, OBJECT, {"type": "object"}, STRING]
+    world.bug = None
+    assert world.resume(pipeline, run).status == "completed"
+    assert world.asked[4:] == ["same"] * 2

@@ -29,6 +29,7 @@ facts = st.builds(
     attempt=st.integers(-2, 12) | st.just(10**20),
     version=st.integers(0, 3),
     reads=st.dictionaries(names, names, max_size=2),
+    code=names,
 )
 
 
@@ -117,8 +118,8 @@ def test_every_field_is_written_by_hand() -> None:
     table = {"k": "v"}
     for fact in (
         StepStarted("a#1", [["a->b", "a#1"]], 2, 3),
-        StepCompleted("a#1", table, "c", ["a->b"], "left", table, table, table, 2, 0.5, "weight", [table]),
-        TaskCompleted("a#1", "t", b"1", "i", "h", 2, 3, table),
+        StepCompleted("a#1", table, "c", ["a->b"], "left", table, table, table, 2, 0.5, "weight", [table], "x"),
+        TaskCompleted("a#1", "t", b"1", "i", "h", 2, 3, table, "x"),
     ):
         body = encode_fact(fact)
         assert body == codec._written(fact, None)
