@@ -42,8 +42,9 @@ class Watch:
         self._provider = ledger.provider
         #: Those that the provider does not show, by nonce.
         self._searches: dict[str, Search] = {}
-        #: Batches of the account that are not ours, and those that are said to be late, by id.
-        self._foreign: set[str] = set()
+        #: The first custom id in the results of batches that were found, by batch: its nonce says whose it is.
+        self._firsts: dict[str, str] = {}
+        #: Batches that are said to be late, by id.
         self._told_late: set[str] = set()
 
     def wait(self, runs: list[BatchRun]) -> None:
@@ -141,7 +142,7 @@ class Watch:
             search.miss(self._entries.clock.monotonic(), error.data.get("seen_at"))
             return None
         with self._entries.recorder.reading() as state:
-            known = {other.batch for other in state.batches.values()} | self._foreign
+            known = {other.batch for other in state.batches.values()}
         search.candidate = ""
         for batch in listed.batches:
             if batch.id in known or batch.count not in (0, run.size):
@@ -152,13 +153,13 @@ class Watch:
             elif first.startswith(run.nonce):
                 self._ledger.submitted(run.nonce, batch)
                 return batch
-            else:
-                self._foreign.add(batch.id)
         search.miss(self._entries.clock.monotonic(), listed.seen_at)
         return None
 
     def _first(self, batch: Batch) -> str | None:
         """The custom id of a batch's first result; None: it has not ended, or cannot be read now."""
+        if batch.id in self._firsts:
+            return self._firsts[batch.id]
         try:
             if not batch.ended:
                 batch = self._ledger.asked(partial(self._provider.look, batch.id))
@@ -167,7 +168,9 @@ class Watch:
         except ModelRejected as error:
             self._stop_unless_gone(error)
             return None
-        return first.custom_id if first is not None else None
+        if first is not None:
+            self._firsts[batch.id] = first.custom_id
+        return self._firsts.get(batch.id)
 
     def _not_there(self, run: BatchRun, search: Search) -> Stand:
         """Decide what follows from a look at a batch that the provider does not show."""

@@ -106,6 +106,17 @@ def test_batch_that_the_list_shows_late_is_found_whatever_was_answered(
     assert_paid_once(go(store, model), server)
 
 
+@pytest.mark.parametrize("looks", [0, 2])
+def test_several_unclear_batches_of_one_size_are_told_apart(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel, looks: int
+) -> None:
+    model.batches.most_requests = 1
+    server.batches.creations, server.batches.looks = ["odd", "late", "drop", "drop"], looks
+    result = go(store, model, listener=Heard("waiting", 1, lambda: server.batches.appear(MODELS)))
+    assert (result.status, sizes(server)) == ("completed", [1, 1, 1, 1])
+    assert (result.spent.usd, result.spent.high) == (server.bill.usd, NOTHING)
+
+
 @pytest.mark.parametrize("wrong", [timedelta(minutes=20), timedelta(days=400), timedelta(days=-400)])
 def test_clock_of_this_machine_is_no_proof(
     store: MemoryStore, server: BillingServer, model: AnthropicModel, wrong: timedelta
