@@ -16,7 +16,7 @@ from pipeline.clock import SystemClock
 from pipeline.errors import NeedsConfirmation, RunLocked, RunNotFound
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Account, Movable, Store
-from pipeline.store.emergency import owner_of
+from pipeline.store.emergency import aside, claimed, owner_of
 from pipeline.store.reading import resolve
 from pipeline.store.recovery import recover as append_emergency
 from pipeline.store.retention import Removal, removable, removal, remove, sweep
@@ -186,6 +186,13 @@ def recover(run: str, file: Path, store: str | None) -> None:
     place = open_store(store)
     # A run that is lost cannot be looked up by a part of its name.
     name = run if run == owner_of(file) else resolve(place, run)
+    with claimed(file, name) as kept:
+        damaged = kept.damaged
     added = append_emergency(cast(Movable, place), name, file)
     text = f"{count(added, 'record')} appended to run {name}." if added else f"Run {name} has all of these already."
+    if damaged:
+        say(
+            f"{text} {count(damaged, 'more line')} cannot be read: {file if file.exists() else aside(file)} keeps them."
+        )
+        return
     say(f"{text} {file} {'is not needed any more' if file.exists() else 'was removed'}.")

@@ -49,9 +49,16 @@ class Taken(NamedTuple):
     file: Path
     #: Records that the journal did not have.
     records: int
+    #: Lines of it that cannot be read.
+    damaged: int = 0
 
     def __str__(self) -> str:
         """What happened, for people."""
+        if self.damaged:
+            return (
+                f"{self.records} records that were kept outside the run stand in it now; {self.damaged} more cannot be "
+                f"read: {self.file} keeps them."
+            )
         if not self.records:
             return f"All that was kept in {self.file} is in the run already; the file was removed."
         many = f"{self.records} records that were" if self.records > 1 else "1 record that was"

@@ -171,6 +171,8 @@ class Kept(NamedTuple):
     lines: list[bytes]
     #: Up to this seq they had been durable in the journal; 0: none was.
     sent: int
+    #: Lines that cannot be read.
+    damaged: int = 0
 
     @property
     def whole(self) -> list[bytes]:
@@ -227,13 +229,28 @@ def _lines(file: Path, run: str) -> Kept:
         raise StoreError(f"{file} is no emergency file of a run.", file=str(file)) from error
     if owner != run:
         raise StoreError(f"{file} holds records of run {owner}, not of {run}.", file=str(file), run=owner)
-    whole = []
+    whole, damaged = [], 0
     # The very same line again is the same record: it was refused twice.
-    for line in dict.fromkeys(lines):
-        with contextlib.suppress(LineDamaged):
+    for line in dict.fromkeys(filter(None, lines)):
+        try:
             decode_line(line)
             whole.append(check_line(line))
-    return Kept(whole, sent if isinstance(sent, int) else 0)
+        except LineDamaged:
+            damaged += 1
+    return Kept(whole, sent if isinstance(sent, int) else 0, damaged)
+
+
+def dispose(file: Path, kept: Kept) -> None:
+    """Remove a file whose records are in the run; one with lines that cannot be read is put aside."""
+    if kept.damaged:
+        file.rename(aside(file))
+    else:
+        file.unlink(missing_ok=True)
+
+
+def aside(file: Path) -> Path:
+    """Where a file is put whose records are in the run as far as they can be read."""
+    return file.with_name(f"{file.name}.damaged")
 
 
 def _head(path: Path) -> Mapping[str, Any]:

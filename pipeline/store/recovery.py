@@ -47,8 +47,9 @@ def _take_in(store: Store, journal: Journal, place: str) -> list[Taken]:
                 store.open(run).close()
             continue
         with emergency.claimed(file, run) as kept:
-            done.append(Taken(file, append_missing(store, journal, kept)))
-            file.unlink(missing_ok=True)
+            added = append_missing(store, journal, kept)
+            emergency.dispose(file, kept)
+            done.append(Taken(emergency.aside(file) if kept.damaged else file, added, kept.damaged))
     return done
 
 
@@ -93,8 +94,8 @@ def recover(store: Movable, run: str, file: Path) -> int:
         count += append_missing(store, journal, kept)
     finally:
         journal.close()
-    if emergency.is_kept(file):
-        file.unlink(missing_ok=True)
+    if emergency.is_kept(file) and file.exists():
+        emergency.dispose(file, kept)
     return count
 
 

@@ -16,7 +16,7 @@ import pytest
 from pipeline.errors import RunLocked, StoreError, WriteFailed
 from pipeline.records.charge import Charge
 from pipeline.records.kinds import CallEnded, CallStarted, Fact, StepStarted
-from pipeline.records.lines import line_seq
+from pipeline.records.lines import encode_line, line_seq
 from pipeline.store.emergency import EmergencyFile
 from pipeline.store.files import FileStore
 from pipeline.store.journal import FileJournal
@@ -230,3 +230,27 @@ def test_second_place_gets_all_where_the_first_fills_up(
     assert json.loads(head)["emergency"] == "20260109_143022"
     assert lines == [b"one", b"two"]
     assert not Path(first).exists()
+
+
+@pytest.mark.parametrize("how", ["open", "recover"])
+def test_kept_lines_that_cannot_be_read_are_put_aside_and_said(store: FileStore, disk: FaultyDisk, how: str) -> None:
+    run, file, journal = refused(store, disk, StepStarted("a#1"))
+    journal.close()
+    deep = b'{"kind":"run_resumed","execution":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    junk = b"torn" + encode_line(9, "2026-01-09T00:00:00Z", 1, deep)
+    with file.open("ab") as out:
+        out.write(b"torn\n" + junk)
+    held = file.read_bytes()
+    if how == "open":
+        opened = store.open(run)
+        (taken,) = opened.taken
+        opened.close()
+        assert (taken.records, taken.damaged, str(taken.file) in str(taken)) == (1, 2, True)
+    else:
+        assert recover(store, run, file) == 1
+    aside = file.with_name(f"{file.name}.damaged")
+    assert (seqs(store, run), file.exists(), aside.read_bytes()) == ([1, 2], False, held)
+    for text in (deep, b'{"emergency":' + deep, b'{"emergency":5}', b"\0" * 99, b""):
+        file.write_bytes(text)
+        with pytest.raises(StoreError):
+            recover(store, run, file)
