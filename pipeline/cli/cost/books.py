@@ -89,9 +89,13 @@ def read_all(url: str | None, days: Range = WHOLE, *, tries: bool = False) -> Bo
         except SENSELESS as error:
             books.unread[head.run_id] = f"Its sums make no sense ({type(error).__name__}: {error})."
     account = open_account(url)
-    for run, sums in kept_spend(store, account).items():
-        _take_removed(books, run, sums, days)
-    books.lost = account.lost()
+    try:
+        for run, sums in kept_spend(store, account).items():
+            _take_removed(books, run, sums, days)
+        books.lost = account.lost()
+    except StoreError as error:
+        # What is there is told all the same.
+        books.lost = f"{error.message} What removed runs had cost is not known."
     for run, file in of_lost_runs(os.path.realpath(str(getattr(store, "root", "")))).items():
         books.unread[run] = f"It is gone from the store. `recover {run} {file}` makes it again from its records."
     return books
