@@ -131,7 +131,7 @@ class LessonsOptions:
             raise ConfigError("--from makes a step of a run again: name the run with --resume RUN.")
         for field in ("refresh", "retry_unknown", "retry_failed"):
             if getattr(self, field):
-                raise ConfigError(f"{option_name(field)} says how a run is gone on with: give --resume RUN too.")
+                raise ConfigError(f"{option_name(field)} only applies together with --resume RUN.")
 
     @property
     def at_once(self) -> int:

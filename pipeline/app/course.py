@@ -64,7 +64,7 @@ def lessons(options: LessonsOptions, *, listener: Listener, confirm: Confirm | N
     model = model_name(options.model)
     if model == OFFLINE and options.model is None:
         start.emit("note", text="No credential (ANTHROPIC_API_KEY): the offline author writes a draft, $0.00.")
-    start.emit("note", text=f"Looking for an unfinished run of this course in {start.store.url} ...")
+    start.emit("looking", text=f"Looking for an unfinished run of this course in {start.store.url} ...")
     claim = Claim("lessons", course.subject, course.level, author_kind(model))
     identity, pins = identity_of(options, model, course)
     choice = again.Choice("new", reason="--force")
@@ -87,7 +87,7 @@ def lessons(options: LessonsOptions, *, listener: Listener, confirm: Confirm | N
                 params, identity=identity, pins=pins, claim=claim, exclusive=not options.force
             )
     except RunExists as exists:
-        start.emit("run_continuing", run=str(exists.data["run"]), reason="somebody else has just begun it")
+        start.emit("run_continuing", run=str(exists.data["run"]), reason="another process just started it")
         return _resume(start, str(exists.data["run"]))
     return finish(start, setup, result)
 

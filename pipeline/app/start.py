@@ -260,7 +260,7 @@ def set_up(start: Start, model_name: str, recorded: Mapping[str, Any], verb: str
     model = model_of(model_name, courses=verb == "lessons") if model_name else None
     if model_name and model_name != OFFLINE:
         # The look-up may take a while: nothing else has been said by now.
-        start.emit("note", text=f"Checking the model {model_name} ...")
+        start.emit("looking", text=f"Checking the model {model_name} ...")
     info = preflight.look_up(model, start.clock, start.emit) if model else None
     for warning in info.warnings if info else ():
         start.emit("note", text=warning)

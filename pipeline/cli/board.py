@@ -88,7 +88,7 @@ class Board:
         shown = Quiet() if self._drawn else display(quiet=self._quiet, json=self._json)
 
         def listen(event: Event) -> None:
-            if event.type == "note" and not row.run and self._is_said(str(event.data.get("text", ""))):
+            if event.type in ("note", "looking") and not row.run and self._is_said(str(event.data.get("text", ""))):
                 return
             row.apply(event)
             if event.type in _SAID:

@@ -44,7 +44,7 @@ _NOTHING = Decimal(0)
          help="How a call's worst case is bounded: by its bytes, or by the provider's count and 5 %.")  # fmt: skip
 @setting("concurrency", type=AtOnce(), metavar="N|auto", help="Paid calls in flight at once.  [default: 4]")
 @setting("executor", metavar="ADDRESS",
-         help="dask://HOST:PORT or dask:local: do the items of maps there.  [default: threads here]")  # fmt: skip
+         help="Run map items on dask://HOST:PORT or dask:local.  [default: threads here]")  # fmt: skip
 @setting("batch", off="--no-batch", is_flag=True, default=False,
          help="Ask through Message Batches: half the price, within a day.")  # fmt: skip
 @setting("batch_min", type=int, metavar="N", help="Fewer asks than N go as ordinary calls.  [default: 1]")

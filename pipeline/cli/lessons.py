@@ -89,22 +89,22 @@ def execution_options(command: F, *, model: str = _MODEL) -> F:
         setting("daily_budget_usd", type=Usd(), metavar="USD|none",
                 help="Limit of a UTC day, over what all runs of the store spend.  [default: none]"),
         setting("concurrency", type=AtOnce(), metavar="N|auto",
-                help="Paid calls in flight; 1: never two; auto: as many as the provider takes.  [default: 4]"),
+                help="Maximum paid calls in flight; 1 = sequential, auto = adapt to rate limits.  [default: 4]"),
         setting("executor", metavar="ADDRESS",
-                help="dask://HOST:PORT or dask:local: do the items of maps there.  [default: threads of this process]"),
+                help="Run map items on dask://HOST:PORT or dask:local.  [default: threads of this process]"),
         setting("batch", off="--no-batch", is_flag=True, default=False,
                 help="Ask through Message Batches: half the price, within a day."),
         setting("batch_min", type=int, metavar="N", help="Fewer asks than N go as ordinary calls.  [default: 1]"),
-        setting("no_wait", is_flag=True, help="Hand a batch in and leave (exit 75); --resume fetches it."),
-        setting("batch_poll", type=float, metavar="SECONDS", help="Time between two looks at a batch.  [default: 5]"),
-        setting("resubmit", is_flag=True, help="Ask again what a lost batch held, though it may be paid twice."),
+        setting("no_wait", is_flag=True, help="Submit the batch and exit with 75; --resume collects it."),
+        setting("batch_poll", type=float, metavar="SECONDS", help="Batch polling interval.  [default: 5]"),
+        setting("resubmit", is_flag=True, help="Resubmit the requests of a lost batch (they may be billed twice)."),
         setting("prices", type=click.Path(path_type=Path), metavar="FILE", help="Unit prices of your own."),
         setting("model", metavar="ID", help=model),
         setting("resume", type=RunName(), metavar="RUN", help="Go on with a run: its id, a unique prefix, or latest."),
         setting("refresh", type=click.Choice(settings.REFRESHED),
                 help="With --resume: make completed steps of this effect class, and what read them, again."),
         setting("retry_unknown", is_flag=True,
-                help="With --resume: repeat what may have acted outside before it was cut off."),
+                help="With --resume: retry side effects whose outcome is unknown."),
         setting("from_step", metavar="STEP", help="With --resume: make this step and what follows it again."),
         setting("yes", is_flag=True, help="Go on without asking."),
         setting("quiet", is_flag=True, help="Final lines only."),
@@ -164,7 +164,7 @@ def lessons(ctx: click.Context, /, **_: Any) -> int:
 @run_argument
 @click.argument("item", metavar="STEP/ITEM")
 @click.option("--note", default="", envvar=own("redo", "note"), show_envvar=True, metavar="TEXT",
-              help="What is to be different; it goes into the prompt.")  # fmt: skip
+              help="What to change; added to the prompt.")  # fmt: skip
 @setting("out", type=click.Path(path_type=Path), metavar="DIR", help="Where courses are published.")
 @setting("overwrite", is_flag=True, help="Publish over files that were edited by hand.")
 @execution_options

@@ -54,7 +54,7 @@ class Statuses(click.ParamType[frozenset[str]]):
 @click.option("--subject", envvar=own("list", "subject"), show_envvar=True, metavar="NAME",
               help="Only runs of this subject; aliases count.")  # fmt: skip
 @click.option("--resumable", is_flag=True, envvar=own("list", "resumable"), show_envvar=True,
-              help="Only runs that can be gone on with.")  # fmt: skip
+              help="Only runs that can be resumed.")  # fmt: skip
 @click.option("--verbose", "-v", is_flag=True, envvar=own("list", "verbose"), show_envvar=True,
               help="Also times, last and next step, and the error.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(min=0), default=DEFAULT_LIMIT, envvar=own("list", "limit"), metavar="N",

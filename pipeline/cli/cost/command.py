@@ -29,7 +29,7 @@ class Day(click.ParamType[str]):
         try:
             return date.fromisoformat(str(value)).isoformat()
         except ValueError:
-            self.fail(f"{value!r} is no day such as 2026-01-31.", param, ctx)
+            self.fail(f"Invalid date {value!r}; use YYYY-MM-DD.", param, ctx)
 
 
 @click.command("cost")

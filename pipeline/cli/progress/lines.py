@@ -192,4 +192,5 @@ _MAKERS: Mapping[str, Callable[[Data, Tally], list[str]]] = {
     "decision_asked": _decision_asked,
     "decision": _decision,
     "note": _note,
+    "looking": _note,
 }

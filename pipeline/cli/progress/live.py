@@ -20,7 +20,8 @@ BAR = 40
 #: Events whose lines stay above the live part; the others only move it.
 _KEPT = frozenset(
     {"run_new", "run_continuing", "run_already_completed", "run_resumed", "run_started", "plan", "step_completed",
-     "step_failed", "task_failed", "note", "stopping", "leaving", "batch_submitted", "decision_asked", "decision"}
+     "step_failed", "task_failed", "note", "looking", "stopping", "leaving", "batch_submitted", "decision_asked",
+     "decision"}
 )  # fmt: skip
 
 #: After these there is nothing live to show; the process may be gone right after `leaving`.
