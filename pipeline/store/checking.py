@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 
 from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound, StoreError
 from pipeline.records.codec import Record, decode_line
-from pipeline.records.fold import fold
-from pipeline.records.kinds import CallStarted, Gap, RunResumed, RunStarted, StepCompleted
+from pipeline.records.fold import Builder, fold
+from pipeline.records.kinds import CallStarted, DayReserved, Gap, RunResumed, RunStarted, StepCompleted
 from pipeline.records.lines import LineDamaged, line_seq
 from pipeline.store.base import Account, Head, Movable
 from pipeline.store.view import first_problem, records_in
@@ -36,13 +39,15 @@ def check(store: Movable, account: Account, run: str = "") -> Iterator[Problem]:
         RunNotFound: There is no such run.
         StoreError: The store cannot be read.
     """
-    found = False
+    found, spent = False, dict[str, Decimal]()
     going = set(store.leftovers())
     for head in store.heads():
         if head.run_id in going or (run and head.run_id != run):
             continue
         found = True
         yield from check_run(store, head)
+        if not run:
+            _add_days(store, head.run_id, spent)
     if run:
         if not found:
             raise RunNotFound(f"There is no run {run}.", hint="`list` shows the runs there are.", run=run)
@@ -54,6 +59,34 @@ def check(store: Movable, account: Account, run: str = "") -> Iterator[Problem]:
     for name in store.unlisted():
         yield from check_run(store, Head(name, {}))
     yield from _account(account)
+    yield from _lost_days(account, spent)
+
+
+def _add_days(store: Movable, run: str, spent: dict[str, Decimal]) -> None:
+    """Add what a run spent on the days of which it reserved a part on the account."""
+    builder, days = Builder(run), set[str]()
+    try:
+        for record in records_in(store.read(run)):
+            builder.apply(record)
+            if isinstance(record.fact, DayReserved):
+                days.add(record.fact.day)
+    except PipelineError:
+        return
+    for key, spend in builder.state.spend.items():
+        if key.day in days:
+            spent[key.day] = spent.get(key.day, Decimal(0)) + spend.usd + spend.low
+
+
+def _lost_days(account: Account, spent: Mapping[str, Decimal]) -> Iterator[Problem]:
+    """Days of which the account knows nothing, though runs did spend: reservations, or all of it, were lost."""
+    for day, usd in sorted(spent.items()):
+        with contextlib.suppress(PipelineError, ValueError):
+            if usd and not account.total(date.fromisoformat(day)):
+                text = (
+                    f"The account knows nothing of {day}, though runs spent ${usd:.4f}: it was lost. The day's limit "
+                    "counts what the runs tell; what removed runs had cost may be lost with it."
+                )
+                yield Problem("", text, False)
 
 
 def _account(account: Account) -> Iterator[Problem]:

@@ -32,6 +32,7 @@ from pipeline.engine.result import RunResult
 from pipeline.errors import BudgetExceeded, ConfigError, StoreError, WriteFailed
 from pipeline.records.charge import in_full
 from pipeline.store.account import FileAccount
+from pipeline.store.checking import check
 from pipeline.store.memory import MemoryAccount, MemoryStore
 from pipeline.store.reading import load
 from pipeline.testing import FakeClock
@@ -90,8 +91,11 @@ def test_runs_of_one_store_share_the_day_and_what_was_not_used_is_given_back() -
 
 def test_day_s_limit_counts_what_the_runs_spent_where_the_account_was_lost() -> None:
     store, limit = MemoryStore(FakeClock()), worst() * 4
-    first = run(3, MemoryAccount(FakeClock()), limit, store=store)
+    first = run(3, kept := MemoryAccount(FakeClock()), limit, store=store)
+    assert not list(check(store, kept))
     lost = MemoryAccount(FakeClock())
+    (told,) = check(store, lost)
+    assert (told.run, told.serious) == ("", False)
     second = run(6, lost, limit, store=store)
     assert second.detail == "paused_budget"
     assert lost.total(FakeClock().now().date()) == first.spent.usd + second.spent.usd <= limit
