@@ -243,12 +243,12 @@ def test_courses_go_on_past_one_that_fails_and_exit_with_its_code(
 @pytest.mark.usefixtures("out")
 def test_courses_stop_as_a_whole_at_the_days_limit(cli: Cli, server: BillingServer, tmp_path: Path) -> None:
     file = write(tmp_path, TWO)
-    said = cli("courses", file, "--daily-budget-usd", "0.50")
+    said = cli("courses", file, "--daily-budget-usd", "0.35")
     assert said.code == 5
-    assert "the day's limit of $0.50" in said.err
+    assert "the day's limit of $0.35" in said.err
     assert "1 not begun" in said.out
     assert len(cli("list", "--json").json()) == 1
-    assert server.bill.usd <= Decimal("0.50")
+    assert server.bill.usd <= Decimal("0.35")
     again = cli("courses", file, "--daily-budget-usd", "50")
     assert again.code == 0, again.err
     assert int(server.bill.to_json()["repeated"]) == 0

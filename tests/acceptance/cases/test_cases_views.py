@@ -16,7 +16,16 @@ import pytest
 from pipeline import CheckpointStore, Outcome, ScriptedModel
 from pipeline.clock import SystemClock
 from pipeline.cost.ledger import rows
-from pipeline.errors import ConfigError, GraphError, Pause, PipelineError, RunNotFound, SchemaTooNew, SettingsConflict
+from pipeline.errors import (
+    ConfigError,
+    GraphError,
+    Pause,
+    PipelineError,
+    RunNotFound,
+    SchemaTooNew,
+    SettingsConflict,
+    TaskRejected,
+)
 from pipeline.llm.base import Message, Reply, Request
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
@@ -162,14 +171,14 @@ def test_case_23_sums_go_on_from_the_checkpoint(store: MemoryStore) -> None:
     def twice(ctx: Any) -> Any:
         ask("b")(ctx)
         if bad:
-            raise ValueError("no")
+            raise TaskRejected("no")
         return {}
 
     bad = [True]
     model = ScriptedModel(reply, paid=True)
     noted.act = {"a": ask("a"), "b": twice, "c": ask("b")}
     pipeline = noted.chain()
-    run = pipeline.run(store=store, model=model).run_id
+    run = pipeline.run(store=store, model=model, options={"max_cost_usd": None}).run_id
     checkpoints = CheckpointStore(store)
     first, failed = checkpoints.load(run, "a"), checkpoints.latest(run)
     assert first is not None
