@@ -19,7 +19,12 @@ OPTIONS = (
 _AMOUNTS = ("max_cost_usd", "daily_budget_usd")
 _BUDGETS = (None, "worst", "estimate")
 #: Words of a name by which a limit of money is meant, however it is spelt.
-_MONEY = frozenset({"usd", "cost", "costs", "budget", "ceiling", "spend", "spending", "dollar", "dollars"})
+_MONEY = frozenset(
+    {
+        "usd", "cost", "costs", "budget", "ceiling", "spend", "spending", "spent", "dollar", "dollars", "money", "price",
+        "cap", "limit", "max", "maximum",
+    }
+)  # fmt: skip
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 #: How alike two names are of which one is taken for a misspelling of the other: surely, and where nothing says more.
 _SURELY, _ALIKE = 0.9, 0.8

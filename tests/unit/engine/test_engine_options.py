@@ -37,7 +37,7 @@ def model() -> ScriptedModel:
 MISSPELT = {
     "max_cost": "max_cost_usd", "maxCostUsd": "max_cost_usd", "max_costs_usd": "max_cost_usd", "cost": "max_cost_usd",
     "ceiling": "max_cost_usd", "max_budget": "max_cost_usd", "spend_limit": "max_cost_usd",
-    "MAX_COST_USD": "max_cost_usd",
+    "MAX_COST_USD": "max_cost_usd", "limit": "max_cost_usd", "max_price": "max_cost_usd", "cap": "max_cost_usd",
     "daily_budget": "daily_budget_usd", "usd_per_day": "daily_budget_usd", "concurency": "concurrency",
     "max_concurrency": "concurrency", "untill": "until", "batched": "batch", "budgets": "budget",
 }  # fmt: skip
