@@ -21,8 +21,8 @@ _BUDGETS = (None, "worst", "estimate")
 #: Words of a name by which a limit of money is meant, however it is spelt.
 _MONEY = frozenset(
     {
-        "usd", "cost", "costs", "budget", "ceiling", "spend", "spending", "spent", "dollar", "dollars", "money", "price",
-        "cap", "limit", "max", "maximum",
+        "usd", "cost", "costs", "budget", "ceiling", "spend", "spending", "spent", "dollar", "dollars", "money",
+        "price", "cap", "limit",
     }
 )  # fmt: skip
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
