@@ -427,13 +427,19 @@ def work_of(
 
 
 def scheme_of(store: Store, state: RunState) -> Sequence[Entry] | None:
-    """Return the scheme that a run works from, once it has one."""
+    """Return the scheme that a run works from, once it has one; None also where it cannot be read.
+
+    What a run will cost is estimated without it: the run itself finds out that it is damaged, and makes it again.
+    """
     from pipeline.lessons.scheme import Scheme
 
     sow = state.steps.get("sow#1")
     if sow is None or sow.status != COMPLETED or "scheme" not in sow.artifacts:
         return None
-    return Scheme.model_validate_json(store.get_blob(state.run_id, sow.artifacts["scheme"])).entries
+    try:
+        return Scheme.model_validate_json(store.get_blob(state.run_id, sow.artifacts["scheme"])).entries
+    except (CheckpointCorrupt, ValueError):
+        return None
 
 
 def _text(amount: Decimal | None) -> str | None:

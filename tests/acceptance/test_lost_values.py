@@ -53,9 +53,10 @@ def test_step_whose_value_is_gone_is_made_again_by_the_resume(sown: Sown, cli: C
     assert cli("store", "check", *sown.place[:2]).code == 0
 
 
-def test_step_whose_value_is_damaged_is_made_again_once_that_was_found(sown: Sown) -> None:
+def test_step_whose_value_is_damaged_is_made_again_once_that_was_found(sown: Sown, cli: Cli) -> None:
     scheme = sown.file(sown.state.steps["sow#1"].artifacts["scheme"])
     scheme.write_bytes(b"junk" + scheme.read_bytes())
+    assert cli(*COURSE, *sown.place, "--dry-run").code == 0
     code, text = sown.resume()
     assert (code, "is missing or damaged" in text) == (6, True), text
     code, text = sown.resume()
