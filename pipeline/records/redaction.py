@@ -16,7 +16,9 @@ _SECRETS = (
         re.compile(r"(?i)((?:x-)?api[-_ ]?key|authorization|(?:auth|access)[-_ ]token)(\W{1,4})[^\s\"',;]{6,}"),
         r"\1\2[key]",
     ),
-    (re.compile(r"://[^/@\s]+@"), "://"),
+    # A command with a database's URL needs its user, who is no secret; elsewhere a name alone may be a token.
+    (re.compile(r"(\bpostgres(?:ql)?://[^:/@\s]*)(?::[^/\s]*)?@"), r"\1@"),
+    (re.compile(r"(?<!\bpostgres)(?<!\bpostgresql)://[^/@\s]+@"), "://"),
 )
 
 

@@ -117,9 +117,18 @@ def test_errors_nobody_expected_are_one_line_and_a_file(
     assert file.stat().st_mode & 0o077 == 0
 
 
+def test_errors_keep_the_user_of_a_database_since_the_command_needs_it(capsys: pytest.CaptureFixture[str]) -> None:
+    hint = "./pipeline.sh list --store postgresql://me@host:5432/runs"
+    errors.report(PipelineError("There is no store at postgres://me:TOPSECRET@host/runs.", hint=hint))
+    assert capsys.readouterr().err == f"Error: There is no store at postgres://me@host/runs.\nGo on: {hint}\n"
+
+
 @pytest.mark.parametrize(
     "error",
     [
+        PipelineError(
+            "postgresql://:TOPSECRET@host/db", hint="postgresql://me:a@TOPSECRET@host; https://TOPSECRET@host"
+        ),
         PipelineError(
             "The server said: host=db password='a TOPSECRET' failed", hint="postgresql://me:TOPSECRET@host/db"
         ),
