@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -66,23 +67,34 @@ def batches(store: Store, run: str | None) -> Iterator[BatchRow]:
     Raises:
         RunNotFound, StoreError: As store.reading.
     """
-    names = [resolve(store, run)] if run else [head.run_id for head in store.heads() if not head.corrupt]
-    for name in names:
-        try:
-            state = load(store, name)
-        except (CheckpointCorrupt, SchemaTooNew):
-            if run:
-                raise
+    if run:
+        yield from _of_run(store, resolve(store, run))
+        return
+    for head in store.heads():
+        if not head.corrupt:
+            with suppress(CheckpointCorrupt, SchemaTooNew):
+                yield from _of_run(store, head.run_id)
+
+
+def possibly_billed(store: Store, runs: Collection[str], since: str, until: str) -> Iterator[BatchRow]:
+    """The batches handed in on these UTC days that may have been billed beside what is exactly known.
+
+    Args:
+        runs: Those with calls that are not exactly known; no other journal is read.
+    """
+    for head in store.heads() if runs else ():
+        if head.run_id not in runs or head.corrupt:
             continue
-        yield from (_row(state, batch, store) for batch in reversed(state.batches.values()))
+        with suppress(CheckpointCorrupt, SchemaTooNew):
+            for row in _of_run(store, head.run_id):
+                doubtful = row.status in ("unknown", "abandoned") and row.worst_usd != 0
+                if doubtful and since <= row.intended_at[:10] <= until:
+                    yield row
 
 
-def possibly_billed(store: Store, since: str, until: str) -> Iterator[BatchRow]:
-    """The batches handed in on these UTC days that may have been billed beside what is exactly known."""
-    for row in batches(store, None):
-        doubtful = row.status in ("unknown", "abandoned") and row.worst_usd != 0
-        if doubtful and since <= row.intended_at[:10] <= until:
-            yield row
+def _of_run(store: Store, run: str) -> Iterator[BatchRow]:
+    state = load(store, run)
+    yield from (_row(state, batch, store) for batch in reversed(state.batches.values()))
 
 
 def _row(state: RunState, batch: BatchRun, store: Store | None = None) -> BatchRow:

@@ -100,8 +100,8 @@ def _reconcile(run: str | None, store: str | None, days: Range, form: Form) -> N
     wider = Range((since - timedelta(days=1)).isoformat(), (until + timedelta(days=1)).isoformat())
     books = read_all(store, wider)
     made = app.reconcile(books.postings, since, until)
-    doubtful = any(not posting.exact for posting in books.postings)
-    batches = list(app.possibly_billed(open_store(store), str(since), str(until))) if doubtful else []
+    doubtful = {posting.origin.run for posting in books.postings if not posting.exact}
+    batches = list(app.possibly_billed(open_store(store), doubtful, str(since), str(until)))
     lines = comparison.lines_of(made, books, since, until, batches)
     form.write(lines, comparison.json_lines(made, books, batches), comparison.csv_rows(made))
 
