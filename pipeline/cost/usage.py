@@ -57,7 +57,8 @@ def billed(usage: Mapping[str, Any], tier: str | None = None) -> Billed:
         tier: The tier where it is known otherwise (a batch); None: as the usage says.
 
     Raises:
-        UsageUnreadable: Input or output tokens are missing, or a figure is no whole number that it can be.
+        UsageUnreadable: Input or output tokens are missing, the prompt has none, or a figure is no whole number that
+            it can be.
     """
     if usage.get("input_tokens") is None or usage.get("output_tokens") is None:
         raise UsageUnreadable("the reply's usage has no input_tokens or output_tokens")
@@ -69,6 +70,8 @@ def billed(usage: Mapping[str, Any], tier: str | None = None) -> Billed:
         "cache_read": _count(usage, "cache_read_input_tokens"),
         "output": _count(usage, "output_tokens"),
     }
+    if not _prompt(counts):
+        raise UsageUnreadable("the reply's usage counts no token of the prompt")
     searches, unknown = _tools(usage.get("server_tool_use"))
     counts[WEB_SEARCH] = searches
     geo = str(usage.get("inference_geo") or "").lower()

@@ -22,7 +22,7 @@ LONGEST_WAIT = 86_400.0
 #: Longest provider text repeated in a message.
 _TEXT_LIMIT = 400
 
-_RETRY_STATUSES = frozenset({408, 409, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+_RETRY_STATUSES = frozenset({408, 409, 425, 429, 460, 499, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _REDIRECTED = "The host of ANTHROPIC_BASE_URL answers with a redirect, which is not followed: it would get the key."
 _CHECK_URL = "Set ANTHROPIC_BASE_URL to the host that answers itself."
 #: Types of an `error` event inside a stream (whose status says 200), with the status they stand for.

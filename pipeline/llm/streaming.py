@@ -27,6 +27,8 @@ class Heard:
         self._text: list[str] = []
         self._usage: dict[str, Any] = {}
         self._stop_reason: str | None = None
+        #: The end told how many tokens were generated; what the beginning says of them is only where counting starts.
+        self._output_told = False
         self._extra: dict[str, Any] = {}
 
     @property
@@ -59,6 +61,7 @@ class Heard:
         reason = ends.pop("stop_reason", None)
         self._stop_reason = str(reason) if reason else self._stop_reason
         self._extra.update({key: value for key, value in ends.items() if value is not None})
+        self._output_told |= isinstance(usage, Mapping) and usage.get(_OUTPUT) is not None
         self._count(usage)
 
     def _count(self, usage: Any) -> None:
@@ -71,10 +74,14 @@ class Heard:
         return self.reply() if self._usage or self._text else None
 
     def reply(self) -> Reply:
+        """Return what was heard; without a count of the answer's tokens where an answer that ended has no true one."""
+        text, usage = "".join(self._text), self._usage
+        if self.finished and not (self._output_told and (usage.get(_OUTPUT) or not text)):
+            usage = {key: value for key, value in usage.items() if key != _OUTPUT}
         return Reply(
-            text="".join(self._text),
+            text=text,
             stop_reason=self._stop_reason,
-            usage=self._usage,
+            usage=usage,
             model=self._model,
             request_id=self.request_id,
             extra=self._extra,
@@ -84,6 +91,7 @@ class Heard:
 
 #: The figures of a usage object that add up to the prompt.
 _PROMPT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_OUTPUT = "output_tokens"
 _WRITTEN, _SPLIT, _LEFT_OUT = "cache_creation_input_tokens", "cache_creation", "left_out_later"
 
 

@@ -60,7 +60,7 @@ def test_cache_writes_are_not_charged_a_second_time_as_input() -> None:
 @settings(deadline=None, max_examples=60)
 @given(
     st.sampled_from([SONNET, "claude-haiku-5-5", "claude-opus-5-5", "claude-fable-5-2", "claude-haiku-4-5"]),
-    st.tuples(*[st.integers(0, 150_000)] * 5),
+    st.tuples(st.integers(1, 150_000), *[st.integers(0, 150_000)] * 4),
     st.sampled_from(["standard", "batch"]),
     st.integers(0, 9),
 )

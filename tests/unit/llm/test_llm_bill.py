@@ -105,7 +105,7 @@ JSON_OF_A_GATEWAY = '{"error": {"type": "timeout", "message": "upstream"}}'
 
 
 def test_request_that_a_gateway_gave_up_on_may_be_on_the_bill(server: BillingServer, model: AnthropicModel) -> None:
-    late = [(status, page) for status in (408, 499, 501, 504, 507, 520, 524, 530, 598) for page in (None, PAGE)]
+    late = [(status, page) for status in (408, 460, 499, 501, 504, 507, 520, 524, 530, 598) for page in (None, PAGE)]
     late += [(status, page) for status in (502, 503) for page in (PAGE, JSON_OF_A_GATEWAY, "")]
     for status, page in late:
         server.reset()

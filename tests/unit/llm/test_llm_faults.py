@@ -50,6 +50,15 @@ def test_passing_trouble_is_retryable_and_not_billed(
     assert error.data["stops_run"] is False
 
 
+def test_gateway_that_gave_up_waiting_or_asks_for_a_repeat_is_retried(
+    server: BillingServer, model: AnthropicModel
+) -> None:
+    for status in (408, 425, 460, 499):
+        error = failing(server, model, Mishap("unavailable", status=status, page="<html>Later.</html>"))
+        assert isinstance(error, ModelUnavailable), status
+        assert error.billed == ("no" if status == 425 else "unknown")
+
+
 @pytest.mark.parametrize(
     ("kind", "code"),
     [

@@ -13,7 +13,7 @@ from pipeline.cost.prices import PriceBook
 from pipeline.llm.anthropic import AnthropicModel
 from pipeline.llm.base import Message, Request
 from pipeline.llm.streaming import merged
-from pipeline.records.charge import EXACT, INTERVAL, Charge
+from pipeline.records.charge import EXACT, INTERVAL, UNPRICED, Charge
 from tests.servers.billing import BillingServer
 
 AT = datetime(2026, 12, 1, tzinfo=UTC)
@@ -80,6 +80,16 @@ def test_figure_that_is_left_out_while_others_change_is_billed_or_not(
     both = {**START, "input_tokens": 91_000, "output_tokens": 500}
     assert (found.state, found.high) == (INTERVAL, charged(both).low)
     assert found.low == charged({"input_tokens": 91_000, "output_tokens": 500}).low
+
+
+def test_answer_whose_tokens_the_end_does_not_count_is_never_exact(
+    server: BillingServer, model: AnthropicModel
+) -> None:
+    start = {"input_tokens": 100, "output_tokens": 1}
+    for delta in ({}, {"output_tokens": None}, {"output_tokens": 0}, {"input_tokens": 100}):
+        assert heard(server, model, start, delta).state == UNPRICED, delta
+    nothing = {"input_tokens": 0, "output_tokens": 0}
+    assert heard(server, model, nothing, {"output_tokens": 5}).state == UNPRICED
 
 
 counts = st.none() | st.integers(0, 3)
