@@ -49,6 +49,8 @@ class Search:
     candidate: str = ""
     #: The provider says that it does not keep the results any more.
     archived: bool = False
+    #: By the provider's clock it was handed in a moment ago: it may only not be shown yet.
+    young: bool = False
     #: Looking on is of no use.
     over: bool = False
     #: What is said of it then; None: it may show yet.
@@ -68,6 +70,7 @@ class Search:
         """
         self.looks += 1
         self.since = self.since or at
+        self.young = at is not None and self.since is not None and at - self.since < _SKEW
         by_provider = at is not None and self.since is not None and at - self.since >= _LOOKING
         longest = _LOOKING if at is None else _LONGEST
         self.over = self.archived or by_provider or now - self.begun >= longest.total_seconds()
@@ -166,6 +169,11 @@ def at_most(calls: Collection[CallRun]) -> str:
     """Return what calls cost at most, in words."""
     usd = worst(calls)
     return "at a price that is not known" if usd is None else f"at most ${usd:.2f}"
+
+
+def question(call: CallRun) -> tuple[str, str | None, int, str, int]:
+    """Return which question a try is of."""
+    return call.path, call.task, call.attempt, call.key, call.n
 
 
 def requests(count: int) -> str:

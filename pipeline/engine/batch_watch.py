@@ -16,13 +16,14 @@ from pipeline.engine.batch_search import (
     born,
     lost,
     not_shown,
+    question,
     requests,
     ways_on,
 )
 from pipeline.errors import BatchLost, ModelRejected, ModelUnavailable, WaitingForBatch
 from pipeline.llm.base import Batch
 from pipeline.records.kinds import BatchAbandoned
-from pipeline.records.run import BatchRun
+from pipeline.records.run import BatchRun, CallRun
 
 #: Longest pause between two looks for a batch that the provider does not show.
 _LONGEST_LOOKING_SECONDS = 600.0
@@ -44,6 +45,8 @@ class Watch:
         self._searches: dict[str, Search] = {}
         #: The first custom id in the results of batches that were found, by batch: its nonce says whose it is.
         self._firsts: dict[str, str] = {}
+        #: Questions that were asked again without knowing: once a start, as was agreed to.
+        self._again: set[tuple[object, ...]] = set()
         #: Batches that are said to be late, by id.
         self._told_late: set[str] = set()
 
@@ -175,7 +178,8 @@ class Watch:
     def _not_there(self, run: BatchRun, search: Search) -> Stand:
         """Decide what follows from a look at a batch that the provider does not show."""
         calls = list(self._ledger.calls(run).values())
-        if self._policy.resubmit and (search.over or search.looks >= LOOKS or not self._policy.wait):
+        enough = search.over or search.looks >= LOOKS or not (self._policy.wait or search.young)
+        if enough and self._resubmits(calls):
             return self._abandon(run, "Its batch was not found.")
         if search.over and not search.candidate:
             search.lost = lost(run, ways_on(calls, self._ledger.command()), archived=search.archived)
@@ -186,10 +190,15 @@ class Watch:
             )
         return Stand.MISSING
 
+    def _resubmits(self, calls: list[CallRun]) -> bool:
+        """Return whether these are asked again without knowing: on request, each question once a start."""
+        return self._policy.resubmit and self._again.isdisjoint(map(question, calls))
+
     def _abandon(self, run: BatchRun, why: str) -> Stand:
         """Give a batch up: what it may have cost stays in the ledger as possibly spent."""
         self._searches.pop(run.nonce, None)
         calls = list(self._ledger.calls(run).values())
+        self._again.update(map(question, calls))
         for call in calls:
             self._entries.failed(self._ledger.entry(call), ModelUnavailable(why, billed="unknown"), sync=False)
         self._entries.recorder.append(BatchAbandoned(run.nonce, run.batch, len(calls)))
@@ -239,26 +248,33 @@ class Watch:
     def _lacking(self, run: BatchRun, answered: int, succeeded: int) -> Stand:
         """Leave the requests open whose answers the results lack, or ask them again on request."""
         text = f"The results of batch {run.batch} hold {answered} of the {succeeded} answers that the provider counts."
-        if self._policy.resubmit:
-            return self._abandon(run, text)
         open_calls = list(self._ledger.calls(run).values())
+        if self._resubmits(open_calls):
+            return self._abandon(run, text)
         self._search(run).lost = BatchLost(text, hint=ways_on(open_calls, self._ledger.command()), batch=run.batch)
         return Stand.MISSING
 
     def _take(self, run: BatchRun) -> int:
-        """Record results as they are read, for they may be many and long; how many answers there were."""
+        """Record results as they are read, for they may be many and long; how many answers there were.
+
+        A result that is neither an answer nor an end known to be free is left: it may be read whole another time.
+        """
         left = self._ledger.calls(run)
         answered: set[str] = set()
         for result in self._provider.results(run.batch):
-            if result.reply is not None or (result.error is not None and result.error.billed != "no"):
+            if result.custom_id not in run.calls:
+                continue
+            free = result.error is not None and result.error.billed == "no"
+            if result.reply is not None:
                 answered.add(result.custom_id)
+            elif not free:
+                continue
             call = left.pop(result.custom_id, None)
             if call is None:
                 continue
             if result.reply is not None:
                 self._entries.replied(self._ledger.entry(call), result.reply, sync=False)
-            else:
-                error = result.error or ModelUnavailable("The batch holds no answer to it.", billed="no")
-                self._entries.failed(self._ledger.entry(call), error, sync=False)
+            elif result.error is not None:
+                self._entries.failed(self._ledger.entry(call), result.error, sync=False)
         self._entries.recorder.sync()
         return len(answered)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from pipeline.clock import iso
 from pipeline.engine.batch_ledger import LONGEST_SECONDS, BatchLedger, BatchPolicy
-from pipeline.engine.batch_search import requests
+from pipeline.engine.batch_search import question, requests
 from pipeline.engine.batch_watch import Watch
 from pipeline.engine.entries import Ask, Entries, Entry
 from pipeline.errors import ModelError, ModelRejected, ModelUnavailable
@@ -83,7 +83,7 @@ class Post:
     def _intend_again(self, unsent: list[CallRun]) -> None:
         """Where lines of the journal were lost, so may the intent have been: such batches are looked for."""
         for nonce in dict.fromkeys(call.batch for call in unsent):
-            calls = [{"id": _custom_id(nonce, _slot_of(c), c.k), "call": c.seq} for c in unsent if c.batch == nonce]
+            calls = [{"id": _custom_id(nonce, question(c), c.k), "call": c.seq} for c in unsent if c.batch == nonce]
             self._entries.recorder.append(BatchIntended(nonce, calls, len(calls)))
 
     def _send(self, asks: list[Ask]) -> None:
@@ -196,11 +196,7 @@ def slot(ask: Ask) -> Slot:
     return ask.scope.path, ask.scope.task, ask.scope.attempt, ask.key, ask.n
 
 
-def _slot_of(call: CallRun) -> Slot:
-    return call.path, call.task, call.attempt, call.key, call.n
-
-
-def _custom_id(nonce: str, question: Slot, k: int) -> str:
+def _custom_id(nonce: str, asked: Slot, k: int) -> str:
     """The nonce and a hash of the call's key, within the provider's limit."""
-    parts = [*map(str, question), str(k)]
+    parts = [*map(str, asked), str(k)]
     return f"{nonce}-{digest(chr(0).join(parts).encode('utf-8', 'surrogatepass'))}"[:_ID_CHARS]

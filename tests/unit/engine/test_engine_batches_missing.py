@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -240,6 +241,47 @@ def test_answers_that_never_come_stay_possibly_spent_and_are_bought_again_only_o
     done = go(store, model, resubmit=True)
     assert (done.status, sizes(server)) == ("completed", [4, 2])
     assert done.spent.usd < server.bill.usd <= done.spent.usd + done.spent.high
+
+
+def with_odd_row(read: Callable[[Any], Any], odds: list[dict[str, Any]], held: Any) -> Any:
+    """Return the results with their last row altered, once."""
+    rows = read(held)
+    if not odds:
+        return rows
+    odd = odds.pop()
+    return [*rows[:-1], {**rows[-1], **odd} if odd else {}]
+
+
+def test_rows_that_are_no_answer_to_a_request_count_for_none(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for odd in ({}, {"custom_id": "another"}, {"result": {"type": "succeeded"}}, {"result": {"type": "paused"}}):
+        server.reset()
+        monkeypatch.setattr(server.batches, "read", partial(with_odd_row, server.batches.read, [odd]))
+        assert_paid_once(go(store, model), server)
+
+
+def test_resubmit_asks_each_question_again_once_a_start(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel
+) -> None:
+    server.batches.halves = 10**6
+    first = go(store, model, resubmit=True)
+    assert (first.exit_code, sizes(server)) == (75, [4, 2])
+    assert first.spent.usd < server.bill.usd <= first.spent.usd + first.spent.high
+    second = go(store, model, resume=first.run_id, resubmit=True)
+    assert (second.exit_code, sizes(server)) == (75, [4, 2, 1])
+
+
+def test_no_wait_with_resubmit_leaves_a_young_batch_to_the_next_look(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel
+) -> None:
+    server.batches.creations, server.batches.unlisted = ["drop"], 3
+    run = go(store, model, no_wait=True, resubmit=True)
+    for _ in range(6):
+        if run.status != "completed":
+            assert run.exit_code == 75
+            run = go(store, model, resume=run.run_id, no_wait=True, resubmit=True)
+    assert_paid_once(run, server)
 
 
 def test_requests_without_a_result_are_free_where_all_answers_came(
