@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -155,8 +155,8 @@ def plan(options: LessonsOptions) -> Plan:
     pieces = list(work_of(options, lessons, state, changed).pieces())
     others = {}
     if model == OFFLINE:
-        paid = of_start(pieces, priced(asked, prices, DEFAULT_MODEL, now))
-        others = {DEFAULT_MODEL: total_usd(row.expected_usd for row in paid)}
+        # Another author's course: what this one has made is none of its work.
+        others = {DEFAULT_MODEL: plan(replace(options, model=DEFAULT_MODEL)).expected_usd}
     ceiling = None if how["max_cost_usd"] is None else Decimal(str(how["max_cost_usd"]))
     return Plan(
         course.title, model, author_kind(model), lessons, ceiling, rows, asked.requests, others,

@@ -67,3 +67,12 @@ def test_price_of_a_resume_keeps_what_the_run_was_started_with(cli: Cli, server:
     again = started(cli, "redo", "latest", "lessons/1")
     # One lesson again, and the five that are not there yet.
     assert float(again["expected_usd"]) == pytest.approx(plan["expected_usd"])
+
+
+def test_price_with_claude_is_named_whatever_the_offline_author_has_made(cli: Cli, out: Path) -> None:
+    offline = ("lessons", "--subject", "mathematics", "--level", "n5", "--lessons", "4")
+    before = cli(*offline, "--dry-run").out
+    (named,) = [line for line in before.splitlines() if line.startswith("With --model")]
+    assert "$0.00" not in named
+    assert cli(*offline).code == 0
+    assert named in cli(*offline, "--dry-run").out.splitlines()
