@@ -42,9 +42,10 @@ _NOTHING = Decimal(0)
          help="Limit of a UTC day, over what all runs of the store spend.  [default: none]")  # fmt: skip
 @setting("budget", type=click.Choice(settings.BUDGETS),
          help="How a call's worst case is bounded: by its bytes, or by the provider's count and 5 %.")  # fmt: skip
-@setting("concurrency", type=AtOnce(), metavar="N|auto", help="Paid calls in flight at once.  [default: 4]")
+@setting("concurrency", type=AtOnce(), metavar="N|auto",
+         help="Maximum paid calls in flight; 1 = sequential, auto = adapt to rate limits.  [default: 4]")  # fmt: skip
 @setting("executor", metavar="ADDRESS",
-         help="Run map items on dask://HOST:PORT or dask:local.  [default: threads here]")  # fmt: skip
+         help="Run map items on dask://HOST:PORT or dask:local.  [default: threads of this process]")  # fmt: skip
 @setting("batch", off="--no-batch", is_flag=True, default=False,
          help="Ask through Message Batches: half the price, within a day.")  # fmt: skip
 @setting("batch_min", type=int, metavar="N", help="Fewer asks than N go as ordinary calls.  [default: 1]")

@@ -244,7 +244,7 @@ class Ceiling:
         )
 
     def _refusal(self, settled: Decimal | None, worst: Decimal | None) -> BudgetExceeded:
-        known = "an unknown amount spent" if settled is None else f"{dollars(settled, 4)} (at most) spent"
+        known = "an unknown amount spent" if settled is None else f"at most {dollars(settled, 4)} spent"
         unsure = self._possibly()
         if settled is not None and unsure:
             known += f", {dollars(unsure, 4)} of it only possibly,"
