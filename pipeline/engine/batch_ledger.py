@@ -18,6 +18,8 @@ from pipeline.records.run import BatchRun, CallRun
 #: First and longest pause between two looks at a batch, in seconds.
 POLL_SECONDS = 5.0
 LONGEST_SECONDS = 60.0
+#: A longer wait that the provider asks for pauses the run instead.
+PATIENCE_SECONDS = 900.0
 #: Looks that may fail one after the other before the run is left for later.
 _BLIND = 10
 T = TypeVar("T")
@@ -118,8 +120,10 @@ class BatchLedger:
                 return ask()
             except ModelUnavailable as error:
                 last = error
-                if left:
-                    self.rest(float(error.data.get("retry_after") or pause), error.message.rstrip("."))
+                seconds = float(error.data.get("retry_after") or pause)
+                if not left or seconds > PATIENCE_SECONDS:
+                    break
+                self.rest(seconds, error.message.rstrip("."))
                 pause = min(pause * 2, LONGEST_SECONDS)
         self.stop("waiting_for_batch", WaitingForBatch(f"{last.message} The batch goes on.", hint=self.command()))
 

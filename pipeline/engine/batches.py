@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from pipeline.clock import iso
-from pipeline.engine.batch_ledger import LONGEST_SECONDS, BatchLedger, BatchPolicy
+from pipeline.engine.batch_ledger import LONGEST_SECONDS, PATIENCE_SECONDS, BatchLedger, BatchPolicy
 from pipeline.engine.batch_search import question, requests
 from pipeline.engine.batch_watch import Watch
 from pipeline.engine.entries import Ask, Entries, Entry
@@ -20,8 +20,6 @@ from pipeline.records.kinds import BatchIntended
 from pipeline.records.run import CallRun
 from pipeline.records.values import digest
 
-#: A wait before handing in again that would be longer pauses the run instead.
-_PATIENCE_SECONDS = 900.0
 _ID_CHARS = 64
 
 #: (path, task, attempt, request hash, n): one question.
@@ -186,7 +184,7 @@ class Post:
         own = min(self._ledger.policy.poll_seconds * 2.0**doublings, LONGEST_SECONDS) if doublings >= 0 else 0.0
         asked = error.data.get("retry_after")
         seconds = own if asked is None else float(asked)
-        if seconds > _PATIENCE_SECONDS:
+        if seconds > PATIENCE_SECONDS:
             self._ledger.stop("paused_rate_limit", error)
         self._ledger.rest(seconds, error.message.rstrip("."))
 

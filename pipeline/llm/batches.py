@@ -42,10 +42,17 @@ class AnthropicBatches:
         self.count(request)
 
     def count(self, request: Request) -> int:
-        """Input tokens of a request; free."""
+        """Input tokens of a request; free.
+
+        Raises:
+            ModelError: As `_asked`; ModelUnavailable where the answer is no count (a gateway's own document, say).
+        """
         sent = self._parameters(request)
         sent.pop("max_tokens")
-        return int(self._asked(lambda client: client.messages.count_tokens(**sent)).input_tokens)
+        found = getattr(self._asked(lambda client: client.messages.count_tokens(**sent)), "input_tokens", None)
+        if not isinstance(found, int) or found < 1:
+            raise self._no_document("with no count of tokens")
+        return found
 
     def submit(self, requests: Sequence[tuple[str, Request]]) -> Batch:
         """See `Batches.submit`."""
@@ -120,12 +127,16 @@ class AnthropicBatches:
             raise told from None
         except (anthropic.AnthropicError, httpx2.HTTPError, httpx2.StreamError, ValueError, OSError) as error:
             raise from_connection(error, reply=None, secrets=self._secrets()) from None
+        except (AttributeError, TypeError):
+            # The SDK takes for granted that JSON is an object.
+            raise self._no_document("with other JSON than was asked for") from None
         if isinstance(found, str):
             # The SDK hands on what is no JSON as text.
-            raise ModelUnavailable(
-                f"{self._client.base_url.host} answers with a page, not with JSON.", billed="unknown"
-            )
+            raise self._no_document("with a page, not with JSON")
         return found
+
+    def _no_document(self, what: str) -> ModelUnavailable:
+        return ModelUnavailable(f"{self._client.base_url.host} answers {what}.", billed="unknown")
 
     def _result(self, row: Any) -> BatchResult:
         result = getattr(row, "result", None)

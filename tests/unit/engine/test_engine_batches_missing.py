@@ -13,7 +13,7 @@ import pytest
 
 from pipeline import AnthropicModel, Event, Message, Pipeline, Request, StepContext, step
 from pipeline.engine.result import RunResult
-from pipeline.errors import BatchLost, WaitingForBatch
+from pipeline.errors import BatchLost, ModelUnavailable, WaitingForBatch
 from pipeline.llm.base import Batch
 from pipeline.records.fold import spent
 from pipeline.records.kinds import BatchAbandoned, BatchIntended, BatchSubmitted
@@ -270,6 +270,22 @@ def test_resubmit_asks_each_question_again_once_a_start(
     assert first.spent.usd < server.bill.usd <= first.spent.usd + first.spent.high
     second = go(store, model, resume=first.run_id, resubmit=True)
     assert (second.exit_code, sizes(server)) == (75, [4, 2, 1])
+
+
+def test_look_that_is_to_wait_for_hours_leaves_the_batch_instead(
+    store: MemoryStore, server: BillingServer, model: AnthropicModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = go(store, model, no_wait=True)
+    clock = FakeClock()
+    monkeypatch.setattr(model.batches, "look", busy_for_a_day)
+    left = go(store, model, resume=first.run_id, clock=clock)
+    assert (left.exit_code, clock.waits) == (75, [])
+    monkeypatch.undo()
+    assert_paid_once(go(store, model, resume=first.run_id), server)
+
+
+def busy_for_a_day(_: str) -> Batch:
+    raise ModelUnavailable("Busy.", status=429, retry_after=86_400.0)
 
 
 def test_no_wait_with_resubmit_leaves_a_young_batch_to_the_next_look(

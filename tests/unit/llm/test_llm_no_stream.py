@@ -146,6 +146,26 @@ def test_page_in_the_place_of_a_look_up_or_a_count_is_told_as_such(answering: An
             look()
 
 
+def test_json_that_is_no_count_and_no_list_is_told_as_such(answering: Answering, asked: AnthropicModel) -> None:
+    counts: list[Any] = [
+        {},
+        {"input_tokens": None},
+        {"input_tokens": "many"},
+        {"input_tokens": -9},
+        {"input_tokens": 0},
+    ]
+    for document in (*counts, [], 5, None):
+        answering.kind, answering.body = "application/json", json.dumps(document).encode()
+        with pytest.raises(ModelUnavailable):
+            asked.count_tokens(QUESTION)
+    for document in ([], 5, None):
+        answering.body = json.dumps(document).encode()
+        looks: list[Any] = [lambda: asked.batches.since(None), lambda: asked.batches.look("msgbatch_1")]
+        for look in looks:
+            with pytest.raises(ModelUnavailable):
+                look()
+
+
 def test_gateway_error_without_a_document_names_who_answered(server: BillingServer, model: AnthropicModel) -> None:
     server.plan.queue(Mishap("unavailable", status=503, page=PAGE))
     with pytest.raises(ModelUnavailable, match=r"127\.0\.0\.1 .*text/html"):
