@@ -23,7 +23,8 @@ from pipeline.records.values import digest
 
 _HASH_CHARS = 16
 _PROGRAM = str(Path(__file__).resolve().parent.parent)
-_NOT_THE_USERS = (_PROGRAM, *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")))
+_INSTALLED = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_NOT_THE_USERS = ("<", _PROGRAM, *(place for place in _INSTALLED if place))
 #: How many wrappers a body is looked for in, and how many modules are known at once.
 _DEPTH, _MOST = 8, 200
 
@@ -40,6 +41,8 @@ class _Module:
     defined: dict[int, list[_Node]] = field(default_factory=dict)
     bound: dict[str, list[ast.stmt]] = field(default_factory=dict)
     imported: dict[str, tuple[str, str]] = field(default_factory=dict)
+    #: What a function's hash is made of: a thousand steps may share one definition.
+    gathered: dict[CodeType, tuple[str, ...]] = field(default_factory=dict)
 
     def text(self, node: _Node) -> str:
         return textwrap.dedent("\n".join(self.lines[_first(node) - 1 : node.end_lineno]))
@@ -52,10 +55,9 @@ _modules: dict[int, _Module] = {}
 def code_of(body: Callable[..., Any]) -> str:
     """Return the hash of the source text of a body of the user's; "" where there is none to read."""
     parts: dict[str, None] = {}
-    seen: set[tuple[int, str]] = set()
     try:
         for function in _users(body, _DEPTH):
-            _gather_function(function, parts, seen)
+            parts.update(dict.fromkeys(_function(function)))
     except (RecursionError, ValueError, TypeError, AttributeError):
         # Code that is made while it runs may look like anything.
         return ""
@@ -97,18 +99,23 @@ def _cells(function: FunctionType) -> list[Any]:
 
 
 def _is_users(code: CodeType) -> bool:
-    name = code.co_filename
-    return not name.startswith(("<", *(place for place in _NOT_THE_USERS if place)))
+    return not code.co_filename.startswith(_NOT_THE_USERS)
 
 
-def _gather_function(function: FunctionType, parts: dict[str, None], seen: set[tuple[int, str]]) -> None:
-    module = _module(function.__globals__, function.__code__.co_filename)
-    if module is None:
-        return
+def _function(function: FunctionType) -> tuple[str, ...]:
+    """Return the text of a function of the user's, and of what it names."""
     code = function.__code__
-    nodes = module.defined.get(code.co_firstlineno, [])
-    for node in [node for node in nodes if getattr(node, "name", "<lambda>") == code.co_name]:
-        _gather(module, node, parts, seen)
+    module = _module(function.__globals__, code.co_filename)
+    if module is None:
+        return ()
+    if code not in module.gathered:
+        parts: dict[str, None] = {}
+        seen: set[tuple[int, str]] = set()
+        nodes = module.defined.get(code.co_firstlineno, [])
+        for node in [node for node in nodes if getattr(node, "name", "<lambda>") == code.co_name]:
+            _gather(module, node, parts, seen)
+        module.gathered[code] = tuple(parts)
+    return module.gathered[code]
 
 
 def _gather(module: _Module, node: _Node, parts: dict[str, None], seen: set[tuple[int, str]]) -> None:
@@ -148,7 +155,7 @@ def _module(names: Mapping[str, Any], file: str) -> _Module | None:
     if len(_modules) >= _MOST:
         _modules.clear()
     made = _modules[id(names)] = _Module(names)
-    if file.startswith(("<", *(place for place in _NOT_THE_USERS if place))):
+    if file.startswith(_NOT_THE_USERS):
         return None
     try:
         with tokenize.open(file) as source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import pytest
 
 from pipeline import compile_graph, parse_dot
 from pipeline.clock import SystemClock
+from pipeline.engine import bodies
 from pipeline.engine.bodies import code_of
 from pipeline.formats.attractor.handlers.built_in import registry
 from pipeline.formats.casys.dag import DagTask
@@ -123,11 +125,24 @@ def test_lambda_is_found_by_its_line(load: Callable[..., Any]) -> None:
     assert [code_of(each) for each in load(('"first"', '"other"')).lines] != before
 
 
+def test_thousand_steps_of_one_definition_cost_one_look_at_its_text(load: Callable[..., Any]) -> None:
+    outer = load().outer
+    assert code_of(outer())
+    files: set[str] = set()
+    sys.setprofile(lambda frame, event, argument: files.add(frame.f_code.co_filename))
+    try:
+        assert code_of(outer()) == code_of(outer())
+    finally:
+        sys.setprofile(None)
+    assert bodies.__file__ in files
+    assert ast.__file__ not in files
+
+
 def test_where_there_is_no_text_there_is_no_hash() -> None:
     names: dict[str, Any] = {}
     exec("def body(ctx): return 1\nother = lambda ctx: 2", names)
-    bodies = [names["body"], names["other"], functools.partial(names["body"]), len, str, type("C", (), {})(), None]
-    assert [code_of(body) for body in bodies] == [""] * len(bodies)
+    made = [names["body"], names["other"], functools.partial(names["body"]), len, str, type("C", (), {})(), None]
+    assert [code_of(body) for body in made] == [""] * len(made)
     assert {code_of(spec.run) for spec in PIPELINE.definition.steps.values()} == {""}
 
 
