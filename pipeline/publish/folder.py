@@ -206,11 +206,20 @@ class FolderPublisher:
 
 def _check_writable(folder: Path) -> None:
     """Refuse a folder, there or still to be made, that nothing can be written into."""
-    there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    there = next(each for each in (folder, *folder.parents) if _exists(each))
     if not os.path.isdir(there):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(there))
     if not os.access(there, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "it may not be written", str(there))
+
+
+def _exists(path: Path) -> bool:
+    """Return whether something is there; a name that the file system refuses is an error, not an absence."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _check_plain(name: str) -> None:

@@ -110,6 +110,9 @@ def test_what_stands_where_the_course_will_be_is_told_before_anything_is_made(
         named = put(out)
         said = cli(*COURSE, "--out", str(out))
         assert (said.code, str(named) in said.err, root.exists()) == (7, True, False), said.err
+    for out in (tmp_path / ("x" * 300), tmp_path.joinpath(*["y" * 200] * 25), tmp_path / ("x" * 300) / "deeper"):
+        said = cli(*COURSE, "--out", str(out))
+        assert (said.code, root.exists()) == (7, False), said.err
     assert cli(*COURSE, "--out", str(tmp_path / "good")).code == 0
     page = tmp_path / "good" / name / "index.html"
     page.write_text("mine")
