@@ -15,6 +15,7 @@ from pipeline.records.fold import spent
 from pipeline.records.run import BatchRun, RunState, Spend
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Account, Head, Store
+from pipeline.store.owner import seen_now
 from pipeline.store.reading import load
 
 MAX_AGE_DAYS, MAX_RUNS = 30, 50
@@ -61,9 +62,10 @@ def removal(store: Store, run: str) -> Removal:
     journals = [run, *(f"{run}/{path}" for path in (parts(run) if parts is not None else ()))]
     lines = [len(line) for each in journals for line in store.read(each)]
     out = [batch.batch for batch in state.batches.values() if batch.batch and _is_out(state, batch)]
+    detail = seen_now({"status": state.status, "status_detail": state.detail}, owned=False).get("status_detail")
     return Removal(
-        run, state.pipeline, state.status, state.detail, len(lines), sum(lines), len(store.blobs(run)), spent(state),
-        out, run_sums(state),
+        run, state.pipeline, state.status, detail or state.detail, len(lines), sum(lines), len(store.blobs(run)),
+        spent(state), out, run_sums(state),
     )  # fmt: skip
 
 

@@ -135,6 +135,8 @@ def test_any_run_that_has_ended_can_be_deleted_and_its_cost_stays(
     assert (row["run"], row["status"], row["removed"], row["possibly_usd"]) == (runs[0], "failed", False, 0.1)
     assert row["records"] > 5
     assert row["bytes"] > row["records"]
+    rows = cli("delete", *runs[:3], "--dry-run", "--json").json()
+    assert [row["status_detail"] for row in rows] == [None, "interrupted", None]
     assert len(cli("list", "--json").json()) == 4
     said = cli("delete", runs[0], *runs[:3], "--yes")
     assert (said.code, said.out.splitlines()[-1]) == (0, "3 runs deleted.")
