@@ -28,13 +28,17 @@ def silence_told(emit: Emitter) -> Iterator[None]:
 
 
 def _watch(emit: Emitter, done: threading.Event) -> None:
-    clock, said = SystemClock(), 0.0
+    # The silence that was told of, by its beginning: the next one may begin and grow as long between two looks.
+    clock, told, said = SystemClock(), 0.0, 0.0
     while not clock.wait(done, _LOOK_SECONDS):
-        waited = silence.longest()
-        if waited > _SAID_AFTER and not said:
-            left = max(silence.PATIENCE_SECONDS - waited, 0)
+        since = silence.since()
+        waited = clock.monotonic() - since if since else 0.0
+        if told and since != told:
+            if not silence.is_given_up():
+                emit("note", text=f"The store answers again, after {said:.0f} s.")
+            told = 0.0
+        if waited > _SAID_AFTER and not told:
+            told, left = since, max(silence.PATIENCE_SECONDS - waited, 0)
             until = iso(clock.now() + timedelta(seconds=left))
             emit("waiting", reason="the store does not answer; it is asked again", until=until, seconds=left)
-        elif said and waited < said and not silence.is_given_up():
-            emit("note", text=f"The store answers again, after {said:.0f} s.")
-        said = waited if waited > _SAID_AFTER else 0.0
+        said = waited

@@ -41,6 +41,10 @@ class Silence:
         """How long whoever waits longest has heard nothing from it; 0 where nobody waits."""
         return _CLOCK.monotonic() - self._since if self._asking else 0.0
 
+    def since(self) -> float:
+        """Return since when it is waited for without an answer (monotonic seconds); 0 where nobody waits."""
+        return self._since if self._asking else 0.0
+
     def is_over(self) -> bool:
         """Whether it has been waited for long enough."""
         return self.seconds() > PATIENCE_SECONDS
@@ -106,6 +110,6 @@ def is_given_up() -> bool:
     return any(one.rests for one in list(_all))
 
 
-def longest() -> float:
-    """How long the server that has been silent for longest is waited for, in seconds."""
-    return max((one.seconds() for one in list(_all)), default=0.0)
+def since() -> float:
+    """Return since when the server that has been silent for longest is waited for (monotonic seconds); 0: none is."""
+    return min((begun for one in list(_all) if (begun := one.since())), default=0.0)

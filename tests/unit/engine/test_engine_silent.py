@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 import weakref
 from datetime import datetime
 
@@ -49,3 +50,25 @@ def test_store_that_was_given_up_does_not_answer_again(told: queue.Queue[Event])
             assert told.get(timeout=30).type == "waiting"
     server.answered()
     assert told.empty()
+
+
+def test_silence_that_grows_as_long_as_the_last_one_between_two_looks_is_told_of(
+    told: queue.Queue[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = iter([1.0, 2.0])
+    monkeypatch.setattr(silence, "since", lambda: next(begun, 0.0))
+    kinds: list[str] = []
+    silent._watch(Emitter(SystemClock(), [lambda event: kinds.append(event.type)]), _Looks(3))
+    assert kinds == ["waiting", "note", "waiting", "note"]
+
+
+class _Looks(threading.Event):
+    """Set once it was waited for this often."""
+
+    def __init__(self, many: int) -> None:
+        super().__init__()
+        self._left = many
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._left -= 1
+        return self._left < 0
