@@ -220,7 +220,7 @@ def _check_pipeline(state: RunState) -> None:
     check_is_no_thread(state)
     if state.pipeline != "lessons":
         raise ConfigError(
-            f"Run {state.run_id} is of the pipeline {state.pipeline!r}.",
+            f"Run {state.run_id} belongs to the pipeline {state.pipeline!r}.",
             hint=f"./pipeline.sh run FILE.py:NAME --resume {state.run_id}",
         )
 
@@ -263,7 +263,7 @@ def pinned(store: Store, state: RunState, pins: Mapping[str, Any]) -> tuple[Cour
         course = course_of(all_pins["catalogue"])
     except (ValueError, TypeError, KeyError) as error:
         raise CheckpointCorrupt(
-            f"Run {state.run_id} is pinned to no course that can be read ({type(error).__name__}).", run=state.run_id
+            f"Run {state.run_id} is pinned to a course that cannot be read ({type(error).__name__}).", run=state.run_id
         ) from error
     return course, {key.removeprefix("prompt:"): text for key, text in all_pins.items() if key.startswith("prompt:")}
 
@@ -330,8 +330,8 @@ def _check_course(options: LessonsOptions, state: RunState) -> None:
             given = canonical(given, more=[own])
         if given != own:
             raise SettingsConflict(
-                f"Run {state.run_id} is of {state.params.get('subject')} {state.params.get('level')}, "
-                f"and now {option_name(name)} {getattr(options, name)} is given.",
+                f"Run {state.run_id} belongs to {state.params.get('subject')} {state.params.get('level')}, "
+                f"but {option_name(name)} {getattr(options, name)} is given.",
                 hint=f"Leave {option_name(name)} out to go on with this run, or --resume out for another course.",
                 changed={name: [own, given]},
             )
@@ -353,7 +353,7 @@ def _conflict(run: str, changed: Mapping[str, tuple[Any, Any]]) -> SettingsConfl
         )
     name, (pinned, given) = next(iter(changed.items()))
     return SettingsConflict(
-        f"Run {run} was made with {option_name(name)} {pinned}, and now {given} is given.",
+        f"Run {run} was made with {option_name(name)} {pinned}, but {given} is given now.",
         hint="Leave the option out to go on as it was, --accept-changes to make again what it touches, "
         "or --force for a new run.",
         changed=values,

@@ -94,7 +94,7 @@ class Answers:
             )
         if pinned is not None and not self._options.accept_changes:
             raise SettingsConflict(
-                f"Run {state.run_id} was made with --model {pinned}, and now {asked} is given.",
+                f"Run {state.run_id} was made with --model {pinned}, but {asked} is given now.",
                 hint="Leave the option out to go on as it was, or --accept-changes to make again what it touches.",
             )
         return {"model": asked}

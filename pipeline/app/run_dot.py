@@ -122,7 +122,7 @@ class _Go:
         if wanted is None or (own is not None and Path(os.path.expanduser(wanted)).absolute() == own.absolute()):
             return
         raise SettingsConflict(
-            f"Run {run} is kept in {own or self._options.store_url}, and now --run-dir {wanted} is given.",
+            f"Run {run} is kept in {own or self._options.store_url}, but --run-dir {wanted} is given.",
             hint="Leave --run-dir out: a run goes on where it is. `fork` makes a new one.",
         )
 
@@ -155,7 +155,7 @@ class _Go:
         start = self._start(store)
         graph = self._compiled(self._source(store, state), start)
         if graph.definition.name != state.pipeline and not self._options.accept_changes:
-            raise ConfigError(f"Run {run} is of the graph {state.pipeline!r}, and {self._target} is "
+            raise ConfigError(f"Run {run} is of the graph {state.pipeline!r}, but {self._target} is "
                               f"{graph.definition.name!r}.", hint="Leave the file out.")  # fmt: skip
         if self._idle(state, start, graph):
             setup = unmodelled(start, state.execution, "run")

@@ -59,7 +59,7 @@ def run_file(
         check_readable(state)
         check_is_no_thread(state)
     if state is not None and state.pipeline != pipeline.name:
-        raise ConfigError(f"Run {run} is of the pipeline {state.pipeline!r}, and {target} is {pipeline.name!r}.")
+        raise ConfigError(f"Run {run} belongs to the pipeline {state.pipeline!r}, but {target} is {pipeline.name!r}.")
     added = preflight.added_params(state, params) if state is not None else {}
     other = _other_model(options, state) if state is not None else ""
     if state is not None and not other and nothing_left(state, pipeline.definition, options):
@@ -116,7 +116,7 @@ def _other_model(options: LessonsOptions, state: RunState) -> str:
         return ""
     if not options.accept_changes:
         raise SettingsConflict(
-            f"Run {state.run_id} was made with --model {pinned}, and now {options.model} is given.",
+            f"Run {state.run_id} was made with --model {pinned}, but {options.model} is given now.",
             hint="Leave the option out to go on as it was, or --accept-changes to make again what it touches.",
             changed={"model": [pinned, options.model]},
         )

@@ -108,7 +108,7 @@ def definition_of(store: Store, state: RunState, target: str | None) -> Definiti
         found = load_pipeline(target)
         if found.name != state.pipeline:
             raise ConfigError(
-                f"Run {state.run_id} is of the pipeline {state.pipeline!r}, and {target} is {found.name!r}."
+                f"Run {state.run_id} belongs to the pipeline {state.pipeline!r}, but {target} is {found.name!r}."
             )
         return found.definition
     if _DOT in state.pins:
@@ -122,7 +122,7 @@ def definition_of(store: Store, state: RunState, target: str | None) -> Definiti
 
         return PIPELINE.definition
     raise ConfigError(
-        f"Run {state.run_id} is of the pipeline {state.pipeline!r}, whose code is not part of this program.",
+        f"Run {state.run_id} belongs to the pipeline {state.pipeline!r}, whose code is not part of this program.",
         hint="Name it: --file FILE.py:NAME.",
     )
 

@@ -163,7 +163,7 @@ class Post:
         # A call that meets a 500 is documented as unbilled; a batch may exist all the same.
         if error.billed != "no" or status == 500:
             self._ledger.keep_rooms(entries)
-            self.say(f"The answer to handing in {requests(len(entries))} was lost: {error.message}")
+            self.say(f"The response to submitting {requests(len(entries))} was lost: {error.message}")
             return
         for entry in entries:
             self._entries.failed(entry, error, sync=False)

@@ -270,7 +270,7 @@ def test_lessons_dry_run_refuses_what_the_command_would_refuse(cli: Cli, out: Pa
     other = (*COURSE[:-1], "3")
     for said in (cli(*other), cli(*other, "--dry-run")):
         assert said.code == 2
-        assert "was made with --lessons 2, and now 3 is given" in said.err
+        assert "was made with --lessons 2, but 3 is given now" in said.err
     plan = cli(*other, "--dry-run", "--accept-changes", "--json").json()[0]
     assert plan["lessons"] == 3
     assert [(item["name"], item["action"], item["why"]) for item in plan["items"]][:2] == [
