@@ -89,7 +89,7 @@ def _with_missing(store: Store, run_id: str) -> Iterator[Record]:
     for record in records(store, run_id):
         last, holed = record.seq, holed or isinstance(record.fact, (Gap, UnknownFact))
         yield record
-    if holed or int(head.get("seq") or 0) > last:
+    if holed or head.get("holes") or int(head.get("seq") or 0) > last:
         builder, missing = folded(store, run_id, head)
         if missing is not None:
             yield _at_end(builder.state, missing)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.cost.posting import Origin, of_records
 from pipeline.errors import CheckpointCorrupt
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import CallEnded, Gap, StepStarted
@@ -19,7 +20,7 @@ from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount
 from pipeline.store.objects import keys
 from pipeline.store.objects.store import ObjectStore
-from pipeline.store.reading import load
+from pipeline.store.reading import all_records, load
 from pipeline.store.sql.store import SqlStore
 from tests.journals import AT, StillClock, line, small_run
 from tests.stores import write
@@ -222,12 +223,13 @@ def test_what_the_head_knew_of_lost_calls_is_counted(mendable: Mendable, lost: l
     assert told["total_cost_usd"] == knew
 
 
+@pytest.mark.parametrize("lost", [[5, 6, 7], [2, 3, 4, 5, 6, 7]])
 def test_what_the_head_knew_of_lost_calls_goes_with_a_copy(
-    mendable: Mendable, tmp_path: Path, clock: StillClock
+    mendable: Mendable, lost: list[int], tmp_path: Path, clock: StillClock
 ) -> None:
     run = written(mendable)
     knew = Decimal(str(next(mendable.heads()).document["total_cost_usd"]))
-    for seq in (5, 6, 7):
+    for seq in lost:
         harm(mendable, run, seq, None)
     other = FileStore(tmp_path / "other", clock)
     list(copy(mendable, other, clock))
@@ -235,3 +237,5 @@ def test_what_the_head_knew_of_lost_calls_goes_with_a_copy(
     assert Decimal(str(head.document["total_cost_usd"])) == knew
     state = load(other, run)
     assert (state.total.usd + state.total.low, state.lost.unbounded) == (knew, 1)
+    charges = [posting.spend for posting in of_records(all_records(other, run), Origin(run))]
+    assert sum(spend.usd + spend.low for spend in charges) == knew, "as the ledger of the copy tells it"
