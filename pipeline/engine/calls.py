@@ -187,10 +187,11 @@ class Caller:
 
 
 def _judged(scope: Scope, request: Request, reply: Reply) -> Reply:
-    """The reply, once it is noted whether its schema allows it."""
+    """Return the reply without what wraps its JSON, once it is noted whether the schema allows that."""
+    text = request.fitting(reply.text)
     if request.schema is not None:
-        scope.unfit = not request.fits(reply.text)
-    return reply
+        scope.unfit = text is None
+    return reply if text is None or text == reply.text else replace(reply, text=text)
 
 
 def _failures(tries: Sequence[CallRun]) -> int:

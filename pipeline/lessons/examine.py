@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -17,6 +15,7 @@ from pipeline.lessons.findings import Finding
 from pipeline.lessons.schemas import Lesson
 from pipeline.lessons.scheme import Entry
 from pipeline.lessons.shape import parse_lesson
+from pipeline.llm.fitting import json_in, unwrapped
 
 M = TypeVar("M", bound=BaseModel)
 #: Copied from the scheme entry into the lesson, word for word.
@@ -39,40 +38,15 @@ class Examined(Generic[M]):
 def read_json(text: str, names: frozenset[str]) -> tuple[Any, str]:
     """Return the JSON value of a text and "", or None and what is wrong.
 
-    A byte-order mark and a code fence around the whole text are no part of it; nor is what wraps the one object that
-    has any of the fields `names`: a key of another name, a list of one, a JSON text as a string.
+    A byte-order mark, a code fence and words around the only object are no part of it; nor is what wraps the object
+    that has any of the fields `names`: a key of another name, a list of one, a JSON text as a string.
     """
-    text = text.strip().removeprefix("\ufeff")
-    fenced = _FENCE.fullmatch(text)
     try:
-        value = json.loads(fenced[2] if fenced else text, parse_constant=_no_constant)
+        value = json_in(text)
     except (ValueError, RecursionError) as error:
         return None, f"the answer is no JSON object: {error}"
-    return _unwrapped(value, names), ""
-
-
-#: A whole text in a code fence; its end may be missing.
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})[\w+-]*\s(.*?)(?:\1\s*)?", re.DOTALL)
-#: So many wrappers around an object are looked through.
-_MOST_WRAPPERS = 5
-
-
-def _unwrapped(value: Any, names: frozenset[str]) -> Any:
-    """The object with fields of these names inside of its wrappers; the value as it is where there is none."""
-    inner = value
-    for _ in range(_MOST_WRAPPERS):
-        if isinstance(inner, dict) and not names.isdisjoint(inner):
-            return inner
-        if isinstance(inner, (dict, list)) and len(inner) == 1:
-            (inner,) = inner.values() if isinstance(inner, dict) else inner
-        elif isinstance(inner, str):
-            try:
-                inner = json.loads(inner, parse_constant=_no_constant)
-            except (ValueError, RecursionError):
-                return value
-        else:
-            return value
-    return value
+    found = (inner for inner in unwrapped(value) if isinstance(inner, dict) and not names.isdisjoint(inner))
+    return next(found, value), ""
 
 
 def examine(text: str, model: type[M]) -> Examined[M]:
@@ -116,7 +90,3 @@ def warning(finding: Finding) -> dict[str, Any]:
 def course_of(pinned: Any) -> Course:
     """The course a run is pinned to."""
     return Course.from_json(pinned)
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from pipeline.errors import ModelError
-from pipeline.llm.fitting import fits
+from pipeline.llm.fitting import fitting
 from pipeline.records.values import canonical, digest
 
 #: Stop reasons after which a reply is complete. A refusal is complete too, as a refusal.
@@ -79,9 +79,9 @@ class Request:
             "effort": self.effort,
         }
 
-    def fits(self, text: str) -> bool:
-        """Return whether an answer is of the form that the schema describes; without one any is."""
-        return self.schema is None or fits(text, self.schema)
+    def fitting(self, text: str) -> str | None:
+        """Return an answer, without a fence or wrapper around what the schema describes; None where it is not in it."""
+        return text if self.schema is None else fitting(text, self.schema)
 
     def to_json(self) -> dict[str, Any]:
         """As stored with the call: all that is sent, and the label."""

@@ -1,9 +1,10 @@
-"""Whether a reply is what its JSON schema asked for. Pure; what it does not know of schemas it lets pass."""
+"""The JSON in a reply, and whether it is what its schema asked for. Pure; what it does not know of schemas passes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 Schema = Any
@@ -19,12 +20,68 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-def fits(text: str, schema: Mapping[str, Any]) -> bool:
-    """Return whether a text is JSON of the form that a schema describes."""
+#: So many wrappers around a value are looked through.
+_MOST_WRAPPERS = 5
+
+
+def json_in(text: str) -> Any:
+    """Return the JSON value that a text is, or the one object in it, whatever stands around that: a fence, a sentence.
+
+    Raises:
+        ValueError, RecursionError: It is no JSON, and has no object or several.
+    """
+    text = text.strip().removeprefix("\ufeff")
     try:
-        return _fits(json.loads(text), schema, schema)
+        return _loaded(text)
     except ValueError:
-        return False
+        begin, end = text.find("{"), text.rfind("}") + 1
+        try:
+            return _loaded(text[begin:end])
+        except ValueError:
+            pass
+        # The fault of the whole text says more.
+        raise
+
+
+def unwrapped(value: Any) -> Iterator[Any]:
+    """Yield a value and what it wraps: the only member of an object or list, the JSON that a string holds."""
+    yield value
+    for _ in range(_MOST_WRAPPERS):
+        if isinstance(value, (dict, list)) and len(value) == 1:
+            (value,) = value.values() if isinstance(value, dict) else value
+        elif isinstance(value, str):
+            try:
+                value = _loaded(value)
+            except (ValueError, RecursionError):
+                return
+        else:
+            return
+        yield value
+
+
+def _loaded(text: str) -> Any:
+    return json.loads(text, parse_constant=_no_constant)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def fitting(text: str, schema: Mapping[str, Any]) -> str | None:
+    """Return a text that is JSON as a schema describes it, else what it wraps of that form; None: neither."""
+    with suppress(ValueError, RecursionError):
+        if _is_of_form(_loaded(text), schema):
+            return text
+    with suppress(ValueError, RecursionError):
+        for value in unwrapped(json_in(text)):
+            if _is_of_form(value, schema):
+                return json.dumps(value, ensure_ascii=False)
+    return None
+
+
+def _is_of_form(value: Any, schema: Schema) -> bool:
+    try:
+        return _fits(value, schema, schema)
     except (RecursionError, TypeError, AttributeError, KeyError):
         # The schema is stranger than what is known here.
         return True

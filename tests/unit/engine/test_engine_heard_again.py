@@ -26,6 +26,7 @@ from pipeline.clock import SystemClock
 from pipeline.cost.ledger import rows
 from pipeline.engine.result import RunResult
 from pipeline.records.fold import fold
+from pipeline.records.kinds import CallEnded
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import records
 
@@ -185,6 +186,44 @@ def test_reply_that_its_schema_does_not_allow_is_asked_anew(world: World) -> Non
     assert world.resume(pipeline, first.run_id).outputs["a"] == {"n": 1}
     assert world.asked == ["fine", "number"] * 2
     assert world.causes(first.run_id) == {"", "rejected"}
+
+
+def test_reply_that_wraps_what_its_schema_describes_is_given_without_and_kept_as_received(world: World) -> None:
+    def body(ctx: StepContext) -> Any:
+        replies = [json.loads(world.ask(ctx, text, schema=OBJECT)) for text in forms]
+        return world.bug() if world.bug is not None else {"replies": replies}
+
+    whole = '{"n": 1}'
+    forms = [
+        whole, f"\ufeff{whole}", f"```json\n{whole}\n```", f"```json\n\ufeff{whole}```", f"// as asked\n{whole}",
+        f"Here it is:\n```\n{whole}\n```\nDone.", f'{{"output": {whole}}}', f"[{whole}]", json.dumps(whole),
+        f'~~~\n{{"a": [{whole}]}}\n~~~',
+    ]  # fmt: skip
+    world.answer = lambda text: text
+    world.bug = BUGS["KeyError"]
+    pipeline = Pipeline("p", [step("a")(body)])
+    first = pipeline.run(store=world.store, model=world.model)
+    world.bug = None
+    assert world.resume(pipeline, first.run_id).outputs["a"] == {"replies": [{"n": 1}] * len(forms)}
+    assert world.asked == forms
+    kept = [record.fact for record in records(world.store, first.run_id) if isinstance(record.fact, CallEnded)]
+    assert [json.loads(fact.reply or b"")["text"] for fact in kept] == forms
+
+
+def test_reply_that_holds_several_objects_or_none_is_left_as_it_is(world: World) -> None:
+    whole = '{"n": 1}'
+    for text in (
+        f"[{whole}, {whole}]",
+        f"```\n{whole}\n```\nor\n```\n{whole}\n```",
+        '{"n": 1',
+        "none",
+        '{"n": "1"}',
+        "",
+    ):
+        world = World()
+        world.answer = lambda _, text=text: text  # type: ignore[misc]
+        pipeline = Pipeline("p", [step("a")(lambda ctx, world=world: {"text": world.ask(ctx, "q", schema=OBJECT)})])
+        assert pipeline.run(store=world.store, model=world.model).outputs["a"] == {"text": text}
 
 
 def test_outcome_that_says_it_failed_is_asked_anew_and_no_check_is_blamed(world: World) -> None:

@@ -256,6 +256,8 @@ def wrappings(value: Any) -> list[str]:
         f"~~~~JSON\r\n{plain}\r\n~~~~",
         f"```json\n{plain}",
         f"\ufeff```json {plain}```",
+        f"```json\n\ufeff{plain}\n```",
+        f"Here is the lesson:\n\n```json title\n{pretty}\n```\n\nTell me what to change.",
         json.dumps({"output": value}),
         json.dumps([value]),
         json.dumps({"result": [{"lesson": value}]}),
