@@ -95,7 +95,8 @@ def _version() -> str:
 
 
 #: What documented ids put after the name of a model: a date, and a version of a cloud's own (`-v1:0`).
-_SUFFIX = re.compile(r"(?:[-@](?P<date>\d{8}|\d{4}-\d{2}-\d{2}))?(?:-v\d+(?::\d+)?)?$")
+#: A version after a date is that date's; without one, a second version is another model.
+_SUFFIX = re.compile(r"(?:[-@](?P<date>\d{8}|\d{4}-\d{2}-\d{2})(?:-v\d+(?::\d+)?)?|-v1(?::\d+)?)$")
 
 _YEAR = re.compile(r"-\d{4}$")
 

@@ -97,7 +97,8 @@ def test_unknown_model_is_unpriced_never_zero() -> None:
 def test_name_that_only_begins_like_a_listed_model_has_no_price() -> None:
     listed = [m.id for each in get_snapshot().providers if each.id == "anthropic" for m in each.models]
     strange = ["claude-opus-4-10", "claude-haiku-4-5-batch", "claude-opus-4-8-mini", "claude-sonnet-5-5-99999999"]
-    strange += [f"{name}{tail}" for name in listed for tail in ("-mini", "0", "-10", "[1m]", "-thinking", "-2026")]
+    tails = ("-mini", "0", "-10", "[1m]", "-thinking", "-2026", "-v2")
+    strange += [f"{name}{tail}" for name in listed for tail in tails]
     for name in strange:
         charge = BOOK.charge(usage(), model=name, at=AT)
         assert (charge.state, charge.prices) == (UNPRICED, {}), name
@@ -109,6 +110,7 @@ def test_listed_ids_their_aliases_and_their_dates_have_the_same_price() -> None:
     for names in (
         ("claude-opus-4-1", "claude-opus-4-1-20250805", "claude-opus-4.1", "claude-opus-4-1@20250805"),
         ("claude-haiku-4-5", "claude-haiku-4-5-20251001", "anthropic.claude-haiku-4-5-20251001-v1:0"),
+        ("claude-opus-4-8", "anthropic.claude-opus-4-8-v1", "anthropic.claude-opus-4-8-20260101-v2:0"),
         ("claude-opus-4-0", "claude-opus-4", "claude-opus-4-20250514", "claude-4-opus-20250514"),
         ("claude-sonnet-4-0", "claude-sonnet-4-20250514", "claude-sonnet-4@20250514"),
         ("claude-3-5-haiku-latest", "claude-3-5-haiku-20241022"),
