@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from pipeline.cli.text import count, duration, money, money_between, one_line, short_hash
+from pipeline.cli.text import count, duration, missing_records, money, money_between, one_line, short_hash
 from pipeline.records import kinds
 from pipeline.records.charge import UNPRICED, Charge, bound
 from pipeline.records.codec import Record
@@ -156,7 +156,7 @@ _TELLERS: Mapping[type[Fact], Callable[[Any], str]] = {
     kinds.Decision: lambda fact: f"{bare(fact.path)}: {fact.choice}" + (f", by {fact.by}" if fact.by else ""),
     kinds.Invalidated: _invalidated,
     kinds.ChargeSettled: lambda fact: f"call {fact.call} cost {money(fact.usd)}",
-    kinds.Gap: lambda fact: f"records {fact.first} to {fact.last} are missing: {fact.reason}",
+    kinds.Gap: lambda fact: missing_records(fact.first, fact.last, fact.reason),
     kinds.RunEnded: _run_ended,
     kinds.DocumentKept: _document_kept,
     kinds.Snapshot: lambda fact: f"{fact.source}: {fact.document.get('status', '')}",

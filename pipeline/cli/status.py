@@ -20,6 +20,7 @@ from pipeline.cli.text import (
     count,
     duration,
     heading,
+    missing_records,
     money,
     money_between,
     one_line,
@@ -175,8 +176,7 @@ def status_lines(
     waiting = {each.path for each in unknown}
     shown = [{**step, "status": _shown(step, waiting, owned=row.owned)} for step in steps]
     lines += ["", *_work_lines(state, shown)]
-    lines += [f"Damage:  records {gap.get('first')} to {gap.get('last')} are missing ({gap.get('reason', '')})"
-              for gap in state.gaps]  # fmt: skip
+    lines += [f"Damage:  {missing_records(gap['first'], gap['last'], gap['reason'])}" for gap in state.gaps]
     if state.error:
         word = f"{word_for(state.error, row.detail)}:"
         lines.append(f"{word:<9}{one_line(state.error.get('message', ''), _ERROR_WIDTH)}")

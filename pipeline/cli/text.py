@@ -190,6 +190,13 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def missing_records(first: int, last: int, reason: str) -> str:
+    """Say which records are missing; where none is, only what a gap was recorded for."""
+    if last < first:
+        return reason
+    return f"{f'record {first} is' if first == last else f'records {first} to {last} are'} missing: {reason}"
+
+
 def size(length: int) -> str:
     """Return a number of bytes for people: 812 bytes, 96 KB, 1.4 MB."""
     if length < 1000:
