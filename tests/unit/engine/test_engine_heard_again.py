@@ -212,18 +212,11 @@ def test_reply_that_wraps_what_its_schema_describes_is_given_without_and_kept_as
 
 def test_reply_that_holds_several_objects_or_none_is_left_as_it_is(world: World) -> None:
     whole = '{"n": 1}'
-    for text in (
-        f"[{whole}, {whole}]",
-        f"```\n{whole}\n```\nor\n```\n{whole}\n```",
-        '{"n": 1',
-        "none",
-        '{"n": "1"}',
-        "",
-    ):
-        world = World()
-        world.answer = lambda _, text=text: text  # type: ignore[misc]
-        pipeline = Pipeline("p", [step("a")(lambda ctx, world=world: {"text": world.ask(ctx, "q", schema=OBJECT)})])
-        assert pipeline.run(store=world.store, model=world.model).outputs["a"] == {"text": text}
+    two = f"```\n{whole}\n```\nor\n```\n{whole}\n```"
+    forms = [f"[{whole}, {whole}]", two, '{"n": 1', "none", '{"n": "1"}', ""]
+    world.answer = lambda text: text
+    body = step("a")(lambda ctx: {"texts": [world.ask(ctx, text, schema=OBJECT) for text in forms]})
+    assert Pipeline("p", [body]).run(store=world.store, model=world.model).outputs["a"] == {"texts": forms}
 
 
 def test_outcome_that_says_it_failed_is_asked_anew_and_no_check_is_blamed(world: World) -> None:
