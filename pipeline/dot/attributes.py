@@ -233,6 +233,8 @@ _SAME = (
 _GROUP: Mapping[str, tuple[str, ...]] = {name: group for group in _SAME for name in group}
 #: Providers that are ours; "" is where none is named.
 OUR_PROVIDERS = ("", "anthropic", "claude")
+#: What a node says that writes down what holds anyway.
+_USUAL = {"question_type": "multiple_choice", "join_policy": "wait_all"}
 #: What `auto_status=false` says is more than nothing.
 _MEANT_FALSE = "auto_status"
 
@@ -264,7 +266,7 @@ def _listed() -> Iterator[tuple[list[str], list[str], str, str, str]]:
 
 
 def decides(
-    of: str, attributes: Mapping[str, Value], use: Use, kind: str = "", *, all_read: bool = False
+    of: str, attributes: Mapping[str, Value], use: Use, kind: str = "", *, all_read: bool = False, fidelity: str = ""
 ) -> dict[str, object]:
     """Return those attributes that decide something, each by one name and in one spelling.
 
@@ -272,15 +274,20 @@ def decides(
         use: WORK or ROUTE.
         kind: The kind of the node.
         all_read: A handler of the user's own works the node, which may read whatever is not drawn.
+        fidelity: What holds for nodes that name none.
     """
     found: dict[str, object] = {}
+    usual = {} if of != NODE or all_read else {**_USUAL, "fidelity": fidelity}
     for name in attributes:
         group = _GROUP.get(name, (name,)) if of == NODE and not all_read else (name,)
         known = attribute(of, name)
         if not _counts(known, use, kind, all_read=all_read) or group[0] in found:
             continue
         value = next((_read(attributes[each], known) for each in group if _is_set(attributes, each)), None)
-        if group[0] == "llm_provider" and str(value).strip().lower() in OUR_PROVIDERS:
+        said = str(value).strip().lower()
+        if (group[0] == "llm_provider" and said in OUR_PROVIDERS) or said == usual.get(group[0]):
+            value = None
+        if group[0] == "verdict" and usual and said != "required":
             value = None
         if value not in (None, "", False, 0.0) or (value is False and name == _MEANT_FALSE):
             found[group[0]] = value

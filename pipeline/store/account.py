@@ -7,6 +7,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -377,8 +378,14 @@ class FileAccount:
         return WriteFailed(f"The account {self._path} cannot be used: {error.strerror}.", fatal=False)
 
 
+#: How a line begins.
+_ENVELOPE = re.compile(rb'\{"seq":\d+,"at":"[^"]*","owner":\d+,"')
+
+
 def _sensible(sums: Sums, line: bytes) -> bool:
     """Take a fact in; whether it made sense."""
+    if _ENVELOPE.match(line) is None:
+        return False
     try:
         sums.apply(json.loads(check_line(line)))
     except SENSELESS:

@@ -18,6 +18,9 @@ _HINT = (
     "and memory: (gone at the end)."
 )
 
+#: How a URL begins that names a user, and may hold a password.
+_LOGIN = re.compile(r"//[^/]*@")
+
 
 def folder_of(url: str) -> Path | None:
     """The folder of `files:DIR`, absolute: a relative DIR is the caller's. None for what is no folder.
@@ -29,6 +32,8 @@ def folder_of(url: str) -> Path | None:
     if is_objects(url) or is_sql(url):
         return None
     if scheme in ("files", "memory"):
+        if _LOGIN.match(rest):
+            raise ConfigError(f"--store {scheme}://… names a user of a host, which no {scheme}: store has.", hint=_HINT)
         refuse_settings(f"{scheme}:", rest)
     if scheme == "memory" and colon:
         return None

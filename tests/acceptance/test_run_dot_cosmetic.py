@@ -88,6 +88,23 @@ def test_edits_that_change_nothing_void_nothing_and_are_taken_over(cli: Cli, tmp
     assert "plan (" not in said.err
 
 
+def test_writing_down_what_holds_anyway_voids_nothing(cli: Cli, tmp_path: Path, folder: Path) -> None:
+    path = put(tmp_path, EVERY)
+    assert cli("run", path, "--simulate", "--allow-tools", "--run-dir", str(folder)).code == 8
+    said = "plan [shape=box, type=codergen, verdict=optional, weight=0, llm_provider=anthropic, fidelity="
+    gate = 'label="Go on?", mode=multiple_choice, question="Go on?"'
+    text = EVERY.replace('label="Go on?"', gate).replace("tripleoctagon", "tripleoctagon, join_policy=wait_all")
+    put(tmp_path, text.replace("plan [", f"{said}compact, "))
+    again = cli("run", path, "--resume", str(folder), "--allow-tools")
+    assert again.code == 8, again.err
+    assert "PLAN" not in again.out
+    for other in (f"{said}full, ", "plan [verdict=required, "):
+        put(tmp_path, text.replace("plan [", other))
+        again = cli("run", path, "--resume", str(folder), "--allow-tools")
+        assert again.code == 2
+        assert "plan (does something else now)" in again.err
+
+
 def test_an_edit_that_only_leads_elsewhere_asks_and_voids_nothing(cli: Cli, tmp_path: Path, folder: Path) -> None:
     path = put(tmp_path, EVERY)
     assert cli("run", path, "--simulate", "--allow-tools", "--run-dir", str(folder)).code == 8

@@ -13,6 +13,7 @@ from pipeline.dot.stylesheet import apply
 from pipeline.engine.setup import Definition
 from pipeline.engine.step import StepContext, StepSpec
 from pipeline.errors import GraphError
+from pipeline.formats.attractor.handlers.fidelity import default_mode
 from pipeline.formats.attractor.handlers.registry import Registry
 from pipeline.formats.attractor.plan import Plan, comparable, with_known_types
 from pipeline.formats.attractor.router import AttractorRouter
@@ -65,7 +66,7 @@ def compile_graph(
     steps = {node: around(plan, dot.nodes[node], specs[node], first=node == start) for node in plan.graph.nodes}
     return Definition(
         name or dot.name, plan.graph, steps, router=AttractorRouter(plan),
-        comparable=partial(comparable, own=known.own_types()),
+        comparable=partial(comparable, own=known.own_types(), fidelity=default_mode(dot)),
     )  # fmt: skip
 
 

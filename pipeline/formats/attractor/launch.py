@@ -29,6 +29,7 @@ from pipeline.formats.attractor.entry import entry_at, entry_document
 from pipeline.formats.attractor.handlers import shell
 from pipeline.formats.attractor.handlers.asking import check_providers
 from pipeline.formats.attractor.handlers.codergen import BACKEND
+from pipeline.formats.attractor.handlers.fidelity import default_mode
 from pipeline.formats.attractor.handlers.tool import check_allowed
 from pipeline.formats.attractor.head import Facts, shaped
 from pipeline.formats.attractor.kept import graph_context
@@ -75,7 +76,7 @@ class CompiledGraph:
 
     def read_by_backend(self) -> CompiledGraph:
         """The same where a backend of the user's own answers prompts: it may read whatever a node says."""
-        compared = partial(comparable, own=self.own | {kinds.CODERGEN})
+        compared = partial(comparable, own=self.own | {kinds.CODERGEN}, fidelity=default_mode(self.dot))
         return replace(self, definition=replace(self.definition, comparable=compared))
 
     def decides_as(self, stored: Source, store: Store, state: RunState) -> bool:

@@ -131,22 +131,24 @@ def _node(
     return Node(node.id, ALL if scope else ANY, 1, effect, repeatable, attributes)
 
 
-def comparable(graph: Graph, own: frozenset[str] = frozenset()) -> Graph:
+def comparable(graph: Graph, own: frozenset[str] = frozenset(), fidelity: str = "") -> Graph:
     """Return a compiled graph with only those attributes that decide something, each in one spelling.
 
     Args:
         own: Types that a handler of the user's own works: it may read whatever its nodes say.
+        fidelity: What holds for nodes that name none.
     """
-    nodes = [replace(node, attributes=_deciding(node, own)) for node in graph.nodes.values()]
+    nodes = [replace(node, attributes=_deciding(node, own, fidelity)) for node in graph.nodes.values()]
     edges = [replace(edge, attributes=_deciding_edge(edge, graph, own)) for edge in graph.edges]
     return Graph.of(nodes, edges, graph.start)
 
 
-def _deciding(node: Node, own: frozenset[str]) -> dict[str, Any]:
+def _deciding(node: Node, own: frozenset[str], fidelity: str) -> dict[str, Any]:
     said, type = node.attributes, str(node.attributes.get("type"))
-    work = decides(NODE, said, Use.WORK, type, all_read=type in own)
-    asks_other = type == kinds.HUMAN and "question" in work
-    if asks_other or (type == kinds.FAN_IN and not _is_prompted(node)):
+    work = decides(NODE, said, Use.WORK, type, all_read=type in own, fidelity=fidelity)
+    if type == kinds.HUMAN and "question" in work and type not in own:
+        work["prompt"] = work.pop("question")
+    if type == kinds.FAN_IN and not _is_prompted(node):
         work.pop("prompt", None)
     if type == kinds.FAN_IN and "prompt" not in work:
         # It asks no model.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -65,6 +66,19 @@ def test_file_that_an_older_program_went_on_in_is_joined_with_its_copy(made: Pat
     again = FileAccount(made, CLOCK)
     assert again.total(AT.date()) == 10
     assert again.kept() == {"20260101_000000": SUMS}
+    assert not list(again.flaws())
+
+
+def test_line_without_its_owner_gives_way_to_the_copy(made: Path) -> None:
+    first, *rest = (made / "account.jsonl").read_bytes().splitlines(keepends=True)
+    body = first.replace(b'"owner":0,', b"").replace(b'"4"', b'"9"').rpartition(b',"crc"')[0]
+    (made / "account.jsonl").write_bytes(b'%s,"crc":"%08x"}\n' % (body, zlib.crc32(body)) + b"".join(rest))
+    account = FileAccount(made, CLOCK)
+    assert account.total(AT.date()) == 9
+    account.keep("20260102_000000", SUMS)
+    again = FileAccount(made, CLOCK)
+    assert again.kept() == {"20260101_000000": SUMS, "20260102_000000": SUMS}
+    assert again.total(AT.date()) == 9
     assert not list(again.flaws())
 
 

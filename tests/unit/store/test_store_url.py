@@ -31,7 +31,12 @@ def test_memory_is_a_store() -> None:
     assert isinstance(open_account("memory:"), MemoryAccount)
 
 
-@pytest.mark.parametrize("url", ["", "files:", "runs", "s3://me:secret@host/x", "postgres:me:secret@host/x"])
+@pytest.mark.parametrize(
+    "url", [
+        "", "files:", "runs", "s3://me:secret@host/x", "postgres:me:secret@host/x", "files://me:secret@host/x",
+        "files://secret@host", "memory://me:secret@host",
+    ],
+)  # fmt: skip
 def test_other_urls_are_refused_without_showing_a_password(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_store(url)

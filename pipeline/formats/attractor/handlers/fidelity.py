@@ -5,12 +5,13 @@ All of it follows from the records of the visits that led here, so that a later 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pipeline.dot import kinds
 from pipeline.dot.attributes import FIDELITIES
+from pipeline.dot.model import DotGraph
 from pipeline.formats.attractor.children import CHILD_OF, THREAD
 from pipeline.formats.attractor.handlers.expansion import goal_of, text_of
 from pipeline.formats.attractor.handlers.registry import Visit
@@ -50,10 +51,18 @@ class Told:
 
 def mode_of(visit: Visit) -> str:
     """The configured mode: of the edge taken, else of the node, else of the graph, else compact."""
-    node, graph = visit.node, visit.graph
     said = [edge.text("fidelity") for edge in _edges(visit)]
-    said += [node.text("fidelity"), node.text("context_fidelity"), *(graph.text(name) for name in _GRAPH_MODE)]
-    return next((word.strip() for word in said if word.strip() in FIDELITIES), COMPACT)
+    said += [visit.node.text("fidelity"), visit.node.text("context_fidelity")]
+    return _first_mode(said) or default_mode(visit.graph)
+
+
+def default_mode(graph: DotGraph) -> str:
+    """The mode of nodes that name none: of the graph, else compact."""
+    return _first_mode(graph.text(name) for name in _GRAPH_MODE) or COMPACT
+
+
+def _first_mode(said: Iterable[str]) -> str:
+    return next((word.strip() for word in said if word.strip() in FIDELITIES), "")
 
 
 def thread_of(visit: Visit, before: Sequence[StepRun]) -> str:
