@@ -64,6 +64,19 @@ def test_sums_say_at_least_what_the_head_knew_of_lost_records(cli: Cli, root: Pa
             assert bill_now >= bill
 
 
+@pytest.mark.usefixtures("out")
+def test_sums_of_a_run_whose_journal_was_removed_are_those_of_its_head_and_counted_once(
+    cli: Cli, root: Path, server: BillingServer
+) -> None:
+    made = cli(*COURSE, "--model", "claude-sonnet-5-5", "--until", "sow", "--json").json()[-1]
+    (root / made["run"] / "journal.jsonl").unlink()
+    for command in (["cost"], ["cost", made["run"]], ["cost", "--by", "day"]):
+        rows = cli(*command, "--json").json()
+        assert rows[-1]["at_least_usd"] == pytest.approx(float(server.bill.usd), abs=1e-6), command
+        assert rows[-1]["at_most_usd"] is None, command
+        assert "imported" not in [row["type"] for row in rows], command
+
+
 def _tells(cli: Cli, run: str, bill: float, what: str) -> None:
     for command in (["cost"], ["cost", run], ["cost", run, "--by", "call"], ["cost", "--by", "run"]):
         total = cli(*command, "--json").json()[-1]

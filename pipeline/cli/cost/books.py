@@ -60,7 +60,8 @@ WHOLE = Range()
 
 def read(store: Store, head: Head, days: Range = WHOLE) -> Books:
     """The books of one run, try by try; a run that cannot be resumed has them all the same."""
-    ledger = of_records(all_records(store, head.run_id), origin_of(head))
+    lost = _lost_journal(head.document)
+    ledger = _of_head(store, head) if lost else of_records(all_records(store, head.run_id), origin_of(head))
     books = Books(days.of(ledger))
     _note_imported(books, head, _imported(store, head))
     if head.document.get("pipeline") == LANGGRAPH:
@@ -113,7 +114,15 @@ def _of_head(store: Store, head: Head) -> Iterator[Posting]:
     if head.corrupt or document.get("tasks_out") or (summed and _older(document.get("schema_version"))):
         # No head, one of a version whose sums told less, or one that cannot know what its workers spend now.
         summed = spend_rows(load(store, head.run_id), str)
+    elif _lost_journal(document):
+        # What followed the last head is not known.
+        summed = [*summed, {"calls": 0, "unbounded": 1, "outcome": "open", "day": str(document.get("updated_at"))[:10]}]
     return of_sums(summed, origin_of(head))
+
+
+def _lost_journal(document: Mapping[str, Any]) -> bool:
+    """Whether a head has no journal, and still tells what the calls of the run had cost."""
+    return bool(document.get("imported") and document.get("spend"))
 
 
 def _older(version: Any) -> bool:
@@ -124,6 +133,8 @@ def _older(version: Any) -> bool:
 
 
 def _imported(store: Store, head: Head) -> Any:
+    if _lost_journal(head.document):
+        return None
     if head.corrupt or head.document.get("imported"):
         return state_of(store, head).reported.get("cost_usd")
     return head.document.get("imported_cost")
