@@ -23,7 +23,7 @@ from pipeline.store.claims import refuse_if_held
 from pipeline.store.disk import FOLDER_MODE, Disk, read_file, write_file
 from pipeline.store.head import HEAD, whole_head
 from pipeline.store.journal import FileJournal
-from pipeline.store.listing import Listing
+from pipeline.store.listing import Listing, entries
 from pipeline.store.lock import OwnerLock, acquire, brief_lock
 from pipeline.store.names import BUILDING, JOURNAL, PARTS, REMOVING, minted, part_folder, split
 from pipeline.store.readying import document_lines, ready_journal
@@ -163,7 +163,7 @@ class FileStore:
     def sweep(self, before: datetime) -> list[str]:
         """Remove folders that were half built or half removed, last touched before `before`; their names."""
         done = []
-        for name in sorted(os.listdir(self.root) if self.root.is_dir() else ()):
+        for name in sorted(entries(self.root)):
             path = self.root / name
             if not name.startswith((BUILDING, REMOVING)) or not _old(path, before.timestamp()):
                 continue
@@ -187,8 +187,7 @@ class FileStore:
 
     def leftovers(self) -> list[str]:
         """See store.base.Movable.leftovers."""
-        names = sorted(os.listdir(self.root)) if self.root.is_dir() else []
-        return [name for name in names if name.startswith((BUILDING, REMOVING))]
+        return [name for name in sorted(entries(self.root)) if name.startswith((BUILDING, REMOVING))]
 
     def unlisted(self) -> list[str]:
         """See store.base.Movable.unlisted."""

@@ -37,7 +37,7 @@ class Listing:
 
     def heads(self, match: Match | None = None) -> Iterator[Head]:
         """See store.base.Listable.heads."""
-        for name in _run_names(self._root):
+        for name in newest_first(entries(self._root)):
             if is_id(name) and (head := self.head(f"{self._root}/{name}", name, match)):
                 yield head
 
@@ -122,9 +122,14 @@ def _read_head(folder: str) -> tuple[bytes | None, str]:
         return None, error.strerror or str(error)
 
 
-def _run_names(root: str) -> list[str]:
+def entries(root: str | Path) -> list[str]:
+    """Return what stands in the folder of a store; nothing where there is none yet.
+
+    Raises:
+        StoreError: It cannot be read.
+    """
     try:
-        return newest_first(os.listdir(root))
+        return os.listdir(root)
     except FileNotFoundError:
         return []
     except OSError as error:

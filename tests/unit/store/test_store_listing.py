@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from pipeline.store.files import FileStore
 from pipeline.store.listing import Listing
 from pipeline.store.reading import load
 from tests.journals import AT, StillClock, small_run
+from tests.other_user import as_other
 
 
 def finished_run(root: Path, params: dict[str, Any] | None = None) -> Path:
@@ -132,3 +135,18 @@ def test_run_that_is_a_link_now_is_said_and_another_name_for_a_run_is_not(tmp_pa
     heads = {head.run_id: bool(head.corrupt) for head in store.heads()}
     assert heads == {kept.name: False, moved.name: True, gone.name: True, "mine": True, "unmounted": True}
     assert {head.run_id for head in store.heads(lambda document: False)} >= {moved.name}
+
+
+def test_folder_that_only_another_user_may_read_is_an_error_of_the_store(tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    root.mkdir(mode=0o700)
+    store = FileStore(root, StillClock())
+
+    def said(look: Callable[[], object]) -> str:
+        return f"{look()}"
+
+    if os.geteuid() != 0:
+        root.chmod(0)
+    for look in (lambda: list(store.heads()), store.leftovers, lambda: store.sweep(AT)):
+        assert as_other(partial(said, look)).startswith(f"StoreError: The store {root} cannot be read")
+    root.chmod(0o700)
