@@ -38,7 +38,7 @@ def settle(store: Store, run: str, call: int, usd: Decimal, *, by: str = "", con
 
     Raises:
         ConfigError: There is no such call, or its charge is exact as the provider told it.
-        NeedsConfirmation: The amount is above the call's worst case.
+        NeedsConfirmation: The amount is above the call's worst case, or a batch may hold its answer.
         RunLocked: A living process owns the run.
     """
 
@@ -79,13 +79,19 @@ def settle_all(
 
 
 def settle_shares(
-    store: Store, run: str, usd: Callable[[Row], Decimal], *, by: str = "", dry_run: bool = False
+    store: Store,
+    run: str,
+    usd: Callable[[Row], Decimal],
+    *,
+    by: str = "",
+    confirm: Confirm | None = None,
+    dry_run: bool = False,
 ) -> list[Settled]:
     """Record for each call with an open charge the amount that is found for it.
 
     Raises:
         ConfigError: Every charge is exact.
-        RunLocked: A living process owns the run.
+        NeedsConfirmation, RunLocked: As for one call.
     """
 
     def choose(name: str, ledger: Sequence[Row]) -> list[Settled]:
@@ -94,7 +100,7 @@ def settle_shares(
             raise ConfigError(f"Run {name} has no open charge; there is nothing to settle.")
         return [Settled(row, usd(row)) for row in chosen]
 
-    return _record(store, run, choose, by, None, dry_run=dry_run)
+    return _record(store, run, choose, by, confirm, dry_run=dry_run)
 
 
 def _record(
@@ -111,7 +117,7 @@ def _record(
     from pipeline.cost.ledger import rows
     from pipeline.engine.amend import amend
     from pipeline.records.kinds import ChargeSettled
-    from pipeline.store.reading import records, resolve
+    from pipeline.store.reading import load, records, resolve
 
     name = resolve(store, run)
 
@@ -122,7 +128,9 @@ def _record(
     if dry_run:
         return choose_now()
     # A person is asked before the run is locked; what is recorded is worked out again under the lock.
-    _check(choose_now(), confirm)
+    chosen = choose_now()
+    _check(chosen, confirm)
+    _check_batches(load(store, name), chosen, confirm)
 
     def decide(_: RunState) -> Sequence[Fact]:
         found.extend(choose_now())
@@ -148,6 +156,23 @@ def _check(chosen: Sequence[Settled], confirm: Confirm | None) -> None:
     said = f"{in_full(usd)} is more than {what} can have cost at worst: {in_full(limit)}."
     if confirm is None or not confirm(f"{said} Record it?"):
         raise NeedsConfirmation(f"{said} Nothing was recorded.", hint="Correct the amount, or add --yes.")
+
+
+def _check_batches(state: RunState, chosen: Sequence[Settled], confirm: Confirm | None) -> None:
+    """Refuse to give up answers that a batch may hold, unless a person says so.
+
+    Raises:
+        NeedsConfirmation: It was not confirmed.
+    """
+    from pipeline.engine.batch_search import requests
+
+    closing = {each.row.seq for each in chosen}
+    waiting = sum(seq in closing and bool(call.batch) for seq, call in state.open_calls.items())
+    if not waiting:
+        return
+    said = f"A batch may hold the answers to {requests(waiting)}: settled now, they are asked, and paid for, again."
+    if confirm is None or not confirm(f"{said} Settle all the same?"):
+        raise NeedsConfirmation(f"{said} Nothing was recorded.", hint="Resume the run to fetch them, or add --yes.")
 
 
 def _open_calls(ledger: Sequence[Row]) -> str:

@@ -50,7 +50,9 @@ class Billed(click.ParamType[Decimal]):
               help="Who confirmed the amount; kept in the record.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, envvar=own("settle", "dry_run"), show_envvar=True,
               help="Only show what would be recorded.")  # fmt: skip
-@click.option("--yes", is_flag=True, help="Record an amount above the worst case without asking.")
+@click.option(
+    "--yes", is_flag=True, help="Record an amount above the worst case, or give up a batch's answers, without asking."
+)
 @json_option
 @store_option
 def settle(
@@ -75,7 +77,9 @@ def settle(
     elif total is not None:
         done = app.settle_all(place, run, total, by=by, confirm=confirm, dry_run=dry_run)
     else:
-        done = app.settle_shares(place, run, _Reported(store, run), by=by or "reconciled", dry_run=dry_run)
+        done = app.settle_shares(
+            place, run, _Reported(store, run), by=by or "reconciled", confirm=confirm, dry_run=dry_run
+        )
     _show(done, as_json=as_json, one=one, dry_run=dry_run)
 
 

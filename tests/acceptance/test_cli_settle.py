@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.records.kinds import BatchIntended, BatchSubmitted, CallStarted
 from tests.runs import Script
 from tests.said import Cli
 from tests.servers import bill, models
@@ -130,6 +131,22 @@ def test_open_calls_are_settled_against_the_providers_report(root: Path, cli: Cl
     assert cli("settle", run, "--reconcile").code == 0
     assert spent(cli, run)[:2] == (0.2, 0.2)
     assert cli("settle", run, "--reconcile").code == 2
+
+
+def test_calls_whose_answers_a_batch_may_hold_are_not_settled_without_a_yes(root: Path, cli: Cli) -> None:
+    script = Script(root).begin("seed")
+    call = script.add(CallStarted("seed#1", "key", CLAUDE, "", worst="0.10", batch="nonce"))
+    script.add(BatchIntended("nonce", [{"id": "nonce-1", "call": call}], 1))
+    script.add(BatchSubmitted("nonce", "msgbatch_1", "2026-01-10T14:30:22Z"))
+    run = script.end("in_progress", "waiting_for_batch")
+    for how in ((str(call), "0.05"), ("--all", "0.05")):
+        said = cli("settle", run, *how)
+        assert (said.code, "Resume" in said.err) == (6, True), how
+        assert spent(cli, run)[1] == 0.1
+    assert cli("settle", run, "--all", "0.05", "--yes").code == 0
+    # Corrected later, nothing is given up any more.
+    assert cli("settle", run, "--all", "0.04").code == 0
+    assert spent(cli, run)[:2] == (0.04, 0.04)
 
 
 def test_settle_names_what_is_missing(root: Path, cli: Cli) -> None:
