@@ -16,6 +16,7 @@ _KEY = "pipeline.store"
 _LISTED = "shows the runs there are."
 #: The run that is meant where none is named, as store.reading spells it (which `--help` need not load).
 _LATEST = "latest"
+_COURSES = "lessons"
 #: What makes the first run of a store; its words for another store than the default one follow.
 FIRST_RUN = f"{PROGRAM} lessons --subject mathematics --level national_5"
 
@@ -62,7 +63,8 @@ def name_store(error: PipelineError) -> None:
     words = named(url)
     if words and words not in error.hint:
         error.args = (f"{error.message.removesuffix('.')}{shown_in(url)}.",)
-    error.hint = f"`{FIRST_RUN}{words}` makes one." if error.data.get("run") == _LATEST else f"`list{words}` {_LISTED}"
+    course = error.data.get("run") == _LATEST and error.data.get("pipeline") in (None, _COURSES)
+    error.hint = f"`{FIRST_RUN}{words}` makes one." if course else f"`list{words}` {_LISTED}"
 
 
 def _looked_at() -> str | None:

@@ -91,6 +91,8 @@ def test_run_that_is_not_there_is_said_with_the_store_that_was_looked_at(cli: Cl
     none = cli("status", "latest", "--store", url).err
     assert f"There is no run yet in {url}.\n" in none
     assert f"lessons --subject mathematics --level national_5 --store {url}` makes one.\n" in none
+    other = cli("run", "devops/docs/examples/word_count.py:PIPELINE", "--resume", "latest", "--store", url).err
+    assert f"pipeline.sh list --store {url}` shows the runs there are." in other, "a course is none of that pipeline"
 
 
 def test_run_that_is_not_there_is_said_without_the_default_store(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
