@@ -65,6 +65,8 @@ class Coordinator:
     def ended(self) -> dict[str, Any]:
         """What its last line says, once it has ended."""
         self.process.join(120)
+        # A line of a run that still goes on would be taken for its last one.
+        assert not self.process.is_alive(), f"it has not ended: {self.out.read_text()}{self.log.read_text()}"
         lines = self.out.read_text().splitlines()
         assert lines, self.log.read_text()
         result: dict[str, Any] = json.loads(lines[-1])
