@@ -15,6 +15,8 @@ from pipeline.publish.view import CourseView, LessonView
 
 #: Where a bracket would close the words of a link, a picture or what a link stands for.
 _LINK = re.compile(r"\](?=[(\[:])")
+#: What many renderers make a link of where it stands bare: an address of the web or of mail.
+_ADDRESS = re.compile(r"(?<=[a-z]):(?=//)|(?<=\bwww)\.|(?<=\bmailto):|(?<=\bxmpp):|(?<=[\w.+-])@(?=[\w-]+\.)", re.I)
 
 
 def build(view: CourseView) -> dict[str, bytes]:
@@ -91,12 +93,15 @@ def _md(value: object) -> str:
 
 def _piece(kind: str, content: str) -> str:
     if kind == "text":
-        return _LINK.sub("&#93;", content)
+        return _ADDRESS.sub(lambda found: f"&#{ord(found[0])};", _LINK.sub("&#93;", content))
     try:
         mathml.parse(content)
     except ValueError:
-        # A renderer may know commands that pages do not, such as \\href.
+        # A renderer may know commands that pages do not, such as \\href. A backtick before may end the code early.
+        content = _ADDRESS.sub(r"\g<0> ", _LINK.sub("] ", content))
         return "`" + content.replace("`", "'").replace("\n", " ") + "`"
+    # A renderer that knows no TeX must see no link in it either; the empty group is not set.
+    content = _LINK.sub("]{}", content)
     return f"\\({content}\\)" if kind == "inline" else f"\\[{content}\\]"
 
 

@@ -17,7 +17,9 @@ from tests import publishing
 HIDDEN = "\u202e\u2066\u200b\u2060\ufeff\u00ad\u2028\u2029\u061c\u200d\U000e0041\ufff9\u3164"
 LINKS = (
     "[x](javascript:alert(1)) ![y](//host/a.png) [z](data:text/html,x) [x\\](javascript:1) [x\\\\](javascript:2) "
-    "[a][b]\n[b]: javascript:3\n<javascript:4> \\(\\href{javascript:5}{x}\\) \\(x^2\\)"
+    "[a][b]\n[b]: javascript:3\n<javascript:4> \\(\\href{javascript:5}{x}\\) \\(x^2\\) "
+    "` \\(\\href{1}{x}[x](//host) http://host\\) \\([x](//host)\\) \\([x][b]\\) "
+    "http://host/x HTTPS://host ftp://host www.host.com mailto:me@host.com me@host.com"
 )
 KEPT = "naïve −5 × ½ e\u0301 £2 “q” שלום 👨\u200d👩 می\u200cخواهم \u202f[1, 2)"
 
@@ -43,6 +45,7 @@ def test_no_published_file_holds_a_link_or_a_hidden_character_of_the_model() -> 
         if name.endswith(".md"):
             assert not re.search(r"\](\(|\[|:)", text), name
             assert "<javascript" not in text
+            assert not re.search(r"\w://|www\.|mailto:|\w@\w", text, re.IGNORECASE), name
             assert "\\(\\href" not in text
             assert "\\(x^2\\)" in text
             assert "−5 × ½" in text
