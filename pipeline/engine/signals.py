@@ -30,10 +30,26 @@ _ends_after_stop = threading.Event()
 
 
 def end_process_after_stop() -> None:
-    """Have signals that come after a stopped run end this process with 130; for programs that run and end."""
+    """Have signals end this process with 130, before, in and after a run; for programs that run and end.
+
+    Outside a run TERM and HUP interrupt the main thread as INT does, with a KeyboardInterrupt.
+    """
     if not _ends_after_stop.is_set() and threading.current_thread() is threading.main_thread():
         _ends_after_stop.set()
+        for number in _handled():
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _interrupt)
         atexit.register(_ignore_where_stopped)
+
+
+def _handled() -> list[int]:
+    """Return the signals that stop a run: not those that this process was started to ignore, as under `nohup`."""
+    return [number for number in _SIGNALS if number == signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    """Stop what the main thread does."""
+    raise KeyboardInterrupt
 
 
 def end_process_on_signal() -> None:
@@ -73,7 +89,7 @@ class _Handler:
 
     def take(self) -> None:
         """Receive the signals from now on."""
-        self._before = {number: signal.signal(number, self) for number in _SIGNALS}
+        self._before = {number: signal.signal(number, self) for number in _handled()}
         _receiving.append(self)
 
     def give_back(self) -> None:
@@ -107,6 +123,9 @@ def _free_child() -> None:
     """Handle signals in a forked child as before: it has the handlers of its parent, and none of the threads."""
     for handler in _receiving[::-1]:
         handler.give_back()
+    for number in _SIGNALS:
+        if signal.getsignal(number) is _interrupt:
+            signal.signal(number, signal.SIG_DFL)
     _let_signals_in()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -147,6 +148,12 @@ def course(tmp_path: Path, starter: Starter, gate: Gate) -> Iterator[Course]:
         yield Course(tmp_path, server, starter)
 
 
+def outside() -> dict[str, str]:
+    """Return the environment of a start from any folder, without what measures coverage."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    return {**kept, "PYTHONPATH": str(ROOT)}
+
+
 def begin(made: Course) -> int:
     """A course of six lessons with plain progress; the pid."""
     return made.begin("--subject", "maths", "--level", "n5", "--lessons", "6", "--concurrency", "3", "--json")
@@ -231,15 +238,39 @@ def test_signal_after_an_interrupted_command_does_not_change_the_exit_code(numbe
     assert (done.returncode, done.stderr) == (130, "Stopped.\n")
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_before_there_is_a_run_ends_the_command_with_130(tmp_path: Path, number: int) -> None:
+    command = [sys.executable, "-P", "-m", "pipeline", "lessons", "--subject", "maths", "--level", "n5", "--yes"]
+    command += ["--store", f"files:{tmp_path}/runs", "--out", str(tmp_path / "site")]
+    # A provider that takes the question for the model and never answers.
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(30)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        env = {**outside(), "ANTHROPIC_API_KEY": "sk-ant-of-nobody", "ANTHROPIC_BASE_URL": url}
+        process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        with process, server.accept()[0]:
+            process.send_signal(number)
+            told = process.communicate(timeout=30)[1].decode()
+    assert process.returncode == 130, told
+    assert told.endswith("Stopped.\n")
+    assert "Traceback" not in told
+    assert list(FileStore(tmp_path / "runs", CLOCK).heads()) == []
+
+
+def test_hangup_that_was_ignored_at_the_start_stops_no_run(tmp_path: Path) -> None:
+    (tmp_path / "interrupted.py").write_text(INTERRUPTED.replace("SIGINT", "SIGHUP").replace("(20)", "(0)"))
+    command = ["nohup", sys.executable, "-P", "-m", "pipeline", "run", str(tmp_path / "interrupted.py:PIPELINE")]
+    command += ["--store", f"files:{tmp_path}/runs"]
+    done = subprocess.run(command, env=outside(), capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_reader_that_went_away_does_not_stop_the_run(tmp_path: Path) -> None:
     command = [sys.executable, "-P", "-m", "pipeline", "lessons", "--subject", "maths", "--level", "n5"]
     command += ["--lessons", "2", "--store", f"files:{tmp_path}/runs", "--out", str(tmp_path / "site")]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(
-        command, cwd=tmp_path, env={**kept, "PYTHONPATH": str(ROOT)}, stdout=write, stderr=subprocess.PIPE, check=False
-    )
+    done = subprocess.run(command, cwd=tmp_path, env=outside(), stdout=write, stderr=subprocess.PIPE, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
     (head,) = FileStore(tmp_path / "runs", CLOCK).heads()
