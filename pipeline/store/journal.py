@@ -117,7 +117,8 @@ class FileJournal:
             self._disk.sync(self._fd)
         except OSError as error:
             self._give_up(data, error)
-        if not self._is_there():
+        # The lock was looked at before the write; it is again before the next one.
+        if not self._is_found(self.size):
             self._leave_gone(data, written=True)
         self._durable = (self.size, self.last_seq)
         if self._loose:
@@ -129,7 +130,7 @@ class FileJournal:
         if self._fd < 0 and (self._gone or not self._saving):
             self._refuse(b"")
         # Another thread may be writing records: how long the journal is cannot be compared here.
-        if self._fd >= 0 and not self._is_there(growing=True):
+        if self._fd >= 0 and not (self._is_found() and self._lock.is_in(self._home)):
             with self._writing:
                 if self._fd >= 0:
                     self._leave_gone(b"", written=False)
@@ -236,20 +237,19 @@ class FileJournal:
         self._shut()
         raise self._failed(f"The disk could not make a record durable ({error.strerror}).", fatal=True) from error
 
-    def _is_there(self, *, growing: bool = False) -> bool:
-        """Whether others find in the run's folder what is written here, and the lock that keeps them out.
+    def _is_there(self) -> bool:
+        """Return whether others find here what this owner wrote, and the lock that keeps them out."""
+        return self._is_found(self.size) and self._lock.is_in(self._home)
 
-        Args:
-            growing: Records may be written meanwhile, so any length will do.
-        """
+    def _is_found(self, size: int | None = None) -> bool:
+        """Return whether the journal in the run's folder is the one that is written here, of that many bytes."""
         try:
             found = os.stat(self._path)
         except PermissionError:
             return True
         except OSError:
             return False
-        same = (found.st_ino, found.st_dev) == self._file and (growing or found.st_size == self.size)
-        return same and self._lock.is_in(self._home)
+        return (found.st_ino, found.st_dev) == self._file and (size is None or found.st_size == size)
 
     def _leave_gone(self, data: bytes, *, written: bool) -> NoReturn:
         """The run, or its lock, was removed, moved or replaced under its owner: what it writes would be lost, or harm.
