@@ -7,13 +7,11 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cache
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "pipeline"
+from tests.sources import Source, agree, everything, floor, is_ours, module_names, package, where
 
 #: Who stands on which floor. An import goes to a lower floor or stays within its own package.
 FLOORS = {
@@ -80,118 +78,25 @@ MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 60
 
 
-@dataclass(frozen=True)
-class Source:
-    """One parsed module."""
-
-    name: str
-    path: Path
-    tree: ast.Module
-    lines: int
-
-    @cached_property
-    def nodes(self) -> tuple[ast.AST, ...]:
-        """Every node; walked once for all tests."""
-        return tuple(ast.walk(self.tree))
-
-    @cached_property
-    def imports(self) -> tuple[Import, ...]:
-        """What it imports, save for the type checker only."""
-        return tuple(_imports(self.tree))
-
-
-@dataclass(frozen=True)
-class Import:
-    """One imported module and where it is imported."""
-
-    target: str
-    line: int
-    inside_function: bool
-
-
-def _parse(path: Path) -> Source:
-    text = path.read_text(encoding="utf-8")
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-    return Source(name, path, ast.parse(text), text.count("\n"))
-
-
-@cache
-def _package() -> tuple[Source, ...]:
-    return tuple(_parse(path) for path in sorted(PACKAGE.rglob("*.py")))
-
-
-def _everything() -> Iterator[Source]:
-    yield from _package()
-    # Not kept: so many trees at once make each look of the garbage collector a long one.
-    yield from (_parse(path) for path in sorted((ROOT / "tests").rglob("*.py")))
-
-
-@cache
-def _module_names() -> frozenset[str]:
-    return frozenset(source.name for source in _package())
-
-
-def _targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-        return
-    assert node.level == 0, "imports are absolute"
-    module = node.module or ""
-    for alias in node.names:
-        # `from pipeline.records import kinds` imports the module pipeline.records.kinds.
-        full = f"{module}.{alias.name}"
-        yield full if module == "pipeline" or full in _module_names() else module
-
-
-def _is_typing_only(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-
-
-def _imports(node: ast.AST, *, inside: bool = False) -> Iterator[Import]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Import | ast.ImportFrom):
-            yield from (Import(target, child.lineno, inside) for target in _targets(child))
-        elif not _is_typing_only(child):
-            function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-            yield from _imports(child, inside=inside or function)
-
-
-def _is_ours(target: str) -> bool:
-    return target == "pipeline" or target.startswith("pipeline.")
-
-
-def _floor(module: str) -> str:
-    return [*module.split("."), ""][1]
-
-
-def _where(source: Source, line: int) -> str:
-    return f"{source.path.relative_to(ROOT)}:{line}"
-
-
-def _agree(problems: list[str]) -> None:
-    assert not problems, "\n".join(["", *problems])
-
-
 # --- who imports whom -----------------------------------------------------------------------------
 
 
 def test_every_module_stands_on_a_floor() -> None:
-    floors = {_floor(source.name) for source in _package() if source.name != "pipeline"}
+    floors = {floor(source.name) for source in package() if source.name != "pipeline"}
     assert floors <= set(FLOORS)
 
 
 def test_imports_point_down() -> None:
     problems = []
-    for source in _package():
-        own = _floor(source.name)
+    for source in package():
+        own = floor(source.name)
         for item in source.imports:
-            below = _floor(item.target)
-            if not _is_ours(item.target) or not own or below in (own, "__version__"):
+            below = floor(item.target)
+            if not is_ours(item.target) or not own or below in (own, "__version__"):
                 continue
             if FLOORS.get(below, FLOORS["__main__"]) >= FLOORS[own] and below not in BESIDE.get(own, ()):
-                problems.append(f"{_where(source, item.line)}: {source.name} imports {item.target}")
-    _agree(problems)
+                problems.append(f"{where(source, item.line)}: {source.name} imports {item.target}")
+    agree(problems)
 
 
 def test_engine_knows_protocols_only() -> None:
@@ -200,19 +105,19 @@ def test_engine_knows_protocols_only() -> None:
     # store/silence.py knows none.
     allowed = (["base"], ["reading"], ["parts"], ["silence"])
     problems = [
-        f"{_where(source, item.line)}: the engine imports {item.target}"
-        for source in _package()
-        if _floor(source.name) == "engine"
+        f"{where(source, item.line)}: the engine imports {item.target}"
+        for source in package()
+        if floor(source.name) == "engine"
         for item in source.imports
-        if _is_ours(item.target) and _floor(item.target) in adapters and item.target.split(".")[2:] not in allowed
+        if is_ours(item.target) and floor(item.target) in adapters and item.target.split(".")[2:] not in allowed
     ]
-    _agree(problems)
+    agree(problems)
 
 
 def test_imports_have_no_cycle() -> None:
     below = {
-        source.name: {item.target for item in source.imports if not item.inside_function} & _module_names()
-        for source in _package()
+        source.name: {item.target for item in source.imports if not item.inside_function} & module_names()
+        for source in package()
     }
     done: set[str] = set()
 
@@ -228,27 +133,27 @@ def test_imports_have_no_cycle() -> None:
 
 
 def test_own_modules_are_imported_at_the_top() -> None:
-    _agree(
+    agree(
         [
-            f"{_where(source, item.line)}: imports {item.target} inside a function"
-            for source in _package()
+            f"{where(source, item.line)}: imports {item.target} inside a function"
+            for source in package()
             if not LATE_IMPORTERS.fullmatch(source.name)
             for item in source.imports
-            if item.inside_function and _is_ours(item.target)
+            if item.inside_function and is_ours(item.target)
         ]
     )
 
 
 def test_outside_packages_stay_where_they_belong() -> None:
     problems = []
-    for source in _package():
+    for source in package():
         for item in source.imports:
             name = item.target.partition(".")[0]
-            if _is_ours(item.target) or name in sys.stdlib_module_names:
+            if is_ours(item.target) or name in sys.stdlib_module_names:
                 continue
             if not source.name.startswith(OUTSIDE.get(name, ())):
-                problems.append(f"{_where(source, item.line)}: {source.name} imports {name}")
-    _agree(problems)
+                problems.append(f"{where(source, item.line)}: {source.name} imports {name}")
+    agree(problems)
 
 
 # --- how large ------------------------------------------------------------------------------------
@@ -266,32 +171,32 @@ class Size:
 @cache
 def _sizes() -> tuple[Size, ...]:
     return tuple(
-        Size(_where(source, node.lineno), node.name, (node.end_lineno or node.lineno) - node.lineno + 1)
+        Size(where(source, node.lineno), node.name, (node.end_lineno or node.lineno) - node.lineno + 1)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        else Size(_where(source, 1), "", source.lines)
-        for source in _everything()
+        else Size(where(source, 1), "", source.lines)
+        for source in everything()
         for node in source.nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module)
     )
 
 
 def test_no_file_is_too_long() -> None:
-    _agree([f"{s.where}: {s.lines} lines" for s in _sizes() if not s.name and s.lines > MAX_FILE_LINES])
+    agree([f"{s.where}: {s.lines} lines" for s in _sizes() if not s.name and s.lines > MAX_FILE_LINES])
 
 
 def test_no_function_is_too_long() -> None:
-    _agree([f"{s.where}: {s.name} has {s.lines} lines" for s in _sizes() if s.name and s.lines > MAX_FUNCTION_LINES])
+    agree([f"{s.where}: {s.name} has {s.lines} lines" for s in _sizes() if s.name and s.lines > MAX_FUNCTION_LINES])
 
 
 # --- what may be called ---------------------------------------------------------------------------
 
 
 def test_only_the_cli_prints() -> None:
-    _agree(
+    agree(
         [
-            f"{_where(source, node.lineno)}: print"
-            for source in _package()
-            if _floor(source.name) != "cli"
+            f"{where(source, node.lineno)}: print"
+            for source in package()
+            if floor(source.name) != "cli"
             for node in source.nodes
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
         ]
@@ -300,18 +205,18 @@ def test_only_the_cli_prints() -> None:
 
 def test_only_the_clock_knows_time_and_chance_ids() -> None:
     problems = []
-    for source in _package():
+    for source in package():
         if source.name == "pipeline.clock":
             continue
         for item in source.imports:
             if item.target in {"time", "uuid", "secrets"}:
-                problems.append(f"{_where(source, item.line)}: imports {item.target}")
+                problems.append(f"{where(source, item.line)}: imports {item.target}")
         for node in source.nodes:
             if not isinstance(node, ast.Attribute) or node.attr not in {"now", "utcnow", "today"}:
                 continue
             if re.fullmatch(r"(datetime\.)?(datetime|date)\.\w+", ast.unparse(node)):
-                problems.append(f"{_where(source, node.lineno)}: {ast.unparse(node)}")
-    _agree(problems)
+                problems.append(f"{where(source, node.lineno)}: {ast.unparse(node)}")
+    agree(problems)
 
 
 # --- words ----------------------------------------------------------------------------------------
@@ -333,27 +238,27 @@ def _defined_names(source: Source) -> Iterator[tuple[str, int]]:
 
 def test_names_use_the_glossary() -> None:
     problems = []
-    for source in _package():
+    for source in package():
         words = _words(source.name)
         if words & EMPTY_NAMES or (words & FOREIGN_WORDS and source.name not in GIVEN_NAMES):
-            problems.append(f"{_where(source, 1)}: the module's name")
+            problems.append(f"{where(source, 1)}: the module's name")
         for name, line in _defined_names(source):
             if name not in GIVEN_NAMES and _words(name) & FOREIGN_WORDS:
-                problems.append(f"{_where(source, line)}: {name}")
-    _agree(problems)
+                problems.append(f"{where(source, line)}: {name}")
+    agree(problems)
 
 
 def test_public_names_are_documented() -> None:
     problems = []
-    for source in _package():
+    for source in package():
         if not ast.get_docstring(source.tree):
-            problems.append(f"{_where(source, 1)}: the module has no docstring")
+            problems.append(f"{where(source, 1)}: the module has no docstring")
         for node in source.tree.body:
             if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
                 continue
             if not ast.get_docstring(node):
-                problems.append(f"{_where(source, node.lineno)}: {node.name} has no docstring")
-    _agree(problems)
+                problems.append(f"{where(source, node.lineno)}: {node.name} has no docstring")
+    agree(problems)
 
 
 @pytest.mark.parametrize(
