@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -16,6 +17,9 @@ from pipeline.clock import iso
 from pipeline.errors import RunLocked
 from pipeline.store.disk import Disk
 from pipeline.store.owner import LOCK, owner, process
+
+#: How often, and in which distance, the name of an owner is looked for that has only just taken its lock.
+_LOOKS, _LOOK_SECONDS = 50, 0.01
 
 
 class Droppable(Protocol):
@@ -89,23 +93,33 @@ def acquire(disk: Disk, folder: Path, run: str, since: datetime) -> OwnerLock:
         OSError: The folder cannot be written, or is gone.
     """
     path = folder / LOCK
+    text = json.dumps({**process(), "since": iso(since)}).encode() + b"\n"
     fd = disk.open(path, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # One write over the old text, then the cut: a reader hardly ever finds it empty while it is owned.
+        os.pwrite(fd, text, 0)
         # Between open and flock the folder may have been removed and made again.
         if not os.path.samestat(os.fstat(fd), os.stat(path)):
             raise FileNotFoundError(2, "the run was removed", str(path))
-        text = json.dumps({**process(), "since": iso(since)}).encode() + b"\n"
-        # One write over the old text, then the cut: a reader never finds it empty while it is owned.
-        os.pwrite(fd, text, 0)
         os.ftruncate(fd, len(text))
     except BlockingIOError:
         os.close(fd)
-        raise locked(run, owner(folder)) from None
+        raise locked(run, _named_owner(folder)) from None
     except BaseException:
         os.close(fd)
         raise
     return OwnerLock(fd, path)
+
+
+def _named_owner(folder: Path) -> dict[str, Any]:
+    """Return what the text of a lock says that another holds, once that one has written it."""
+    moment = threading.Event()
+    for _ in range(_LOOKS):
+        if found := owner(folder):
+            return found
+        moment.wait(_LOOK_SECONDS)
+    return {}
 
 
 def locked(run: str, holder: Mapping[str, Any], lease_seconds: int | None = None) -> RunLocked:

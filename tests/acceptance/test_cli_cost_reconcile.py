@@ -211,7 +211,7 @@ def test_batches_that_may_have_been_billed_are_named(root: Path, cli: Cli, provi
         first = what.run(**more, options=given)
         for resubmit, status in ((False, "unknown"), (True, "abandoned")):
             if resubmit:
-                what.resume(first.run_id, **more, options={**given, "resubmit": True})
+                what.resume(first.run_id, **more, options={**given, "no_wait": False, "resubmit": True})
             rows = {row["status"]: row for row in cli("batches", "--json").json()}
             (told,) = [line for line in lines(cli) if line["type"] == "batch"]
             assert (told["run_id"], told["status"], told["requests"]) == (first.run_id, status, 2)

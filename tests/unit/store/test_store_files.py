@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import CheckpointCorrupt, RunNotFound, StoreError
+from pipeline.errors import CheckpointCorrupt, RunLocked, RunNotFound, StoreError
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import RunStarted, Snapshot, StepStarted
 from pipeline.records.lines import encode_line
+from pipeline.store import lock
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount
 from pipeline.store.network import linux_mounts, mac_mounts, mounted_at, network_note
@@ -294,6 +295,27 @@ def test_lock_with_unreadable_text_names_nobody(store: FileStore) -> None:
         assert next(store.heads()).owned is False
         with pytest.raises(StoreError, match="another process"):
             store.open(run)
+    journal.close()
+
+
+def test_refusal_names_an_owner_that_has_only_just_taken_the_lock(
+    store: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    path = store.root / run / "lock"
+    text = path.read_bytes()
+    path.write_bytes(b"")
+
+    def look(folder: Path) -> dict[str, Any]:
+        found = owner(folder)
+        # The other process writes its name after the first look.
+        path.write_bytes(text)
+        return found
+
+    monkeypatch.setattr(lock, "owner", look)
+    with pytest.raises(RunLocked) as caught:
+        store.open(run)
+    assert caught.value.data["pid"] == os.getpid()
     journal.close()
 
 
