@@ -11,7 +11,7 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -142,15 +142,25 @@ def find(run: str, place: str) -> list[tuple[Path, str]]:
     return found
 
 
-def of_lost_runs(root: str) -> dict[str, Path]:
-    """Runs of a folder of runs that are not there any more, and the files kept here that hold their records."""
-    found: dict[str, Path] = {}
+def of_lost_runs(root: str, url: str, known: Collection[str]) -> dict[str, tuple[Path, bool]]:
+    """Return the runs that a store has lost: the file kept here that holds records of each, and whether it has all.
+
+    Args:
+        root: The folder of a store of files; "": it is of another kind.
+        url: The store's URL.
+        known: The runs that are there.
+    """
+    found: dict[str, tuple[Path, bool]] = {}
     for folder in folders():
         for path in sorted(folder.glob("*.jsonl"), key=_age) if own_folder(folder) else ():
             head = _head(path)
             run, place = str(head.get("emergency") or ""), str(head.get("store") or "")
-            if head.get("sent") and os.path.dirname(place) == root and "/" not in run and not os.path.lexists(place):
-                found[run] = path
+            if "/" in run or run in known:
+                continue
+            if root and head.get("sent") and os.path.dirname(place) == root and not os.path.lexists(place):
+                found[run] = path, True
+            elif not root and place == url:
+                found[run] = path, False
     return found
 
 

@@ -47,6 +47,9 @@ def test_course_whose_file_was_removed_goes_on_in_a_copy_as_it_is_told(cli: Cli,
     last = said.splitlines()[-1]
     assert last.startswith("Hint: Bring the file back from a copy, then: ./pipeline.sh lessons --resume ")
     assert "Go on:" not in said
+    books = cli("cost", "--store", store)
+    assert "holds its last records" in books.out + books.err
+    assert "at least" in books.out
     (tmp_path / "copy.db").rename(file)
     after = cli(*last.partition("./pipeline.sh ")[2].split(), "--out", out)
     assert (after.code, after.err) == (0, "")

@@ -76,7 +76,9 @@ def read_all(url: str | None, days: Range = WHOLE, *, tries: bool = False) -> Bo
         tries: Call by call, from the journals; else from the heads alone, as fresh as `list` sees them.
     """
     books, store = Books(many=True), open_store(url)
+    known = set()
     for head in open_list(url).heads():
+        known.add(head.run_id)
         try:
             if tries:
                 found = read(store, head, days)
@@ -97,8 +99,11 @@ def read_all(url: str | None, days: Range = WHOLE, *, tries: bool = False) -> Bo
     except StoreError as error:
         # What is there is told all the same.
         books.lost = f"{error.message} What removed runs had cost is not known."
-    for run, file in of_lost_runs(os.path.realpath(str(getattr(store, "root", "")))).items():
-        books.unread[run] = f"It is gone from the store. `recover {run} {file}` makes it again from its records."
+    root = getattr(store, "root", None)
+    lost = of_lost_runs(os.path.realpath(root) if root else "", str(getattr(store, "url", "")), known)
+    for run, (file, whole) in lost.items():
+        way = f"`recover {run} {file}` makes it again from its records." if whole else f"{file} holds its last records."
+        books.unread[run] = f"It is gone from the store. {way}"
     return books
 
 
