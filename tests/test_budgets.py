@@ -25,7 +25,7 @@ BUDGETS = {
     "graph": Budget(780, 3),
     "dot": Budget(3_230, 5),
     "cost": Budget(1_840, 5),
-    "store": Budget(11_650, 12),
+    "store": Budget(11_700, 12),
     "llm": Budget(1_820, 6),
     "publish": Budget(3_330, 11),
     "engine": Budget(9_030, 21),
