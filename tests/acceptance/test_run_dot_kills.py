@@ -129,7 +129,10 @@ def test_half_finished_fan_out_asks_only_what_is_missing(starter: Starter, tmp_p
     with BillingServer(responder=slow) as server:
         fan = Fan(tmp_path, starter, server)
         pid = fan.go()
+        # The files for people follow the checkpoint.
+        answers = [fan.folder / node / "response.md" for node in "abc"]
         wait_for(lambda: server.bill.requests == 4 and len(fan.document().get("completed_nodes") or ()) == 5)
+        wait_for(lambda: all(map(Path.exists, answers)))
         os.kill(pid, signal.SIGKILL)
         assert fan.wait() == -signal.SIGKILL
         half = fan.document()
