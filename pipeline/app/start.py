@@ -313,7 +313,7 @@ def unmodelled(start: Start, recorded: Mapping[str, Any], verb: str = "lessons")
 
 
 def nothing_left(state: RunState, definition: Definition, options: LessonsOptions, *, same: bool = False) -> bool:
-    """Whether a resume finds a completed run that nothing is wanted of: it needs no model, and no permission.
+    """Return whether a resume finds a completed run with nothing to make: it needs no model, and no permission.
 
     Args:
         same: See changes.nothing_left.

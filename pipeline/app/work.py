@@ -29,7 +29,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a start was asked for."""
+    """Hold what a start was asked for."""
 
     #: Lessons of the whole course.
     total: int
@@ -48,7 +48,7 @@ class Work:
 
     @property
     def lessons(self) -> int:
-        """How many lessons are wanted now, made before or not."""
+        """Return how many lessons are wanted now, made before or not."""
         return self.total if self.sample is None else min(self.sample, self.total)
 
     def pieces(self) -> Iterator[Piece]:
@@ -97,11 +97,11 @@ class Work:
         return Piece(name, action, why, {"lesson": one, "critic": one} if action == RUN else {})
 
     def _anew(self, step: str, found: tuple[str, str]) -> tuple[str, str]:
-        """What was made before is made again where a setting has changed, or where that was asked for."""
+        """Return what was found of a step, or that it is made again: a setting has changed, or it was asked for."""
         return (RUN, self._again(step)) if self._again(step) and found[0] == REUSE else found
 
     def _again(self, step: str) -> str:
-        """Why all of a step is made again; "": it is not."""
+        """Return why all of a step is made again; "": it is not."""
         if self.changed and step != "seed":
             return self.changed
         asked = self.again in _STEPS and _STEPS.index(step) >= _STEPS.index(self.again)

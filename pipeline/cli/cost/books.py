@@ -40,7 +40,7 @@ class Books:
 
     @property
     def incomplete(self) -> bool:
-        """Whether some of what was spent is not counted: then no sum has an upper bound."""
+        """Return whether some of what was spent is not counted: then no sum has an upper bound."""
         return bool(self.lost or (self.many and self.unread))
 
 
