@@ -19,18 +19,29 @@ RunInterrupted (BaseException) 130
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 
 class PipelineError(Exception):
-    """The pipeline could not go on."""
+    """The pipeline could not continue.
+
+    Args:
+        code: Stable name of this kind of error, for programs; without it that of the class, as in run_not_found.
+    """
 
     exit_code: ClassVar[int] = 1
     #: True where the same request may succeed later, unchanged.
     retryable: ClassVar[bool] = False
+    code: str = "pipeline_error"
 
-    def __init__(self, message: str = "", *, hint: str = "", **data: Any) -> None:
+    def __init_subclass__(cls) -> None:
+        cls.code = re.sub(r"(?<=.)(?=[A-Z])", "_", cls.__name__).lower()
+
+    def __init__(self, message: str = "", *, code: str = "", hint: str = "", **data: Any) -> None:
         super().__init__(message or (type(self).__doc__ or "").strip().splitlines()[0])
+        if code:
+            self.code = code
         #: What to type or do next; one line, may be empty.
         self.hint = hint
         #: What the message was made from, for callers that decide by it.
@@ -124,9 +135,9 @@ class ModelError(PipelineError):
     exit_code = 4
 
     def __init__(
-        self, message: str = "", *, hint: str = "", billed: str = "no", reply: Any = None, **data: Any
+        self, message: str = "", *, code: str = "", hint: str = "", billed: str = "no", reply: Any = None, **data: Any
     ) -> None:
-        super().__init__(message, hint=hint, **data)
+        super().__init__(message, code=code, hint=hint, **data)
         self.billed = billed
         self.reply = reply
 
@@ -229,6 +240,7 @@ class RunInterrupted(BaseException):
     """Interrupted."""
 
     exit_code: ClassVar[int] = 130
+    code = "run_interrupted"
 
     def __init__(self, message: str = "", *, hint: str = "") -> None:
         super().__init__(message or "Interrupted.")

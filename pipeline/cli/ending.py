@@ -184,7 +184,8 @@ def is_gone(error: Any) -> bool:
 
 
 def error_json(error: Any) -> Any:
-    """{"type", "message", "hint"} of an exception; a recorded error as it is."""
+    """Return {"type", "code", "message", "hint"} of an exception; a recorded error as it is."""
     if error is None or isinstance(error, Mapping):
         return error
-    return {"type": type(error).__name__, "message": one_line(error), "hint": getattr(error, "hint", "")}
+    words = {name: str(getattr(error, name, "")) for name in ("code", "hint")}
+    return {"type": type(error).__name__, "message": one_line(error), **words}

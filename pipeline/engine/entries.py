@@ -301,8 +301,11 @@ def _text(value: Any) -> str | None:
 
 
 def _error_facts(error: ModelError) -> dict[str, Any]:
-    facts = {"type": type(error).__name__, "message": error.message, "retryable": error.retryable}
-    return facts | {key: error.data[key] for key in ("status", "code", "request_id") if error.data.get(key) is not None}
+    facts = {
+        "type": type(error).__name__, "code": error.code, "message": error.message, "retryable": error.retryable,
+    }  # fmt: skip
+    more = ("status", "provider_code", "request_id")
+    return facts | {key: error.data[key] for key in more if error.data.get(key) is not None}
 
 
 def _above_worst(low: Decimal, worst: Decimal, call: int) -> BudgetExceeded:

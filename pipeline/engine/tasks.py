@@ -439,7 +439,7 @@ def error_facts(error: BaseException) -> dict[str, Any]:
     """An error as recorded: type, message and hint; never a key, never without end."""
     kind = type(error).__name__
     if isinstance(error, PipelineError):
-        facts = {"type": kind, "message": _recordable(error.message)}
+        facts = {"type": kind, "code": error.code, "message": _recordable(error.message)}
         more = {"hint": error.hint, "missing_param": error.data.get("missing_param")}
         return facts | {name: value for name, value in more.items() if value}
     try:

@@ -121,7 +121,7 @@ def from_status(error: Any, *, reply: Reply | None, secrets: Iterable[str | None
     data: dict[str, Any] = {
         "status": _EVENT_STATUSES.get(error.type, status) if in_stream else status,
         "type": error.type,
-        "code": error.error_code,
+        "provider_code": error.error_code,
         "request_id": error.request_id,
         "stops_run": False,
         "limits": limits(error.response.headers),

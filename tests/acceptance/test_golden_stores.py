@@ -67,12 +67,20 @@ class Golden:
         return spent(load(open_store(self.url, SystemClock()), self.run))
 
 
+@pytest.fixture(params=["stores.tar.xz", "stores-2.tar.xz"], ids=["first", "second"])
+def archive(request: pytest.FixtureRequest) -> Path:
+    """Each time that stores were frozen."""
+    return HERE / str(request.param)
+
+
 @pytest.fixture
-def golden(request: pytest.FixtureRequest, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Golden:
+def golden(
+    request: pytest.FixtureRequest, archive: Path, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Golden:
     name = str(request.param)
-    with tarfile.open(HERE / "stores.tar.xz") as archive:
-        members = [member for member in archive if member.name.partition("/")[0] == name]
-        archive.extractall(tmp_path, members, filter="data")
+    with tarfile.open(archive) as file:
+        members = [member for member in file if member.name.partition("/")[0] == name]
+        file.extractall(tmp_path, members, filter="data")
     made = Golden(tmp_path / name)
     if (made.home / "dump.sql").exists():
         made.url = _restored(request.getfixturevalue("postgres"), made.home / "dump.sql")
@@ -233,14 +241,14 @@ def test_golden_graph_is_finished(golden: Golden, cli: Cli, server: BillingServe
 
 
 @pytest.mark.parametrize("golden", ["layered"], indirect=True)
-def test_golden_layers_go_on_with_what_failed(golden: Golden, server: BillingServer) -> None:
+def test_golden_layers_go_on_with_what_failed(golden: Golden, archive: Path, server: BillingServer) -> None:
     before, tool, model = golden.spent(), books.Tool(), AnthropicModel(books.MODEL)
     executor = ControlledExecutor(None, {"work": tool}, store=open_store(golden.url, SystemClock()), model=model)
     result = executor.resume_from_checkpoint(golden.facts["ids"]["run"])
     model.close()
     assert (result.status, tool.ran) == ("completed", ["c", "d"])
-    # Its attempt was closed when it was recorded, so it is asked anew.
-    assert asks(server) == 2
+    # In the first its attempt was closed when it was recorded, so it is asked anew; since then its reply is kept.
+    assert asks(server) == (2 if archive.name == "stores.tar.xz" else 1)
     sums_up(golden, before, server)
 
 

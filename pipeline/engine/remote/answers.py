@@ -29,7 +29,8 @@ def refused(error: PipelineError) -> Answer:
 def error_json(error: PipelineError) -> dict[str, Any]:
     """An error as JSON."""
     data = {key: value for key, value in error.data.items() if _is_plain(value)}
-    return {"type": type(error).__name__, "message": error.message, "hint": error.hint, "data": data}
+    words = {"code": error.code, "message": error.message, "hint": error.hint}
+    return {"type": type(error).__name__, **words, "data": data}
 
 
 def error_of(found: Mapping[str, Any]) -> PipelineError:
@@ -37,7 +38,8 @@ def error_of(found: Mapping[str, Any]) -> PipelineError:
     kind = getattr(errors, str(found.get("type")), None)
     if not (isinstance(kind, type) and issubclass(kind, PipelineError)):
         kind = PipelineError
-    return kind(str(found.get("message", "")), hint=str(found.get("hint", "")), **dict(found.get("data") or {}))
+    words = {name: str(found.get(name, "")) for name in ("message", "code", "hint")}
+    return kind(**words, **dict(found.get("data") or {}))
 
 
 def _is_plain(value: Any) -> bool:

@@ -78,7 +78,7 @@ def test_ending_badly_gives_advice_that_the_resume_command_lacks() -> None:
 
 def test_ending_in_json_has_the_same_facts() -> None:
     data = ending.result_json(result("failed", None, StepFailed("no", hint="try")))
-    assert data["error"] == {"type": "StepFailed", "message": "no", "hint": "try"}
+    assert data["error"] == {"type": "StepFailed", "code": "step_failed", "message": "no", "hint": "try"}
     assert (data["cost_usd"], data["cost_usd_at_most"], data["exit_code"]) == (Decimal("1.85"), Decimal("1.97"), 6)
 
 

@@ -74,7 +74,7 @@ def test_money_limits_of_the_account_are_never_rate_limits(
     error = failing(server, model, kind)
     assert isinstance(error, SpendLimit)
     assert not error.retryable
-    assert error.data["code"] == code
+    assert error.data["provider_code"] == code
     assert error.data["stops_run"] is True
     assert "resume" in error.hint
 
