@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pipeline.cli.text import one_line
+from pipeline.records.values import is_reference
 from pipeline.travel.differences import ADDED, REMOVED, Change, Changes
-from pipeline.travel.values import is_reference
 
 #: Characters of a value that are shown.
 WIDTH = 60

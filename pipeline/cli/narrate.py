@@ -13,6 +13,7 @@ from pipeline.records.charge import UNPRICED, Charge, bound
 from pipeline.records.codec import Record
 from pipeline.records.kinds import Fact
 from pipeline.records.run import bare
+from pipeline.records.values import is_reference
 
 _WIDTH = 200
 
@@ -59,7 +60,7 @@ def _plain(value: Any) -> Any:
 
 
 def _outputs(value: Any) -> str:
-    if isinstance(value, Mapping) and "$blob" in value:
+    if is_reference(value):
         return f"{value.get('bytes', 0):,} bytes"
     return pairs(value) if isinstance(value, Mapping) else str(value)
 

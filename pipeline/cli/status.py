@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import click
@@ -34,6 +34,7 @@ from pipeline.cli.text import (
 from pipeline.errors import CheckpointCorrupt
 from pipeline.records.run import RunState, Spend, StepRun, bare
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS, PENDING
+from pipeline.records.values import resolve_value
 from pipeline.store.base import Store
 from pipeline.store.reading import resolve
 from pipeline.store.view import pinned_nodes
@@ -111,9 +112,7 @@ def _visit(store: Store, state: RunState, step: StepRun, spend: Spend) -> dict[s
 
 
 def _inline(store: Store, state: RunState, outputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    if "$blob" not in outputs:
-        return outputs
-    found: Mapping[str, Any] = json.loads(store.get_blob(state.run_id, outputs["$blob"]))
+    found: Mapping[str, Any] = resolve_value(outputs, partial(store.get_blob, state.run_id))
     return found
 
 

@@ -17,6 +17,7 @@ from pipeline.records.charge import BATCH, Charge
 from pipeline.records.codec import Record
 from pipeline.records.kinds import CallEnded
 from pipeline.records.spending import OPEN
+from pipeline.records.values import resolve_value
 
 
 class Prices(Protocol):
@@ -81,12 +82,10 @@ def usages_of(records: Iterable[Record], get_blob: Callable[[str], bytes]) -> di
 
 
 def _usage(reply: bytes, get_blob: Callable[[str], bytes]) -> Mapping[str, Any] | None:
-    document = json.loads(reply)
-    if isinstance(document, Mapping) and "$blob" in document:
-        try:
-            document = json.loads(get_blob(document["$blob"]))
-        except (CheckpointCorrupt, ValueError):
-            return None
+    try:
+        document = resolve_value(json.loads(reply), get_blob)
+    except (CheckpointCorrupt, ValueError):
+        return None
     usage = document.get("usage") if isinstance(document, Mapping) else None
     return usage if isinstance(usage, Mapping) else None
 

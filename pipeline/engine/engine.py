@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
@@ -47,7 +46,7 @@ from pipeline.records.kinds import Fact, Gap, RunEnded, RunStarted, Snapshot
 from pipeline.records.lines import encode_line
 from pipeline.records.run import RunState, Spend, StepRun, bare
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
-from pipeline.records.values import canonical, digest
+from pipeline.records.values import canonical, digest, resolve_value
 from pipeline.store.base import Claim, Journal
 from pipeline.store.reading import folded, load
 
@@ -366,9 +365,8 @@ class Engine:
 
     def _whole(self, state: RunState, run: StepRun) -> dict[str, Any]:
         """A step's outputs; long ones are read back, unless they are damaged."""
-        if "$blob" in run.outputs:
-            with contextlib.suppress(CheckpointCorrupt):
-                return dict(json.loads(self._setup.store.get_blob(state.run_id, run.outputs["$blob"])))
+        with contextlib.suppress(CheckpointCorrupt):
+            return dict(resolve_value(run.outputs, partial(self._setup.store.get_blob, state.run_id)))
         return dict(run.outputs)
 
 

@@ -22,7 +22,7 @@ from pipeline.records.fold import Builder
 from pipeline.records.kinds import CallEnded, Fact, StepCompleted, StepFailed, TaskCompleted
 from pipeline.records.lines import encode_line
 from pipeline.records.run import RunState
-from pipeline.records.values import INLINE_LIMIT, encode_value
+from pipeline.records.values import INLINE_LIMIT, encode_value, reference
 from pipeline.store.base import Journal
 
 #: Unsynced records are synced with the first record that comes this many seconds later.
@@ -313,7 +313,7 @@ class Recorder:
         """The value as it goes into a record: itself, or a reference to a blob of its JSON text."""
         if len(encoded) <= INLINE_LIMIT and not (isinstance(value, Mapping) and "$blob" in value):
             return value
-        return {"$blob": self.put_blob(encoded), "bytes": len(encoded)}
+        return reference(self.put_blob(encoded), len(encoded))
 
     def fit_text(self, value: Any, where: str) -> bytes:
         """JSON text of the value, or of a reference to a blob of it, as it goes into a record.
@@ -343,7 +343,7 @@ class Recorder:
         self._ends[number] = ended(encoded)
         try:
             with self._blobs:
-                return encode_value({"$blob": self.journal.put_blob(encoded), "bytes": len(encoded)})
+                return encode_value(reference(self.journal.put_blob(encoded), len(encoded)))
         except StoreError:
             return encoded
         finally:

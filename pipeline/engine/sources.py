@@ -15,7 +15,7 @@ from pipeline.records.codec import decode_line
 from pipeline.records.kinds import CallStarted, TaskCompleted
 from pipeline.records.run import WHOLE, RunState, StepRun
 from pipeline.records.statuses import COMPLETED
-from pipeline.records.values import decode_value, encode_value, value_hash
+from pipeline.records.values import decode_value, encode_value, resolve_value, value_hash
 from pipeline.store.base import Store
 
 _MISSING = "missing"
@@ -33,9 +33,7 @@ class Values:
 
     def get(self, value: Any) -> Any:
         """The value itself, read back if it is a reference."""
-        if isinstance(value, dict) and "$blob" in value:
-            return json.loads(self._recorder.journal.get_blob(value["$blob"]))
-        return value
+        return resolve_value(value, self._recorder.journal.get_blob)
 
     def at(self, seq: int) -> Any:
         """The task value that the record with this seq holds.

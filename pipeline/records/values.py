@@ -19,6 +19,7 @@ from pipeline.errors import InvalidValue
 #: A value whose JSON text is longer than this (bytes) goes into a blob.
 INLINE_LIMIT = 32 * 1024
 _DEEPEST = 200
+_BLOB = "$blob"
 
 
 class Plain:
@@ -108,6 +109,25 @@ def decode_value(text: bytes) -> Any:
         ValueError, StopIteration: It is no JSON.
     """
     return _scan(text.decode("ascii"), 0)[0]
+
+
+def reference(name: str, size: int) -> dict[str, Any]:
+    """Return what is recorded for a value of `size` bytes that is kept in the blob `name`."""
+    return {_BLOB: name, "bytes": size}
+
+
+def is_reference(value: Any) -> bool:
+    """Return whether a recorded value only says which blob holds it."""
+    return isinstance(value, Mapping) and len(value) == 2 and _BLOB in value and "bytes" in value
+
+
+def resolve_value(value: Any, get_blob: Callable[[str], bytes]) -> Any:
+    """Return a recorded value, read back from its blob where it is a reference.
+
+    Raises:
+        CheckpointCorrupt: The blob is missing or damaged (from `get_blob`).
+    """
+    return json.loads(get_blob(str(value[_BLOB]))) if is_reference(value) else value
 
 
 def digest(data: bytes) -> str:

@@ -10,9 +10,10 @@ from typing import Any
 from pipeline.errors import CheckpointCorrupt
 from pipeline.records.run import RunState, TaskRun, bare, in_order
 from pipeline.records.statuses import COMPLETED
+from pipeline.records.values import is_reference
 from pipeline.store.base import Store
 from pipeline.travel.differences import ADDED, CHANGED, MOST, REMOVED, Change, Changes, compare
-from pipeline.travel.values import Reader, is_reference, usd_by_step
+from pipeline.travel.values import Reader, usd_by_step
 
 #: Items of one step whose differences are told key by key.
 MOST_ITEMS = 3

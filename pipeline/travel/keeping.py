@@ -8,9 +8,9 @@ from typing import Any
 from pipeline.records.fold import KEEP_BYTES
 from pipeline.records.run import CallRun, TaskRun
 from pipeline.records.statuses import COMPLETED
-from pipeline.records.values import INLINE_LIMIT, decode_value, digest, encode_value
+from pipeline.records.values import INLINE_LIMIT, decode_value, digest, encode_value, is_reference, reference
 from pipeline.store.base import Store
-from pipeline.travel.values import Reader, is_reference
+from pipeline.travel.values import Reader
 
 
 class Keeper:
@@ -57,4 +57,4 @@ class Keeper:
     def _blob(self, text: bytes) -> dict[str, Any]:
         name = digest(text)
         self._made[name] = text
-        return {"$blob": name, "bytes": len(text)}
+        return reference(name, len(text))

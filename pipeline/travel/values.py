@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -11,12 +10,8 @@ from pipeline.errors import CheckpointCorrupt
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import TaskCompleted
 from pipeline.records.run import RunState, TaskRun, bare
+from pipeline.records.values import is_reference
 from pipeline.store.base import Store
-
-
-def is_reference(value: Any) -> bool:
-    """Whether a recorded value stands in a blob."""
-    return isinstance(value, Mapping) and set(value) == {"$blob", "bytes"}
 
 
 class Reader:

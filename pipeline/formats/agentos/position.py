@@ -12,7 +12,7 @@ from pipeline.graph.model import ANY, Edge, Graph
 from pipeline.graph.routing import choose
 from pipeline.records.forks import INHERITED
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
-from pipeline.records.values import INLINE_LIMIT, canonical, digest, encode_value
+from pipeline.records.values import INLINE_LIMIT, canonical, digest, encode_value, is_reference, reference
 
 _SUCCESS = "success"
 _START = ("", "")
@@ -137,9 +137,9 @@ class Position:
     def _fit(self, value: Any) -> Any:
         """The value, or what stands for it where it is long, as in any record."""
         text = encode_value(value)
-        if len(text) <= INLINE_LIMIT and not (isinstance(value, Mapping) and set(value) == {"$blob", "bytes"}):
+        if len(text) <= INLINE_LIMIT and not is_reference(value):
             return value
-        return {"$blob": self._put(text), "bytes": len(text)}
+        return reference(self._put(text), len(text))
 
     def _put(self, data: bytes) -> str:
         name = digest(data)

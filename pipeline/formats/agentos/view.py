@@ -21,6 +21,7 @@ from pipeline.records.kinds import MemoryRead, StepCompleted
 from pipeline.records.positions import split
 from pipeline.records.run import RunState, StepRun
 from pipeline.records.statuses import COMPLETED
+from pipeline.records.values import is_reference
 from pipeline.store.base import Store
 
 HUMAN, EXTERNAL = "human", "external"
@@ -74,7 +75,7 @@ class _Values:
 
     def whole(self, value: Any) -> Any:
         """The value itself, read back where it stands in a blob."""
-        if isinstance(value, Mapping) and set(value) == {"$blob", "bytes"}:
+        if is_reference(value):
             return self.blob(value["$blob"])
         return dict(value) if isinstance(value, Mapping) else value
 

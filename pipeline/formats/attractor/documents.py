@@ -19,7 +19,7 @@ from pipeline.clock import SystemClock, iso
 from pipeline.errors import CheckpointCorrupt, InvalidValue, RunNotFound, StoreError
 from pipeline.files import read_regular
 from pipeline.formats.attractor.outcome import FAIL, SUCCESS, normalise
-from pipeline.records.values import decode_value, encode_value
+from pipeline.records.values import encode_value, resolve_value
 from pipeline.store.blobs import BLOBS, BlobFolder
 from pipeline.store.disk import Disk, write_file
 from pipeline.store.head import HEAD, parse_head, sealed
@@ -226,9 +226,7 @@ def _file(path: Path | str, other: str = "") -> Path:
 
 def _whole(value: Any, get_blob: Callable[[str], bytes] | None) -> Any:
     """A value; one that a run of ours keeps as a blob is read back."""
-    if get_blob is None or not isinstance(value, Mapping) or set(value) != {"$blob", "bytes"}:
-        return value
-    return decode_value(get_blob(str(value["$blob"])))
+    return value if get_blob is None else resolve_value(value, get_blob)
 
 
 def _last(names: Sequence[str]) -> str:

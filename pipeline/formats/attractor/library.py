@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from pipeline.formats.attractor.launch import CompiledGraph, Launch
 from pipeline.formats.attractor.source import DOT, Source
 from pipeline.llm.base import Model
 from pipeline.records.run import RunState, Spend
-from pipeline.records.values import decode_value
+from pipeline.records.values import resolve_value
 from pipeline.store.base import Store
 from pipeline.store.head import HEAD
 from pipeline.store.memory import MemoryStore
@@ -268,17 +269,12 @@ def result_of(store: Store, ran: RunResult) -> GraphResult:
     state = load(store, ran.run_id)
     ended = ended_visits(state)
     passed = passed_visits(ended)
+    get_blob = partial(store.get_blob, ran.run_id)
     return GraphResult(
         ran.run_id, ran.status, ran.detail, word_of(ended[-1]) if ended else "", tuple(step.node for step in passed),
-        {key: _whole(store, ran.run_id, value) for key, value in state.context.items()}, ran.error, ran.outputs,
+        {key: resolve_value(value, get_blob) for key, value in state.context.items()}, ran.error, ran.outputs,
         ran.spent, ran.exit_code,
     )  # fmt: skip
-
-
-def _whole(store: Store, run: str, value: Any) -> Any:
-    if isinstance(value, Mapping) and set(value) == {"$blob", "bytes"}:
-        return decode_value(store.get_blob(run, str(value["$blob"])))
-    return value
 
 
 def _command(run: str) -> str:

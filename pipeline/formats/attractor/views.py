@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -27,7 +28,7 @@ from pipeline.records.fold import Builder
 from pipeline.records.kinds import RunEnded, RunResumed, RunStarted, StepCompleted, StepFailed
 from pipeline.records.run import RunState, Spend, StepRun, bare
 from pipeline.records.statuses import COMPLETED, FAILED
-from pipeline.records.values import decode_value, digest
+from pipeline.records.values import digest, resolve_value
 from pipeline.store.base import Store
 from pipeline.store.head import HEAD, head_bytes, scan_key, sealed
 from pipeline.store.view import records_in
@@ -169,11 +170,9 @@ class Views:
         return total
 
     def _whole(self, outputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        if "$blob" not in outputs:
-            return outputs
         with contextlib.suppress(CheckpointCorrupt):
-            found = decode_value(self._store.get_blob(self._run, str(outputs["$blob"])))
-            return found if isinstance(found, dict) else {}
+            found = resolve_value(outputs, partial(self._store.get_blob, self._run))
+            return found if isinstance(found, Mapping) else {}
         return {}
 
     def _put(self, name: str, data: bytes) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from pipeline.formats.casys.plan import START, gate_of, visit_of
 from pipeline.formats.casys.state import ERROR, FAILED_SAFE, SUCCESS, WorkflowState
 from pipeline.records.run import RunState, StepRun
 from pipeline.records.statuses import COMPLETED, FAILED
+from pipeline.records.values import resolve_value
 
 #: A claim of this kind names the workflow_id of a run whose checkpoints were saved by hand.
 CLAIM_KIND = "layers"
@@ -95,15 +95,9 @@ def _node(path: str) -> str:
 def _outputs(step: StepRun | None, get: Get) -> Mapping[str, Any]:
     if step is None:
         return {}
-    found: Mapping[str, Any] = _whole(step.outputs, get)
+    found: Mapping[str, Any] = resolve_value(step.outputs, get)
     return found
 
 
 def _context(step: StepRun | None, get: Get) -> dict[str, Any]:
-    return {} if step is None else {key: _whole(value, get) for key, value in step.context.items()}
-
-
-def _whole(value: Any, get: Get) -> Any:
-    if isinstance(value, Mapping) and "$blob" in value:
-        return json.loads(get(value["$blob"]))
-    return value
+    return {} if step is None else {key: resolve_value(value, get) for key, value in step.context.items()}

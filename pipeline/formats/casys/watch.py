@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,7 +19,7 @@ from pipeline.formats.casys.shown import Shown
 from pipeline.formats.casys.state import ERROR, FAILED_SAFE
 from pipeline.formats.casys.views import done_tasks, name_of, task_entry
 from pipeline.records.kinds import DocumentKept
-from pipeline.records.values import encode_value
+from pipeline.records.values import encode_value, resolve_value
 
 
 class LayerWatch:
@@ -192,7 +191,5 @@ class LayerWatch:
 
 
 def _whole(value: Mapping[str, Any], recorder: Recorder) -> Mapping[str, Any]:
-    if "$blob" in value:
-        found: Mapping[str, Any] = json.loads(recorder.journal.get_blob(value["$blob"]))
-        return found
-    return value
+    found: Mapping[str, Any] = resolve_value(value, recorder.journal.get_blob)
+    return found
