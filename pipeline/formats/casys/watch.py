@@ -66,7 +66,7 @@ class LayerWatch:
             self._moved = [False] * len(self._dag.layers)
             self._next = self._begun_layers = self._dag.layers_done(self._done)
             if self._next > self._saved:
-                self._save()
+                self._save(self._next)
 
     def heard(self, event: Event) -> None:
         """A listener of the engine's own events."""
@@ -145,17 +145,21 @@ class LayerWatch:
             if self._moved[layer]:
                 done = [name for name in self._dag.layers[layer] if name in self._done]
                 self._say("state_updated", layerIndex=layer, tasks=done)
-                self._save()
+                self._save(self._next)
 
-    def _save(self) -> None:
-        """Record a checkpoint; a refusal is told and the run goes on, with nothing that looks like a checkpoint."""
+    def _save(self, behind: int) -> None:
+        """Record a checkpoint; a refusal is told and the run goes on, with nothing that looks like a checkpoint.
+
+        Args:
+            behind: How many leading layers have ended: a task further on may have ended before their last one was seen.
+        """
         recorder = self.recorder
         assert recorder is not None
         journal: Any = recorder.journal
         self.refused = journal.mend()
         if self.refused is None:
             made, at = checkpoint_id(recorder.state.run_id, self._clock), iso(self._clock.now())
-            recorder.append(DocumentKept(self._document(made, at), finding.SOURCE))
+            recorder.append(DocumentKept(self._document(made, at, behind), finding.SOURCE))
             self.refused = journal.mend()
         if self.refused is not None:
             self._say("checkpoint_failed", error=self.refused.message)
@@ -163,7 +167,7 @@ class LayerWatch:
         self.checkpoint = made
         self._say("checkpoint_saved", checkpoint_id=made, timestamp=at)
 
-    def _document(self, made: str, at: str) -> bytes:
+    def _document(self, made: str, at: str, behind: int) -> bytes:
         recorder = self.recorder
         assert recorder is not None
         document = {
@@ -171,7 +175,7 @@ class LayerWatch:
             "id": made,
             "workflow_id": name_of(recorder.state),
             "timestamp": at,
-            "layer_index": self._dag.layers_done(self._done),
+            "layer_index": min(behind, self._dag.layers_done(self._done)),
             "keep": self._keep,
         }
         if recorder.journal.queried:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from pipeline import ControlledExecutor, LayerCheckpoints, fork_run
 from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError, GraphError, NeedsConfirmation, RunNotFound, SecretRefused, SettingsConflict
+from pipeline.formats.casys.watch import LayerWatch
 from pipeline.llm.base import Message, Request
 from pipeline.llm.scripted import ScriptedModel
 from pipeline.records.lines import line_body
@@ -42,6 +44,25 @@ def test_events_of_a_layer_come_in_order(layered: Layered) -> None:
     assert (start["tasks"], start["layers"], start["resumed"]) == (2, 2, False)
     assert (end["successfulTasks"], end["failedTasks"], end["totalTimeMs"] > 0) == (2, 0, True)
     assert layered.told("task_complete")[1]["result"] == {"of": "t2", "from": ["t1"]}
+
+
+def test_checkpoints_count_their_layers_though_the_end_of_a_task_is_seen_late(
+    layered: Layered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded, overtaken, ended = threading.Event(), threading.Event(), LayerWatch.ended
+
+    def late(watch: LayerWatch, path: str) -> None:
+        if path == "b#1":
+            recorded.set()
+            assert overtaken.wait(30)
+        ended(watch, path)
+        if path == "c#1":
+            overtaken.set()
+
+    monkeypatch.setattr(LayerWatch, "ended", late)
+    layered.meanwhile = lambda call: recorded.wait(30) if call.id == "a" else None
+    run = layered.execute(THREE).run_id
+    assert [row["layer_index"] for row in layered.checkpoints.listed(run)[::-1]] == [1, 2, 3]
 
 
 def test_a_listener_that_fails_does_not_fail_the_run(layered: Layered, caplog: pytest.LogCaptureFixture) -> None:
