@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.store.backend import Backend
 from pipeline.store.base import Store
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
+from pipeline.store.memory_backend import MemoryBackend
 from pipeline.store.objects.store import open_objects
 from pipeline.store.run_folder import RunFolder
 from pipeline.store.sql.store import open_sql
@@ -25,6 +27,8 @@ from tests.servers.real_objects import weed as weed
 
 #: Each keeps the whole contract.
 STORES = ["files", "memory", "objects", "sqlite", "postgresql"]
+#: Each keeps the whole contract of the seam below the store.
+BACKENDS = ["memory"]
 
 
 @pytest.fixture
@@ -43,6 +47,19 @@ def make_store(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock
         "run folder": lambda: RunFolder(tmp_path / ".attractor_run", clock, disk=LazyDisk()),
     }
     return lambda kind: makers[kind]()
+
+
+@pytest.fixture
+def make_backend(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock) -> Callable[[str], Backend]:
+    makers: dict[str, Callable[[], Backend]] = {
+        "memory": MemoryBackend,
+    }
+    return lambda kind: makers[kind]()
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest, make_backend: Callable[[str], Backend]) -> Backend:
+    return make_backend(request.param)
 
 
 @pytest.fixture(params=STORES)
