@@ -23,7 +23,7 @@ _PUBLIC = {
     "Message": "pipeline.llm.base",
     "Segment": "pipeline.llm.base",
     "AnthropicModel": "pipeline.llm.anthropic",
-    "ScriptedModel": "pipeline.llm.scripted",
+    "ScriptedModel": "pipeline.llm.script",
     "PriceBook": "pipeline.cost.prices",
     "open_store": "pipeline.store.url",
     "open_account": "pipeline.store.url",

@@ -6,7 +6,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 from pipeline.clock import iso
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.store.memory import MemoryAccount, MemoryStore
 
 __all__ = ["FakeClock", "MemoryAccount", "MemoryStore", "ScriptedModel"]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from pipeline.clock import SystemClock
 
 if TYPE_CHECKING:
-    from pipeline.cost.posting import Posting
-    from pipeline.cost.reconcile import Reconciliation
+    from pipeline.cost.reconciliation import Reconciliation
+    from pipeline.cost.report import Posting
 
 #: Without --since: so many days before the last.
 DAYS = 30
@@ -32,8 +32,8 @@ def reconcile(postings: Iterable[Posting], since: date, until: date) -> Reconcil
         CredentialMissing: ANTHROPIC_ADMIN_KEY is not set.
         ModelError: The reports cannot be had.
     """
-    from pipeline.cost.reconcile import Reported
-    from pipeline.cost.reconcile import reconcile as compare
+    from pipeline.cost.reconciliation import Reported
+    from pipeline.cost.reconciliation import reconcile as compare
     from pipeline.llm.admin import AdminReports
 
     reports = AdminReports()

@@ -13,7 +13,7 @@ from pipeline.store.base import Store
 
 if TYPE_CHECKING:
     from pipeline.app.decided import Confirm
-    from pipeline.cost.ledger import Row
+    from pipeline.cost.ledger import LedgerRow
     from pipeline.records.kinds import Fact
     from pipeline.records.run import RunState
 
@@ -26,7 +26,7 @@ class Settled:
     """A call whose charge was closed, or closed again."""
 
     #: As it stood before.
-    row: Row
+    row: LedgerRow
     usd: Decimal
 
 
@@ -42,7 +42,7 @@ def settle(store: Store, run: str, call: int, usd: Decimal, *, by: str = "", con
         RunLocked: A living process owns the run.
     """
 
-    def choose(name: str, ledger: Sequence[Row]) -> list[Settled]:
+    def choose(name: str, ledger: Sequence[LedgerRow]) -> list[Settled]:
         chosen = next((row for row in ledger if row.seq == call), None)
         if chosen is None:
             raise ConfigError(f"Run {name} has no call {call}.", hint=_open_calls(ledger))
@@ -67,9 +67,9 @@ def settle_all(
         ConfigError: Every charge is exact as the provider told it.
         NeedsConfirmation, RunLocked: As for one call.
     """
-    from pipeline.cost.shares import Bounds, shares
+    from pipeline.cost.reconciliation import Bounds, shares
 
-    def choose(name: str, ledger: Sequence[Row]) -> list[Settled]:
+    def choose(name: str, ledger: Sequence[LedgerRow]) -> list[Settled]:
         chosen = [row for row in ledger if row.state != EXACT] or [row for row in ledger if row.settled]
         if not chosen:
             raise ConfigError(f"Every call of run {name} has its exact charge; there is nothing to settle.")
@@ -81,7 +81,7 @@ def settle_all(
 def settle_shares(
     store: Store,
     run: str,
-    usd: Callable[[Row], Decimal],
+    usd: Callable[[LedgerRow], Decimal],
     *,
     by: str = "",
     confirm: Confirm | None = None,
@@ -94,7 +94,7 @@ def settle_shares(
         NeedsConfirmation, RunLocked: As for one call.
     """
 
-    def choose(name: str, ledger: Sequence[Row]) -> list[Settled]:
+    def choose(name: str, ledger: Sequence[LedgerRow]) -> list[Settled]:
         chosen = [row for row in ledger if row.state != EXACT]
         if not chosen:
             raise ConfigError(f"Run {name} has no open charge; there is nothing to settle.")
@@ -106,7 +106,7 @@ def settle_shares(
 def _record(
     store: Store,
     run: str,
-    choose: Callable[[str, Sequence[Row]], list[Settled]],
+    choose: Callable[[str, Sequence[LedgerRow]], list[Settled]],
     by: str,
     confirm: Confirm | None,
     *,
@@ -146,7 +146,7 @@ def _check(chosen: Sequence[Settled], confirm: Confirm | None) -> None:
     Raises:
         NeedsConfirmation: It was not confirmed.
     """
-    from pipeline.cost.shares import Bounds, most
+    from pipeline.cost.reconciliation import Bounds, most
 
     limit = most([Bounds.of(each.row) for each in chosen])
     usd = sum((each.usd for each in chosen), Decimal(0))
@@ -175,7 +175,7 @@ def _check_batches(state: RunState, chosen: Sequence[Settled], confirm: Confirm 
         raise NeedsConfirmation(f"{said} Nothing was recorded.", hint="Resume the run to fetch them, or add --yes.")
 
 
-def _open_calls(ledger: Sequence[Row]) -> str:
+def _open_calls(ledger: Sequence[LedgerRow]) -> str:
     numbers = [str(row.seq) for row in ledger if row.state != EXACT]
     shown = ", ".join(numbers[:_MOST]) or "none"
     return f"Calls with an open charge: {shown}{', …' if len(numbers) > _MOST else ''}."

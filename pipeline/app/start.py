@@ -210,7 +210,7 @@ def model_of(name: str, *, courses: bool = True) -> Model:
     """
     check_asked_model(name)
     if name == OFFLINE and not courses:
-        from pipeline.llm.scripted import ScriptedModel, stand_in
+        from pipeline.llm.script import ScriptedModel, stand_in
 
         return ScriptedModel(stand_in, model_id=OFFLINE, author=OFFLINE)
     if name == OFFLINE:

@@ -18,7 +18,7 @@ from pipeline.settings import parse_usd
 
 if TYPE_CHECKING:
     from pipeline.app.settle import Settled
-    from pipeline.cost.ledger import Row
+    from pipeline.cost.ledger import LedgerRow
 
 
 class Billed(click.ParamType[Decimal]):
@@ -91,7 +91,7 @@ class _Reported:
         self._run = run
         self._found: dict[tuple[str, int], Decimal] | None = None
 
-    def __call__(self, row: Row) -> Decimal:
+    def __call__(self, row: LedgerRow) -> Decimal:
         if self._found is None:
             self._name, self._found = self._fetch()
         share = self._found.get((self._name, row.seq))
@@ -105,7 +105,7 @@ class _Reported:
     def _fetch(self) -> tuple[str, dict[tuple[str, int], Decimal]]:
         from pipeline import app
         from pipeline.cli.cost.books import Range, read_all
-        from pipeline.cost.reconcile import open_shares
+        from pipeline.cost.reconciliation import open_shares
         from pipeline.store.reading import resolve
 
         name = resolve(open_store(self._store), self._run)
@@ -137,5 +137,5 @@ def _show(done: Sequence[Settled], *, as_json: bool, one: bool, dry_run: bool) -
     say(f"{count(len(done), 'call')}: {whole} in all. {'Nothing was recorded.' if dry_run else 'Recorded.'}")
 
 
-def _before(row: Row) -> str:
+def _before(row: LedgerRow) -> str:
     return "not priced" if row.state == UNPRICED else money_between(row.low, row.high)

@@ -1,19 +1,24 @@
-"""The ledger: one row for every try of a paid call, from the records alone. Pure."""
+"""The ledger: one row for every try of a paid call, from the records alone, and at other prices. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from pipeline.clock import parse_iso
 from pipeline.cost.usage import WEB_SEARCH
-from pipeline.records.charge import EXACT, TOKEN_KINDS, UNPRICED, Charge, amount, bound
+from pipeline.errors import CheckpointCorrupt
+from pipeline.records.charge import BATCH, EXACT, TOKEN_KINDS, UNPRICED, Charge, amount, bound
 from pipeline.records.codec import Record
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
 from pipeline.records.run import Spend, bare, first_heard
 from pipeline.records.spending import LOST, OPEN, USED, WASTED, waste_of
+from pipeline.records.values import resolve_value
 
 #: What is billed by number, in the order of the columns; and the columns of its unit prices.
 BILLED = (*TOKEN_KINDS, WEB_SEARCH)
@@ -27,7 +32,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LedgerRow:
     """One try."""
 
     #: seq of its call_started; 0 where that record was lost.
@@ -50,7 +55,7 @@ class Row:
     #: USD; equal where exact. high None: no upper bound is known.
     low: Decimal = Decimal(0)
     high: Decimal | None = None
-    #: Billed units by kind, USD by kind, and USD per million tokens as applied.
+    #: BilledUsage units by kind, USD by kind, and USD per million tokens as applied.
     tokens: Mapping[str, int] = field(default_factory=dict)
     parts: Mapping[str, Decimal] = field(default_factory=dict)
     prices: Mapping[str, Decimal] = field(default_factory=dict)
@@ -114,13 +119,13 @@ class Ledger(NamedTuple):
     """All that a run's records say of money."""
 
     #: In order of the calls.
-    rows: list[Row]
+    rows: list[LedgerRow]
     #: What records that are missing may have told beside them, and the UTC day when that was seen.
     lost: Spend
     day: str
 
 
-def rows(records: Iterable[Record]) -> list[Row]:
+def rows(records: Iterable[Record]) -> list[LedgerRow]:
     """The rows of a run, in order of the calls."""
     return ledger(records).rows
 
@@ -131,7 +136,7 @@ def ledger(records: Iterable[Record]) -> Ledger:
     Which work is void, and what is missing, is the fold's to say; a call's money and its own end are read here.
     """
     builder = Builder("")
-    found: dict[int, Row] = {}
+    found: dict[int, LedgerRow] = {}
     slots: dict[int, tuple[str, str | None, int]] = {}
     for record in records:
         builder.apply(record)
@@ -151,10 +156,10 @@ def ledger(records: Iterable[Record]) -> Ledger:
     return Ledger([found[seq] for seq in sorted(found)], state.lost, day)
 
 
-def _started(seq: int, at: str, fact: CallStarted) -> Row:
+def _started(seq: int, at: str, fact: CallStarted) -> LedgerRow:
     step = bare(fact.path)
     node = step.rpartition("/")[2].partition("#")[0]
-    return Row(
+    return LedgerRow(
         seq=seq,
         at=at,
         step=step,
@@ -169,17 +174,17 @@ def _started(seq: int, at: str, fact: CallStarted) -> Row:
     )
 
 
-def _end(found: dict[int, Row], record: Record, fact: CallEnded) -> None:
+def _end(found: dict[int, LedgerRow], record: Record, fact: CallEnded) -> None:
     row = found.get(fact.call)
     if row is None:
         # Its start was lost with a damaged piece of the journal; the money was spent all the same.
-        lost = Row(fact.call, record.at, "", "", 1, 1, 1, "", "")
+        lost = LedgerRow(fact.call, record.at, "", "", 1, 1, 1, "", "")
         found[fact.call] = replace(_ended(lost, fact), outcome=WASTED, cause=LOST)
     elif row.outcome == OPEN:
         found[fact.call] = _ended(row, fact)
 
 
-def _ended(row: Row, fact: CallEnded) -> Row:
+def _ended(row: LedgerRow, fact: CallEnded) -> LedgerRow:
     cause = waste_of(fact)
     return replace(
         charged(row, Charge.from_json(fact.charge)),
@@ -191,7 +196,7 @@ def _ended(row: Row, fact: CallEnded) -> Row:
     )
 
 
-def charged(row: Row, charge: Charge) -> Row:
+def charged(row: LedgerRow, charge: Charge) -> LedgerRow:
     """The row with that charge in the place of its own."""
     return replace(
         row,
@@ -210,7 +215,7 @@ def charged(row: Row, charge: Charge) -> Row:
     )
 
 
-def _settled(row: Row, fact: ChargeSettled) -> Row:
+def _settled(row: LedgerRow, fact: ChargeSettled) -> LedgerRow:
     """The known amount in the place of an open or an earlier one; an exact charge needs no settling and stays."""
     if row.state == EXACT and not (row.settled and fact.corrects):
         return row
@@ -220,3 +225,86 @@ def _settled(row: Row, fact: ChargeSettled) -> Row:
     note = f"settled by {fact.by}" if fact.by else "settled"
     most = row.bound if row.settled else row.high
     return replace(row, state=EXACT, low=usd, high=usd, parts={}, note=note, settled=True, bound=most)
+
+
+class Pricing(Protocol):
+    """The part of cost.prices.PriceBook that repricing needs."""
+
+    def charge(self, usage: Mapping[str, Any], *, model: str, at: datetime, tier: str | None = None) -> Charge:
+        """What a finished try costs."""
+
+    def partial(self, usage: Mapping[str, Any], *, model: str, at: datetime, worst: Decimal | None) -> Charge:
+        """What a try that broke off may cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repriced:
+    """A try at other prices."""
+
+    #: With the new charge; as recorded where that stands.
+    row: LedgerRow
+    #: Why the recorded amount stands; "" where it was worked out again, or nothing was billed.
+    kept: str = ""
+
+
+def reprice(row: LedgerRow, usage: Mapping[str, Any] | None, prices: Pricing) -> Repriced:
+    """A try at other prices.
+
+    Args:
+        usage: The provider's own usage object, as recorded; None or empty: the billed tokens stand for it.
+    """
+    if row.outcome == OPEN:
+        return Repriced(row, "no end is recorded")
+    if row.settled:
+        return Repriced(row, "settled by hand")
+    if row.usd == 0 and not row.tokens:
+        # Rejected before any output, or by a model that costs nothing.
+        return Repriced(row)
+    usage = usage or (usage_of(row.tokens) if row.tokens else None)
+    if usage is None:
+        return Repriced(row, "no tokens are recorded")
+    if not row.model:
+        return Repriced(row, "its model is not recorded")
+    charge = _charge(row, usage, prices)
+    if not charge.prices:
+        return Repriced(row, charge.note or "no price is known")
+    return Repriced(charged(row, charge))
+
+
+def _charge(row: LedgerRow, usage: Mapping[str, Any], prices: Pricing) -> Charge:
+    at = parse_iso(row.at)
+    if row.error:
+        return prices.partial(usage, model=row.model, at=at, worst=row.high)
+    return prices.charge(usage, model=row.model, at=at, tier=BATCH if row.tier == BATCH else None)
+
+
+def usages_of(records: Iterable[Record], get_blob: Callable[[str], bytes]) -> dict[int, Mapping[str, Any]]:
+    """Return the provider's usage objects by seq of call_started, of replies that can be read."""
+    found: dict[int, Mapping[str, Any]] = {}
+    for record in records:
+        fact = record.fact
+        if isinstance(fact, CallEnded) and fact.reply is not None and (usage := _usage(fact.reply, get_blob)):
+            found.setdefault(fact.call, usage)
+    return found
+
+
+def _usage(reply: bytes, get_blob: Callable[[str], bytes]) -> Mapping[str, Any] | None:
+    try:
+        document = resolve_value(json.loads(reply), get_blob)
+    except (CheckpointCorrupt, ValueError):
+        return None
+    usage = document.get("usage") if isinstance(document, Mapping) else None
+    return usage if isinstance(usage, Mapping) else None
+
+
+def usage_of(tokens: Mapping[str, int]) -> dict[str, Any]:
+    """BilledUsage tokens by our kinds as the provider's usage object."""
+    short, long = tokens.get("cache_write_5m", 0), tokens.get("cache_write_1h", 0)
+    return {
+        "input_tokens": tokens.get("input", 0),
+        "output_tokens": tokens.get("output", 0),
+        "cache_read_input_tokens": tokens.get("cache_read", 0),
+        "cache_creation_input_tokens": short + long,
+        "cache_creation": {"ephemeral_5m_input_tokens": short, "ephemeral_1h_input_tokens": long},
+        "server_tool_use": {"web_search_requests": tokens.get(WEB_SEARCH, 0)},
+    }

@@ -27,7 +27,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from pipeline.cost.rates import BATCH_FACTOR, Case, NoPrice, Rates, undated
+from pipeline.cost.rates import BATCH_FACTOR, NoPrice, PriceQuery, Rates, undated
 from pipeline.cost.usage import WEB_SEARCH
 from pipeline.errors import InvalidValue
 from pipeline.files import read_regular
@@ -84,7 +84,7 @@ class PriceFile:
     def has(self, model: str) -> bool:
         return self._entry(model) is not None
 
-    def rates(self, case: Case) -> Rates:
+    def rates(self, case: PriceQuery) -> Rates:
         """The unit prices of a model in the file. See `Rating.rates`."""
         entry = self._entry(case.model)
         if entry is None:

@@ -12,8 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.cost.price_file import PriceFile
-from pipeline.cost.rates import US_FACTOR, Case, NoPrice, PublishedRates, Rates, published_id, published_ids, undated
-from pipeline.cost.usage import WEB_SEARCH, Billed, UsageUnreadable, billed
+from pipeline.cost.rates import (
+    US_FACTOR,
+    NoPrice,
+    PriceQuery,
+    PublishedRates,
+    Rates,
+    published_id,
+    published_ids,
+    undated,
+)
+from pipeline.cost.usage import WEB_SEARCH, BilledUsage, UsageUnreadable, billed
 from pipeline.records.charge import BATCH, EXACT, INPUT_KINDS, INTERVAL, TOKEN_KINDS, UNPRICED, Charge
 
 #: Tokens a request may hold beyond the bytes of its text, where its form is not known.
@@ -67,7 +76,7 @@ class PriceBook:
             seen = billed(usage, tier)
         except UsageUnreadable as error:
             return Charge(UNPRICED, note=str(error), source=self.version, model=other)
-        case = Case(other or plain_name(model), at, seen.prompt, seen.tier == BATCH, seen.fast)
+        case = PriceQuery(other or plain_name(model), at, seen.prompt, seen.tier == BATCH, seen.fast)
         try:
             charge = self._of(seen, case)
         except NoPrice as error:
@@ -126,7 +135,7 @@ class PriceBook:
             instead: Models that answered in the place of this one before: the dearest of all counts.
         """
         tokens = size_bytes + added
-        case = Case(plain_name(model), at, tokens, batch, fast)
+        case = PriceQuery(plain_name(model), at, tokens, batch, fast)
         try:
             rates = self._rates(case)
         except NoPrice:
@@ -155,25 +164,25 @@ class PriceBook:
 
     def _dearer(self, other: str, model: str, at: datetime, prompt: int) -> Decimal:
         """How much more than `model` another one costs at most, by any kind of token; at least 1."""
-        case = Case(model, at, prompt)
+        case = PriceQuery(model, at, prompt)
         base, prices = self._rates(case).prices, self._rates_or_dearest(replace(case, model=other)).prices
         return max([Decimal(1), *(prices[kind] / price for kind, price in base.items() if price and kind in prices)])
 
-    def _rates_or_dearest(self, case: Case) -> Rates:
+    def _rates_or_dearest(self, case: PriceQuery) -> Rates:
         """A model's prices; where it has none, for each kind the highest of all models."""
         try:
             return self._rates(case)
         except NoPrice:
             return self._dearest(case)
 
-    def _dearest(self, case: Case) -> Rates:
+    def _dearest(self, case: PriceQuery) -> Rates:
         found = []
         for name in (*published_ids(), *(self._file.models if self._file is not None else ())):
             with suppress(NoPrice):
                 found.append(self._rates(replace(case, model=name)))
         return _highest(found)
 
-    def _of(self, seen: Billed, case: Case) -> Charge:
+    def _of(self, seen: BilledUsage, case: PriceQuery) -> Charge:
         """The charge of what was billed.
 
         Raises:
@@ -186,14 +195,14 @@ class PriceBook:
             charge = replace(charge, state=INTERVAL, low=min(low, charge.low), parts={}, note=note)
         return replace(charge, full=self._outside(seen, case)) if case.batch and seen.least is None else charge
 
-    def _outside(self, seen: Billed, case: Case) -> Decimal | None:
+    def _outside(self, seen: BilledUsage, case: PriceQuery) -> Decimal | None:
         """What a batch's reply would have cost outside of one; None where that has no price."""
         try:
             return _priced(seen, self._rates(replace(case, batch=False)), case.model).low
         except NoPrice:
             return None
 
-    def _rates(self, case: Case) -> Rates:
+    def _rates(self, case: PriceQuery) -> Rates:
         if self._file is not None and self._file.has(case.model):
             return self._file.rates(case)
         return self._published.rates(case)
@@ -221,7 +230,7 @@ def _highest(rates: Sequence[Rates]) -> Rates:
     return Rates(prices, rates[0].source, rates[0].notes)
 
 
-def _priced(seen: Billed, rates: Rates, model: str) -> Charge:
+def _priced(seen: BilledUsage, rates: Rates, model: str) -> Charge:
     factor = US_FACTOR if seen.geo == "us" else Decimal(1)
     applied = {k: p if k == WEB_SEARCH else p * factor for k, p in rates.prices.items() if k in seen.tokens}
     missing = [kind for kind, count in seen.tokens.items() if count and kind not in applied]

@@ -31,7 +31,7 @@ class NoPrice(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class PriceQuery:
     """What decides the unit prices of a request."""
 
     model: str
@@ -56,7 +56,7 @@ class Rates:
 class Rating(Protocol):
     """A source of unit prices."""
 
-    def rates(self, case: Case) -> Rates:
+    def rates(self, case: PriceQuery) -> Rates:
         """The unit prices.
 
         Raises:
@@ -71,7 +71,7 @@ class PublishedRates:
     def source(self) -> str:
         return f"genai-prices {_version()}"
 
-    def rates(self, case: Case) -> Rates:
+    def rates(self, case: PriceQuery) -> Rates:
         """The unit prices of the day of the request. See `Rating.rates`."""
         model = _find(case.model)
         standard = _resolved(model.get_prices(case.at), case.prompt)

@@ -20,7 +20,7 @@ class UsageUnreadable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Billed:
+class BilledUsage:
     """What a usage object says was billed."""
 
     #: By token kind (TOKEN_KINDS) and WEB_SEARCH; zero entries left out, but for input and output.
@@ -35,7 +35,7 @@ class Billed:
     #: Things billed that this program has no unit for ("code_execution_requests").
     unknown: tuple[str, ...] = ()
     #: Where the figures contradict each other, the reading of them that costs least; this one costs most.
-    least: Billed | None = None
+    least: BilledUsage | None = None
 
 
 #: Key of a usage object that was put together from several: figures that a later one left out while it changed others.
@@ -47,7 +47,7 @@ _KINDS_OF = {
 }
 
 
-def billed(usage: Mapping[str, Any], tier: str | None = None) -> Billed:
+def billed(usage: Mapping[str, Any], tier: str | None = None) -> BilledUsage:
     """Read a raw usage object.
 
     `input_tokens` excludes the cache. The breakdown of cache writes by lifetime replaces their total where it adds up
@@ -75,7 +75,7 @@ def billed(usage: Mapping[str, Any], tier: str | None = None) -> Billed:
     searches, unknown = _tools(usage.get("server_tool_use"))
     counts[WEB_SEARCH] = searches
     geo = str(usage.get("inference_geo") or "").lower()
-    seen = Billed(
+    seen = BilledUsage(
         tokens=_billed_only(counts),
         prompt=_prompt(counts),
         tier=tier or str(usage.get("service_tier") or "standard"),

@@ -9,8 +9,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from pipeline.cost.ledger import rows
-from pipeline.cost.reprice import reprice, usages_of
+from pipeline.cost.ledger import reprice, rows, usages_of
 from pipeline.engine import changes
 from pipeline.engine.contexts import Contexts
 from pipeline.engine.lost import Lost

@@ -15,7 +15,7 @@ from pipeline.lessons.findings import Finding
 from pipeline.lessons.schemas import Lesson
 from pipeline.lessons.scheme import Entry
 from pipeline.lessons.shape import parse_lesson
-from pipeline.llm.fitting import json_in, unwrapped
+from pipeline.llm.answers import json_in, unwrapped
 
 M = TypeVar("M", bound=BaseModel)
 #: Copied from the scheme entry into the lesson, word for word.

@@ -18,8 +18,7 @@ from pipeline.errors import ConfigError, CredentialMissing, ModelRejected
 from pipeline.llm.base import ModelInfo, Reply, Request
 from pipeline.llm.batches import AnthropicBatches
 from pipeline.llm.faults import broken_off, from_connection, from_status, limits, no_credential, no_reply, redact
-from pipeline.llm.sending import parameters
-from pipeline.llm.streaming import Body, Deadline, Heard
+from pipeline.llm.wire import Body, Deadline, Heard, parameters
 
 if TYPE_CHECKING:
     import anthropic

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from pipeline.errors import ModelError
-from pipeline.llm.fitting import fitting
+from pipeline.llm.answers import fitting
 from pipeline.records.values import canonical, digest
 
 #: Stop reasons after which a reply is complete. A refusal is complete too, as a refusal.

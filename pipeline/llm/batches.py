@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.errors import ModelError, ModelRejected, ModelUnavailable
 from pipeline.llm.base import Batch, BatchList, BatchResult, Reply, Request
 from pipeline.llm.faults import from_connection, from_status, http_date, redact
-from pipeline.llm.sending import parameters
-from pipeline.llm.streaming import Heard
+from pipeline.llm.wire import Heard, parameters
 
 if TYPE_CHECKING:
     import anthropic

@@ -22,7 +22,7 @@ from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.result import RunResult
 from pipeline.engine.step import Outcome, StepContext, step
 from pipeline.llm.base import Message, Request
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.store.files import FileStore
 from pipeline.testing import FakeClock
 from tests.faulty_disk import LazyDisk

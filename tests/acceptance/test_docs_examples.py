@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipeline import Message, Request, open_store
-from pipeline.llm.scripted import stand_in
+from pipeline.llm.script import stand_in
 from tests.documents import DOCS, ROOT, codes, fenced, table
 from tests.said import Cli
 from tests.servers.billing import BillingServer

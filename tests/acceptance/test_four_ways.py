@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cost.ledger import Row, rows
+from pipeline.cost.ledger import LedgerRow, rows
 from pipeline.store.reading import all_records, resolve
 from tests.acceptance.killing import LESSONS, Starter, course
 from tests.servers.bill import PromptCache
@@ -31,7 +31,7 @@ WAYS: dict[str, tuple[tuple[str, ...], bool]] = {
 class Made:
     """A course as it was made and paid for."""
 
-    ledger: list[Row]
+    ledger: list[LedgerRow]
     billed: Decimal
     published: dict[str, str]
 

@@ -21,7 +21,7 @@ from pipeline import (
     standard_registry,
 )
 from pipeline.errors import ConfigError, GraphError, RunExists, RunNotFound, SettingsConflict
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from tests.acceptance.dots import GATE, SHIP, put, read
 from tests.documents import DOCS, fenced
 

@@ -32,7 +32,7 @@ from pipeline.clock import SystemClock
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import step
 from pipeline.llm.base import Message, Request
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.store.files import FileStore
 
 def answer(request):

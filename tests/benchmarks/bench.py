@@ -25,7 +25,7 @@ from pipeline.clock import SystemClock  # noqa: E402
 from pipeline.engine.pipeline import Pipeline  # noqa: E402
 from pipeline.engine.step import StepContext, step  # noqa: E402
 from pipeline.llm.base import Message, Request  # noqa: E402
-from pipeline.llm.scripted import ScriptedModel  # noqa: E402
+from pipeline.llm.script import ScriptedModel  # noqa: E402
 from pipeline.store.base import Store  # noqa: E402
 from pipeline.store.files import FileStore  # noqa: E402
 from pipeline.store.memory import MemoryStore  # noqa: E402

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cost.posting import of_removed
+from pipeline.cost.report import of_removed
 from pipeline.errors import StoreError
 from pipeline.store.account import FileAccount
 from pipeline.store.base import Account

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cost.posting import Origin, of_records
+from pipeline.cost.report import Origin, of_records
 from pipeline.errors import CheckpointCorrupt
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import CallEnded, Gap, StepStarted

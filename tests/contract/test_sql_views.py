@@ -10,8 +10,7 @@ from typing import cast
 
 import pytest
 
-from pipeline.cost.posting import NOWHERE, of_removed, of_sums
-from pipeline.cost.report import report
+from pipeline.cost.report import NOWHERE, of_removed, of_sums, report
 from pipeline.records.charge import Charge
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
 from pipeline.store.base import Account, Movable, Store

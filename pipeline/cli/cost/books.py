@@ -11,7 +11,7 @@ from typing import Any
 from pipeline.cli.options import open_account, open_list, open_store
 from pipeline.cli.reading import state_of
 from pipeline.cli.summary import LANGGRAPH, row_of
-from pipeline.cost.posting import Origin, Posting, of_records, of_removed, of_sums, within
+from pipeline.cost.report import Origin, Posting, of_records, of_removed, of_sums, within
 from pipeline.errors import StoreError
 from pipeline.records.documents import SCHEMA_VERSION, spend_rows
 from pipeline.store.base import Head, Store

@@ -10,17 +10,7 @@ from pipeline.cli.cost.books import Books
 from pipeline.cli.cost.table import open_runs
 from pipeline.cli.text import count, money, warn
 from pipeline.cost.ledger import COLUMNS
-from pipeline.cost.report import Line, Report, at_least, possibly_spent
-from pipeline.cost.usage import WEB_SEARCH
-from pipeline.records.charge import TOKEN_KINDS
-from pipeline.records.run import Spend
-from pipeline.records.spending import CAUSES
-
-#: Columns of `--csv` for sums; of `--by call`, run_id and the ledger's columns. New ones are added at the end.
-SUM_COLUMNS = (
-    "key", "calls", *TOKEN_KINDS, "cost_usd", "wasted_usd", "open_low_usd", "open_high_usd", "unpriced_calls",
-    *(f"wasted_{cause}_usd" for cause in CAUSES), "saved_cache_usd", "saved_batch_usd", WEB_SEARCH,
-)  # fmt: skip
+from pipeline.cost.report import CSV_COLUMNS, Report, possibly_spent
 
 
 def json_lines(books: Books, made: Report) -> Iterator[dict[str, Any]]:
@@ -49,8 +39,8 @@ def json_lines(books: Books, made: Report) -> Iterator[dict[str, Any]]:
 def csv_rows(books: Books, made: Report) -> Iterator[Sequence[object]]:
     """Sums, or with `--by call` the ledger itself; the head first."""
     if made.by != "call":
-        yield SUM_COLUMNS
-        yield from map(_sum_cells, (*made.lines, made.total))
+        yield CSV_COLUMNS
+        yield from (line.to_csv() for line in (*made.lines, made.total))
         return
     yield ["run_id", *COLUMNS]
     yield from ([posting.origin.run, *posting.row.to_csv()] for posting in books.postings if posting.row is not None)
@@ -60,12 +50,3 @@ def csv_rows(books: Books, made: Report) -> Iterator[Sequence[object]]:
     if books.removed:
         usd = money(sum(books.removed.values(), Decimal(0)))
         warn(f"Single calls of removed runs are not kept: {usd} in {count(len(books.removed), 'run')} is not here.")
-
-
-def _sum_cells(line: Line) -> list[object]:
-    tokens = [line.tokens.get(kind, 0) for kind in TOKEN_KINDS]
-    causes = [f"{at_least(line.waste.get(cause, Spend())):f}" for cause in CAUSES]
-    high = "" if line.unbounded else f"{line.high:f}"
-    saved = [f"{line.spend.saved_cache:f}", f"{line.spend.saved_batch:f}"]
-    return [line.key, line.calls, *tokens, f"{line.usd:f}", f"{line.wasted:f}", f"{line.low:f}", high, line.unpriced,
-            *causes, *saved, line.tokens.get(WEB_SEARCH, 0)]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pipeline.cli.cost.books import Books
 from pipeline.cli.text import count
-from pipeline.cost.report import UNKNOWN, Line, at_least, report
+from pipeline.cost.report import UNKNOWN, ReportLine, at_least, report
 
 #: More days than this are drawn as months; of steps the dearest are drawn, the others as one.
 MOST_DAYS, MOST_STEPS = 62, 16
@@ -46,7 +46,7 @@ def panels(books: Books) -> list[Panel]:
     return [Panel(title, bars), Panel("Spend by step", _dearest([_bar(line) for line in by_step.lines]))]
 
 
-def _bar(line: Line) -> Bar:
+def _bar(line: ReportLine) -> Bar:
     low = at_least(line.spend)
     return Bar(line.key, low - line.wasted, line.wasted, line.high - line.low)
 

@@ -11,7 +11,7 @@ from pipeline.cli.cost.books import Books
 from pipeline.cli.cost.reprice import signed
 from pipeline.cli.cost.table import footnote
 from pipeline.cli.text import count, money, money_between, table, when
-from pipeline.cost.reconcile import (
+from pipeline.cost.reconciliation import (
     ELSEWHERE,
     MIDNIGHT,
     NOT_YET,

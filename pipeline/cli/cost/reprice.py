@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 from pipeline.cli.cost.books import Books
 from pipeline.cli.cost.table import footnote
 from pipeline.cli.text import count, money, table
-from pipeline.cost.posting import Posting, amount_of
+from pipeline.cost.ledger import reprice, usages_of
 from pipeline.cost.prices import PriceBook
-from pipeline.cost.report import Line, at_least, report
-from pipeline.cost.reprice import reprice, usages_of
+from pipeline.cost.report import Posting, ReportLine, amount_of, at_least, report
 from pipeline.store.base import Store
 from pipeline.store.reading import all_records
 
@@ -90,7 +89,7 @@ def compare(books: Books, store: Store, prices: PriceBook, by: str) -> Compariso
     return Comparison(by, prices.version, lines, _pair("total", before.total, after.total), kept)
 
 
-def _pair(key: str, old: Line | None, new: Line | None) -> Pair:
+def _pair(key: str, old: ReportLine | None, new: ReportLine | None) -> Pair:
     line = old or new
     recorded, repriced = (at_least(each.spend) if each else _ZERO for each in (old, new))
     return Pair(key, line.calls if line else 0, recorded, repriced)

@@ -8,9 +8,8 @@ from decimal import Decimal
 from pipeline.cli.cost.books import Books
 from pipeline.cli.text import count, money, money_between, table, when, with_unpriced
 from pipeline.cli.where import here
-from pipeline.cost.ledger import Row
-from pipeline.cost.posting import Posting
-from pipeline.cost.report import Line, Report, at_least
+from pipeline.cost.ledger import LedgerRow
+from pipeline.cost.report import COLUMNS, Column, Posting, Report, ReportLine, at_least
 from pipeline.records.run import Spend
 from pipeline.records.spending import FAILED, LOST, REFUSED, REJECTED, TRUNCATED, VOID
 
@@ -26,6 +25,7 @@ CAUSES: Mapping[str, str] = {
 }
 #: Open intervals a screen lists; --json has all.
 _SHOWN = 20
+_SHOWN_COLUMNS = [column for column in COLUMNS if column.title]
 _CENT = Decimal("0.01")
 
 
@@ -35,7 +35,7 @@ def lines_of(books: Books, made: Report) -> Iterator[str]:
         yield f"No paid calls are recorded{here() if books.many else ''}."
     else:
         cells = [_cells(line) for line in made.lines]
-        head = [_title(made.by), "Calls", "Input", "Output", "Cost", "Wasted", "Possibly more"]
+        head = [_title(made.by), *(column.title for column in _SHOWN_COLUMNS)]
         yield table(head, [*cells, _cells(made.total)], right=head[1:])
         yield from _footnotes(made)
     yield ""
@@ -43,7 +43,7 @@ def lines_of(books: Books, made: Report) -> Iterator[str]:
     yield from _open_lines(made.open, many=books.many)
 
 
-def summary(books: Books, total: Line) -> Iterator[str]:
+def summary(books: Books, total: ReportLine) -> Iterator[str]:
     """The total in words, and what is not in it."""
     yield from _summary(books, total)
     for run, usd in books.imported.items():
@@ -61,15 +61,22 @@ def _title(by: str) -> str:
     return by.replace("_", " ").capitalize()
 
 
-def _cells(line: Line) -> list[str]:
-    more = "no bound" if line.unbounded else money(line.high) if line.high else ""
-    calls = f"{line.calls:,}" if line.calls else ""
-    return [line.key, calls, f"{line.input_tokens:,}", f"{line.output_tokens:,}",
-            with_unpriced(money(line.usd), line.unpriced),
-            money(line.wasted) if line.wasted else "", more]  # fmt: skip
+def _cells(line: ReportLine) -> list[str]:
+    return [line.key, *(_cell(column, line) for column in _SHOWN_COLUMNS)]
 
 
-def _summary(books: Books, total: Line) -> Iterator[str]:
+def _cell(column: Column, line: ReportLine) -> str:
+    value = column.value(line)
+    if value is None:
+        return "no bound"
+    if column.name == "cost_usd":
+        return with_unpriced(money(value), line.unpriced)
+    if isinstance(value, Decimal):
+        return money(value) if value else ""
+    return f"{value:,}" if value or column.name != "calls" else ""
+
+
+def _summary(books: Books, total: ReportLine) -> Iterator[str]:
     low, high = at_least(total.spend), None if total.unbounded or books.incomplete else total.usd + total.high
     wasted = f", of it failed or wasted {money(total.wasted)}" if total.wasted else ""
     yield f"Spent:  {with_unpriced(money_between(low, high), total.unpriced)}{wasted}"
@@ -102,14 +109,10 @@ def saved_text(spend: Spend) -> str:
 
 def _footnotes(made: Report) -> Iterator[str]:
     """Where the figures as shown do not add up: each is rounded by itself."""
-    columns = {
-        "Cost": [line.usd for line in (*made.lines, made.total)],
-        "Wasted": [line.wasted for line in (*made.lines, made.total)],
-        "Possibly more": [line.high for line in (*made.lines, made.total)],
-    }
-    for name, (*parts, total) in columns.items():
-        if note := footnote(name, parts, total):
-            yield note
+    for column in _SHOWN_COLUMNS:
+        if column.name.endswith("_usd"):
+            *parts, total = (column.value(line) or Decimal(0) for line in (*made.lines, made.total))
+            yield from filter(None, [footnote(column.title, parts, total)])
 
 
 def footnote(name: str, parts: Sequence[Decimal], total: Decimal) -> str:
@@ -138,7 +141,7 @@ def _open_lines(unknown: Sequence[Posting], *, many: bool) -> Iterator[str]:
         yield f"  and {len(lines) - _SHOWN} more; --json has all"
 
 
-def _try_line(posting: Posting, row: Row, *, many: bool) -> str:
+def _try_line(posting: Posting, row: LedgerRow, *, many: bool) -> str:
     cost = "not priced" if row.state == "unpriced" else money_between(row.low, row.high)
     run = f"{posting.origin.run} " if many else ""
     return f"  {run}#{row.seq} {row.place} {row.label}, {when(row.at)}: {cost}" + (f" ({row.note})" if row.note else "")

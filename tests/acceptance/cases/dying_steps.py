@@ -25,7 +25,7 @@ from pipeline.engine.step import StepSpec
 from pipeline.errors import TaskRejected
 from pipeline.graph.model import Graph, Node
 from pipeline.llm.base import Message, Request
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 
 MODEL = "claude-sonnet-5-5"
 

@@ -13,7 +13,7 @@ from pipeline.errors import (
     SettingsConflict,
 )
 from pipeline.llm.base import Message, Request
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.store.reading import load
 from tests.layered import THREE, Layered, chain, dag, done, facts, ids, state
 

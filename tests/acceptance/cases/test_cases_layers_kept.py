@@ -13,7 +13,7 @@ from pipeline.errors import (
     WriteFailed,
 )
 from pipeline.llm.base import Message, Request
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.records.values import encode_value
 from pipeline.store.files import FileStore
 from pipeline.testing import FakeClock

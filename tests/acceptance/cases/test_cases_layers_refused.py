@@ -18,7 +18,7 @@ from pipeline.errors import (
 )
 from pipeline.formats.casys.finding import SOURCE
 from pipeline.llm.base import Message, Request
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.records.kinds import DocumentKept
 from pipeline.records.values import encode_value
 from pipeline.store.files import FileStore

@@ -18,7 +18,7 @@ from pipeline.cli.cost.panels import MOST_STEPS, Bar, Panel, panels
 from pipeline.cli.cost.png import png_of
 from pipeline.cli.cost.scale import label, ticks
 from pipeline.cli.cost.svg import PARTS, svg_of
-from pipeline.cost.posting import NOWHERE, Posting
+from pipeline.cost.report import NOWHERE, Posting
 from pipeline.errors import ConfigError
 from pipeline.records.run import Spend
 

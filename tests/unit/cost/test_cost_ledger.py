@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.cost.ledger import COLUMNS, Row, rows
-from pipeline.cost.posting import of_ledger
-from pipeline.cost.report import GROUPS, UNSPLIT, Report, possibly_spent, report
+from pipeline.cost.ledger import COLUMNS, LedgerRow, rows
+from pipeline.cost.report import GROUPS, UNSPLIT, Report, of_ledger, possibly_spent, report
 from pipeline.records.charge import EXACT, INTERVAL, UNPRICED, Charge
 from pipeline.records.kinds import ChargeSettled, Invalidated, TaskFailed
 from pipeline.records.run import in_order
@@ -18,7 +17,7 @@ from pipeline.records.spending import OPEN, USED, WASTED
 from tests.unit.cost.logs import Log, batched, cached, exact, interval
 
 
-def summed(found: Iterable[Row], by: str = "step") -> Report:
+def summed(found: Iterable[LedgerRow], by: str = "step") -> Report:
     return report(of_ledger(found), by)
 
 

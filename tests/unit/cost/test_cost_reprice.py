@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from pipeline.clock import parse_iso
-from pipeline.cost.ledger import Row, charged, rows
+from pipeline.cost.ledger import LedgerRow, charged, reprice, rows, usage_of
 from pipeline.cost.prices import PriceBook
-from pipeline.cost.reprice import reprice, usage_of
 from pipeline.cost.usage import billed
 from pipeline.records.charge import FREE, UNPRICED, Charge
 from pipeline.records.kinds import ChargeSettled
@@ -38,7 +37,7 @@ def double(tmp_path: Path) -> PriceBook:
     return PriceBook(path)
 
 
-def ended(charge: Charge, **more: Any) -> Row:
+def ended(charge: Charge, **more: Any) -> LedgerRow:
     log = Log()
     log.call(charge, **more)
     return rows(log.records)[0]

@@ -7,7 +7,7 @@ from decimal import Decimal as D
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.cost.shares import Bounds, most, shares
+from pipeline.cost.reconciliation import Bounds, most, shares
 
 usd = st.decimals(min_value=0, max_value=1000, allow_nan=False, places=6)
 

@@ -10,8 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.cost.posting import NOWHERE, REMOVED, Origin, Posting, of_records, of_removed, of_sums, within
-from pipeline.cost.report import GROUPS, OF_TRIES, Report, possibly_spent, report
+from pipeline.cost.report import (
+    GROUPS,
+    NOWHERE,
+    OF_TRIES,
+    REMOVED,
+    Origin,
+    Posting,
+    Report,
+    of_records,
+    of_removed,
+    of_sums,
+    possibly_spent,
+    report,
+    within,
+)
 from pipeline.records.charge import UNPRICED, Charge
 from pipeline.records.codec import Record
 from pipeline.records.documents import spend_rows

@@ -8,15 +8,13 @@ from decimal import Decimal
 from pathlib import Path
 
 from pipeline.cli.cost.books import Books
-from pipeline.cli.cost.machine import SUM_COLUMNS, json_lines
+from pipeline.cli.cost.machine import json_lines
 from pipeline.cli.cost.reconcile import WORDS
 from pipeline.cli.cost.reprice import Pair
-from pipeline.cost.ledger import COLUMNS, PRICE_COLUMNS
-from pipeline.cost.ledger import Row as LedgerRow
-from pipeline.cost.posting import Origin, of_ledger, of_sums
+from pipeline.cost.ledger import COLUMNS, PRICE_COLUMNS, LedgerRow
 from pipeline.cost.prices import PriceBook
-from pipeline.cost.reconcile import REASONS, Compared
-from pipeline.cost.report import GROUPS, report
+from pipeline.cost.reconciliation import REASONS, Compared
+from pipeline.cost.report import CSV_COLUMNS, GROUPS, Origin, of_ledger, of_sums, report
 from pipeline.engine.daily import _MOST_USD, _PART
 from pipeline.engine.retry import RetryPolicy
 from pipeline.llm.base import ADDED_TOKENS, BLOCK_TOKENS, SCHEMA_TOKENS
@@ -40,7 +38,7 @@ def test_docs_name_the_columns_of_the_ledger() -> None:
 
 def test_docs_name_the_columns_of_the_sums() -> None:
     named = codes(text_of(GUIDE).partition("has stable columns; new ones are added at the end. Sums: ")[2])
-    assert named[: len(SUM_COLUMNS)] == list(SUM_COLUMNS)
+    assert named[: len(CSV_COLUMNS)] == list(CSV_COLUMNS)
 
 
 def test_docs_name_every_cause_of_waste() -> None:

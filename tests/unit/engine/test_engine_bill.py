@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pipeline.app.settle import settle
-from pipeline.cost.ledger import Row, rows
+from pipeline.cost.ledger import LedgerRow, rows
 from pipeline.cost.prices import PriceBook
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.result import RunResult
@@ -54,7 +54,7 @@ def given(model: AnthropicModel, **options: Any) -> dict[str, Any]:
     return {"model": model, "prices": PRICES, "clock": FakeClock(), "options": {"concurrency": 1, **options}}
 
 
-def ledger(store: MemoryStore, result: RunResult) -> list[Row]:
+def ledger(store: MemoryStore, result: RunResult) -> list[LedgerRow]:
     return rows(records(store, result.run_id))
 
 

@@ -13,7 +13,7 @@ from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
 from pipeline.errors import BudgetExceeded, ConfigError, InvalidValue, SecretRefused, StepFailed
 from pipeline.llm.base import Message, Reply, Request
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.records.statuses import FAILED
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load

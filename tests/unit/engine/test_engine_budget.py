@@ -21,7 +21,7 @@ from pipeline.engine.step import StepContext, step
 from pipeline.engine.stop import Stop
 from pipeline.errors import BudgetExceeded
 from pipeline.llm.base import Message, Reply, Request
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled, RunResumed, TaskTaken
 from pipeline.store.memory import MemoryJournal, MemoryStore
 from pipeline.store.reading import load

@@ -17,7 +17,7 @@ from pipeline.engine.result import RunResult
 from pipeline.engine.step import StepContext, step
 from pipeline.errors import ModelUnavailable, TaskRejected
 from pipeline.llm.base import Message, ModelInfo, Reply, Request
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.records import kinds
 from pipeline.records.charge import TOKEN_KINDS
 from pipeline.store.memory import MemoryStore

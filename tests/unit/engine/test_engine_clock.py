@@ -11,7 +11,7 @@ from pipeline.clock import parse_iso
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
 from pipeline.errors import ModelUnavailable
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.records.documents import head_document
 from pipeline.records.kinds import StepCompleted
 from pipeline.store.base import Store

@@ -8,7 +8,7 @@ from pipeline.engine import loop
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
 from pipeline.llm.base import Reply, Request
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.records.kinds import CallEnded, StepFailed
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load

@@ -10,7 +10,7 @@ import pytest
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import Outcome, StepContext, step
 from pipeline.errors import PipelineError, SettingsConflict
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load
 from tests.unit.engine.saying import ask

@@ -15,7 +15,7 @@ from pipeline.engine.result import RunResult
 from pipeline.engine.step import Outcome, StepContext, StepSpec, step
 from pipeline.errors import TaskRejected
 from pipeline.llm.base import Message, Request
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.records.fold import spent
 from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.records.run import RunState

@@ -10,7 +10,7 @@ import pytest
 from pipeline.engine.events import Event
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.store.memory import MemoryStore
 from tests.unit.engine.saying import ask
 

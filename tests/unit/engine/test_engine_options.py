@@ -15,7 +15,7 @@ from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext
 from pipeline.errors import BudgetExceeded, ConfigError
 from pipeline.llm.base import Message, Request
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load
 from pipeline.testing import FakeClock

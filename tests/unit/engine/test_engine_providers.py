@@ -18,7 +18,7 @@ from pipeline.engine.step import StepContext, step
 from pipeline.engine.stop import Stop
 from pipeline.errors import ModelError, ModelRejected, ModelUnavailable, Pause, SpendLimit
 from pipeline.llm.base import Reply, Request
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.store.memory import MemoryStore
 from pipeline.testing import FakeClock

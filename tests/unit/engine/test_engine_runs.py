@@ -12,7 +12,7 @@ from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
 from pipeline.engine.tasks import TaskFailure
 from pipeline.errors import PipelineError, SecretRefused, SettingsConflict, TaskRejected
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.records import kinds
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load

@@ -16,7 +16,7 @@ from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Setup
 from pipeline.engine.step import Outcome, StepContext, StepSpec, step
 from pipeline.errors import SettingsConflict
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.store.memory import MemoryStore
 from tests.unit.engine.saying import ask
 

@@ -17,7 +17,7 @@ from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
 from pipeline.llm.anthropic import AnthropicModel
 from pipeline.llm.base import Message, Request, Segment
-from pipeline.llm.sending import parameters
+from pipeline.llm.wire import parameters
 from pipeline.store.memory import MemoryStore
 from pipeline.testing import FakeClock
 from tests.servers.bill import LONG_CONTEXT, PRICES, Counted, cost

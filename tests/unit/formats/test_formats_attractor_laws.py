@@ -22,7 +22,7 @@ from pipeline.formats.attractor.handlers.fan import fan_in
 from pipeline.formats.attractor.handlers.registry import Handler, Registry
 from pipeline.formats.attractor.outcome import NodeOutcome
 from pipeline.llm.base import Message, Request
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.records.run import RunState
 from pipeline.store.reading import load, records

@@ -16,7 +16,7 @@ from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError, GraphError, NeedsConfirmation, RunNotFound, SecretRefused, SettingsConflict
 from pipeline.formats.casys.watch import LayerWatch
 from pipeline.llm.base import Message, Request
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 from pipeline.records.lines import line_body
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load

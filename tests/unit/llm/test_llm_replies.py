@@ -10,7 +10,7 @@ import pytest
 from pipeline.errors import ModelRejected, ModelUnavailable
 from pipeline.llm.anthropic import AnthropicModel
 from pipeline.llm.base import Message, Reply, Request, Segment
-from pipeline.llm.sending import parameters
+from pipeline.llm.wire import parameters
 from tests.servers.billing import BillingServer
 from tests.servers.mishaps import Mishap
 

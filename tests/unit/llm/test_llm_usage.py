@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipeline.cost.prices import PriceBook
 from pipeline.llm.anthropic import AnthropicModel
 from pipeline.llm.base import Message, Request
-from pipeline.llm.streaming import merged
+from pipeline.llm.wire import merged
 from pipeline.records.charge import EXACT, INTERVAL, UNPRICED, Charge
 from tests.servers.billing import BillingServer
 

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.errors import ModelRejected, ModelUnavailable
 from pipeline.llm.base import Message, Reply, Request
-from pipeline.llm.scripted import ScriptedModel
+from pipeline.llm.script import ScriptedModel
 
 
 def ask(text: str = "hello", label: str = "lesson") -> Request:

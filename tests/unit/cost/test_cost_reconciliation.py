@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.cost.posting import NOWHERE, Posting
-from pipeline.cost.reconcile import (
+from pipeline.cost.reconciliation import (
     ELSEWHERE,
     LOST,
     MIDNIGHT,
@@ -32,6 +31,7 @@ from pipeline.cost.reconcile import (
     reconcile,
     same_name,
 )
+from pipeline.cost.report import NOWHERE, Posting
 from pipeline.records.run import Spend
 
 SONNET = "claude-sonnet-5-5"
