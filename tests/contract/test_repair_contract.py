@@ -13,29 +13,26 @@ from pipeline.errors import CheckpointCorrupt
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import CallEnded, Gap, StepStarted
 from pipeline.records.lines import line_seq
-from pipeline.store.base import Journal
+from pipeline.store.base import Journal, Movable
 from pipeline.store.checking import check
 from pipeline.store.copying import copy
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount
-from pipeline.store.objects import keys
-from pipeline.store.objects.store import ObjectStore
 from pipeline.store.reading import all_records, load
-from pipeline.store.sql.store import SqlStore
+from tests.contract import harm
 from tests.journals import AT, StillClock, line, small_run
 from tests.stores import write
 
-Mendable = FileStore | ObjectStore | SqlStore
 LINES = small_run()
 
 
 @pytest.fixture(params=["files", "objects", "sqlite", "postgresql"])
-def mendable(request: pytest.FixtureRequest, make_store: Callable[[str], Mendable]) -> Mendable:
+def mendable(request: pytest.FixtureRequest, make_store: Callable[[str], Movable]) -> Movable:
     """The stores whose bytes somebody else can change."""
     return make_store(request.param)
 
 
-def written(store: Mendable, *, head: bool = True) -> str:
+def written(store: Movable, *, head: bool = True) -> str:
     """The small run, each record an append."""
     if head:
         return write(store, LINES)
@@ -46,50 +43,13 @@ def written(store: Mendable, *, head: bool = True) -> str:
     return run
 
 
-def harm(store: Mendable, run: str, seq: int, data: bytes | None) -> None:
-    """Put other bytes in the place of a record, or take it away."""
-    if isinstance(store, SqlStore):
-        journal = store._find(run)
-        with store.database.write() as link:
-            if data is None:
-                link.run("DELETE FROM records WHERE journal = ? AND seq = ?", journal, seq)
-            else:
-                link.run("UPDATE records SET line = ? WHERE journal = ? AND seq = ?", data, journal, seq)
-        return
-    if isinstance(store, FileStore):
-        path = _folder(store, run) / "journal.jsonl"
-        path.write_bytes(_changed(path.read_bytes(), seq, data))
-        return
-    key = max(key for number in range(1, seq + 1) if store.bucket.get(key := keys.journal(run, number)))
-    found = store.bucket.get(key)
-    assert found
-    left = _changed(found.data, seq, data)
-    if left:
-        store.bucket.put(key, left)
-    else:
-        store.bucket.delete([key])
-
-
-def _folder(store: FileStore, run: str) -> Path:
-    run_id, _, part = run.partition("/")
-    home = Path(store.root, run_id)
-    return next(home.rglob(part)) if part else home
-
-
-def _changed(journal: bytes, seq: int, data: bytes | None) -> bytes:
-    lines = journal.splitlines(keepends=True)
-    place = next(number for number, one in enumerate(lines) if one.startswith(b'{"seq":%d,' % seq))
-    lines[place : place + 1] = [] if data is None else [data + b"\n"]
-    return b"".join(lines)
-
-
-def opened(store: Mendable, run: str) -> tuple[Journal, list[tuple[int, int, int, bool]]]:
+def opened(store: Movable, run: str) -> tuple[Journal, list[tuple[int, int, int, bool]]]:
     """The journal, and what was mended: first, last, bytes, whether the journal says so."""
     journal = store.open(run)
     return journal, [(row[0], row[1], row[2], row.recorded) for row in journal.repairs]  # type: ignore[attr-defined]
 
 
-def goes_on(store: Mendable, run: str, journal: Journal) -> None:
+def goes_on(store: Movable, run: str, journal: Journal) -> None:
     """It is appended to, and found whole by the next owner."""
     seq = journal.last_seq + 1
     journal.append(seq, [line(seq, StepStarted("lessons#1"), owner=seq)])
@@ -101,21 +61,10 @@ def goes_on(store: Mendable, run: str, journal: Journal) -> None:
     again.close()
 
 
-def kept(store: Mendable, run: str, name: str) -> bytes:
-    """What a mending has kept under a name."""
-    if isinstance(store, SqlStore):
-        return store.get_blob(run, name.removeprefix("blobs/"))
-    if isinstance(store, ObjectStore):
-        found = store.bucket.get(f"runs/{run}/x/{name}")
-        assert found
-        return found.data
-    return (_folder(store, run) / name).read_bytes()
-
-
-def test_several_damaged_stretches_are_each_said(mendable: Mendable) -> None:
+def test_several_damaged_stretches_are_each_said(mendable: Movable) -> None:
     run = written(mendable)
     for seq in (2, 4, 7):
-        harm(mendable, run, seq, b"junk")
+        harm.record(mendable, run, seq, b"junk")
     journal, said = opened(mendable, run)
     assert [(first, last, recorded) for first, last, _, recorded in said] == [
         (2, 2, True),
@@ -128,9 +77,9 @@ def test_several_damaged_stretches_are_each_said(mendable: Mendable) -> None:
 
 
 @pytest.mark.parametrize("head", [True, False])
-def test_damaged_record_in_the_middle_becomes_a_gap_and_is_kept(mendable: Mendable, head: bool) -> None:
+def test_damaged_record_in_the_middle_becomes_a_gap_and_is_kept(mendable: Movable, head: bool) -> None:
     run, bad = written(mendable, head=head), LINES[3].rstrip(b"\n").replace(b"sow", b"sew")
-    harm(mendable, run, 4, bad)
+    harm.record(mendable, run, 4, bad)
     assert [line_seq(one) for one in mendable.read(run)] == [1, 2, 3, 5, 6, 7]
     journal, said = opened(mendable, run)
     assert said == [(4, 4, len(bad), True)]
@@ -138,14 +87,14 @@ def test_damaged_record_in_the_middle_becomes_a_gap_and_is_kept(mendable: Mendab
     assert isinstance(gap, Gap)
     assert list(journal.repairs[0]) == [gap.first, gap.last, gap.bytes, gap.kept, gap.reason]
     assert gap.reason == "records in the middle were damaged"
-    assert bad in kept(mendable, run, gap.kept)
+    assert bad in harm.kept(mendable, run, gap.kept)
     goes_on(mendable, run, journal)
 
 
-def test_records_that_are_gone_from_the_middle_become_a_gap(mendable: Mendable) -> None:
+def test_records_that_are_gone_from_the_middle_become_a_gap(mendable: Movable) -> None:
     run = written(mendable)
     for seq in (3, 4):
-        harm(mendable, run, seq, None)
+        harm.record(mendable, run, seq, None)
     journal, said = opened(mendable, run)
     assert said == [(3, 4, 0, True)]
     # What one record stood for is said under its number, and readers know that two are missing.
@@ -156,29 +105,29 @@ def test_records_that_are_gone_from_the_middle_become_a_gap(mendable: Mendable) 
     assert opened(mendable, run)[1] == []
 
 
-def test_damaged_last_record_is_kept_and_its_number_used_again(mendable: Mendable) -> None:
+def test_damaged_last_record_is_kept_and_its_number_used_again(mendable: Movable) -> None:
     run, bad = written(mendable, head=False), LINES[6][:40]
-    harm(mendable, run, 7, bad)
+    harm.record(mendable, run, 7, bad)
     journal, said = opened(mendable, run)
     assert [(first, last, recorded) for first, last, _, recorded in said] == [(7, 7, False)]
     assert journal.last_seq == 6
-    assert bad in kept(mendable, run, journal.repairs[0][3])
+    assert bad in harm.kept(mendable, run, journal.repairs[0][3])
     goes_on(mendable, run, journal)
 
 
-def test_last_records_that_a_head_knew_are_missed(mendable: Mendable) -> None:
+def test_last_records_that_a_head_knew_are_missed(mendable: Movable) -> None:
     run = written(mendable)
     for seq in (7, 6):
-        harm(mendable, run, seq, None)
+        harm.record(mendable, run, seq, None)
     journal, said = opened(mendable, run)
     assert said == [(6, 7, 0, False)]
     assert "shorter than" in journal.repairs[0][4]
     journal.close()
 
 
-def test_money_behind_a_hole_counts(mendable: Mendable) -> None:
+def test_money_behind_a_hole_counts(mendable: Movable) -> None:
     run = written(mendable)
-    harm(mendable, run, 2, b"junk")
+    harm.record(mendable, run, 2, b"junk")
     journal, said = opened(mendable, run)
     assert said == [(2, 2, 4, True)]
     assert sum(isinstance(decode_line(one).fact, CallEnded) for one in mendable.read(run)) == 1
@@ -186,9 +135,9 @@ def test_money_behind_a_hole_counts(mendable: Mendable) -> None:
     goes_on(mendable, run, journal)
 
 
-def test_run_whose_first_record_is_damaged_is_left_as_it_is(mendable: Mendable) -> None:
+def test_run_whose_first_record_is_damaged_is_left_as_it_is(mendable: Movable) -> None:
     run = written(mendable)
-    harm(mendable, run, 1, b"junk")
+    harm.record(mendable, run, 1, b"junk")
     with pytest.raises(CheckpointCorrupt, match=f"Run {run} cannot be opened. Its first record is damaged."):
         mendable.open(run)
     assert [line_seq(one) for one in mendable.read(run)] == [2, 3, 4, 5, 6, 7]
@@ -196,25 +145,25 @@ def test_run_whose_first_record_is_damaged_is_left_as_it_is(mendable: Mendable) 
         mendable.open(run)
 
 
-def test_sub_journal_is_mended_as_well(mendable: Mendable) -> None:
+def test_sub_journal_is_mended_as_well(mendable: Movable) -> None:
     run = written(mendable)
     part = mendable.open(f"{run}/branch")
     for seq in (1, 2, 3):
         part.append(seq, [line(seq, StepStarted(f"s{seq}#1"))])
     part.close()
-    harm(mendable, f"{run}/branch", 2, b"junk")
+    harm.record(mendable, f"{run}/branch", 2, b"junk")
     journal, said = opened(mendable, f"{run}/branch")
     assert said == [(2, 2, 4, True)]
     goes_on(mendable, f"{run}/branch", journal)
 
 
 @pytest.mark.parametrize("lost", [[5, 6], [6], [5, 6, 7], [1, 5, 6]])
-def test_what_the_head_knew_of_lost_calls_is_counted(mendable: Mendable, lost: list[int]) -> None:
+def test_what_the_head_knew_of_lost_calls_is_counted(mendable: Movable, lost: list[int]) -> None:
     run = written(mendable)
     knew = next(mendable.heads()).document["total_cost_usd"]
     assert knew
     for seq in lost:
-        harm(mendable, run, seq, None)
+        harm.record(mendable, run, seq, None)
     state = load(mendable, run)
     assert state.total.usd + state.total.low == Decimal(str(knew))
     assert state.lost.unbounded == 1
@@ -225,12 +174,12 @@ def test_what_the_head_knew_of_lost_calls_is_counted(mendable: Mendable, lost: l
 
 @pytest.mark.parametrize("lost", [[5, 6, 7], [2, 3, 4, 5, 6, 7]])
 def test_what_the_head_knew_of_lost_calls_goes_with_a_copy(
-    mendable: Mendable, lost: list[int], tmp_path: Path, clock: StillClock
+    mendable: Movable, lost: list[int], tmp_path: Path, clock: StillClock
 ) -> None:
     run = written(mendable)
     knew = Decimal(str(next(mendable.heads()).document["total_cost_usd"]))
     for seq in lost:
-        harm(mendable, run, seq, None)
+        harm.record(mendable, run, seq, None)
     other = FileStore(tmp_path / "other", clock)
     list(copy(mendable, other, clock))
     (head,) = other.heads()

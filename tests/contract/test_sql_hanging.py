@@ -13,8 +13,9 @@ from pipeline.clock import SystemClock
 from pipeline.errors import StoreError, WriteFailed
 from pipeline.records.kinds import StepStarted
 from pipeline.store import silence
-from pipeline.store.sql import database, guard
-from pipeline.store.sql.store import SqlStore, open_sql
+from pipeline.store.base import Store
+from pipeline.store.url import open_store
+from tests.contract import harm
 from tests.journals import AT, line, started
 from tests.servers.postgres import Cable, Postgres, name_of
 from tests.servers.postgres import cable as cable
@@ -39,19 +40,14 @@ def hanging(cable: Cable) -> threading.Event:
 @pytest.fixture
 def store(
     cable: Cable, hanging: threading.Event, postgres: Postgres, postgresql: str, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[SqlStore]:
-    monkeypatch.setattr(guard, "_ASK_SECONDS", 0.2)
-    monkeypatch.setattr(guard, "_LOOK_SECONDS", 0.05)
-    monkeypatch.setattr(guard, "_PROBE_SECONDS", 0.2)
-    monkeypatch.setattr(silence, "PATIENCE_SECONDS", 0.5)
-    monkeypatch.setattr(database, "_CONNECT_SECONDS", 2)
-    store = open_sql(postgres.url(name_of(postgresql), cable.port), SystemClock())
-    yield store
+) -> Iterator[Store]:
+    harm.impatient(monkeypatch)
+    yield open_store(postgres.url(name_of(postgresql), cable.port), SystemClock())
     hanging.set()
-    store.database.close()
+    harm.close()
 
 
-def test_append_that_is_never_answered_ends_and_is_kept(store: SqlStore, hanging: threading.Event) -> None:
+def test_append_that_is_never_answered_ends_and_is_kept(store: Store, hanging: threading.Event) -> None:
     run, journal = store.create(started(), [], at=AT)
     journal.append(2, STEPS[:1])
     hanging.clear()
@@ -65,21 +61,20 @@ def test_append_that_is_never_answered_ends_and_is_kept(store: SqlStore, hanging
         list(store.heads())
     hanging.set()
     journal.close()
-    store.database.silence.answered()
+    harm.answered(store)
     store.open(run).close()
     assert [one.split(b",")[0] for one in store.read(run)] == [b'{"seq":%d' % seq for seq in range(1, 5)]
 
 
-def test_value_that_is_never_answered_ends(store: SqlStore, hanging: threading.Event) -> None:
+def test_value_that_is_never_answered_ends(store: Store, hanging: threading.Event) -> None:
     journal = store.create(started(), [], at=AT)[1]
     hanging.clear()
     with pytest.raises(StoreError, match="does not answer"):
         journal.put_blob(b"value")
 
 
-def test_statement_that_takes_long_is_left_alone(store: SqlStore) -> None:
-    with store.database.read() as link:
-        assert link.row("SELECT pg_sleep(1.5), 7")[1] == 7
+def test_statement_that_takes_long_is_left_alone(store: Store) -> None:
+    assert harm.ask(store, "SELECT pg_sleep(0.4), 7")[1] == 7
 
 
 def _silent_for() -> float:
@@ -87,7 +82,7 @@ def _silent_for() -> float:
     return SystemClock().monotonic() - since if since else 0.0
 
 
-def test_silence_is_known_while_it_lasts(store: SqlStore, hanging: threading.Event) -> None:
+def test_silence_is_known_while_it_lasts(store: Store, hanging: threading.Event) -> None:
     journal = store.create(started(), [], at=AT)[1]
     assert _silent_for() < 0.2
     hanging.clear()

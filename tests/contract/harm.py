@@ -1,0 +1,278 @@
+"""Harm done to stores, for tests: damaged bytes, other owners, lost answers. How a store keeps things is known here."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from pipeline.clock import Clock, SystemClock
+from pipeline.errors import StoreError
+from pipeline.store import silence as silence_of
+from pipeline.store.base import Store
+from pipeline.store.files import FileStore
+from pipeline.store.objects import keys
+from pipeline.store.objects.store import ObjectStore
+from pipeline.store.sql import database, guard, lease
+from pipeline.store.sql.database import Database, close_all
+from pipeline.store.sql.store import SqlStore
+from tests.servers.postgres import Cable
+
+#: An owner on another machine.
+_ELSEWHERE = {"host": "elsewhere", "pid": 7, "space": "x", "boot": "y", "started": "z", "since": "then"}
+_NOW = {
+    True: "((julianday('now') - 2440587.5) * 86400.0)",
+    False: "extract(epoch from clock_timestamp())::double precision",
+}
+#: Statements that commit an append or a transaction.
+_COMMITS = (b"COMMIT", b"INSERT INTO records")
+
+
+# --- Damaged bytes ---
+
+
+def record(store: Store, run: str, seq: int, data: bytes | None) -> None:
+    """Put other bytes in the place of a record, or take it away."""
+    if is_sql(store):
+        where = f"journal = {_number(store, run)} AND seq = {seq}"
+        done = change(store, f"DELETE FROM records WHERE {where}") if data is None else _line(store, where, data)
+        assert done == 1
+    elif isinstance(store, FileStore):
+        path = _folder(store, run) / "journal.jsonl"
+        path.write_bytes(_changed(path.read_bytes(), seq, data))
+    else:
+        bucket = _bucket(store)
+        key = max(key for number in range(1, seq + 1) if bucket.get(key := keys.journal(run, number)))
+        left = _changed(bucket.get(key).data, seq, data)
+        if left:
+            bucket.put(key, left)
+        else:
+            bucket.delete([key])
+
+
+def move(store: Store, run: str, seq: int, to: int) -> None:
+    """Give a record another number than it says (databases)."""
+    assert change(store, f"UPDATE records SET seq = {to} WHERE journal = {_number(store, run)} AND seq = {seq}") == 1
+
+
+def more(store: Store, run: str, seq: int, data: bytes) -> None:
+    """Enter bytes as one more record (databases)."""
+    assert (
+        change(store, f"INSERT INTO records (journal, seq, line) VALUES ({_number(store, run)}, {seq}, ?)", data) == 1
+    )
+
+
+def head(store: Store, run: str, data: bytes) -> None:
+    """Put other bytes in the place of a head."""
+    assert change(store, f"UPDATE journals SET head = ? WHERE run = '{run}'", data) == 1
+
+
+def values(store: Store, run: str, data: bytes | None, *, blob: str = "", longer: int = 0) -> None:
+    """Put other bytes in the place of values of a run, or take them away.
+
+    Args:
+        blob: This one; else all.
+        longer: Only those that are kept in more bytes than that.
+    """
+    where = f"run_id = '{run}' AND LENGTH(data) > {longer}" + (f" AND hash = '{blob}'" if blob else "")
+    if data is None:
+        assert change(store, f"DELETE FROM blobs WHERE {where}")
+    else:
+        assert change(store, f"UPDATE blobs SET data = ? WHERE {where}", data)
+
+
+def kept(store: Store, run: str, name: str) -> bytes:
+    """Return what a repair has kept under a name."""
+    if is_sql(store):
+        return store.get_blob(run, name.removeprefix("blobs/"))
+    if isinstance(store, FileStore):
+        return (_folder(store, run) / name).read_bytes()
+    return bytes(_bucket(store).get(f"runs/{run}/x/{name}").data)
+
+
+# --- Owners ---
+
+
+def elsewhere(store: Store, heard: float) -> None:
+    """Have another machine own every journal, last heard of so many seconds ago by the database's clock."""
+    sql = f"UPDATE leases SET holder = ?, beat_at = {_NOW[is_file(store)]} - {heard}"
+    assert change(store, sql, json.dumps(_ELSEWHERE))
+
+
+def beat(journal: Any) -> bool:
+    """Have an owner say that it lives; whether it still is the owner."""
+    journal._lease.renew()
+    return not journal._lease.lost
+
+
+def tick(journal: Any) -> None:
+    """Have an owner write what it holds back, as it does by itself twice a second."""
+    journal.flush()
+
+
+def silence(journal: Any) -> None:
+    """Have an owner write nothing by itself any more."""
+    journal._lease.tick = lambda: None
+
+
+def epoch(store: Store, run: str) -> int:
+    """Return how many owners a journal has had."""
+    ((number,),) = rows(store, f"SELECT epoch FROM leases WHERE journal = {_number(store, run)}")
+    return int(number)
+
+
+def holder(store: Store, run: str) -> str:
+    """Return who owns a journal, as the database has it; "" if nobody does."""
+    ((text,),) = rows(store, f"SELECT holder FROM leases WHERE journal = {_number(store, run)}")
+    return str(text)
+
+
+def remove(store: Store, run: str) -> None:
+    """Remove a run behind the back of its owner."""
+    number = _number(store, run)
+    for table in ("records", "leases", "journals"):
+        change(store, f"DELETE FROM {table} WHERE journal = {number}")
+
+
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have owners say that they live, or that they left, twice a second."""
+    monkeypatch.setattr(lease, "BEAT_SECONDS", 0.5)
+
+
+# --- Answers ---
+
+
+def cut_commit(cable: Cable, when: str) -> list[str]:
+    """Cut the connection at the next commit: "before" the server has it, or "after", so that its answer is lost."""
+    cuts: list[str] = []
+
+    def cut(data: bytes) -> str:
+        if not cuts and any(mark in data for mark in _COMMITS):
+            cuts.append(when)
+            return when
+        return ""
+
+    cable.cut = cut
+    return cuts
+
+
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a server that says nothing be given up within a second or two."""
+    monkeypatch.setattr(guard, "_ASK_SECONDS", 0.2)
+    monkeypatch.setattr(guard, "_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(guard, "_PROBE_SECONDS", 0.2)
+    monkeypatch.setattr(silence_of, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(database, "_CONNECT_SECONDS", 2)
+
+
+def answered(store: Any) -> None:
+    """Have a store know that its server answers again."""
+    store.database.silence.answered()
+
+
+@contextlib.contextmanager
+def away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """While no database takes anything."""
+
+    def refuse(self: Database, **_: object) -> object:
+        raise StoreError("The server does not answer.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "write", refuse)
+        yield
+
+
+@contextlib.contextmanager
+def full(store: Any, pages: int) -> Iterator[None]:
+    """While a SQLite file may grow by so many pages only."""
+    with store.database.read() as link:
+        link.run(f"PRAGMA max_page_count = {link.row('PRAGMA page_count')[0] + pages}")
+    yield
+    with store.database.read() as link:
+        link.run("PRAGMA max_page_count = 100000")
+
+
+def ask(store: Any, sql: str) -> Any:
+    """Return the first row of a query over the store's own connection."""
+    with store.database.read() as link:
+        return tuple(link.row(sql))
+
+
+# --- The same place, seen by others ---
+
+
+@contextlib.contextmanager
+def another(store: Any, clock: Clock | None = None) -> Iterator[SqlStore]:
+    """The same database as another process sees it."""
+    other = SqlStore(Database(store.database.address), clock or SystemClock())
+    yield other
+    other.database.close()
+
+
+def close() -> None:
+    """Close all connections of this process."""
+    close_all()
+
+
+def is_sql(store: Store) -> bool:
+    return store.url.startswith(("sqlite:", "postgresql:"))
+
+
+def is_file(store: Store) -> bool:
+    """Whether it is a SQLite file."""
+    return store.url.startswith("sqlite:")
+
+
+def rows(store: Store, sql: str, *given: object) -> list[tuple[Any, ...]]:
+    """Return what people find who query the database."""
+    return _run(store, sql, given)[0]
+
+
+def change(store: Store, sql: str, *given: object) -> int:
+    """Change the database by hand; how many rows."""
+    return _run(store, sql, given)[1]
+
+
+def _run(store: Store, sql: str, given: tuple[object, ...]) -> tuple[list[tuple[Any, ...]], int]:
+    if is_file(store):
+        with closing(sqlite3.connect(store.url.removeprefix("sqlite:"), timeout=30)) as link, link:
+            link.text_factory = lambda data: data.decode(errors="surrogateescape")
+            found = link.execute(sql, given)
+            return found.fetchall() if found.description else [], found.rowcount
+    with psycopg.connect(store.url.partition("?")[0]) as server:
+        answer = server.execute(sql.replace("?", "%s").encode(), given)
+        return answer.fetchall() if answer.description else [], answer.rowcount
+
+
+def _line(store: Store, where: str, data: bytes) -> int:
+    return change(store, f"UPDATE records SET line = ? WHERE {where}", data)
+
+
+def _number(store: Store, run: str) -> int:
+    ((number,),) = rows(store, f"SELECT journal FROM journals WHERE run = '{run}'")
+    return int(number)
+
+
+def _folder(store: FileStore, run: str) -> Path:
+    run_id, _, part = run.partition("/")
+    home = Path(store.root, run_id)
+    return next(home.rglob(part)) if part else home
+
+
+def _bucket(store: Store) -> Any:
+    assert isinstance(store, ObjectStore)
+    return store.bucket
+
+
+def _changed(journal: bytes, seq: int, data: bytes | None) -> bytes:
+    lines = journal.splitlines(keepends=True)
+    place = next(number for number, one in enumerate(lines) if one.startswith(b'{"seq":%d,' % seq))
+    lines[place : place + 1] = [] if data is None else [data + b"\n"]
+    return b"".join(lines)
