@@ -17,10 +17,10 @@ from pipeline.cli.reading import head_of, state_of
 from pipeline.cli.text import count, money_between, one_line, say, say_json, table, with_unpriced
 from pipeline.dot import kinds
 from pipeline.dot.diagnostics import ERROR, Diagnostic
-from pipeline.dot.draw import as_picture, as_text
-from pipeline.dot.files import read_graph
+from pipeline.dot.drawing import as_picture, as_text
 from pipeline.dot.model import DotEdge, DotGraph, DotNode
-from pipeline.dot.parse import parse as parse_text
+from pipeline.dot.parser import parse as parse_text
+from pipeline.dot.parser import read_graph
 from pipeline.dot.rules import check, tool_commands
 from pipeline.errors import CheckpointCorrupt, ConfigError, GraphError
 from pipeline.formats.attractor.children import from_folder, inline_children

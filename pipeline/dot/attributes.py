@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
@@ -22,6 +22,15 @@ class Form(Enum):
     FLAG = "flag"
     #: A duration, or seconds without a unit.
     TIME = "time"
+
+
+#: Form → its reader (None: no such value), what a value that it cannot read is not, and an example.
+READERS: Mapping[Form, tuple[Callable[[Value], float | None], str, str]] = {
+    Form.COUNT: (as_number, "not a whole number", "3"),
+    Form.NUMBER: (as_decimal, "not a number", "1"),
+    Form.FLAG: (as_flag, "neither true nor false", "true"),
+    Form.TIME: (as_seconds, "not a duration", "90s, 5m or 2h"),
+}
 
 
 class Use(Enum):
@@ -59,9 +68,9 @@ class Attribute(NamedTuple):
     default: str = ""
     #: What it means, for people; "": it is not listed.
     means: str = ""
-    #: The attribute that it is another name of.
+    #: The attribute in whose row it is listed.
     like: str = ""
-    #: What to do instead where it is not heeded: it is warned of then.
+    #: What to do instead, of one that is not heeded: a rule warns of it.
     instead: str = ""
 
 
@@ -215,15 +224,8 @@ TABLE: tuple[Attribute, ...] = (
 _KNOWN: Mapping[str, Mapping[str, Attribute]] = {
     of: {each.name: each for each in reversed(TABLE) if of in each.of} for of in _ALL
 }
-
-#: The names that are known, of the graph, of nodes, of edges.
-GRAPH_NAMES, NODE_NAMES, EDGE_NAMES = (frozenset(_KNOWN[of]) for of in _ALL)
-COUNTS, NUMBERS, FLAGS, TIMES = (
-    frozenset(each.name for each in _READ if each.form is form)
-    for form in (Form.COUNT, Form.NUMBER, Form.FLAG, Form.TIME)
-)
-#: Attribute → the few words it may be.
-WORDS: Mapping[str, tuple[str, ...]] = {each.name: each.words for each in _READ if each.words}
+#: The names that are known: of graphs, of nodes, of edges.
+NAMES: Mapping[str, frozenset[str]] = {of: frozenset(known) for of, known in _KNOWN.items()}
 #: Names of one thing: of those that are set the first counts.
 _SAME = (
     kinds.PROMPTS, kinds.COMMANDS, ("question_type", "mode", "human.input"), ("fidelity", "context_fidelity"),
@@ -235,8 +237,6 @@ _GROUP: Mapping[str, tuple[str, ...]] = {name: group for group in _SAME for name
 OUR_PROVIDERS = ("", "anthropic", "claude")
 #: What a node says that writes down what holds anyway.
 _USUAL = {"question_type": "multiple_choice", "join_policy": "wait_all"}
-#: What `auto_status=false` says is more than nothing.
-_MEANT_FALSE = "auto_status"
 
 
 def attribute(of: str, name: str) -> Attribute | None:
@@ -246,23 +246,16 @@ def attribute(of: str, name: str) -> Attribute | None:
 
 def guide() -> str:
     """Return the table of attributes as the guide to graphs has it."""
-    head = ["| Attribute | Of | Default | Means | Edited on finished work |", "|---|---|---|---|---|"]
-    rows = [
-        " | ".join(["| " + ", ".join(f"`{name}`" for name in names), ", ".join(of), default, means, use]) + " |"
-        for names, of, default, means, use in _listed()
-    ]
-    return "\n".join([*head, *(row.replace("|  |", "| |") for row in rows)])
-
-
-def _listed() -> Iterator[tuple[list[str], list[str], str, str, str]]:
-    """Yield the rows of the guide's table: names, of what, default, meaning, what an edit means."""
+    lines = ["| Attribute | Of | Default | Means | Edited on finished work |", "|---|---|---|---|---|"]
     for each in _READ:
         if each.means:
             rows = [each, *(other for other in _READ if other.like == each.name)]
-            names = dict.fromkeys(row.name for row in rows)
-            of = dict.fromkeys(word for row in (*rows, *_same_name(each, rows)) for word in row.of)
+            names = dict.fromkeys(f"`{row.name}`" for row in rows)
+            of = sorted({word for row in rows for word in row.of}, key=(NODE, EDGE, GRAPH).index)
             uses = dict.fromkeys(row.use.value for row in rows)
-            yield list(names), sorted(of, key=(NODE, EDGE, GRAPH).index), each.default, each.means, ", ".join(uses)
+            cells = (", ".join(names), ", ".join(of), each.default, each.means, ", ".join(uses))
+            lines.append(f"| {' | '.join(cells)} |".replace("|  |", "| |"))
+    return "\n".join(lines)
 
 
 def decides(
@@ -283,13 +276,15 @@ def decides(
         known = attribute(of, name)
         if not _counts(known, use, kind, all_read=all_read) or group[0] in found:
             continue
-        value = next((_read(attributes[each], known) for each in group if _is_set(attributes, each)), None)
+        set_ = [attributes[each] for each in group if each in attributes and as_text(attributes[each]).strip()]
+        value = _read(set_[0], known) if set_ else None
         said = str(value).strip().lower()
         if (group[0] == "llm_provider" and said in OUR_PROVIDERS) or said == usual.get(group[0]):
             value = None
         if group[0] == "verdict" and usual and said != "required":
             value = None
-        if value not in (None, "", False, 0.0) or (value is False and name == _MEANT_FALSE):
+        # `auto_status=false` says more than nothing.
+        if value not in (None, "", False, 0.0) or (value is False and name == "auto_status"):
             found[group[0]] = value
     return found
 
@@ -300,17 +295,8 @@ def _counts(known: Attribute | None, use: Use, kind: str, *, all_read: bool) -> 
     return known.use is use and (all_read or not known.kinds or kind in known.kinds)
 
 
-def _is_set(attributes: Mapping[str, Value], name: str) -> bool:
-    return name in attributes and bool(as_text(attributes[name]).strip())
-
-
 def _read(value: Value, known: Attribute | None) -> object:
     """Return a value as it is read, so that "3" and 3 are the same."""
-    form = Form.TEXT if known is None else known.form
-    read = {Form.COUNT: as_number, Form.NUMBER: as_decimal, Form.FLAG: as_flag, Form.TIME: as_seconds}.get(form)
-    found = read(value) if read is not None else None
+    reader = READERS.get(known.form) if known is not None else None
+    found = reader[0](value) if reader is not None else None
     return as_text(value) if found is None else found
-
-
-def _same_name(each: Attribute, rows: list[Attribute]) -> list[Attribute]:
-    return [other for other in _READ if other.name == each.name and other not in rows and other.like == each.name]

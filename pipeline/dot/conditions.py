@@ -4,22 +4,41 @@ either  = both {("||" | "OR") both}
 both    = single {("&&" | "AND") single}
 single  = ("!" | "NOT") single | "(" either ")" | key [operator literal] | key "IN" "(" literal, … ")"
 operator = "=" "==" "!=" "<" "<=" ">" ">=" "CONTAINS" "STARTS_WITH" "ENDS_WITH"
+
+A missing key is ""; text is compared exactly.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
-from pipeline.dot.clauses import Both, Clause, Either, Lookup, Not, Part
-from pipeline.dot.clauses import outcome_word as outcome_word
-from pipeline.dot.lexer import unescaped
+from pipeline.dot.tokens import unescaped
 from pipeline.errors import GraphError
 
-#: Parentheses and negations may stand this deep in each other.
+#: Gives the text of a key; "" for one that is not there.
+Lookup: TypeAlias = Callable[[str], str]
+
+#: How deep parentheses and negations may be nested.
 MAX_DEPTH = 100
+#: Other spellings of an outcome; both sides of a comparison are read so.
+OUTCOMES: Mapping[str, str] = {
+    "failure": "fail",
+    "failed": "fail",
+    "succeeded": "success",
+    "partial": "partial_success",
+    "partially_succeeded": "partial_success",
+}
+#: The split dialect's words, which it compares with `status`.
+_STATUSES: Mapping[str, str] = {
+    "SUCCESS": "success", "FAILURE": "fail", "FAIL": "fail", "PARTIAL": "partial_success", "SKIPPED": "skipped",
+    "PARTIAL_SUCCESS": "partial_success", "RETRY": "retry",
+}  # fmt: skip
+#: Keys under which the value of a key is looked for, in order.
+_PLACES: Mapping[str, tuple[str, ...]] = {"status": ("status", "outcome"), "outcome.status": ("outcome", "status")}
 
 _TOKEN = re.compile(
     r"""
@@ -31,9 +50,109 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]{0,300})?|\.[0-9]{1,300})")
 _KEY = re.compile(r"[^\W\d][\w-]*(?:\.[\w-]+)*")
 _WORDS = {"CONTAINS", "STARTS_WITH", "ENDS_WITH", "IN"}
 _COMPARING = {"=", "==", "!=", "<", "<=", ">", ">="}
+
+
+def outcome_word(text: str) -> str:
+    """Return an outcome as it is stored: failed → fail, succeeded → success, partial → partial_success."""
+    return OUTCOMES.get(text, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One comparison, or a bare key."""
+
+    #: As written.
+    key: str
+    #: "=", "!=", "<", "<=", ">", ">=", "CONTAINS", "STARTS_WITH", "ENDS_WITH", "IN"; "": whether it is true.
+    operator: str
+    #: What it is compared with; several for IN, none for a bare key.
+    literals: tuple[str, ...]
+
+    @property
+    def about_outcome(self) -> bool:
+        """It asks for the outcome, so other spellings of outcomes count as the same."""
+        return self.key.removeprefix("context.") in ("outcome", "status", "outcome.status")
+
+    def holds(self, lookup: Lookup) -> bool:
+        value = next((found for name in self._places() if (found := lookup(name))), "")
+        if not self.operator:
+            return value.strip().lower() not in ("", "false", "0")
+        literals = self.literals
+        if self.about_outcome and self.operator in ("=", "!=", "IN"):
+            value, *others = map(self._outcome, (value, *literals))
+            literals = tuple(others)
+        if self.operator == "IN":
+            return value in literals
+        return _OPERATORS[self.operator](value, literals[0])
+
+    def _places(self) -> tuple[str, ...]:
+        for prefix in ("context.", "outcome."):
+            if self.key.startswith(prefix) and self.key not in _PLACES:
+                return (self.key, self.key.removeprefix(prefix))
+        return _PLACES.get(self.key, (self.key,))
+
+    def _outcome(self, text: str) -> str:
+        return outcome_word(text) if self.key == "outcome" else _STATUSES.get(text, outcome_word(text))
+
+
+def _numbers(compare: Callable[[float, float], bool]) -> Callable[[str, str], bool]:
+    def holds(value: str, literal: str) -> bool:
+        left, right = value.strip(), literal.strip()
+        if not (_NUMBER.fullmatch(left) and _NUMBER.fullmatch(right)):
+            return False
+        return compare(float(left), float(right))
+
+    return holds
+
+
+_OPERATORS: Mapping[str, Callable[[str, str], bool]] = {
+    "=": lambda value, literal: value == literal,
+    "!=": lambda value, literal: value != literal,
+    "<": _numbers(lambda left, right: left < right),
+    "<=": _numbers(lambda left, right: left <= right),
+    ">": _numbers(lambda left, right: left > right),
+    ">=": _numbers(lambda left, right: left >= right),
+    "CONTAINS": lambda value, literal: literal in value,
+    "STARTS_WITH": lambda value, literal: value.startswith(literal),
+    "ENDS_WITH": lambda value, literal: value.endswith(literal),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """All of them hold."""
+
+    parts: tuple[Part, ...]
+
+    def holds(self, lookup: Lookup) -> bool:
+        return all(part.holds(lookup) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """At least one of them holds."""
+
+    parts: tuple[Part, ...]
+
+    def holds(self, lookup: Lookup) -> bool:
+        return any(part.holds(lookup) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """It does not hold."""
+
+    part: Part
+
+    def holds(self, lookup: Lookup) -> bool:
+        return not self.part.holds(lookup)
+
+
+Part: TypeAlias = Clause | Both | Either | Not
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +165,11 @@ class Condition:
     part: Part | None
 
     def holds(self, lookup: Lookup) -> bool:
-        """Whether it holds where `lookup` gives the text of a key, "" for one that is not there."""
+        """Return whether it holds for these values."""
         return self.part is None or self.part.holds(lookup)
 
     def clauses(self) -> Iterator[tuple[Clause, bool]]:
-        """Every comparison in it, and whether it stands under an odd number of negations."""
+        """Yield every comparison in it, and whether an odd number of negations applies to it."""
         ahead: list[tuple[Part, bool]] = [] if self.part is None else [(self.part, False)]
         while ahead:
             part, negated = ahead.pop()
@@ -64,12 +183,20 @@ class Condition:
 
 @lru_cache(maxsize=4096)
 def compile_condition(text: str) -> Condition:
-    """The condition that a text says; blank text always holds.
+    """Return the condition that a text says; blank text always holds.
 
     Raises:
         GraphError: It says none; names the column and what would be right.
     """
     return Condition(text, _Reader(text).whole() if text.strip() else None)
+
+
+def readable(text: str) -> Condition | None:
+    """Return the condition that a text says; None if it cannot be read, which the rule condition_syntax reports."""
+    try:
+        return compile_condition(text)
+    except GraphError:
+        return None
 
 
 class _Reader:
@@ -90,7 +217,7 @@ class _Reader:
     def whole(self) -> Part:
         part = self._either()
         if self._kind != "end":
-            raise self._error(f"{self._shown()} stands where it should end.", "Join comparisons with && or ||.")
+            raise self._error("the end", "Join comparisons with && or ||.")
         return part
 
     def _either(self) -> Part:
@@ -113,24 +240,27 @@ class _Reader:
             return self._clause()
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise self._error(f"more than {MAX_DEPTH} parentheses stand in each other.")
+            raise self._error("", what=f"more than {MAX_DEPTH} parentheses are nested.")
         self._at += 1
         if negative:
             part: Part = Not(self._single())
         else:
             part = self._either()
-            if self._kind != ")":
-                raise self._error(f"{self._shown()} stands where ')' should.", "Close the parenthesis.")
-            self._at += 1
+            self._close(")", "Close the parenthesis.")
         self._depth -= 1
         return part
 
+    def _close(self, mark: str, hint: str) -> None:
+        if self._kind != mark:
+            raise self._error(repr(mark), hint)
+        self._at += 1
+
     def _clause(self) -> Clause:
         if self._kind != "word":
-            raise self._error(f"{self._shown()} stands where a key should.", "Write KEY=VALUE, like outcome=success.")
+            raise self._error("a key", "Write KEY=VALUE, like outcome=success.")
         key = self._tokens[self._at][1]
         if not _KEY.fullmatch(key):
-            raise self._error(f"{key!r} is no key.", "A key is made of letters, digits, '_', '-' and dots.")
+            raise self._error("", "A key is made of letters, digits, '_', '-' and dots.", what=f"{key!r} is no key.")
         self._at += 1
         kind, word = self._kind, self._tokens[self._at][1].upper()
         if kind in _COMPARING:
@@ -140,9 +270,7 @@ class _Reader:
             self._at += 1
             return Clause(key, word, self._list() if word == "IN" else (self._literal(),))
         if kind == "word" and word not in ("AND", "OR"):
-            raise self._error(
-                f"{self._shown()} is no operator.", "There are = != < <= > >= CONTAINS STARTS_WITH ENDS_WITH IN."
-            )
+            raise self._error("an operator", "Operators are = != < <= > >= CONTAINS STARTS_WITH ENDS_WITH IN.")
         return Clause(key, "", ())
 
     def _list(self) -> tuple[str, ...]:
@@ -154,13 +282,11 @@ class _Reader:
         while self._kind == ",":
             self._at += 1
             items.append(self._literal())
-        if self._kind != close:
-            raise self._error(f"{self._shown()} stands where {close!r} should.", "Close the list.")
-        self._at += 1
+        self._close(close, "Close the list.")
         return tuple(items)
 
     def _literal(self, *, commas: bool = False) -> str:
-        """A quoted text, or all words up to the next mark, AND or OR."""
+        """Read a quoted text, or all words up to the next mark, AND or OR."""
         kind, text, begin, end = self._tokens[self._at]
         if kind in ("double", "single"):
             self._at += 1
@@ -172,7 +298,7 @@ class _Reader:
             end = self._tokens[self._at][3]
             self._at += 1
         if self._at == first:
-            raise self._error(f"{self._shown()} stands where a value should.", 'Nothing is written "".')
+            raise self._error("a value", 'Write an empty text as "".')
         return self._text[begin:end]
 
     @property
@@ -182,18 +308,15 @@ class _Reader:
     def _is_word(self, word: str) -> bool:
         return self._tokens[self._at][:2] == ("word", word)
 
-    def _shown(self) -> str:
-        kind, text, _, _ = self._tokens[self._at]
-        return "the end" if kind == "end" else repr(text)
-
-    def _error(self, what: str, hint: str = "") -> GraphError:
+    def _error(self, wanted: str, hint: str = "", what: str = "") -> GraphError:
         kind, text, begin, _ = self._tokens[self._at]
+        what = what or f"expected {wanted}, found {'the end' if kind == 'end' else repr(text)}."
         if kind == "bad":
             what, hint = f"{text!r} does not belong here.", "Put the value in quotes."
             if text in "&|":
                 hint = f"Write {text * 2!r}."
             elif text in "\"'":
-                what, hint = "the text that begins here does not end.", f"Close it with {text}."
+                what, hint = "this text is not closed.", f"Close it with {text}."
         shown = self._text if len(self._text) <= 80 else self._text[:79] + "…"
         message = f"Condition {shown!r}, column {begin + 1}: {what}"
-        return GraphError(message, hint=hint, condition=self._text, column=begin + 1)
+        return GraphError(message, code="condition_syntax", hint=hint, condition=self._text, column=begin + 1)

@@ -10,11 +10,9 @@ from math import prod
 from typing import NamedTuple
 
 from pipeline.dot import kinds
-from pipeline.dot.clauses import OUTCOMES, Clause, Lookup, outcome_word
-from pipeline.dot.conditions import Condition, compile_condition
+from pipeline.dot.conditions import OUTCOMES, Clause, Condition, Lookup, compile_condition, outcome_word, readable
 from pipeline.dot.labels import normal_label
 from pipeline.dot.model import DotEdge, DotGraph
-from pipeline.errors import GraphError
 
 OUTCOME, LABEL = "outcome", "preferred_label"
 #: Beginnings of context keys that the program sets: no reply is asked for them.
@@ -26,15 +24,11 @@ PROGRAMS = (
 _STATUSES = ("success", "fail", "partial_success", "retry")
 #: What each visit says anew, and what it says where it says nothing.
 _OWN: Mapping[str, str] = {OUTCOME: "success", LABEL: "", "failure_class": ""}
-_TRUTHS = ("true", "false")
 _PARTS = ("STARTS_WITH", "CONTAINS", "ENDS_WITH")
-_NUMERIC = ("<", "<=", ">", ">=")
 #: A value that no condition names.
 _OTHER = "another"
-#: Ways behind a node, and ends tried for one, are not more than these.
-MOST_WAYS, _MOST_ENDS = 200, 5_000
-#: Diamonds behind each other that are looked through.
-_DEEPEST = 50
+#: Ways behind a node that are looked at, and ends tried for one; diamonds behind each other that are looked through.
+MOST_WAYS, _MOST_ENDS, _DEEPEST = 200, 5_000, 50
 
 
 class Demand(NamedTuple):
@@ -46,7 +40,7 @@ class Demand(NamedTuple):
     tests: tuple[str, ...] = ()
 
     def spelt(self, said: str) -> str:
-        """Return what is said as the conditions spell it, where they name it; else as it is."""
+        """Return a word as the conditions spell it, if they name it; else as it is."""
         if said in self.words:
             return said
         wanted = normal_label(said)
@@ -76,7 +70,7 @@ def ways_on(graph: DotGraph, node: str, outgoing: Outgoing | None = None) -> lis
 
 def _ways(graph: DotGraph, node: str, outgoing: Outgoing, before: Way) -> Iterator[Way]:
     seen = {each.target for each in before.edges}
-    edges = [(edge, condition) for edge in outgoing(node) if (condition := _condition(edge)) is not None]
+    edges = [(edge, condition) for edge in outgoing(node) if (condition := readable(edge.condition)) is not None]
     beside = tuple(condition for edge, condition in edges if edge.condition)
     for edge, _ in edges:
         way = Way((*before.edges, edge), before.against if edge.condition else (*before.against, *beside))
@@ -87,27 +81,26 @@ def _ways(graph: DotGraph, node: str, outgoing: Outgoing, before: Way) -> Iterat
         yield from behind or [way]
 
 
-def _condition(edge: DotEdge) -> Condition | None:
-    try:
-        return compile_condition(edge.condition)
-    except GraphError:
-        return None
-
-
 def demands(ways: Sequence[Way]) -> dict[str, Demand]:
     """Return what the conditions of these ways ask for, by key, in order."""
     words: dict[str, dict[str, None]] = {}
     tests: dict[str, dict[str, None]] = {}
-    for clause, negated in _clauses(ways):
+    conditions = {edge.id: readable(edge.condition) for way in ways for edge in way.edges}
+    for clause, negated in (pair for condition in conditions.values() if condition for pair in condition.clauses()):
         key = key_of(clause.key)
         named, other = words.setdefault(key, {}), tests.setdefault(key, {})
         if clause.operator in ("=", "IN") and not negated:
             named.update(dict.fromkeys(_literals(clause)))
-        elif not clause.operator:
-            named.update(dict.fromkeys(_TRUTHS))
-        elif (test := _test(clause, negated=negated)) is not None:
-            other[test] = None
+        elif clause.operator:
+            other[_test(clause, negated=negated)] = None
+        else:
+            named.update(dict.fromkeys(("true", "false")))
     return {key: Demand(tuple(words[key]), tuple(tests[key])) for key in words}
+
+
+def labels_asked(*edges: DotEdge) -> tuple[str, ...]:
+    """Return the labels that the conditions of edges ask for."""
+    return demands([Way(edges)]).get(LABEL, Demand()).words
 
 
 def choosable(ways: Sequence[Way], outgoing: Outgoing) -> dict[str, str]:
@@ -124,22 +117,13 @@ def choosable(ways: Sequence[Way], outgoing: Outgoing) -> dict[str, str]:
     return found
 
 
-def _test(clause: Clause, *, negated: bool) -> str | None:
-    shown = f"{clause.operator} {', '.join(clause.literals)}"
+def _test(clause: Clause, *, negated: bool) -> str:
+    literals = ", ".join(clause.literals)
     if clause.operator == "!=" and negated:
-        return f"= {clause.literals[0]}"
+        return f"= {literals}"
     if clause.operator in ("=", "IN"):
-        return f"!= {', '.join(clause.literals)}"
-    return f"NOT {shown}" if negated else shown
-
-
-def _clauses(ways: Sequence[Way]) -> Iterator[tuple[Clause, bool]]:
-    seen: set[str] = set()
-    for way in ways:
-        for edge in way.edges:
-            if edge.id not in seen and (condition := _condition(edge)) is not None:
-                seen.add(edge.id)
-                yield from condition.clauses()
+        return f"!= {literals}"
+    return f"{'NOT ' if negated else ''}{clause.operator} {literals}"
 
 
 def _literals(clause: Clause) -> list[str]:
@@ -155,11 +139,6 @@ def key_of(name: str) -> str:
     return LABEL if plain in (LABEL, "preferred_next_label") else plain
 
 
-def is_programs(key: str) -> bool:
-    """Whether the program itself sets a context key."""
-    return key.startswith(PROGRAMS)
-
-
 class Ends:
     """The ends that a node may come to, searched for one that a way takes."""
 
@@ -172,14 +151,13 @@ class Ends:
             settable: Whether the node may set a key.
             lookup: What a key holds that it does not set.
             only: The only values of some keys.
-
         """
         self._settable = settable
         self._lookup = lookup
         self._only = only or {}
 
     def that(self, way: Way) -> dict[str, str] | None:
-        """Return what the node must say so that a way is taken; None: nothing is found."""
+        """Return what a node says for this way to be taken, by key; {} if it need say nothing; None if nothing does."""
         conditions = way.conditions
         choices = self._choices([*conditions, *way.against])
         for values in islice(product(*choices.values()), _MOST_ENDS):
@@ -190,7 +168,7 @@ class Ends:
         return None
 
     def none_takes(self, way: Way) -> bool:
-        """Whether it is sure that no end takes a way."""
+        """Return whether it is sure that no end takes a way."""
         conditions = way.conditions
         ends = prod(len(values) for values in self._choices(conditions).values())
         parts = Counter(
@@ -202,23 +180,22 @@ class Ends:
     def _seeing(self, said: Mapping[str, str]) -> Lookup:
         def lookup(name: str) -> str:
             key = key_of(name)
-            if key in _OWN:
-                return said.get(key, _OWN[key])
-            return said[key] if key in said else self._lookup(name)
+            if key in said or key in _OWN:
+                return said.get(key, _OWN.get(key, ""))
+            return self._lookup(name)
 
         return lookup
 
     def _choices(self, conditions: Sequence[Condition]) -> dict[str, list[str | None]]:
         """Return the values worth trying, by key; None: it is left as it is."""
         asked: dict[str, list[Clause]] = {}
-        for condition in conditions:
-            for clause, _ in condition.clauses():
-                key = key_of(clause.key)
-                if key == OUTCOME or self._settable(key):
-                    asked.setdefault(key, []).append(clause)
-        found = {key: dict.fromkeys(_tried(clauses)) for key, clauses in asked.items()}
+        for clause in (clause for condition in conditions for clause, _ in condition.clauses()):
+            key = key_of(clause.key)
+            if key == OUTCOME or self._settable(key):
+                asked.setdefault(key, []).append(clause)
         choices: dict[str, list[str | None]] = {}
-        for key, values in found.items():
+        for key, clauses in asked.items():
+            values = dict.fromkeys(_tried(clauses))
             # What an earlier visit has set is said anew: it would hold for ever.
             known = key not in _OWN and bool(self._lookup(key))
             choices[key] = [*values, None] if known else [None, *values]
@@ -231,28 +208,21 @@ class Ends:
 
 
 def _tried(clauses: Sequence[Clause]) -> Iterator[str]:
-    """Return the values of one key that may satisfy some of these."""
+    """Yield the values of one key that may satisfy some of these."""
     bounds: list[float] = []
     for clause in clauses:
         yield from _literals(clause)
-        if clause.operator in _NUMERIC:
+        if clause.operator in ("<", "<=", ">", ">="):
             with suppress(ValueError):
                 bounds.append(float(clause.literals[0]))
         if not clause.operator:
             yield "true"
-    between = [(low + high) / 2 for low, high in pairwise(sorted(bounds))]
-    yield from map(_plain, [*(each + step for each in bounds for step in (1, -1)), *between])
-    in_order = sorted((clause for clause in clauses if clause.operator in _PARTS), key=_place)
-    if len(in_order) > 1:
-        yield "".join(clause.literals[0] for clause in in_order)
+    numbers = [each + step for each in bounds for step in (1, -1)]
+    numbers += [(low + high) / 2 for low, high in pairwise(sorted(bounds))]
+    yield from (str(int(number)) if number.is_integer() else str(number) for number in numbers)
+    parts = [clause for clause in clauses if clause.operator in _PARTS]
+    if len(parts) > 1:
+        yield "".join(clause.literals[0] for clause in sorted(parts, key=lambda clause: _PARTS.index(clause.operator)))
     if not any(clause.about_outcome for clause in clauses):
         yield ""
     yield _OTHER
-
-
-def _place(clause: Clause) -> int:
-    return _PARTS.index(clause.operator)
-
-
-def _plain(number: float) -> str:
-    return str(int(number)) if number.is_integer() else str(number)

@@ -1,4 +1,4 @@
-"""What a rule says about a graph: how bad it is, where, and what would be right."""
+"""What a rule finds in a graph: how bad it is, where, and what would be right."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pipeline.dot.model import DotEdge, DotGraph, DotNode
 #: It cannot be run; it can, but probably not as meant; good to know.
 ERROR, WARNING, INFO = "ERROR", "WARNING", "INFO"
 SEVERITIES = (ERROR, WARNING, INFO)
+#: The graph itself, a node or an edge of it.
+Place: TypeAlias = DotGraph | DotNode | DotEdge
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class Diagnostic:
     #: ERROR, WARNING or INFO.
     severity: str
     message: str
-    #: Ids of the node and of the edge it is about; "" where it is about neither.
+    #: Ids of the node and of the edge it is about; "" if it is about neither.
     node: str = ""
     edge: str = ""
     #: What to write instead, or to add.
@@ -31,7 +33,7 @@ class Diagnostic:
     line: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """{rule, severity, message, node_id, edge, line, fix}; null where there is none."""
+        """Return {rule, severity, message, node_id, edge, line, fix}; null where there is none."""
         return {
             "rule": self.rule,
             "severity": self.severity,
@@ -46,11 +48,9 @@ class Diagnostic:
 Rule: TypeAlias = Callable[[DotGraph], Iterable[Diagnostic]]
 
 
-def at_node(rule: str, severity: str, node: DotNode, message: str, fix: str = "") -> Diagnostic:
-    """A finding about a node."""
-    return Diagnostic(rule, severity, message, node=node.id, fix=fix, line=node.line)
-
-
-def at_edge(rule: str, severity: str, edge: DotEdge, message: str, fix: str = "") -> Diagnostic:
-    """A finding about an edge."""
-    return Diagnostic(rule, severity, message, edge=edge.id, fix=fix, line=edge.line)
+def finding(rule: str, severity: str, place: Place, message: str, fix: str = "") -> Diagnostic:
+    """Return a finding about a graph, a node or an edge."""
+    if isinstance(place, DotGraph):
+        return Diagnostic(rule, severity, message, fix=fix)
+    node, edge = (place.id, "") if isinstance(place, DotNode) else ("", place.id)
+    return Diagnostic(rule, severity, message, node, edge, fix, place.line)

@@ -1,4 +1,4 @@
-"""Which kind of work a node is, by its type or by its shape; the kinds that are built in."""
+"""The kinds of nodes that are built in, and which one a type or a shape means."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 START, EXIT, CODERGEN, CONDITIONAL = "start", "exit", "codergen", "conditional"
 HUMAN, TOOL, PARALLEL, FAN_IN, LOOP = "wait.human", "tool", "parallel", "parallel.fan_in", "stack.manager_loop"
+#: A child pipeline's first and last node: they begin and end no run.
+CHILD_START, CHILD_EXIT = "stack.child_start", "stack.child_exit"
 
 
 class Kind(NamedTuple):
     """One kind of node that is built in."""
 
-    #: Value of `type`, and what handlers are registered under.
+    #: Value of `type`; handlers are registered under it.
     type: str
     #: Shape that means it.
     shape: str
@@ -31,38 +33,25 @@ KINDS: tuple[Kind, ...] = (
     Kind(FAN_IN, "tripleoctagon", "Waits for the branches and gathers their results."),
     Kind(LOOP, "house", "Runs a child pipeline and watches over it."),
 )
+BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
 
-#: Kinds that do no work of their own, those at a child pipeline's ends too: `last_stage` never names them.
-IDLE = frozenset({START, EXIT, CONDITIONAL, PARALLEL, "stack.child_start", "stack.child_exit"})
+#: Kinds that do no work of their own: `last_stage` never names them.
+IDLE = frozenset({START, EXIT, CONDITIONAL, PARALLEL, CHILD_START, CHILD_EXIT})
 
-#: Shape → type.
+#: Shape → type; then that of the other dialect (`dialect="split"`), whose ellipse starts or ends by its edges.
 SHAPES: Mapping[str, str] = {kind.shape: kind.type for kind in KINDS}
-
-#: The other dialect's shapes, for graphs that say `dialect="split"`; its ellipse starts or ends by its edges.
 SPLIT_SHAPES: Mapping[str, str] = {
-    "Mdiamond": START,
-    "Msquare": EXIT,
-    "box": CODERGEN,
-    "diamond": CONDITIONAL,
-    "hexagon": PARALLEL,
-    "invhouse": FAN_IN,
-    "house": HUMAN,
-    "component": TOOL,
-    "tab": LOOP,
-}
-
+    "Mdiamond": START, "Msquare": EXIT, "box": CODERGEN, "diamond": CONDITIONAL, "hexagon": PARALLEL,
+    "invhouse": FAN_IN, "house": HUMAN, "component": TOOL, "tab": LOOP,
+}  # fmt: skip
 #: Other spellings of a type.
-TYPE_ALIASES: Mapping[str, str] = {
-    "exec": TOOL,
-    "human": HUMAN,
-    "fan_in": FAN_IN,
-    "manager_loop": LOOP,
-}
+TYPE_ALIASES: Mapping[str, str] = {"exec": TOOL, "human": HUMAN, "fan_in": FAN_IN, "manager_loop": LOOP}
 
 #: Ids that start or end a graph in which no shape or type does.
 START_IDS, EXIT_IDS = ("start", "Start"), ("exit", "Exit", "end", "End")
 
-#: Attributes that hold a tool's command, the first that is set counts.
+#: Attributes that hold a tool's command, and a prompt: the first that is set counts.
 COMMANDS = ("tool_command", "script", "command")
-#: Attributes that hold a prompt, the first that is set counts.
 PROMPTS = ("prompt", "llm_prompt", "goal")
+#: Where a failure, or an unsatisfied goal gate, goes back to.
+RETRY_TARGETS = ("retry_target", "fallback_retry_target")

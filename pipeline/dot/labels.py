@@ -14,14 +14,14 @@ NO = frozenset({"n", "no", "false", "cancel", "decline", "declined", "reject", "
 
 
 def accelerator(label: str) -> str:
-    """The key that stands before a label, in upper case; else its first letter or digit; "" if it has none."""
+    """Return the key before a label, in upper case; else its first letter or digit; "" if it has none."""
     if found := _KEYED.match(label):
         return (found[1] or found[2] or found[3]).upper()
     return next((letter.upper() for letter in label if letter.isalnum()), "")
 
 
 def without_key(label: str) -> str:
-    """The label without the key before it: "[Y] Yes, go on" → "Yes, go on"; "[R]etry" → "Retry"."""
+    """Return the label without its key: "[Y] Yes, go on" → "Yes, go on"; "[R]etry" → "Retry"."""
     found = _KEYED.match(label)
     if found is None:
         return label.strip()
@@ -32,18 +32,18 @@ def without_key(label: str) -> str:
 
 
 def normal_label(label: str) -> str:
-    """The label as it is compared: without its key, in lower case, with single spaces."""
+    """Return the label as it is compared: without its key, in lower case, with single spaces."""
     return " ".join(without_key(label).lower().split())
 
 
 def agreeing(choices: Sequence[str]) -> str:
-    """Return the choice that says yes, else the first that does not say no, else the first; "": there are none."""
-    yes = next((choice for choice in choices if _first_word(choice) in YES), "")
-    return yes or next((choice for choice in choices if _first_word(choice) not in NO), next(iter(choices), ""))
+    """Return the choice that says yes, else the first that does not say no, else the first; "" of none."""
+    yes = (choice for choice in choices if _first_word(choice) in YES)
+    return next(yes, "") or next((choice for choice in choices if not says_no(choice)), next(iter(choices), ""))
 
 
 def says_no(choice: str) -> bool:
-    """Whether a choice says no."""
+    """Return whether a choice says no."""
     return _first_word(choice) in NO
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -18,41 +18,44 @@ class DotNode(Attributed):
     id: str
     #: Explicit ones and the defaults in force where it was declared.
     attributes: Mapping[str, Value] = field(default_factory=dict)
-    #: Its own classes (attribute `class`), then those of the subgraphs it stands in.
+    #: Its own classes (attribute `class`), then those of its subgraphs.
     classes: tuple[str, ...] = ()
     #: Where it is first mentioned; from 1.
     line: int = 0
     #: Classes made from the labels of its subgraphs, innermost first.
     groups: tuple[str, ...] = ()
-    #: False: only edges name it, no statement declares it.
+    #: False if only edges name it.
     declared: bool = True
     #: Lines of further statements about it.
     repeated: tuple[int, ...] = ()
-    #: Names that its own statements say, not the defaults.
+    #: Attributes set by its own statements, not by defaults.
     own: frozenset[str] = frozenset()
 
     @property
     def label(self) -> str:
-        """What people read; its id where none is given."""
+        """What people read; its id if none is set."""
         return self.text("label") or self.id
 
     @property
     def shape(self) -> str:
-        """Its shape; box where none is given."""
+        """Its shape; box if none is set."""
         return self.text("shape") or "box"
 
     @property
     def prompt(self) -> str:
         """What its model is asked: `prompt`, else `llm_prompt`, else `goal`, else the label."""
-        return next((text for name in kinds.PROMPTS if (text := self.text(name)).strip()), self.label)
+        return self._first(kinds.PROMPTS) or self.label
 
     @property
     def command(self) -> str:
         """A tool's shell command; "" if it has none."""
-        return next((text for name in kinds.COMMANDS if (text := self.text(name)).strip()), "")
+        return self._first(kinds.COMMANDS)
+
+    def _first(self, names: Sequence[str]) -> str:
+        return next((text for name in names if (text := self.text(name)).strip()), "")
 
     def to_json(self) -> dict[str, Any]:
-        """{id, label, shape, classes, line, attributes}."""
+        """Return {id, label, shape, classes, line, attributes}."""
         return {
             "id": self.id,
             "label": self.label,
@@ -82,16 +85,16 @@ class DotEdge(Attributed):
 
     @property
     def condition(self) -> str:
-        """The condition as written, trimmed; "": it may always be taken."""
+        """The condition as written, trimmed; "" if it may always be taken."""
         return self.text("condition").strip()
 
     @property
     def weight(self) -> float:
-        """Of several edges that may be taken the heaviest is; 0 where none is given."""
+        """Of several edges that may be taken the heaviest is; 0 if none is set."""
         return self.decimal("weight") or 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """{from, to, id, label, condition, line, attributes}."""
+        """Return {from, to, id, label, condition, line, attributes}."""
         return {
             "from": self.source,
             "to": self.target,
@@ -101,6 +104,11 @@ class DotEdge(Attributed):
             "line": self.line,
             "attributes": _plain(self.attributes),
         }
+
+
+def target_of(edge_id: str) -> str:
+    """Return the node that an edge of that id leads to."""
+    return edge_id.partition("->")[2].partition("#")[0]
 
 
 @dataclass(frozen=True)
@@ -117,15 +125,15 @@ class DotGraph(Attributed):
     source: str = ""
 
     def outgoing(self, node: str) -> Sequence[DotEdge]:
-        """Edges from the node, in order of declaration."""
+        """Return the edges from the node, in order of declaration."""
         return self._outgoing.get(node, ())
 
     def incoming(self, node: str) -> Sequence[DotEdge]:
-        """Edges to the node, in order of declaration."""
+        """Return the edges to the node, in order of declaration."""
         return self._incoming.get(node, ())
 
     def edge(self, edge_id: str) -> DotEdge | None:
-        """The edge of that id; None: there is none."""
+        """Return the edge of that id, if there is one."""
         return self._by_id.get(edge_id)
 
     @property
@@ -134,7 +142,7 @@ class DotGraph(Attributed):
 
     @property
     def start(self) -> str:
-        """Id of the (first) start node; "": there is none."""
+        """Id of the (first) start node; "" if there is none."""
         return next((name for name, kind in self._kinds.items() if kind == kinds.START), "")
 
     @property
@@ -143,7 +151,7 @@ class DotGraph(Attributed):
         return tuple(name for name, kind in self._kinds.items() if kind == kinds.EXIT)
 
     def kind(self, node: DotNode | str) -> str:
-        """The type of a node: what it says itself, else what its shape (or a command) means, else codergen."""
+        """Return a node's type: its own, else what its shape (or a command) means, else codergen."""
         name = node if isinstance(node, str) else node.id
         return self._kinds.get(name, kinds.CODERGEN)
 
@@ -169,16 +177,16 @@ class DotGraph(Attributed):
 
     @cached_property
     def _outgoing(self) -> dict[str, list[DotEdge]]:
-        table: dict[str, list[DotEdge]] = {}
-        for edge in self.edges:
-            table.setdefault(edge.source, []).append(edge)
-        return table
+        return self._grouped(lambda edge: edge.source)
 
     @cached_property
     def _incoming(self) -> dict[str, list[DotEdge]]:
+        return self._grouped(lambda edge: edge.target)
+
+    def _grouped(self, end: Callable[[DotEdge], str]) -> dict[str, list[DotEdge]]:
         table: dict[str, list[DotEdge]] = {}
         for edge in self.edges:
-            table.setdefault(edge.target, []).append(edge)
+            table.setdefault(end(edge), []).append(edge)
         return table
 
     @cached_property
@@ -186,7 +194,7 @@ class DotGraph(Attributed):
         return {edge.id: edge for edge in self.edges}
 
     def to_json(self) -> dict[str, Any]:
-        """{name, attributes, nodes: [{id, type, …}], edges: [{from, to, …}]}."""
+        """Return {name, attributes, nodes: [{id, type, …}], edges: [{from, to, …}]}."""
         return {
             "name": self.name,
             "attributes": _plain(self.attributes),

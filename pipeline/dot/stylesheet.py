@@ -6,25 +6,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pipeline.dot.lexer import unescaped
 from pipeline.dot.model import DotGraph, DotNode
+from pipeline.dot.tokens import unescaped
 from pipeline.dot.values import Value, as_text
 from pipeline.errors import GraphError
 
+#: What `apply` fills in, from the graph's own attributes last of all.
+_FILLED = ("llm_model", "llm_provider", "reasoning_effort")
 #: What a rule may set, by each of its spellings.
 PROPERTIES: Mapping[str, str] = {
-    "llm_model": "llm_model",
-    "model": "llm_model",
-    "llm_provider": "llm_provider",
-    "provider": "llm_provider",
-    "reasoning_effort": "reasoning_effort",
-    "reasoning": "reasoning_effort",
-    "max_tokens": "max_tokens",
-    "temperature": "temperature",
-    "backend": "backend",
-}
-#: What `apply` fills in, from the graph's own attributes last of all.
-FILLED = ("llm_model", "llm_provider", "reasoning_effort")
+    **{name: name for name in (*_FILLED, "max_tokens", "temperature", "backend")},
+    "model": "llm_model", "provider": "llm_provider", "reasoning": "reasoning_effort",
+}  # fmt: skip
 
 _ANY, _SHAPE, _CLASS, _ID = range(4)
 _SPACE = re.compile(r"(?:\s|/\*.*?\*/)*+", re.DOTALL)
@@ -48,7 +41,7 @@ class Rule:
         return {"*": _ANY, ".": _CLASS, "#": _ID}.get(self.selector[0], _SHAPE)
 
     def fits(self, node: DotNode) -> bool:
-        """Whether the rule is about the node."""
+        """Return whether the rule is about the node."""
         name = self.selector[1:].strip('"')
         if self.weight == _SHAPE:
             return node.shape == self.selector
@@ -64,17 +57,15 @@ class Stylesheet:
     rules: tuple[Rule, ...]
 
     def properties(self, node: DotNode) -> dict[str, str]:
-        """What the rules say about a node, by the properties' own names."""
-        found: dict[str, str] = {}
-        for rule in sorted(self.rules, key=lambda rule: rule.weight):
-            if rule.fits(node):
-                known = {name: value for name, value in rule.declared.items() if name in PROPERTIES}
-                found.update({PROPERTIES[name]: value for name, value in known.items()})
-        return found
+        """Return what the rules set on a node, by the properties' own names."""
+        fitting = [rule for rule in sorted(self.rules, key=lambda rule: rule.weight) if rule.fits(node)]
+        return {
+            PROPERTIES[name]: value for rule in fitting for name, value in rule.declared.items() if name in PROPERTIES
+        }
 
 
 def parse_stylesheet(text: str) -> Stylesheet:
-    """The stylesheet that a text says: `SELECTOR { property: value; … }`, again and again.
+    """Return the stylesheet that a text says: `SELECTOR { property: value; … }`, again and again.
 
     Raises:
         GraphError: It says none; names the line within it.
@@ -90,15 +81,15 @@ def parse_stylesheet(text: str) -> Stylesheet:
 
 
 def apply(graph: DotGraph) -> DotGraph:
-    """The graph with its nodes' model, provider and effort filled in.
+    """Return the graph with its nodes' model, provider and effort filled in.
 
     A node's own attribute wins, then the stylesheet, then the graph's attribute of that name.
 
     Raises:
-        GraphError: The stylesheet says nothing.
+        GraphError: The stylesheet cannot be read.
     """
     sheet = parse_stylesheet(graph.text("model_stylesheet"))
-    defaults = {name: graph.attributes[name] for name in FILLED if name in graph.attributes}
+    defaults = {name: graph.attributes[name] for name in _FILLED if name in graph.attributes}
     nodes = {name: _styled(node, sheet, defaults) for name, node in graph.nodes.items()}
     return replace(graph, nodes=nodes)
 
@@ -122,13 +113,13 @@ def _selectors(text: str, at: int) -> tuple[list[str], int]:
     while True:
         found = _SELECTOR.match(text, at)
         if found is None:
-            raise _error(text, at, "a selector should stand here.", "There are *, SHAPE, .CLASS and #ID.")
+            raise _error(text, at, "expected a selector.", "Selectors are *, SHAPE, .CLASS and #ID.")
         names.append(found[0])
         at = _skip(text, found.end())
         if text[at : at + 1] == "{":
             return names, _skip(text, at + 1)
         if text[at : at + 1] != ",":
-            raise _error(text, at, "'{' should stand here.", "Write SELECTOR { property: value; }.")
+            raise _error(text, at, "expected '{'.", "Write SELECTOR { property: value; }.")
         at = _skip(text, at + 1)
 
 
@@ -140,10 +131,10 @@ def _block(text: str, at: int) -> tuple[dict[str, str], int]:
             continue
         name = _PROPERTY.match(text, at)
         if name is None:
-            raise _error(text, at, "a property should stand here.", "Write property: value; and close with '}'.")
+            raise _error(text, at, "expected a property.", "Write property: value; and close with '}'.")
         at = _skip(text, name.end())
         if text[at : at + 1] not in (":", "="):
-            raise _error(text, at, f"after {name[0]!r} ':' should stand.", f"Write {name[0]}: value;")
+            raise _error(text, at, f"expected ':' after {name[0]!r}.", f"Write {name[0]}: value;")
         at = _skip(text, at + 1)
         value = _DECLARED.match(text, at)
         if value is None:
@@ -151,16 +142,13 @@ def _block(text: str, at: int) -> tuple[dict[str, str], int]:
         declared[name[0]] = unescaped(value["quoted"]) if value["bare"] is None else value["bare"]
         at = _skip(text, value.end())
         if text[at : at + 1] not in (";", "}"):
-            raise _error(
-                text,
-                at,
-                f"after the value of {name[0]!r} ';' should stand.",
-                "End each property with ';'; a value of several words stands in quotes.",
-            )
+            fix = "End each property with ';'; put a value of several words in quotes."
+            raise _error(text, at, f"expected ';' after the value of {name[0]!r}.", fix)
     return declared, at + 1
 
 
 def _error(text: str, at: int, what: str, hint: str) -> GraphError:
     line = text.count("\n", 0, at) + 1
     shown = repr(text[at : at + 20]) if at < len(text) else "the end"
-    return GraphError(f"model_stylesheet, line {line}, at {shown}: {what}", hint=hint, line=line)
+    message = f"model_stylesheet, line {line}, at {shown}: {what}"
+    return GraphError(message, code="stylesheet_syntax", hint=hint, line=line)

@@ -1,21 +1,21 @@
-"""What an attribute's value is: text, number, truth or duration, and how it is read where files quote everything."""
+"""What an attribute's value is: text, number, truth or duration; files quote everything, so text is read as each."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
-#: Seconds of each unit a duration may have.
-UNITS: Mapping[str, float] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+T = TypeVar("T")
 
+#: Seconds of each unit of a duration.
+_UNITS: Mapping[str, float] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DIGITS = r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})"
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})")
-_DURATION = re.compile(r"([+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,40})?|\.[0-9]{1,40}))\s*(ms|s|m|h|d)")
-_TRUTHS: Mapping[str, bool] = {
-    "true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False,
-}  # fmt: skip
+_NUMBER = re.compile(_DIGITS)
+_DURATION = re.compile(rf"({_DIGITS})\s*(ms|s|m|h|d)")
+_TRUTHS = {**dict.fromkeys(("true", "yes", "on", "1"), True), **dict.fromkeys(("false", "no", "off", "0"), False)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ Value: TypeAlias = str | int | float | bool | Duration
 
 
 def bare_value(text: str) -> Value:
-    """The value of a word that stands without quotes: true, 3, 0.5, 5m; anything else is text."""
+    """Return the value of a word without quotes: true, 3, 0.5, 5m; anything else is text."""
     if text == "true" or text == "false":
         return text == "true"
     if text[0].isalpha() or text[0] == "_":
@@ -40,13 +40,17 @@ def bare_value(text: str) -> Value:
         return int(text)
     if _NUMBER.fullmatch(text):
         return float(text)
-    if found := _DURATION.fullmatch(text):
-        return Duration(text, float(found[1]) * UNITS[found[2]])
-    return text
+    seconds = _duration(text)
+    return text if seconds is None else Duration(text, seconds)
+
+
+def _duration(text: str) -> float | None:
+    found = _DURATION.fullmatch(text)
+    return float(found[1]) * _UNITS[found[2]] if found else None
 
 
 def as_text(value: Value) -> str:
-    """The value as people write it; truths are "true" and "false", never Python's words."""
+    """Return the value as people write it: "true" and "false", a duration with its unit."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -55,47 +59,38 @@ def as_text(value: Value) -> str:
 
 
 def as_number(value: Value) -> int | None:
-    """A whole number, also one in quotes; None: it is none."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value
+    """Return a whole number, also one in quotes; None if it is none."""
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
-    if isinstance(value, Duration):
-        return None
-    text = value.strip()
-    return int(text) if _INTEGER.fullmatch(text) else None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return int(value) if isinstance(value, str) and _INTEGER.fullmatch(value.strip()) else None
 
 
 def as_decimal(value: Value) -> float | None:
-    """A number, also one in quotes; None: it is none."""
+    """Return a number, also one in quotes; None if it is none."""
     if isinstance(value, bool | Duration):
         return None
     if isinstance(value, int | float):
         return float(value)
-    text = value.strip()
-    return float(text) if _NUMBER.fullmatch(text) else None
+    return float(value) if _NUMBER.fullmatch(value.strip()) else None
 
 
 def as_flag(value: Value) -> bool | None:
-    """A truth, also one in quotes or as yes/no, on/off, 1/0; None: it is none."""
-    if isinstance(value, bool):
-        return value
-    return _TRUTHS.get(as_text(value).strip().lower())
+    """Return a truth, also one in quotes or as yes/no, on/off, 1/0; None if it is none."""
+    return value if isinstance(value, bool) else _TRUTHS.get(as_text(value).strip().lower())
 
 
 def as_seconds(value: Value) -> float | None:
-    """Seconds: a duration, or a number without a unit, in quotes or not; None: it is neither."""
+    """Return the seconds of a duration or of a number without a unit, quoted or not; None if it is neither."""
     if isinstance(value, Duration):
         return value.seconds
-    if isinstance(value, str) and (found := _DURATION.fullmatch(value.strip())):
-        return float(found[1]) * UNITS[found[2]]
-    return as_decimal(value)
+    seconds = _duration(value.strip()) if isinstance(value, str) else None
+    return as_decimal(value) if seconds is None else seconds
 
 
 def plain(value: Value) -> str | int | float | bool:
-    """The value as JSON; a duration is its text."""
+    """Return the value as JSON; a duration is its text."""
     return value.text if isinstance(value, Duration) else value
 
 
@@ -107,33 +102,30 @@ class Attributed:
     attributes: Mapping[str, Value]
 
     def text(self, name: str, default: str = "") -> str:
-        """The attribute as text; `default` where it is not set."""
+        """Return the attribute as text; `default` if it is not set."""
         value = self.attributes.get(name)
         return default if value is None else as_text(value)
 
     def number(self, name: str) -> int | None:
-        """The attribute as a whole number; None: not set, or none."""
-        value = self.attributes.get(name)
-        return None if value is None else as_number(value)
+        """Return the attribute as a whole number; None if it is not set, or none."""
+        return self._read(name, as_number)
 
     def decimal(self, name: str) -> float | None:
-        """The attribute as a number; None: not set, or none."""
-        value = self.attributes.get(name)
-        return None if value is None else as_decimal(value)
+        """Return the attribute as a number; None if it is not set, or none."""
+        return self._read(name, as_decimal)
 
     def flag(self, name: str) -> bool | None:
-        """The attribute as a truth; None: not set, or neither true nor false."""
-        value = self.attributes.get(name)
-        return None if value is None else as_flag(value)
+        """Return the attribute as a truth; None if it is not set, or neither true nor false."""
+        return self._read(name, as_flag)
 
     def seconds(self, name: str) -> float | None:
-        """The attribute as seconds: 300, "300", 5m, "5m"; None: not set, or no time."""
+        """Return the attribute as seconds: 300, "300", 5m, "5m"; None if it is not set, or no time."""
+        return self._read(name, as_seconds)
+
+    def _read(self, name: str, read: Callable[[Value], T]) -> T | None:
         value = self.attributes.get(name)
-        return None if value is None else as_seconds(value)
+        return None if value is None else read(value)
 
     def first(self, *names: str) -> str:
-        """The first of these attributes that is set to some text; "" if none is."""
-        for name in names:
-            if found := self.text(name).strip():
-                return found
-        return ""
+        """Return the first of these attributes that is set to some text, trimmed; "" if none is."""
+        return next((found for name in names if (found := self.text(name).strip())), "")

@@ -142,7 +142,7 @@ def test_files_that_cannot_be_read_are_named(cli: Cli, tmp_path: Path, command: 
     assert (said.code, said.out) == (2, "")
     assert "no.dot cannot be read: No such file or directory." in said.err
     (tmp_path / "latin.dot").write_bytes(b"digraph \xff {}")
-    assert "is no text in UTF-8" in cli(command, str(tmp_path / "latin.dot")).err
+    assert "is not UTF-8 text" in cli(command, str(tmp_path / "latin.dot")).err
     assert "Traceback" not in cli(command, str(tmp_path / "folder.dot") + "/").err
 
 

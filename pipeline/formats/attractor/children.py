@@ -15,9 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipeline.dot import kinds, stylesheet
-from pipeline.dot.files import read_text
 from pipeline.dot.model import DotEdge, DotGraph, DotNode
-from pipeline.dot.parse import parse
+from pipeline.dot.parser import parse, read_text
 from pipeline.dot.rules import check_or_raise
 from pipeline.dot.values import Value
 from pipeline.errors import GraphError

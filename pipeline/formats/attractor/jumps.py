@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pipeline.dot import kinds
+from pipeline.dot.kinds import RETRY_TARGETS
 from pipeline.dot.model import DotGraph, DotNode
-from pipeline.dot.paths import RETRY_TARGETS
 from pipeline.formats.attractor.children import CHILD_EXIT, CHILD_OF
 from pipeline.formats.attractor.regions import Regions
 from pipeline.graph.model import Edge

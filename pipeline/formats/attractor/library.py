@@ -14,7 +14,7 @@ from pipeline.clock import Clock, SystemClock
 from pipeline.cost.budget import DEFAULT_CEILING_USD
 from pipeline.cost.prices import PriceBook
 from pipeline.dot.model import DotGraph
-from pipeline.dot.parse import parse
+from pipeline.dot.parser import parse
 from pipeline.engine import preflight
 from pipeline.engine.events import Emitter, Listener
 from pipeline.engine.options import amount, kept_ceiling

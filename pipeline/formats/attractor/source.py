@@ -10,10 +10,9 @@ from pathlib import Path
 
 from pipeline.dot.attributes import DECIDING, GRAPH, attribute
 from pipeline.dot.diagnostics import Diagnostic, Rule
-from pipeline.dot.files import read_text
 from pipeline.dot.model import DotGraph
 from pipeline.dot.names import names_in
-from pipeline.dot.parse import parse
+from pipeline.dot.parser import parse, read_text
 from pipeline.dot.rules import check_or_raise
 from pipeline.dot.values import plain
 from pipeline.errors import CheckpointCorrupt

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from pipeline.dot.attributes import COUNTS, DECIDING, FLAGS, NUMBERS, TABLE, TIMES, WORDS, guide
+from pipeline.dot.attributes import DECIDING, TABLE, Form, guide
 from pipeline.dot.conditions import compile_condition
 from pipeline.dot.diagnostics import INFO
-from pipeline.dot.files import read_graph
 from pipeline.dot.kinds import KINDS
+from pipeline.dot.parser import read_graph
 from pipeline.dot.rules import check
 from pipeline.dot.stylesheet import PROPERTIES
 from tests.documents import DOCS, ROOT, codes, fenced, table, text_of
@@ -16,9 +16,9 @@ from tests.documents import DOCS, ROOT, codes, fenced, table, text_of
 
 def test_docs_graphs_lists_every_rule() -> None:
     said = {codes(row[0])[0] for row in table("graphs.md", "Rule", "Severity")}
-    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "pipeline" / "dot").glob("rules*.py"))
-    made = set(re.findall(r'(?:Diagnostic|at_node|at_edge)\(\s*"(\w+)"', sources))
-    assert said == made | {"attribute_value", "attribute_ignored", "fidelity_valid"}
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "pipeline" / "dot").glob("*.py"))
+    made = set(re.findall(r'finding\(\s*"(\w+)"', sources))
+    assert said == made | {"attribute_value", "fidelity_valid"}
 
 
 def test_docs_graphs_lists_every_kind() -> None:
@@ -28,7 +28,7 @@ def test_docs_graphs_lists_every_kind() -> None:
 
 def test_docs_graphs_has_the_table_of_attributes_as_it_is() -> None:
     assert guide() in text_of("graphs.md"), f"devops/docs/graphs.md, Attributes:\n{guide()}"
-    assert {*COUNTS, *FLAGS, *NUMBERS, *TIMES, *WORDS} <= set(codes(guide()))
+    assert {each.name for each in TABLE if each.form is not Form.TEXT or each.words} <= set(codes(guide()))
     assert all(f"`{name}`" in text_of("graphs.md") for name in PROPERTIES)
 
 

@@ -90,36 +90,27 @@ def test_condition_status_reads_the_context_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "column", "says", "hint"),
+    ("text", "column", "hint"),
     [
-        ("outcome=", 9, "the end stands where a value should", '""'),
-        ("=x", 1, "'=' stands where a key should", "KEY=VALUE"),
-        ("outcome=a &", 11, "'&' does not belong", "'&&'"),
-        ("outcome=a | b=c", 11, "'|' does not belong", "'||'"),
-        ("outcome=success &&", 19, "the end stands where a key should", "KEY=VALUE"),
-        ("&& outcome", 1, "'&&' stands where a key should", "KEY=VALUE"),
-        ("(a=1", 5, "the end stands where ')' should", "Close"),
-        ("a=1)", 4, "')' stands where it should end", "&&"),
-        ("a b", 3, "'b' is no operator", "CONTAINS"),
-        ("a. = 1", 1, "'a.' is no key", "letters"),
-        ('a="x', 3, "does not end", '"'),
-        ("a IN (1, 2", 11, "the end stands where ')' should", "Close"),
-        ("a IN ()", 7, "')' stands where a value should", '""'),
-        ("outcome===x", 10, "'=' stands where a value should", '""'),
+        ("outcome=", 9, '""'), ("=x", 1, "KEY=VALUE"), ("outcome=a &", 11, "'&&'"), ("outcome=a | b=c", 11, "'||'"),
+        ("outcome=success &&", 19, "KEY=VALUE"), ("&& outcome", 1, "KEY=VALUE"), ("(a=1", 5, "Close"),
+        ("a=1)", 4, "&&"), ("a b", 3, "CONTAINS"), ("a. = 1", 1, "letters"), ('a="x', 3, '"'),
+        ("a IN (1, 2", 11, "Close"), ("a IN ()", 7, '""'), ("outcome===x", 10, '""'),
     ],
-)
-def test_condition_error_names_column_and_remedy(text: str, column: int, says: str, hint: str) -> None:
+)  # fmt: skip
+def test_condition_error_names_column_and_remedy(text: str, column: int, hint: str) -> None:
     with pytest.raises(GraphError) as caught:
         compile_condition(text)
+    assert (caught.value.code, caught.value.data["column"]) == ("condition_syntax", column)
     assert f"column {column}: " in caught.value.message
-    assert says in caught.value.message
     assert hint in caught.value.hint
 
 
 @pytest.mark.parametrize("text", ["!" * 100_000 + "x", "(" * 100_000 + "x", "NOT " * 50_000 + "x"])
 def test_condition_survives_deep_nesting(text: str) -> None:
-    with pytest.raises(GraphError, match="more than 100 parentheses"):
+    with pytest.raises(GraphError) as caught:
         compile_condition(text)
+    assert caught.value.code == "condition_syntax"
 
 
 def test_condition_survives_length() -> None:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.dot.conditions import compile_condition
-from pipeline.dot.parse import parse
+from pipeline.dot.parser import parse
 from pipeline.dot.rules import check
 from pipeline.dot.stylesheet import apply, parse_stylesheet
 from pipeline.dot.values import Duration, Value

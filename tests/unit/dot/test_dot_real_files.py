@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.dot.diagnostics import ERROR
-from pipeline.dot.draw import as_text, graphviz_source
-from pipeline.dot.files import read_graph
-from pipeline.dot.parse import parse
+from pipeline.dot.drawing import as_text, graphviz_source
+from pipeline.dot.parser import parse, read_graph
 from pipeline.dot.rules import check, tool_commands
 from pipeline.dot.stylesheet import apply
 

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.dot.diagnostics import ERROR, INFO, WARNING, Diagnostic
 from pipeline.dot.model import DotGraph
-from pipeline.dot.parse import parse
+from pipeline.dot.parser import parse
 from pipeline.dot.rules import check, check_or_raise, tool_commands
 from pipeline.errors import GraphError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.dot.parse import parse
+from pipeline.dot.parser import parse
 from pipeline.dot.stylesheet import apply, parse_stylesheet
 from pipeline.errors import GraphError
 
@@ -69,18 +69,15 @@ def test_stylesheet_may_say_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "says"),
+    ("text", "line"),
     [
-        ("* {", 1, "a property should stand"), ("x", 1, "'{' should stand"), ("\n{ }", 2, "a selector should stand"),
-        ("* { model }", 1, "after 'model' ':' should stand"), ("* { model: ; }", 1, "'model' has no value"),
-        ("*\n{ model: x\n provider: z }", 3, "after the value of 'model' ';' should stand"),
-        ("* { a: 1 } }", 1, "a selector should stand"), ("a, { }", 1, "a selector should stand"), ("a b { }", 1, "'{'"),
-        ('* { model: "x" "y" }', 1, "';' should stand"), ("/* open", 1, "a selector should stand"),
+        ("* {", 1), ("x", 1), ("\n{ }", 2), ("* { model }", 1), ("* { model: ; }", 1),
+        ("*\n{ model: x\n provider: z }", 3), ("* { a: 1 } }", 1), ("a, { }", 1), ("a b { }", 1),
+        ('* { model: "x" "y" }', 1), ("/* open", 1),
     ],
 )  # fmt: skip
-def test_stylesheet_error_names_line_and_remedy(text: str, line: int, says: str) -> None:
+def test_stylesheet_error_names_line_and_remedy(text: str, line: int) -> None:
     with pytest.raises(GraphError) as caught:
         parse_stylesheet(text)
-    assert f"line {line}, " in caught.value.message
-    assert says in caught.value.message
+    assert (caught.value.code, caught.value.data["line"]) == ("stylesheet_syntax", line)
     assert caught.value.hint

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pipeline.cost.prices import PriceBook
-from pipeline.dot.parse import parse
+from pipeline.dot.parser import parse
 from pipeline.engine.changes import Stale
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter

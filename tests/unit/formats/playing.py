@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pipeline.dot import kinds
-from pipeline.dot.parse import parse
+from pipeline.dot.parser import parse
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
 from pipeline.engine.result import RunResult

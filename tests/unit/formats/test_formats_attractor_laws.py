@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.cost.prices import PriceBook
-from pipeline.dot.parse import parse
+from pipeline.dot.parser import parse
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
 from pipeline.engine.result import RunResult

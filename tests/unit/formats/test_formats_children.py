@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.dot.parse import parse
+from pipeline.dot.parser import parse
 from pipeline.errors import GraphError
 from pipeline.formats.attractor.children import CHILD_OF, child_texts, from_folder, from_texts, inline_children
 from pipeline.llm.base import Request

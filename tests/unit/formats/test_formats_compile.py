@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.dot.conditions import compile_condition
 from pipeline.dot.model import DotGraph
-from pipeline.dot.parse import parse
+from pipeline.dot.parser import parse
 from pipeline.engine.setup import Definition
 from pipeline.errors import GraphError
 from pipeline.formats.attractor.compile import compile_graph

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.dot.parse import parse
+from pipeline.dot.parser import parse
 from pipeline.formats.attractor.regions import Regions
 
 SHAPES = {"P": "component", "Q": "component", "R": "component", "J": "tripleoctagon", "K": "tripleoctagon"}

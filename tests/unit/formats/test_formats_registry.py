@@ -11,7 +11,7 @@ import pytest
 
 from pipeline import Message, Request, ScriptedModel, run_dot
 from pipeline.clock import SystemClock
-from pipeline.dot.parse import parse
+from pipeline.dot.parser import parse
 from pipeline.engine.changes import of_graph
 from pipeline.engine.step import Outcome, StepContext
 from pipeline.errors import ConfigError, InvalidValue

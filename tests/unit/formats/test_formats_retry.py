@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.dot.parse import parse
+from pipeline.dot.parser import parse
 from pipeline.engine.step import StepContext
 from pipeline.errors import CredentialMissing
 from pipeline.formats.attractor.outcome import NodeOutcome, failure

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.clock import SystemClock
 from pipeline.dot.model import DotGraph
-from pipeline.dot.parse import parse
+from pipeline.dot.parser import parse
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
 from pipeline.engine.head import HeadView

@@ -14,7 +14,7 @@ from typing import Any
 
 from pipeline.dot import kinds
 from pipeline.dot.conditions import compile_condition
-from pipeline.dot.demands import LABEL, OUTCOME, Demand, Ends, Outgoing, Way, choosable, demands, is_programs, ways_on
+from pipeline.dot.demands import LABEL, OUTCOME, PROGRAMS, Demand, Ends, Outgoing, Way, choosable, demands, ways_on
 from pipeline.dot.labels import normal_label, without_key
 from pipeline.errors import GraphError
 from pipeline.formats.attractor.children import VIRTUAL
@@ -92,7 +92,7 @@ def _is_said(visit: Visit, key: str, demand: Demand) -> bool:
     """Whether a reply is to say a key: not what the program sets, nor a parameter of the run."""
     if key == _CLASS:
         return any(word not in FINAL and not is_transient(word) for word in demand.words)
-    return key == _RESPONSE or not (is_programs(key) or key in visit.ctx.params)
+    return key == _RESPONSE or not (key.startswith(PROGRAMS) or key in visit.ctx.params)
 
 
 def _ways(visit: Visit) -> list[Way]:

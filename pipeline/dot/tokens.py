@@ -9,7 +9,7 @@ from pipeline.errors import GraphError
 
 WORD, NUMBER, STRING, BAD, END = "word", "number", "string", "bad", "end"
 
-#: What stands before a token (a `#` begins a comment where nothing is glued to its left), and the token.
+#: What precedes a token (a `#` begins a comment where nothing is glued to its left), and the token.
 #: What follows a bad character cannot be told apart; the parser complains when it gets there.
 _TOKEN = re.compile(
     r"""
@@ -25,11 +25,18 @@ _TOKEN = re.compile(
 )
 _ESCAPE = re.compile(r"\\(\r?\n|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "\n": "", "\r\n": ""}
-_CURLY = "“”„‟«»"
+#: Bad character → what is wrong with it, and the remedy.
+_BAD = {
+    '"': ("this string is not closed.", 'Close it with ", or the one before it; a quote within it is written \\".'),
+    "<": ("HTML labels ('<…>') are not supported.", 'Write the text in quotes: label="…".'),
+    "'": ("a single quote begins no string.", 'Use double quotes: "…".'),
+    **{mark: (f"{mark!r} is no quote here.", 'Use the straight one: ".') for mark in "“”„‟«»"},
+    **{mark: (f"{mark!r} is no edge.", "Write '->'.") for mark in "→⟶"},
+}
 
 
 class Tokens:
-    """The tokens of one text, in parallel lists for speed, and where each stands."""
+    """The tokens of one text, in parallel lists for speed, and the position of each."""
 
     def __init__(self, text: str, name: str) -> None:
         self.text = text
@@ -41,11 +48,8 @@ class Tokens:
         #: Where each begins; of a string its body.
         self.offsets: list[int] = []
         self._breaks = [at.start() for at in re.finditer("\n", text)]
-        self._read()
-
-    def _read(self) -> None:
         kinds, texts, offsets = self.kinds.append, self.texts.append, self.offsets.append
-        for match in _TOKEN.finditer(self.text):
+        for match in _TOKEN.finditer(text):
             kind = match.lastgroup or END
             body = match[kind]
             kinds(body if kind == "mark" else kind)
@@ -54,23 +58,23 @@ class Tokens:
         if self.kinds[-1:] != [END]:
             kinds(END)
             texts("")
-            offsets(len(self.text))
+            offsets(len(text))
 
     def offset(self, at: int) -> int:
-        """Where the token of that index begins; from 0."""
+        """Return where the token of that index begins; from 0."""
         return self.offsets[at] - (self.kinds[at] == STRING)
 
     def line(self, at: int) -> int:
-        """The line of the token of that index; from 1."""
+        """Return the line of the token of that index; from 1."""
         return bisect_right(self._breaks, self.offset(at) - 1) + 1
 
     def same_line(self, at: int) -> bool:
-        """The token stands on the line on which the one before it ends."""
+        """Return whether the token begins on the line on which the one before it ends."""
         before = self.offsets[at - 1] + len(self.texts[at - 1])
         return "\n" not in self.text[before : self.offset(at)]
 
     def shown(self, at: int) -> str:
-        """The token as an error shows it."""
+        """Return the token as an error shows it."""
         kind, text = self.kinds[at], self.texts[at]
         if kind == END:
             return "the end of the text"
@@ -79,35 +83,23 @@ class Tokens:
         return f'"{flat}"' if kind == STRING else f"'{flat}'"
 
     def error(self, at: int, what: str, hint: str = "") -> GraphError:
-        """An error that names where the token stands; a character that is no token says so itself."""
+        """Return an error that names the token's position; a character that is no token says so itself."""
         if self.kinds[at] == BAD:
-            what, hint = self._about_bad(at)
+            mark = self.texts[at]
+            fix = 'Within a value, put the whole value in quotes: key="…".'
+            what, hint = _BAD.get(mark, (f"{mark!r} does not belong here.", fix))
+            if self.text.startswith("/*", self.offset(at)):
+                what, hint = "this comment is not closed.", "Close it with */."
         line = self.line(at)
         column = self.offset(at) - (self._breaks[line - 2] if line > 1 else -1)
-        return GraphError(f"{self.name}:{line}:{column}: {what}", hint=hint, file=self.name, line=line, column=column)
-
-    def _about_bad(self, at: int) -> tuple[str, str]:
-        mark = self.texts[at]
-        if mark == '"':
-            return (
-                "the string that begins here does not end.",
-                'Close it with ", or the one before it; a quote within it is written \\".',
-            )
-        if mark == "/" and self.text.startswith("/*", self.offset(at)):
-            return "the comment that begins here does not end.", "Close it with */."
-        if mark == "<":
-            return "HTML labels ('<…>') are not understood.", 'Write the text in quotes: label="…".'
-        if mark in _CURLY:
-            return f"{mark!r} is no quote here.", 'Use the straight one: ".'
-        if mark in "→⟶":
-            return f"{mark!r} is no edge.", "Write '->'."
-        if mark == "'":
-            return "a single quote begins no string.", 'Use double quotes: "…".'
-        return f"{mark!r} does not belong here.", 'Within a value, put the whole value in quotes: key="…".'
+        return GraphError(
+            f"{self.name}:{line}:{column}: {what}",
+            code="dot_syntax", hint=hint, file=self.name, line=line, column=column,
+        )  # fmt: skip
 
 
 def unescaped(body: str) -> str:
-    """A string's body with its escapes read in one pass: newline, tab, quote, backslash, and a line that goes on.
+    """Return a string's body with its escapes read in one pass: newline, tab, quote, backslash, a continued line.
 
     Any other backslash stays as it is: commands and patterns are full of them.
     """

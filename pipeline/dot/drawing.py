@@ -9,7 +9,6 @@ from typing import Literal, TypeAlias
 
 from pipeline.dot import kinds
 from pipeline.dot.model import DotEdge, DotGraph, DotNode
-from pipeline.dot.paths import RETRY_TARGETS
 from pipeline.errors import ConfigError
 from pipeline.records.redaction import printable
 
@@ -18,7 +17,7 @@ Marks: TypeAlias = Mapping[str, tuple[str, str]]
 Picture: TypeAlias = Literal["svg", "png"]
 
 #: Seconds that Graphviz may take.
-TIMEOUT = 120
+_TIMEOUT = 120
 #: Characters of a label that are drawn.
 _LABEL, _EDGE_LABEL = 80, 60
 #: First word of a status → the node's colour and the colour it is filled with.
@@ -35,48 +34,37 @@ _SHAPES = frozenset({*kinds.SHAPES, *kinds.SPLIT_SHAPES, "ellipse", "circle", "d
 
 
 def as_text(graph: DotGraph, marks: Marks | None = None) -> str:
-    """The nodes in the order in which a run meets them, each with what leads on from it."""
-    marks = marks or {}
+    """Return the nodes in the order in which a run meets them, each with what leads on from it."""
     order = in_order(graph)
     place = {name: number for number, name in enumerate(order)}
-    width = max((len(_title(graph, graph.nodes[name])) for name in order), default=0)
-    lines = [_head(graph)]
+    titles = {name: _title(graph, graph.nodes[name]) for name in order}
+    width = min(max(map(len, titles.values()), default=0), 60)
+    head = _flat(graph.text("label") or graph.name or "Graph", _LABEL)
+    lines = [f"{head}: {len(graph.nodes)} nodes, {len(graph.edges)} edges"]
     if graph.goal:
         lines.append(f"Goal: {_flat(graph.goal, 200)}")
     lines.append("")
     for name in order:
         node = graph.nodes[name]
-        status, usd = marks.get(name, ("", ""))
-        title = _title(graph, node)
-        lines.append(f"{title:{min(width, 60)}}   {status:12} {usd}".rstrip() if status or usd else title)
-        ways = [(edge.target, _way(edge, place[name], place)) for edge in graph.outgoing(name)]
-        ways += [(node.text(key), key.replace("_", " ")) for key in RETRY_TARGETS if node.text(key)]
+        status, usd = (marks or {}).get(name, ("", ""))
+        lines.append(f"{titles[name]:{width}}   {status:12} {usd}".rstrip() if status or usd else titles[name])
+        ways = []
+        for edge in graph.outgoing(name):
+            back = "back" if place.get(edge.target, place[name] + 1) <= place[name] else ""
+            ways.append((edge.target, ", ".join(part for part in (_why(edge), back) if part)))
+        ways += [(node.text(key), key.replace("_", " ")) for key in kinds.RETRY_TARGETS if node.text(key)]
         column = max((len(target) for target, _ in ways), default=0)
         lines += [f"  → {target:{column}}   {why}".rstrip() for target, why in ways]
     return "\n".join(lines)
 
 
-def _head(graph: DotGraph) -> str:
-    title = graph.text("label") or graph.name or "Graph"
-    return f"{_flat(title, _LABEL)}: {len(graph.nodes)} nodes, {len(graph.edges)} edges"
-
-
 def _title(graph: DotGraph, node: DotNode) -> str:
-    about = [graph.kind(node)]
-    if node.flag("goal_gate"):
-        about.append("goal gate")
     label = f" “{_flat(node.label, _LABEL)}”" if node.label != node.id else ""
-    return f"{node.id}{label} ({', '.join(about)})"
-
-
-def _way(edge: DotEdge, here: int, place: Mapping[str, int]) -> str:
-    """When an edge is taken, and whether it goes back."""
-    back = "back" if place.get(edge.target, here + 1) <= here else ""
-    return ", ".join(part for part in (_why(edge), back) if part)
+    return f"{node.id}{label} ({graph.kind(node)}{', goal gate' if node.flag('goal_gate') else ''})"
 
 
 def _why(edge: DotEdge) -> str:
-    """When an edge is taken: its label, its condition."""
+    """Return when an edge is taken: its label, its condition."""
     parts = [_flat(edge.label, _EDGE_LABEL)] if edge.label else []
     if edge.condition:
         parts.append(f"if {_flat(edge.condition, 2 * _EDGE_LABEL)}")
@@ -86,9 +74,9 @@ def _why(edge: DotEdge) -> str:
 
 
 def in_order(graph: DotGraph) -> list[str]:
-    """Every node once, each after all that lead to it but by going back; the exits last."""
+    """Return every node once, each after all that lead to it but by going back; the exits last."""
     seen: set[str] = set()
-    left: list[str] = []
+    found: list[str] = []
     # Roots and edges are walked from the last to the first, and the order turned round at the end.
     for root in [graph.start, *(name for name in graph.nodes if not graph.incoming(name)), *graph.nodes]:
         if root in seen or root not in graph.nodes:
@@ -106,38 +94,36 @@ def in_order(graph: DotGraph) -> list[str]:
             else:
                 part.append(name)
                 walk.pop()
-        left += reversed(part)
-    exits = set(graph.exits)
-    return [name for name in left if name not in exits] + [name for name in left if name in exits]
+        found += reversed(part)
+    return sorted(found, key=set(graph.exits).__contains__)
 
 
 def as_picture(graph: DotGraph, form: Picture, marks: Marks | None = None) -> bytes:
-    """The graph as Graphviz draws it.
+    """Return the graph as Graphviz draws it.
 
     Raises:
         ConfigError: Graphviz is not installed, or does not draw it.
     """
-    program = shutil.which("dot")
+    program, hint = shutil.which("dot"), "Draw it as text: -o txt."
     if program is None:
-        raise ConfigError(
-            f"Graphviz is not installed, so no {form} can be drawn.",
-            hint="Install Graphviz (its program `dot`), or draw it as text: -o txt.",
-        )
+        message = f"Graphviz is not installed, so no {form} can be drawn."
+        hint = "Install Graphviz (its program `dot`), or draw it as text: -o txt."
+        raise ConfigError(message, code="graphviz_missing", hint=hint)
     source = graphviz_source(graph, marks).encode("utf-8", "replace")
     try:
-        done = subprocess.run([program, f"-T{form}"], input=source, capture_output=True, timeout=TIMEOUT, check=False)
+        done = subprocess.run([program, f"-T{form}"], input=source, capture_output=True, timeout=_TIMEOUT, check=False)
     except subprocess.TimeoutExpired:
-        raise ConfigError(f"Graphviz took more than {TIMEOUT} s.", hint="Draw it as text: -o txt.") from None
+        raise ConfigError(f"Graphviz took more than {_TIMEOUT} s.", code="graphviz_failed", hint=hint) from None
     except OSError as error:
-        raise ConfigError(f"Graphviz cannot be started: {error}.", hint="Draw it as text: -o txt.") from None
+        raise ConfigError(f"Graphviz cannot be started: {error}.", code="graphviz_failed", hint=hint) from None
     if done.returncode or not done.stdout:
         said = _flat(done.stderr.decode("utf-8", "replace"), 200) or f"it ended with {done.returncode}"
-        raise ConfigError(f"Graphviz does not draw it: {said}", hint="Draw it as text: -o txt.")
+        raise ConfigError(f"Graphviz does not draw it: {said}", code="graphviz_failed", hint=hint)
     return done.stdout
 
 
 def graphviz_source(graph: DotGraph, marks: Marks | None = None) -> str:
-    """DOT text for Graphviz alone: ids are numbers, every text is quoted, nothing is taken over as it is."""
+    """Return DOT text for Graphviz alone: ids are numbers, every text is quoted, nothing is taken over as it is."""
     return "\n".join(_source(graph, marks or {})) + "\n"
 
 
@@ -161,7 +147,7 @@ def _source(graph: DotGraph, marks: Marks) -> Iterator[str]:
             style = "dashed" if edge.flag("loop_restart") else "solid"
             yield f"  {number[edge.source]} -> {number[edge.target]} [label={quoted(_why(edge))}, style={style}]"
     for name, node in graph.nodes.items():
-        for key in RETRY_TARGETS:
+        for key in kinds.RETRY_TARGETS:
             if (target := node.text(key)) in number:
                 why = quoted(key.replace("_", " "))
                 yield f"  {number[name]} -> {number[target]} [label={why}, style=dotted, constraint=false]"
@@ -169,7 +155,7 @@ def _source(graph: DotGraph, marks: Marks) -> Iterator[str]:
 
 
 def quoted(text: str) -> str:
-    """A text as a quoted string that Graphviz shows as it is."""
+    """Return a text as a quoted string that Graphviz shows as it is."""
     # Graphviz reads entities in labels, so a plain & is written as one.
     plain = printable(text).replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
     return '"' + plain.replace("\n", "\\n") + '"'

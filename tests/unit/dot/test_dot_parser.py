@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pipeline.dot.model import DotGraph
-from pipeline.dot.parse import class_of, parse
+from pipeline.dot.parser import class_of, parse
 from pipeline.dot.values import Duration
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.dot.draw import as_picture, as_text, graphviz_source, in_order, quoted
-from pipeline.dot.parse import parse
+from pipeline.dot.drawing import as_picture, as_text, graphviz_source, in_order, quoted
+from pipeline.dot.parser import parse
 from pipeline.errors import ConfigError
 
 GRAPH = parse(
@@ -123,13 +123,15 @@ def test_picture_that_graphviz_does_not_make_is_refused(bin_folder: Path, script
     _program(bin_folder, script)
     with pytest.raises(ConfigError, match=says) as caught:
         as_picture(GRAPH, "svg")
+    assert caught.value.code == "graphviz_failed"
     assert "-o txt" in caught.value.hint
 
 
 def test_picture_without_graphviz_says_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ConfigError, match="Graphviz is not installed") as caught:
+    with pytest.raises(ConfigError) as caught:
         as_picture(GRAPH, "png")
+    assert caught.value.code == "graphviz_missing"
     assert "-o txt" in caught.value.hint
 
 
