@@ -2,7 +2,7 @@
 
 Two nouns. A `Backend` is the place; a `Tail` is the end of one journal, lent to its only owner. All that a store
 promises above them (creation, claims, repair, values, heads, the account, fenced records, emergency files) is written
-once, in `pipeline.store.shared` and the files that it calls.
+once, in `pipeline.store.runs` and the files that it calls.
 
 Names of journals: `ID` (a run), `ID/PATH` (a part of a run), `.claims/HASH` (owned for a moment while a run with
 that claim is created). Keys of objects, each an opaque value that is replaced as a whole:
@@ -194,12 +194,19 @@ class Backend(ABC):
 
     #: Where it is, for people and commands.
     url: str
-    #: How emergency files name it; the caller appends the run where `in_folders`.
+    #: How emergency files name it; "": it ends with the process, so nothing is kept elsewhere. See `place_of`.
     place: str
     #: Unsynced lines are held back by the journal above and appended at most 0.5 s later.
     lazy: bool = False
     #: Owners beat every 15 s by `Tail.renew` and lose what they own after 30 s of silence.
     leased: bool = False
+    #: People query it by rows: documents bring along what these show.
+    queried: bool = False
+    #: So many values are stored at once while a run is made; above 1 where each waits for a network.
+    at_once: int = 1
+    #: What a sentence calls the head of a run, and the file that a place in a journal is of; "": places say nothing.
+    head_name: str = "its head"
+    journal_name: str = ""
 
     @abstractmethod
     def own(self, name: str, since: datetime, *, new: bool = False) -> Tail | None:
@@ -270,6 +277,29 @@ class Backend(ABC):
     @abstractmethod
     def is_there(self) -> bool:
         """Return whether anything was ever kept here; False: nothing can be read."""
+
+    def place_of(self, run: str) -> str:
+        """Return how emergency files name where a run is."""
+        return self.place
+
+    def named(self, run: str) -> str:
+        """Return how people name a run in commands."""
+        return run
+
+    def held_parts(self, run: str) -> Sequence[str]:
+        """Return the paths of the parts of a run that may have an owner."""
+        return self.parts(run)
+
+    def unlisted(self) -> Sequence[str]:
+        """Return runs that have records and that `tips` does not show."""
+        return ()
+
+    def relist(self, run: str) -> None:  # noqa: B027 - only where `unlisted` returns some
+        """Have `tips` show a run that it does not."""
+
+    def strays(self) -> Mapping[str, str]:
+        """Return names of what belongs to no run and should, each with a sentence of what it is and what to do."""
+        return {}
 
     def flaws(self, name: str) -> Iterator[str]:
         """Return what is wrong with how a journal is kept that its raw lines do not show, a sentence each."""

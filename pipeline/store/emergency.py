@@ -46,7 +46,7 @@ class EmergencyFile:
         """Nothing is made yet.
 
         Args:
-            place: Which store the run is in; never shown.
+            place: Which store the run is in; never shown. "": one that ends with the process, so nothing is kept.
         """
         self._run = run
         self._place = place
@@ -64,7 +64,7 @@ class EmergencyFile:
         Args:
             sent: Up to which record these lines had been durable: what they begin was begun indeed.
         """
-        if not data:
+        if not data or not self._place:
             return
         self._sent = self._sent or sent
         self._kept.append(data)
@@ -131,7 +131,7 @@ def advice(run: str, file: str) -> str:
 def find(run: str, place: str) -> list[tuple[Path, str]]:
     """The files kept here of a run and its parts in that store, each with whose it is; oldest first."""
     found = []
-    for folder in folders():
+    for folder in folders() if place else ():
         if not own_folder(folder):
             continue
         for path in sorted(folder.glob(f"{_stem(run)}[-_]*.jsonl"), key=_age):

@@ -78,7 +78,7 @@ class MemoryTail(Tail):
 class MemoryBackend(Backend):
     """Journals and objects as dicts, under one lock."""
 
-    url = place = "memory:"
+    url, place = "memory:", ""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()

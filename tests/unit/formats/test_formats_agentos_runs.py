@@ -276,7 +276,7 @@ def test_missing_value_is_named_and_hides_no_other_checkpoint(store: MemoryStore
 
     run = Pipeline("torn", [step("a")(lambda ctx: {}), b]).run(store=store).run_id
     state = load(store, run)
-    del store._runs[run].blobs[state.steps["b#1"].outputs["$blob"]]
+    store.backend.delete(f"runs/{run}/blobs/{state.steps['b#1'].outputs['$blob']}")
     with pytest.raises(CheckpointCorrupt):
         checkpoints.latest(run)
     assert latest(checkpoints, run, "a").visited_nodes == ["a"]

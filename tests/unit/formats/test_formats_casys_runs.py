@@ -284,12 +284,11 @@ def cut(store: Any, run_id: str, at: int | bytes) -> MemoryStore:
     count = at if isinstance(at, int) else next(n for n, line in enumerate(lines) if at in line)
     clock = FakeClock()
     made = MemoryStore(clock)
-    blobs = list(store._runs[run_id].blobs.values())
-    _, journal = made.create(lines[0], blobs, at=clock.now())
+    blobs = [store.get_blob(run_id, blob) for blob in store.blobs(run_id)]
+    journal = made.create_named(run_id, lines[0], blobs, at=clock.now())
     for seq, line in enumerate(lines[1:count], 2):
         journal.append(seq, [line])
     journal.close()
-    made._runs[run_id] = made._runs.pop(journal.run_id)
     return made
 
 

@@ -21,6 +21,7 @@ from pipeline.records.snapshots import document_shape
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryJournal, MemoryStore
 from pipeline.store.reading import load, records
+from pipeline.store.runs import RunStore
 from pipeline.testing import FakeClock
 from pipeline.travel.fork import fork, fork_run
 from tests.runs import HastyDisk
@@ -81,8 +82,7 @@ def test_a_fork_that_dies_while_it_is_made_is_whole_or_not_there(store: MemorySt
     with pytest.raises(Killed):
         fork_run(store, run, at="one", into=into, clock=FakeClock())
     (head,) = into.heads()
-    plain = MemoryStore(FakeClock())
-    plain._runs = into._runs
+    plain = RunStore(into.backend, FakeClock())
     assert CHAIN.resume(head.run_id, store=plain, clock=FakeClock()).outputs["two"] == {"n": 120_000}
 
 
@@ -109,7 +109,8 @@ def test_a_fork_of_a_fork_goes_on_from_what_both_did(store: MemoryStore) -> None
 
 def test_a_fork_of_what_is_damaged_is_refused(store: MemoryStore) -> None:
     run = CHAIN.run(store=store, clock=FakeClock()).run_id
-    store._runs[run].blobs.clear()
+    for blob in store.blobs(run):
+        store.backend.delete(f"runs/{run}/blobs/{blob}")
     with pytest.raises(CheckpointCorrupt):
         fork_run(store, run, at="one", clock=FakeClock())
     with pytest.raises(RunNotFound):

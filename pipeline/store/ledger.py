@@ -1,0 +1,222 @@
+"""What all runs of a store spend: an object a day, exchanged whole, and what deleted runs cost, an object each."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from pipeline.clock import Clock, SystemClock
+from pipeline.errors import StoreError, WriteFailed
+from pipeline.records.charge import amount
+from pipeline.records.structure import REMOVED, problem
+from pipeline.store.backend import Backend
+from pipeline.store.names import is_id, split
+
+#: Slice → [owner, amount]; the amount is what was reserved until it is settled.
+Slices = dict[str, list[str]]
+Change = Callable[[Slices], Slices | None]
+_TRIES = 200
+#: Seconds between tries: so many more at each, up to the most.
+_SHORTEST, _LONGEST = 0.002, 0.3
+_DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_KEPT, _AGAIN = "kept", "kept-again"
+#: What reading sums may raise where they make no sense.
+SENSELESS = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
+
+
+class BackendAccount:
+    """The account of a backend; see store.base.Account."""
+
+    def __init__(self, backend: Backend, clock: Clock) -> None:
+        self._backend = backend
+        self._clock = clock
+
+    def reserve(self, owner: str, usd: Decimal, at: datetime, limit: Decimal) -> str | None:
+        """See store.base.Account.reserve."""
+        check_amount(usd)
+        day = utc_day(at)
+        name = f"{day}.{self._clock.new_id()}"
+
+        def add(slices: Slices) -> Slices | None:
+            return None if _sum(slices) + usd > limit else {**slices, name: [owner, str(usd)]}
+
+        return name if self._change(day, add) else None
+
+    def settle(self, slice_id: str, usd: Decimal) -> None:
+        """See store.base.Account.settle."""
+        check_amount(usd)
+
+        def close(slices: Slices) -> Slices:
+            if slice_id not in slices:
+                raise unknown_slice(slice_id)
+            return {**slices, slice_id: [slices[slice_id][0], str(usd)]}
+
+        day, dot, _ = slice_id.partition(".")
+        if not dot or not _DAY.fullmatch(day):
+            raise unknown_slice(slice_id)
+        self._change(day, close)
+
+    def total(self, day: date) -> Decimal:
+        """See store.base.Account.total."""
+        found = self._backend.get(f"account/{day.isoformat()}")
+        return _sum(self._slices(day.isoformat(), found[0])) if found else Decimal(0)
+
+    def keep(self, run: str, sums: Mapping[str, Any]) -> None:
+        """See store.base.Account.keep. Twice, since it is known nowhere else."""
+        for under in (_KEPT, _AGAIN):
+            self._backend.put_if(f"{under}/{split(run)[0]}", json.dumps(dict(sums)).encode(), None)
+
+    def kept(self) -> Mapping[str, Mapping[str, Any]]:
+        """See store.base.Account.kept."""
+        found, problems = self._sums(_KEPT)
+        if problems or set(self._deleted(_AGAIN)) - found.keys():
+            found = {**self._sums(_AGAIN)[0], **found}
+        for run, wrong in problems.items():
+            if run not in found:
+                raise wrong
+        return found
+
+    def lost(self) -> str:
+        """See store.base.Account.lost."""
+        return ""
+
+    def flaws(self) -> Iterator[str]:
+        """See store.base.Account.flaws: each day, and each deleted run."""
+        for key in self._backend.list("account/"):
+            day, found = key.partition("/")[2], self._backend.get(key)
+            try:
+                if found is not None and _DAY.fullmatch(day):
+                    self._slices(day, found[0])
+            except StoreError as error:
+                yield f"{error.message} {error.hint}"
+        first, problems = self._sums(_KEPT)
+        second, _ = self._sums(_AGAIN)
+        yield from (f"{wrong.message} {wrong.hint}" for wrong in problems.values())
+        for run in sorted(second.keys() - first.keys() - problems.keys()):
+            yield (
+                f"The sums of the deleted run {run} (object {_KEPT}/{run}) are gone. They are counted as "
+                f"{_AGAIN}/{run} has them; copy that object back."
+            )
+
+    def _deleted(self, under: str) -> list[str]:
+        """Return the deleted runs whose sums are there."""
+        return [name for key in self._backend.list(f"{under}/") if is_id(name := key.partition("/")[2])]
+
+    def _sums(self, under: str) -> tuple[dict[str, Mapping[str, Any]], dict[str, StoreError]]:
+        """Return the sums that are there by run, and what is wrong with others."""
+        found, problems = dict[str, Mapping[str, Any]](), dict[str, StoreError]()
+        for name in self._deleted(under):
+            row = self._backend.get(f"{under}/{name}")
+            hint = (
+                f"Bring the object {under}/{name} back from a copy of the store; or delete it, and what that run cost "
+                "is counted no more."
+            )
+            try:
+                if row is not None:
+                    found[name] = sums_of(row[0], f"The sums of the deleted run {name} (object {under}/{name})", hint)
+            except StoreError as wrong:
+                problems[name] = wrong
+        return found, problems
+
+    def _change(self, day: str, change: Change) -> bool:
+        """Change a day's slices, again and again until no other change came between; False: there is nothing to change.
+
+        Raises:
+            WriteFailed: The backend refuses, or others never let us.
+        """
+        key = f"account/{day}"
+        for number in range(_TRIES):
+            try:
+                found = self._backend.get(key)
+            except StoreError as error:
+                raise WriteFailed(error.message, hint=error.hint, code="account_refused", fatal=False) from None
+            slices = change(self._slices(day, found[0]) if found else {})
+            if slices is None:
+                return False
+            data = json.dumps(slices, separators=(",", ":")).encode()
+            try:
+                if self._backend.put_if(key, data, found[1] if found else "") is not None:
+                    return True
+            except OSError as error:
+                text = f"The account of {day} cannot be changed: {error.strerror}."
+                raise WriteFailed(text, code="account_refused", fatal=False) from error
+            pause(number)
+        text = "The account cannot be changed: others change it all the time."
+        raise WriteFailed(text, code="account_busy", fatal=False)
+
+    def _slices(self, day: str, data: bytes) -> Slices:
+        hint = f"Bring the object account/{day} back from a copy of the store, or an older version of it."
+        what = f"The account of {day}"
+        try:
+            slices = {str(name): [str(owner), str(usd)] for name, (owner, usd) in json.loads(data).items()}
+        except (ValueError, TypeError, AttributeError) as error:
+            raise StoreError(f"{what} is damaged.", hint=hint, code="account_damaged") from error
+        for _, usd in slices.values():
+            amount_of(usd, what, hint)
+        return slices
+
+
+def pause(number: int) -> None:
+    """Wait for a moment that is longer at each try, and not the same for all who try."""
+    SystemClock().wait(threading.Event(), random.uniform(0, min(_SHORTEST * (number + 1), _LONGEST)))
+
+
+def utc_day(moment: datetime) -> str:
+    """Return the day that a limit is of."""
+    return moment.astimezone(UTC).date().isoformat()
+
+
+def check_amount(usd: Decimal) -> None:
+    """Refuse what is no money.
+
+    Raises:
+        StoreError: The amount is negative or no number.
+    """
+    if not usd.is_finite() or usd < 0:
+        raise StoreError(f"{usd} cannot be reserved.", code="invalid_amount")
+
+
+def unknown_slice(name: str) -> StoreError:
+    """Return the error of a slice that was not reserved."""
+    return StoreError(f"There is no reservation {name}.", code="unknown_reservation")
+
+
+def amount_of(text: Any, what: str, hint: str) -> Decimal:
+    """Return an amount as it is kept, in USD.
+
+    Args:
+        what: What is damaged if it is none, and how it comes back.
+
+    Raises:
+        StoreError: It is no amount.
+    """
+    try:
+        return amount(text)
+    except ValueError:
+        why = f"{what} is damaged: {str(text)[:40]!r} is no amount of dollars."
+        raise StoreError(why, hint=hint, code="account_damaged") from None
+
+
+def sums_of(text: Any, what: str, hint: str) -> Mapping[str, Any]:
+    """Return what is kept of a deleted run.
+
+    Raises:
+        StoreError: It is damaged; `what` and `hint` as for an amount.
+    """
+    try:
+        sums = json.loads(text)
+    except SENSELESS:
+        sums = None
+    if problem(sums, REMOVED):
+        raise StoreError(f"{what} are damaged.", hint=hint, code="account_damaged")
+    return dict(sums)
+
+
+def _sum(slices: Slices) -> Decimal:
+    return sum((Decimal(usd) for _, usd in slices.values()), Decimal(0))

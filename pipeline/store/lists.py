@@ -1,0 +1,98 @@
+"""Runs of any backend as a listing shows them, newest first. Never writes.
+
+A head is trusted while its seal is whole and its journal begins well and is as long as it says. Any other run is
+given to `rebuild`, which reads its records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from pipeline.records.lines import LineDamaged, check_line
+from pipeline.store.backend import Backend, Tip
+from pipeline.store.base import Head
+from pipeline.store.head import HeadText, scan_int, sealed, whole_head
+from pipeline.store.owner import seen_now
+
+Match = Callable[[Mapping[str, Any]], bool]
+Rebuild = Callable[[Backend, Tip], Head | None]
+
+
+class Listing:
+    """The runs of a backend; see store.base.Listable."""
+
+    def __init__(self, backend: Backend, rebuild: Rebuild) -> None:
+        """List the runs of a backend.
+
+        Args:
+            rebuild: See store.head_rebuild; from outside, so that it need not be loaded before a run needs it.
+        """
+        self._backend = backend
+        self._rebuild = rebuild
+
+    def heads(self, match: Match | None = None, claim: str = "") -> Iterator[Head]:
+        """See store.base.Listable.heads.
+
+        Args:
+            claim: As for Backend.tips.
+        """
+        for tip in self._backend.tips(claim):
+            if not tip.leftover and (head := self._head(tip, match)):
+                yield head
+
+    def _head(self, tip: Tip, match: Match | None) -> Head | None:
+        if tip.problem:
+            return Head(tip.run, {}, corrupt=tip.problem)
+        try:
+            return self._trusted(tip, match)
+        except FileNotFoundError:
+            # Removed while we looked.
+            return None
+        except OSError as error:
+            return Head(tip.run, {}, corrupt=f"It cannot be read: {error.strerror}.")
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            # Whole records that make no sense to this version: one such run must not hide the others.
+            why = f"Its records make no sense ({type(error).__name__}: {error})."
+            return Head(tip.run, {}, corrupt=why, owned=tip.owned())
+
+    def _trusted(self, tip: Tip, match: Match | None) -> Head | None:
+        raw = tip.head
+        if raw is None or not tip.journal or not sealed(raw) or not _tells_all(raw, tip):
+            return self._rebuilt(tip, match)
+        document, owned = HeadText(raw, {}), None
+        try:
+            if document.get("status_detail") == "running":
+                owned = tip.owned()
+                document = HeadText(raw, seen_now(document, owned))
+            if not document.wanted(match):
+                return None
+        except ValueError:
+            return self._rebuilt(tip, match)
+        if not _begins_well(tip.first()):
+            return self._rebuilt(tip, match)
+        return Head(tip.run, document, owned=tip.owned() if owned is None else owned)
+
+    def _rebuilt(self, tip: Tip, match: Match | None) -> Head | None:
+        found = self._rebuild(self._backend, tip)
+        if found is None:
+            return None
+        owned = tip.owned()
+        if found.corrupt:
+            return Head(tip.run, {}, corrupt=found.corrupt, owned=owned, known=whole_head(tip.head))
+        document = {**found.document, **seen_now(found.document, owned)}
+        return Head(tip.run, document, owned=owned) if match is None or match(document) else None
+
+
+def _tells_all(raw: bytes, tip: Tip) -> bool:
+    """Return whether a head was written after the last record."""
+    return scan_int(raw, "journal_bytes") == tip.size if tip.size >= 0 else scan_int(raw, "seq") == tip.last
+
+
+def _begins_well(line: bytes) -> bool:
+    """Return whether a first line is a whole run_started of the first format, which names no format."""
+    try:
+        check_line(line)
+    except LineDamaged:
+        return False
+    return line.startswith(b'{"seq":1,') and b'"kind":"run_started"' in line and b'"format"' not in line

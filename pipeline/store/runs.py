@@ -1,0 +1,463 @@
+"""A store of runs over any backend: create, open, read, list, delete. Everything that is promised of runs, once."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pipeline.clock import Clock
+from pipeline.errors import CheckpointCorrupt, PipelineError, RunLocked, RunNotFound, StoreError, WriteFailed
+from pipeline.records.lines import line_seq
+from pipeline.records.values import digest
+from pipeline.store import fenced_records
+from pipeline.store.backend import Backend, Fenced, Gone, Held, Refused, Tail, claim_text, folder_key
+from pipeline.store.base import Claim, Head
+from pipeline.store.claims import refuse_if_held
+from pipeline.store.head import parse_head, scan_int, sealed, whole_head
+from pipeline.store.head_rebuild import rebuild
+from pipeline.store.importing import import_lines
+from pipeline.store.lease import TTL_SECONDS
+from pipeline.store.ledger import BackendAccount, pause
+from pipeline.store.lists import Listing
+from pipeline.store.lock import locked
+from pipeline.store.names import minted, split
+from pipeline.store.recovery import kept_whole, took_in
+from pipeline.store.repairs import Repair, lost_since, mend
+from pipeline.store.run_journal import RunJournal, flush
+from pipeline.store.survey import Blocks, Survey, survey, whole_lines
+from pipeline.store.values import Values
+from pipeline.store.view import first_problem
+
+#: How often a claim is asked for that another process has for a moment: for about a minute.
+_TRIES = 250
+#: Longer journals are not surveyed again where this store left them and they are unchanged since. Shorter ones cost
+#: nothing, and a file may change twice within one tick of its times.
+_SURVEYED_BYTES = 1 << 16
+#: Of so many runs it is remembered how they were left.
+_MOST_LEFT = 1024
+
+
+class RunStore:
+    """Runs in a backend; see store.base.Store and store.base.Movable."""
+
+    def __init__(self, backend: Backend, clock: Clock) -> None:
+        self.url = backend.url
+        self.backend = backend
+        self._clock = clock
+        self._listing = Listing(backend, rebuild)
+        #: How many lines of a journal `open` has just found whole, until they are read.
+        self._checked: dict[str, int] = {}
+        #: Journals as this store left them: their stamp, last seq, bytes.
+        self._left: dict[str, tuple[str, int, int]] = {}
+
+    # --- create ---
+
+    def create(
+        self, first: bytes, blobs: Sequence[bytes], *, at: datetime, claim: Claim | None = None
+    ) -> tuple[str, RunJournal]:
+        """See store.base.Store.create."""
+        if claim is None:
+            return self._make(first, blobs, minted(at), at)
+        # Look-up and creation are under one owner, who proves at the end that it was one all the time.
+        asked = claim.to_json()
+        name = f".claims/{digest(json.dumps(asked).encode())[:32]}"
+        for number in range(_TRIES):
+            with self._refusals("No run could be made"):
+                tail = self._own_claim(name, at)
+            if tail is None:
+                pause(number)
+                continue
+            try:
+                refuse_if_held(lambda match: self._listing.heads(match, claim_text(asked)), claim, at)
+                run, journal = self._make(first, blobs, minted(at), at)
+                if not self.backend.leased or self._proved(tail, run):
+                    return run, journal
+                journal.close()
+                self.delete(run)
+            finally:
+                with contextlib.suppress(PipelineError):
+                    tail.release()
+        text = "No run could be made: others begin the same course all the time."
+        raise WriteFailed(text, code="claim_busy", fatal=False)
+
+    def create_named(self, run: str, first: bytes, blobs: Iterable[bytes] = (), *, at: datetime) -> RunJournal:
+        """See store.base.Movable.create_named."""
+        taken = StoreError(f"A run named {run} cannot be made: the name is taken.", run=run, code="run_name_taken")
+        if split(run)[1] or self._exists(run):
+            raise taken
+        with self._refusals("No run could be made"):
+            self._clear(run)
+        try:
+            return self._make(first, blobs, iter([run]), at)[1]
+        except StopIteration:
+            if self._exists(run):
+                raise taken from None
+            # Another process is not done with it.
+            raise locked(run, {}) from None
+
+    def _own_claim(self, name: str, at: datetime) -> Tail | None:
+        try:
+            return self.backend.own(name, at)
+        except Held:
+            return None
+
+    @staticmethod
+    def _proved(tail: Tail, run: str) -> bool:
+        try:
+            tail.rewrite([json.dumps({"seq": 1, "run": run}).encode() + b"\n"])
+        except Fenced:
+            return False
+        return True
+
+    def _clear(self, run: str) -> None:
+        """Remove what is left of a run whose creation or removal was cut off.
+
+        Raises:
+            RunLocked: Its process is alive.
+        """
+        tail = self._owned(run)
+        if tail is not None:
+            try:
+                if not self._exists(run):
+                    self.backend.delete(folder_key(run))
+            finally:
+                tail.release()
+
+    def _make(self, first: bytes, blobs: Iterable[bytes], names: Iterator[str], at: datetime) -> tuple[str, RunJournal]:
+        """Make a run under the first name that is free: it exists once its first lines are there.
+
+        Raises:
+            StopIteration: No name is.
+            WriteFailed: Nothing was made.
+        """
+        backend = self.backend
+        lines = [line + b"\n" for line in first.splitlines()]
+        with self._refusals("No run could be made"):
+            run, tail = next((name, tail) for name in names if (tail := backend.own(name, at, new=True)) is not None)
+            values = Values(backend, run)
+            try:
+                values.put_all(tail, blobs)
+                tail.append(line_seq(lines[0]), lines, True)
+            except BaseException:
+                with contextlib.suppress(OSError, PipelineError):
+                    backend.delete(folder_key(run))
+                with contextlib.suppress(OSError, PipelineError):
+                    tail.release()
+                raise
+        return run, self._journal(run, tail, values, line_seq(lines[-1]), sum(map(len, lines)), ())
+
+    # --- own ---
+
+    def open(self, run: str) -> RunJournal:
+        """See store.base.Store.open."""
+        split(run)
+        with self._refusals(f"Run {run} cannot be written to"):
+            tail = self._owned(run)
+            if tail is None:
+                raise self._missing(run)
+            try:
+                journal = self._opened(run, tail)
+            except BaseException:
+                with contextlib.suppress(OSError, PipelineError):
+                    tail.release()
+                raise
+            return took_in(self, journal, self.backend.place_of(run))
+
+    def _opened(self, run: str, tail: Tail) -> RunJournal:
+        """Mend what is damaged, import what is no journal yet, and take in what former owners left."""
+        run_id, path = split(run)
+        values = Values(self.backend, run_id)
+        stamp, last_seq, size = self._left.pop(run, ("", 0, 0))
+        if stamp and stamp == tail.found:
+            return self._journal(run, tail, values, last_seq, size, ())
+        found, said = self._set_right(run, path, tail)
+        if not path:
+            head = self.backend.get(f"runs/{run}/head")
+            seen = scan_int(head[0], "seq") if head and sealed(head[0]) else 0
+            said += lost_since(found.last_seq, seen, self.backend.head_name)
+        self._checked[run] = found.count
+        journal = self._journal(run, tail, values, found.last_seq, found.size, said)
+        if self.backend.leased and tail.epoch > 1:
+            try:
+                fenced_records.take_in(self.backend, journal)
+            except BaseException:
+                journal.close()
+                raise
+        return journal
+
+    def _set_right(self, run: str, path: str, tail: Tail) -> tuple[Survey, list[Repair]]:
+        """Return the survey of a journal that is owned, sound from now on, and what had to be mended."""
+        backend = self.backend
+        try:
+            found = survey(lambda: backend.read(run), ended=tail.ended)
+        except FileNotFoundError:
+            if path:
+                return Survey(), []
+            lines = self._lines_elsewhere(run)
+            tail.rewrite(lines)
+            return survey(lambda: [[line.removesuffix(b"\n") for line in lines]]), []
+        problem = None if path else first_problem(found.first)
+        if problem:
+            problem.args = (f"Run {run} cannot be opened. {problem.message}",)
+            raise problem
+        if not found.text and tail.ended:
+            return found, []
+        if not found.text:
+            # Sound, but for the newline behind it.
+            tail.rewrite([line + b"\n" for block in backend.read(run) for line in block if line])
+            found.size += 1
+            return found, []
+        if found.tail is None and not found.middle and tail.ended:
+            return found, []
+        lines, said = mend(found, lambda what, data: self._keep(run, what, data))
+        tail.rewrite(lines)
+        mended = survey(lambda: [[line.removesuffix(b"\n") for line in lines]])
+        mended.text = b""
+        return mended, said
+
+    def _lines_elsewhere(self, run: str) -> list[bytes]:
+        """Return the lines of a run that has no journal: as an emergency file has them, or as its head says.
+
+        Raises:
+            RunNotFound: There is none.
+            CheckpointCorrupt: It has lost its journal, or its head cannot be a run's.
+        """
+        if lost := kept_whole(run, self.backend.place_of(run)):
+            return lost.splitlines(keepends=True)
+        return self._document_lines(run)
+
+    def _document_lines(self, run: str) -> list[bytes]:
+        try:
+            found = self.backend.get(f"runs/{run}/head")
+        except OSError as error:
+            raise CheckpointCorrupt(
+                f"Run {run} has no journal, and its checkpoint.json cannot be read: {error.strerror}.",
+                code="head_unreadable", run=run,
+            ) from error  # fmt: skip
+        if found is None:
+            if next(iter(self.backend.list(f"runs/{run}/blobs/")), None) is not None:
+                text = f"Run {run} cannot be read. Its journal is missing."
+                raise CheckpointCorrupt(text, run=run, code="journal_missing")
+            raise self._missing(run)
+        document = parse_head(found[0])
+        if document is None:
+            text = f"Run {run} has no journal, and its checkpoint.json is no JSON object."
+            raise CheckpointCorrupt(text, run=run, code="head_unreadable")
+        return import_lines(document, self._clock.now())
+
+    def _keep(self, run: str, what: str, data: bytes) -> str:
+        """Keep damaged bytes beside a journal under a new name, and return the name."""
+        number = 1
+        while self.backend.put_if(f"{folder_key(run)}/x/journal.{what}-{number}", data, "") is None:
+            number += 1
+        return f"journal.{what}-{number}"
+
+    def _journal(
+        self, run: str, tail: Tail, values: Values, last_seq: int, size: int, repairs: Sequence[Sequence[Any]]
+    ) -> RunJournal:
+        return RunJournal(
+            self.backend, run, tail, values, last_seq=last_seq, size=size, repairs=repairs, closed=self._note
+        )
+
+    def _note(self, journal: RunJournal, stamp: str) -> None:
+        """Remember how an owner left a journal."""
+        self._checked.pop(journal.run_id, None)
+        if stamp and journal.size > _SURVEYED_BYTES:
+            self._left[journal.run_id] = stamp, journal.last_seq, journal.size
+            while len(self._left) > _MOST_LEFT:
+                self._left.pop(next(iter(self._left)), None)
+
+    def _owned(self, run: str) -> Tail | None:
+        try:
+            return self.backend.own(run, self._clock.now())
+        except Held as held:
+            raise locked(run, held.holder, TTL_SECONDS if self.backend.leased else None) from None
+
+    # --- read ---
+
+    def read(self, run: str, after: int = 0) -> Iterator[bytes]:
+        """See store.base.Store.read."""
+        return whole_lines(self._blocks(run, after), after, known=0 if after else self._checked.pop(run, 0))
+
+    def written_head(self, run: str) -> Mapping[str, Any]:
+        """See store.base.Store.written_head."""
+        if split(run)[1]:
+            return {}
+        found = self.backend.get(f"runs/{run}/head")
+        if found is None:
+            self._check(run)
+            return {}
+        # Without a journal the document itself is the run: it is taken over, and nothing is known beside it.
+        return whole_head(found[0]) if self._exists(run) else {}
+
+    def get_blob(self, run: str, blob: str) -> bytes:
+        """See store.base.Store.get_blob."""
+        run_id = split(run)[0]
+        try:
+            return Values(self.backend, run_id).get(blob)
+        except CheckpointCorrupt:
+            self._check(run_id)
+            raise
+
+    def blobs(self, run: str) -> list[str]:
+        """See store.base.Store.blobs."""
+        self._check(split(run)[0])
+        return Values(self.backend, split(run)[0]).names()
+
+    def parts(self, run: str) -> list[str]:
+        """See store.base.Movable.parts."""
+        self._check(split(run)[0])
+        return list(self.backend.parts(split(run)[0]))
+
+    def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
+        """See store.base.Listable.heads."""
+        flush(self.backend)
+        return self._listing.heads(match)
+
+    def flaws(self, run: str) -> Iterator[str]:
+        """See store.base.Movable.flaws."""
+        backend = self.backend
+        try:
+            found = survey(lambda: backend.read(run))
+        except FileNotFoundError:
+            if split(run)[1] or backend.get(f"runs/{run}/head") is None:
+                yield "Its journal is missing."
+            return
+        except StoreError as error:
+            yield error.message
+            return
+        for damage in found.middle:
+            between = f"records {damage.before} and {damage.after}"
+            where = f"{backend.journal_name}, byte {damage.offset}: " if backend.journal_name else ""
+            if damage.bytes:
+                yield f"{where}{damage.bytes} bytes between {between} are no record."
+            elif damage.after == damage.before + 1:
+                yield f"{where}the newline between {between} is lost."
+        if found.tail is not None:
+            where = f"{backend.journal_name}, byte {found.tail.offset}: the" if backend.journal_name else "The"
+            yield f"{where} last {found.tail.bytes} bytes are no whole record."
+        yield from backend.flaws(run)
+        if not split(run)[1]:
+            yield from self._head_flaws(run)
+
+    def _head_flaws(self, run: str) -> Iterator[str]:
+        name = self.backend.head_name
+        name = f"{name[0].upper()}{name[1:]}" if " " in name else name
+        try:
+            found = self.backend.get(f"runs/{run}/head")
+        except OSError as error:
+            yield f"{name} cannot be read: {error.strerror}; it is made afresh from the records."
+            return
+        if found is not None and not sealed(found[0]):
+            yield f"{name} is damaged, or was changed by hand; it is made afresh from the records."
+
+    # --- remove ---
+
+    def delete(self, run: str) -> None:
+        """See store.base.Store.delete."""
+        path = split(run)[1]
+        self._check(run)
+        held: list[Tail] = []
+        with self._refusals(f"Run {run} cannot be removed"):
+            try:
+                for name in [run, *(() if path else (f"{run}/{part}" for part in self.backend.held_parts(run)))]:
+                    tail = self._owned(name)
+                    if tail is not None:
+                        held.append(tail)
+                self.backend.delete(folder_key(run))
+            except RunLocked as error:
+                error.args = (error.message.replace(f"{run}/", run),) if not path else error.args
+                raise
+            finally:
+                for tail in held:
+                    with contextlib.suppress(PipelineError):
+                        tail.release()
+        self._left.pop(run, None)
+
+    def sweep(self, before: datetime) -> list[str]:
+        """See store.base.Store.sweep."""
+        done = []
+        for tip in self.backend.tips():
+            if not tip.leftover or tip.touched >= before.timestamp():
+                continue
+            with contextlib.suppress(OSError, PipelineError, Held):
+                tail = self.backend.own(tip.run, self._clock.now())
+                if tail is not None:
+                    self.backend.delete(folder_key(tip.run))
+                    tail.release()
+                    done.append(tip.run)
+        for run in self.backend.unlisted():
+            self.backend.relist(run)
+        return sorted(done)
+
+    def leftovers(self) -> list[str]:
+        """See store.base.Movable.leftovers."""
+        return sorted(tip.run for tip in self.backend.tips() if tip.leftover)
+
+    def unlisted(self) -> list[str]:
+        """See store.base.Movable.unlisted."""
+        return list(self.backend.unlisted())
+
+    def orphans(self) -> Mapping[str, str]:
+        """Return names of what belongs to no run and should, each with a sentence of what it is and what to do."""
+        return self.backend.strays()
+
+    def is_there(self) -> bool:
+        """See store.base.Movable.is_there."""
+        return self.backend.is_there()
+
+    def account(self) -> BackendAccount:
+        """Return the account of the same backend."""
+        return BackendAccount(self.backend, self._clock)
+
+    # --- shared ---
+
+    def _blocks(self, run: str, after: int = 0) -> Blocks:
+        path = split(run)[1]
+        flush(self.backend)
+        try:
+            return self.backend.read(run, after)
+        except FileNotFoundError:
+            if path:
+                raise self._missing(run) from None
+            lines = self._document_lines(run)
+            return [[line.removesuffix(b"\n") for line in lines[after:]]]
+
+    def _exists(self, run: str) -> bool:
+        """Return whether a run or part has a journal."""
+        try:
+            self.backend.read(run)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _check(self, run: str) -> None:
+        """Make sure that a run is there, if only as a document.
+
+        Raises:
+            RunNotFound: It is not.
+        """
+        split(run)
+        if not self._exists(run) and ("/" in run or self.backend.get(f"runs/{run}/head") is None):
+            raise self._missing(run)
+
+    @staticmethod
+    def _missing(run: str) -> RunNotFound:
+        return RunNotFound(f"There is no run {run}.", hint="`list` shows the runs there are.", run=run)
+
+    @contextlib.contextmanager
+    def _refusals(self, what: str) -> Iterator[None]:
+        """Raise what a backend refuses outside of a journal as our error."""
+        try:
+            yield
+        except OSError as error:
+            self.backend.refused(what, error)
+        except Refused as error:
+            data = {"fatal": False, **error.data}
+            raise WriteFailed(f"{what}: {error.message}", hint=error.hint, code="write_refused", **data) from error
+        except (Fenced, Gone) as error:
+            text = f"{what}: another process took it over, or removed it."
+            raise WriteFailed(text, hint="Try again.", code="run_taken_over", fatal=False) from error
