@@ -12,6 +12,7 @@ from pipeline.store.base import Store
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
 from pipeline.store.memory_backend import MemoryBackend
+from pipeline.store.objects.backend import open_objects as open_backend
 from pipeline.store.objects.store import open_objects
 from pipeline.store.run_folder import RunFolder
 from pipeline.store.sql.store import open_sql
@@ -28,7 +29,7 @@ from tests.servers.real_objects import weed as weed
 #: Each keeps the whole contract.
 STORES = ["files", "memory", "objects", "sqlite", "postgresql"]
 #: Each keeps the whole contract of the seam below the store.
-BACKENDS = ["memory"]
+BACKENDS = ["memory", "objects"]
 
 
 @pytest.fixture
@@ -53,6 +54,7 @@ def make_store(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock
 def make_backend(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock) -> Callable[[str], Backend]:
     makers: dict[str, Callable[[], Backend]] = {
         "memory": MemoryBackend,
+        "objects": lambda: open_backend(request.getfixturevalue("objects")),
     }
     return lambda kind: makers[kind]()
 

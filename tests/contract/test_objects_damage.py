@@ -235,7 +235,7 @@ def test_objects_of_others_below_the_prefix_are_no_runs_and_no_records(store: Ob
         "account/notes",
         "runs/x y/z",
     ):
-        store.bucket.put(key, b"{}", {"append": "many"})
+        store.bucket.put(key, b"{}", notes={"append": "many"})
     assert ids(store) == [run]
     assert seqs(store, run) == [1, 2, 3, 4, 5, 6, 7]
     store.open(run).close()

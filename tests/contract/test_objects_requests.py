@@ -29,7 +29,7 @@ def lay(store: ObjectStore, first: int, count: int) -> None:
     for number in range(first, first + count):
         run = f"20260109_{number:06d}"
         document = {**head_document(state, size, ["seed"]), "run_id": run}
-        store.bucket.put(keys.head(run), head_bytes(document), head_notes(len(lines), 1))
+        store.bucket.put(keys.head(run), head_bytes(document), notes=head_notes(len(lines), 1))
         store.bucket.put(keys.journal(run, 1), b"".join(lines))
         store.bucket.put(keys.lease(run), b'{"epoch":1}')
 

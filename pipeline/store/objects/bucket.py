@@ -1,11 +1,12 @@
-"""The few requests that the store makes of its server, and what a refusal means. Knows keys, not runs.
+"""The few requests that a store makes of its object server, and what a refusal means. Knows keys, not runs.
 
-A conditional put whose answer was lost is answered by looking: whoever finds the own bytes there has won.
+A conditional put whose answer was lost is answered by looking: each put carries a mark of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pipeline.clock import SystemClock
 from pipeline.errors import StoreError, WriteFailed
 from pipeline.extras import not_installed
+from pipeline.store.objects import keys
 from pipeline.store.objects.address import Address, names_credential
 from pipeline.store.objects.refusals import refusal
 from pipeline.store.silence import Silence
@@ -24,22 +26,20 @@ from pipeline.store.silence import Silence
 if TYPE_CHECKING:
     from obstore.store import S3Store
 
-#: Requests that are on their way at once where many objects are read.
-_AT_ONCE = 16
-_WINDOW = 64
-#: After how long a request is given up, and after how long nothing is sent again: a server that is silent is asked
-#: twice at most, so that nobody waits for a minute.
+#: Requests that are on their way at once where many objects are read, and objects of which the bytes wait.
+_AT_ONCE, _WINDOW = 16, 64
+#: After how long a request is given up, and after how long nothing is sent again: a silent server is asked twice at
+#: most.
 _REQUEST_SECONDS, _AGAIN_SECONDS = 20, 15
 _CLOCK_SECONDS = 10
-#: How long a server that was silent twice is not asked: a run that must stop stops then, and does not wait for each of
-#: its last words.
+#: How long a server that was silent twice is not asked: a run that must stop does not wait for each of its last words.
 _SILENT_SECONDS = 20
 #: Bytes of objects that never change, kept so that a value is not fetched twice.
 _CACHED = 64 << 20
 #: Seconds before a put that was cut off is sent again.
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0
-
-
+#: The note that tells a put from all others of the same bytes.
+_MARK = "put"
 #: Real seconds, whatever a run's clock says: the server's answers take them too.
 _CLOCK = SystemClock()
 
@@ -66,7 +66,7 @@ class Found(NamedTuple):
 
 
 class Bucket:
-    """A prefix of a bucket."""
+    """A prefix of a bucket. Any number of threads may use it at once."""
 
     def __init__(self, address: Address, *, retries: int = 5) -> None:
         self.address = address
@@ -81,7 +81,7 @@ class Bucket:
         self._silent_until = 0.0
 
     def get(self, key: str) -> Found | None:
-        """An object; None: there is none.
+        """Return an object; None: there is none.
 
         Raises:
             StoreError: The server cannot be asked.
@@ -99,7 +99,7 @@ class Bucket:
         return Found(data, got.meta["e_tag"] or "", got.meta["last_modified"], notes)
 
     def fetch(self, entry: Entry) -> bytes:
-        """The bytes of a listed object that nobody changes; kept for the next time. b"" if it is gone."""
+        """Return the bytes of a listed object, kept for the next time; b"" if it is gone."""
         name = (entry.key, entry.etag)
         with self._lock:
             if name in self._cache:
@@ -112,7 +112,7 @@ class Bucket:
         return found.data
 
     def fetch_all(self, entries: Iterable[Entry]) -> Iterator[bytes]:
-        """As `fetch`, in order, several at a time."""
+        """Yield the bytes as `fetch`, in order, several requests at a time."""
         waiting = list(entries)
         if len(waiting) < 2:
             yield from map(self.fetch, waiting)
@@ -121,13 +121,8 @@ class Bucket:
             for begin in range(0, len(waiting), _WINDOW):
                 yield from pool.map(self.fetch, waiting[begin : begin + _WINDOW])
 
-    def get_all(self, keys: Iterable[str]) -> list[Found | None]:
-        """Objects as they are now, in order, several at a time."""
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return list(pool.map(self.get, keys))
-
     def remember(self, key: str, etag: str, data: bytes) -> None:
-        """Keep the bytes of an object that nobody changes."""
+        """Keep the bytes of an object."""
         with self._lock:
             before = self._cache.pop((key, etag), b"")
             self._cache[(key, etag)] = data
@@ -135,37 +130,54 @@ class Bucket:
             while self._cached > _CACHED:
                 self._cached -= len(self._cache.popitem(last=False)[1])
 
-    def put(self, key: str, data: bytes, notes: dict[str, str] | None = None) -> str:
-        """Write an object, whatever stands there; its etag.
+    def put(self, key: str, data: bytes, etag: str | None = None, notes: dict[str, str] | None = None) -> str | None:
+        """Put an object over the one with this etag ("": only where there is none; None: over any).
+
+        Returns its etag; None: another one is there.
 
         Raises:
-            WriteFailed: It was not written, as far as can be known.
+            WriteFailed: Whether it was put is not known.
         """
-        etag = self._put(key, data, None, notes)
-        assert etag is not None
-        return etag
+        marked = {**(notes or {}), _MARK: os.urandom(8).hex()}
+        number, begun = 0, _CLOCK.monotonic()
+        with self.silence.asked():
+            while True:
+                try:
+                    written = self._put(key, data, etag, marked)
+                    self.silence.answered()
+                    return written
+                except WriteFailed as error:
+                    if not error.data["passing"]:
+                        raise
+                    # Cut off, perhaps after it was done: looking tells, and only then may it be sent again.
+                    found = self._seen(key)
+                    if found is not None and found.notes.get(_MARK) == marked[_MARK]:
+                        return found.etag
+                    number += 1
+                    if number > self._retries or _CLOCK.monotonic() - begun > _AGAIN_SECONDS:
+                        raise
+                    if found is not None and etag is not None and found.etag != etag:
+                        return None
+                    _CLOCK.wait(threading.Event(), min(_FIRST_WAIT * 2**number, _LONGEST_WAIT))
 
     def put_new(self, key: str, data: bytes, notes: dict[str, str] | None = None) -> str | None:
-        """Write an object where there is none; its etag, or None: another one stands there.
-
-        Raises:
-            WriteFailed: Neither is known.
-        """
-        return self._put(key, data, "", notes)
+        return self.put(key, data, "", notes)
 
     def put_over(self, key: str, data: bytes, etag: str, notes: dict[str, str] | None = None) -> str | None:
-        """Write an object over the one with this etag; the new etag, or None: another one stands there.
+        return self.put(key, data, etag, notes)
 
-        Raises:
-            WriteFailed: Neither is known.
-        """
-        return self._put(key, data, etag, notes)
+    def all_under(self, key: str, after: str) -> list[Entry]:
+        return self.listed(key)
+
+    def get_all(self, wanted: Iterable[str]) -> list[Found | None]:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(self.get, wanted))
 
     def under(self, key: str, after: str = "") -> Iterator[Entry]:
-        """The objects below a key, in ascending order; lazily.
+        """Yield the objects below a key, in ascending order, lazily.
 
         Args:
-            after: Only keys that stand behind this one.
+            after: Only keys behind this one.
 
         Raises:
             StoreError: The server cannot be asked.
@@ -179,24 +191,24 @@ class Bucket:
                 key, (Entry(row["path"], row["size"], row["e_tag"] or "", row["last_modified"]) for row in rows)
             )
 
-    def all_under(self, key: str, after: str) -> list[Entry]:
-        """The objects below a key; where one of the keys is none that the client can tell, those behind `after`.
+    def listed(self, folder: str) -> list[Entry]:
+        """Return the objects below a folder; where the client cannot tell one of the keys, those that may be ours.
 
         Raises:
             StoreError: The server cannot be asked.
         """
         try:
-            return list(self.under(key))
+            return list(self.under(folder))
         except StoreError as error:
             if not error.data["foreign"]:
                 raise
-            return list(self.under(key, after))
+            return list(self.under(folder, keys.first(folder)))
 
-    def names(self, under: str, after: str = "") -> list[str]:
-        """The first frames of all keys below a key.
+    def names(self, folder: str, after: str = "") -> list[str]:
+        """Return the first frames of all keys below a folder.
 
         Args:
-            after: Where one of the keys is none that the client can tell, those behind this one are.
+            after: Where the client cannot tell one of the keys, those behind this one are returned.
 
         Raises:
             StoreError: The server cannot be asked.
@@ -204,16 +216,16 @@ class Bucket:
         import obstore
 
         try:
-            with self._asking(f"{under} cannot be listed", StoreError):
-                found = obstore.list_with_delimiter(self._store, under)
+            with self._asking(f"{folder} cannot be listed", StoreError):
+                found = obstore.list_with_delimiter(self._store, folder)
         except StoreError as error:
             if not error.data["foreign"] or not after:
                 raise
-            there = (entry.key.removeprefix(f"{under}/") for entry in self.under(under, after))
+            there = (entry.key.removeprefix(f"{folder}/") for entry in self.under(folder, after))
             return sorted({key.partition("/")[0] for key in there if "/" in key})
         return sorted(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])
 
-    def delete(self, keys: Iterable[str]) -> None:
+    def delete(self, names: Iterable[str]) -> None:
         """Remove objects; those that are gone already are no error.
 
         Raises:
@@ -221,21 +233,19 @@ class Bucket:
         """
         import obstore
 
-        names = list(keys)
         asking = self._asking("Objects cannot be removed", WriteFailed, FileNotFoundError)
         with contextlib.suppress(FileNotFoundError), asking:
-            if names:
-                obstore.delete(self._store, names)
+            if there := list(names):
+                obstore.delete(self._store, there)
 
     def server_now(self) -> datetime | None:
-        """What time it is by the server's clock, from the Date of any answer of its; None: it does not say."""
-        # Asked for in contention only: nobody else waits for the import.
+        """Return the time by the server's clock, from the Date of any of its answers; None: it does not say."""
+        # Asked for in contention only: nothing else waits for the import.
         from urllib.error import HTTPError, URLError
         from urllib.request import Request, urlopen
 
-        request = Request(self.address.endpoint, method="HEAD")
         try:
-            with urlopen(request, timeout=_CLOCK_SECONDS) as answer:
+            with urlopen(Request(self.address.endpoint, method="HEAD"), timeout=_CLOCK_SECONDS) as answer:
                 text = answer.headers.get("Date")
         except HTTPError as refused:
             text = refused.headers.get("Date")
@@ -247,51 +257,25 @@ class Bucket:
         except ValueError:
             return None
 
-    def _put(self, key: str, data: bytes, etag: str | None, notes: dict[str, str] | None) -> str | None:
-        """Write an object over the one with this etag ("": over none; None: over any); None: another one is there."""
-        with self.silence.asked():
-            return self._put_until(key, data, etag, notes)
-
-    def _put_until(self, key: str, data: bytes, etag: str | None, notes: dict[str, str] | None) -> str | None:
-        number, begun = 0, _CLOCK.monotonic()
-        while True:
-            try:
-                written = self._put_once(key, data, etag, notes)
-                self.silence.answered()
-                return written
-            except WriteFailed as error:
-                if not error.data["passing"]:
-                    raise
-                # Cut off, perhaps after it was done: looking tells, and only then may it be sent again.
-                found = self._seen(key)
-                if found is not None and found.data == data:
-                    return found.etag
-                number += 1
-                if number > self._retries or _CLOCK.monotonic() - begun > _AGAIN_SECONDS:
-                    raise
-                if found is not None and etag is not None and found.etag != etag:
-                    return None
-                _CLOCK.wait(threading.Event(), min(_FIRST_WAIT * 2**number, _LONGEST_WAIT))
-
-    def _put_once(self, key: str, data: bytes, etag: str | None, notes: dict[str, str] | None) -> str | None:
+    def _put(self, key: str, data: bytes, etag: str | None, notes: dict[str, str]) -> str | None:
         import obstore
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         mode: Any = "overwrite" if etag is None else {"e_tag": etag} if etag else "create"
-        how: dict[str, Any] = {"attributes": notes} if notes else {}
         what = f"{key} cannot be written"
         try:
             with self._asking(what, WriteFailed, AlreadyExistsError, PreconditionError, FileNotFoundError):
-                return obstore.put(self._store, key, data, mode=mode, use_multipart=False, **how)["e_tag"] or ""
+                done = obstore.put(self._store, key, data, mode=mode, use_multipart=False, attributes=notes)
+                return done["e_tag"] or ""
         except (AlreadyExistsError, PreconditionError):
             # Also what a repeated request gets whose first answer was lost.
             found = self.get(key)
-            if found is not None and found.data == data:
+            if found is not None and found.notes.get(_MARK) == notes[_MARK]:
                 return found.etag
             if (found.etag if found is not None else "") == etag:
                 # What is there is what was to be there: another request was in the way, and is gone.
                 text = f"{what}: other requests are in the way all the time."
-                raise WriteFailed(text, hint="Try again.", fatal=True, passing=True) from None
+                raise WriteFailed(text, hint="Try again.", code="store_busy", fatal=True, passing=True) from None
             return None
         except FileNotFoundError as error:
             if not etag:
@@ -299,7 +283,7 @@ class Bucket:
             return None
 
     def _seen(self, key: str) -> Found | None:
-        """What is there after a put that was cut off; None also where that cannot be told."""
+        """Return what is there after a put that was cut off; None also where that cannot be told."""
         try:
             return self.get(key)
         except StoreError as error:
@@ -310,7 +294,7 @@ class Bucket:
 
     @contextlib.contextmanager
     def _asking(self, what: str, kind: type[StoreError], *known: type[Exception]) -> Iterator[None]:
-        """One request; what the client raises beyond what the caller knows is our error."""
+        """Make one request; the client's errors become ours, but for those that the caller knows."""
         if _CLOCK.monotonic() < self._silent_until:
             raise self._failed(what, TimeoutError("timed out"), kind)
         try:
@@ -321,14 +305,15 @@ class Bucket:
             raise self._failed(what, error, kind) from None
 
     def _failed(self, what: str, error: Exception, kind: type[StoreError]) -> StoreError:
-        """Our error of theirs."""
-        said = refusal(str(error), self.address, named=names_credential())
-        text = f"{what}: {said.why}."
-        return kind(text, hint=said.hint, fatal=True, passing=said.passing, silent=said.silent, foreign=said.foreign)
+        told = refusal(str(error), self.address, named=names_credential())
+        return kind(
+            f"{what}: {told.why}.", hint=told.hint, code=told.code, fatal=True, passing=told.passing,
+            silent=told.code == "server_silent", foreign=told.code == "foreign_object",
+        )  # fmt: skip
 
 
 def _no_folders(key: str, entries: Iterator[Entry]) -> Iterator[Entry]:
-    """Entries below a key without the empty objects that other programs put there as folders: PATH/, listed as PATH."""
+    """Leave out the empty objects that other programs put there as folders: PATH/, listed as PATH."""
     empty = None
     for entry in entries:
         if empty is not None and not entry.key.startswith(f"{empty.key}/"):
@@ -352,7 +337,7 @@ def _connect(address: Address, retries: int) -> S3Store:
         region=address.region,
         client_options={"allow_http": address.plain, "timeout": timedelta(seconds=_REQUEST_SECONDS)},
         retry_config={
-            # A put is sent again by its own rule; see _put.
+            # A put is sent again by its own rule; see Bucket.put.
             "max_retries": min(retries, 3),
             "retry_timeout": timedelta(seconds=_AGAIN_SECONDS),
             "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2},

@@ -66,7 +66,7 @@ class Intent:
     def __init__(self, bucket: Bucket, claim: Claim) -> None:
         self._bucket = bucket
         self._key = _folder(claim.to_json()) + ".intent"
-        self._etag = bucket.put(self._key, _text())
+        self._etag = bucket.put(self._key, _text()) or ""
 
     def stands(self) -> bool:
         """Whether nobody else meant to since: then whoever looks from now on finds our run."""

@@ -1,0 +1,372 @@
+"""Runs as objects of a bucket: the backend that the store writes through. Every rule stands on conditional puts."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from functools import cache, partial
+from itertools import islice
+from typing import Any
+from urllib.parse import unquote
+
+from pipeline.errors import StoreError
+from pipeline.store.backend import Backend, Held, Tip
+from pipeline.store.lease import holder, is_held
+from pipeline.store.names import is_id
+from pipeline.store.objects import keys
+from pipeline.store.objects.address import parse_address
+from pipeline.store.objects.bucket import Bucket, Entry
+from pipeline.store.objects.segments import (
+    FENCE,
+    Listing,
+    appends,
+    behind_segment,
+    blocks,
+    is_sound,
+    listing,
+    numbers,
+    raw_lines,
+)
+from pipeline.store.objects.tail import Left, ObjectTail, claim_hash, claim_key, encode, parse, unpadded
+from pipeline.store.owner import alive
+from pipeline.store.packed import is_hash
+
+#: A lease that is free is this small, so that a listing shows it; one that is held names its owner.
+_FREE_BYTES = 40
+#: Runs that are looked at together: one for `latest`, more once more are wanted; and requests at once.
+_FIRST, _MOST, _AT_ONCE = 1, 64, 16
+#: Of so many journals it is remembered how they were left.
+_MOST_LEFT = 64
+#: The ids of the leases that this process took.
+_own_ids: set[str] = set()
+
+Now = Callable[[], datetime | None]
+
+
+class ObjectBackend(Backend):
+    """A prefix of a bucket."""
+
+    leased = True
+
+    def __init__(self, bucket: Bucket) -> None:
+        self.bucket = bucket
+        self.url = bucket.address.url
+        self.place = bucket.address.place
+        self._proven = False
+        self._left: dict[str, Left] = {}
+        #: Journals as their new owner has just listed them, for the survey that follows.
+        self._listed: dict[str, Listing] = {}
+        self._tails: weakref.WeakSet[ObjectTail] = weakref.WeakSet()
+
+    def own(self, name: str, since: datetime, *, new: bool = False) -> ObjectTail | None:
+        """See Backend.own."""
+        self._prove()
+        text = holder(since, id=os.urandom(8).hex(), beat=0)
+        _own_ids.add(text["id"])
+        if new:
+            return self._taken(name, {**text, "epoch": 1}, "")
+        left = self._left.pop(name, None)
+        if left is not None and (tail := self._taken(name, {**text, "epoch": left.epoch + 1}, left.etag)):
+            tail.resume(left)
+            return tail
+        found = self.bucket.get(keys.lease(name))
+        if found is None and not keys.is_claim(name) and not self._exists(name):
+            return None
+        before = parse(found.data) if found else {}
+        if found and self._is_held(name, before, found.modified):
+            raise Held(before)
+        epoch = before.get("epoch")
+        tail = self._taken(
+            name, {**text, "epoch": epoch + 1 if isinstance(epoch, int) else 1}, found.etag if found else ""
+        )
+        if tail is None:
+            winner = self.bucket.get(keys.lease(name))
+            raise Held(parse(winner.data) if winner else {})
+        try:
+            if not keys.is_claim(name):
+                tail.take_over(contested="pid" in before)
+        except BaseException:
+            with contextlib.suppress(StoreError):
+                tail.release()
+            raise
+        return tail
+
+    def read(self, name: str, after: int = 0) -> Iterator[list[bytes]]:
+        """See Backend.read."""
+        found = self._listed.pop(name, None) if not after else None
+        found = found or listing(self.bucket, name, after)
+        if found is None:
+            raise FileNotFoundError(name)
+        return blocks(self.bucket, name, found)
+
+    def put_if(self, key: str, data: bytes, etag: str | None) -> str | None:
+        """See Backend.put_if."""
+        self._prove()
+        return self.bucket.put(keys.object_key(key), data, etag)
+
+    def get(self, key: str) -> tuple[bytes, str] | None:
+        """See Backend.get."""
+        found = self.bucket.get(keys.object_key(key))
+        if found is None:
+            return None
+        return (unpadded(found.data) if key.endswith("/head") else found.data), found.etag
+
+    def list(self, prefix: str) -> Iterator[str]:
+        """See Backend.list. What other programs put there is left out."""
+        folder = keys.object_key(prefix.rstrip("/"))
+        names = (entry.key.removeprefix(f"{folder}/") for entry in self.bucket.listed(folder))
+        ours = is_hash if prefix.endswith("/blobs/") else is_id
+        return (f"{prefix}{name}" for name in names if ours(name))
+
+    def delete(self, prefix: str) -> None:
+        """See Backend.delete."""
+        name = _journal_of(prefix)
+        if not name:
+            self.bucket.delete([keys.object_key(prefix)])
+            return
+        marks = [keys.lease(name)]
+        if keys.is_run(name):
+            marks = [keys.deleted(name), *marks]
+            self.bucket.delete([keys.head(name)])
+            claimed = claim_key(name, self._first(name))
+            self.bucket.put(keys.deleted(name), b"")
+            self.bucket.delete(claimed)
+        under = [entry.key for entry in self.bucket.under(keys.home(name))]
+        self.bucket.delete(key for key in under if key not in marks)
+        for mark in marks:
+            self.bucket.delete([mark])
+        self.forget(name)
+        self._left.pop(name, None)
+        for tail in list(self._tails):
+            tail.gone = tail.gone or f"{tail.name}/".startswith(f"{name}/")
+
+    def tips(self, claim: str = "") -> Iterator[Tip]:
+        """See Backend.tips. Runs that have lost their heads come last."""
+        if claim:
+            folder = keys.claim(claim_hash(claim), "").rstrip("/")
+            names = [entry.key.removeprefix(f"{folder}/") for entry in self.bucket.listed(folder)]
+            yield from self._looked(sorted(filter(is_id, names), key=keys.head))
+            return
+        seen = set[str]()
+        yield from self._looked(self._with_heads(seen))
+        there = self.bucket.names(keys.RUNS, keys.first(keys.RUNS))
+        yield from self._looked(run for run in there if is_id(run) and run not in seen)
+
+    def parts(self, run: str) -> Sequence[str]:
+        """See Backend.parts."""
+        folder = f"{keys.home(run)}/parts"
+        paths = (keys.part_path(f"/parts/{name}/") for name in self.bucket.names(folder))
+        # Some servers go on naming a folder for a while whose objects are gone.
+        return sorted(path for path in paths if path and self._has_objects(f"{run}/{path}"))
+
+    def is_there(self) -> bool:
+        """See Backend.is_there."""
+        folders = (keys.HEADS, keys.RUNS, keys.ACCOUNT, keys.KEPT)
+        return any(next(self.bucket.under(folder, keys.first(folder)), None) for folder in folders)
+
+    def flaws(self, name: str) -> Iterator[str]:
+        """See Backend.flaws. Every append is read, also those that a segment stands for."""
+        bucket, found = self.bucket, list(appends(self.bucket, name))
+        if not found or keys.seq(found[0].key) != 1:
+            yield "Its first append is missing."
+        covered = (listing(bucket, name) or Listing()).covered
+        for entry, data in zip(found, bucket.fetch_all(found), strict=True):
+            if not data:
+                yield f"{entry.key} is empty."
+            elif keys.seq(entry.key) <= covered and (bad := _damaged(data)):
+                yield f"{entry.key}: {bad} bytes are no record."
+        yield from self._flawed_segments(name)
+        lease = bucket.get(keys.lease(name))
+        if lease is not None and not parse(lease.data):
+            yield "Its lease is damaged; the next owner writes it anew."
+        if keys.is_run(name) and bucket.get(keys.head(name)) is None:
+            yield "Its head is missing; the next owner writes it anew."
+
+    def _flawed_segments(self, name: str) -> Iterator[str]:
+        for entry in self.bucket.listed(f"{keys.home(name)}/s"):
+            if not keys.is_segment(entry.key) or keys.is_rewritten(entry.key):
+                continue
+            data = self.bucket.fetch(entry)
+            if not is_sound(data, *keys.span(entry.key)):
+                yield f"{entry.key} is damaged; the appends that it stands for are read instead."
+            elif b"".join(self.bucket.fetch_all(behind_segment(self.bucket, name, entry))) != data:
+                yield f"{entry.key} differs from the appends that it stands for; the segment is read."
+
+    def listed(self, name: str, found: Listing) -> None:
+        """Remember what a new owner has listed of a journal."""
+        self._listed[name] = found
+
+    def forget(self, name: str) -> None:
+        """Forget it: the journal has changed."""
+        self._listed.pop(name, None)
+
+    def note(self, name: str, left: Left) -> None:
+        """Remember how a journal was left."""
+        self._left[name] = left
+        while len(self._left) > _MOST_LEFT:
+            self._left.pop(next(iter(self._left)), None)
+
+    def _taken(self, name: str, text: Mapping[str, Any], etag: str) -> ObjectTail | None:
+        """Take the lease that has this etag; None: another was faster."""
+        taken = self.bucket.put(keys.lease(name), encode(text), etag)
+        if taken is None:
+            return None
+        tail = ObjectTail(self, name, text, taken)
+        self._tails.add(tail)
+        return tail
+
+    def _with_heads(self, seen: set[str]) -> Iterator[str]:
+        """Yield the runs that have a head, newest first; each is added to `seen`."""
+        for entry in self.bucket.under(keys.HEADS, keys.first(keys.HEADS)):
+            # Whoever can write there may have put anything there.
+            if run := keys.head_id(entry.key):
+                seen.add(run)
+                yield run
+
+    def _exists(self, name: str) -> bool:
+        """Return whether there is anything of a run, even a leftover; of a part: whether its run has records."""
+        if keys.is_run(name):
+            return self._has_objects(name)
+        return listing(self.bucket, name.partition("/")[0]) is not None
+
+    def _has_objects(self, name: str) -> bool:
+        return next(self.bucket.under(keys.home(name)), None) is not None
+
+    def _is_held(self, name: str, text: Mapping[str, Any], renewed: datetime, now: Now | None = None) -> bool:
+        """Return whether the owner that a lease names is alive."""
+        silent = None
+        if alive(text, otherwise=True) and not alive(text, otherwise=False):
+            time = (now or self.bucket.server_now)()
+            silent = (time - renewed).total_seconds() if time else None
+        # Epochs begin anew where a run of the same name is made again.
+        epoch = text.get("epoch") if text.get("id") in _own_ids else None
+        return "pid" in text and is_held(self.place, name, epoch if isinstance(epoch, int) else -1, text, silent)
+
+    def _first(self, run: str) -> bytes:
+        """Return the first line of a run; b"" if there is none."""
+        found = self.bucket.get(keys.journal(run, 1))
+        line = found.data.partition(b"\n")[0] if found else b""
+        if next(numbers(line), 0) == 1:
+            return line
+        found_lines = listing(self.bucket, run)
+        return (
+            next((one for block in blocks(self.bucket, run, found_lines) for one in block), b"") if found_lines else b""
+        )
+
+    def _looked(self, names: Iterable[str]) -> Iterator[Tip]:
+        """Yield what these runs look like, in this order, several looked at together."""
+        now = cache(self.bucket.server_now)
+        waiting, size = iter(names), _FIRST
+        with ThreadPoolExecutor(_AT_ONCE, "tips") as pool:
+            while some := list(islice(waiting, size)):
+                size = min(size * 4, _MOST)
+                yield from filter(None, pool.map(partial(self._tip, now=now), some))
+
+    def _tip(self, run: str, now: Now) -> Tip | None:
+        """Return a run as it is there; None: there is nothing of it."""
+        try:
+            return self._look(run, now)
+        except StoreError as error:
+            # A key within it that the client cannot tell must not hide the other runs.
+            if not error.data["foreign"]:
+                raise
+            return Tip(run, problem=f"{error.message} {error.hint}")
+
+    def _look(self, run: str, now: Now) -> Tip | None:
+        head, home, lease = self.bucket.get(keys.head(run)), keys.home(run), None
+        noted, told = (_number(head.notes.get(name, "")) if head else 0 for name in ("append", "seq"))
+        found, more, removed = False, list[Entry](), False
+        # Values stand before the appends, the lease behind them. Where a listing is to begin behind a folder's name, a
+        # server that keeps files leaves out all that is in it.
+        for entry in self.bucket.under(home, keys.journal(run, noted - 1) if noted > 1 else f"{home}/c"):
+            if entry.key >= keys.lease(run):
+                lease = entry if entry.key == keys.lease(run) and entry.size > _FREE_BYTES else None
+                break
+            removed = removed or entry.key == keys.deleted(run)
+            if keys.is_append(entry.key):
+                found = found or keys.seq(entry.key) == noted
+                if keys.seq(entry.key) > noted:
+                    more.append(entry)
+        last = self._last(more) or (told if found else max(noted - 1, 0))
+        if not last or removed:
+            under = [entry.modified for entry in self.bucket.under(home)] + ([head.modified] if head else [])
+            return Tip(run, leftover=True, touched=max(under).timestamp()) if under else None
+        return Tip(
+            run,
+            unpadded(head.data) if head else None,
+            last=last,
+            first=partial(self._first, run),
+            owned=partial(self._is_owned, run, lease, now),
+        )
+
+    def _last(self, found: Sequence[Entry]) -> int:
+        """Return the number of the last whole line in these appends; 0: they only keep places."""
+        for entry in reversed(found):
+            data = self.bucket.fetch(entry)
+            if not data.startswith(FENCE):
+                return max((*numbers(data), keys.seq(entry.key)))
+        return 0
+
+    def _is_owned(self, run: str, lease: Entry | None, now: Now) -> bool:
+        found = self.bucket.get(lease.key) if lease else None
+        return found is not None and self._is_held(run, parse(found.data), found.modified, now)
+
+    def _prove(self) -> None:
+        """Make sure, once, that the server honours conditional puts; nothing is written before.
+
+        Raises:
+            StoreError: It does not.
+        """
+        if self._proven:
+            return
+        bucket, key = self.bucket, f"{keys.PROOF}/{os.urandom(8).hex()}"
+        bucket.put(key, b"first", "")
+        try:
+            if bucket.put(key, b"second", "") is not None:
+                raise _unconditional("writes an object over an existing one though it was told to only create it")
+            if bucket.put(key, b"third", '"00000000000000000000000000000000"') is not None:
+                raise _unconditional("changes an object though it is not the one that was read")
+        finally:
+            bucket.delete([key])
+        self._proven = True
+
+
+def open_objects(url: str) -> ObjectBackend:
+    """Return the backend at `s3://BUCKET/PREFIX`; the server is asked when it is first used.
+
+    Raises:
+        ConfigError: The URL or the environment is wrong, or the extra is not installed.
+    """
+    return ObjectBackend(Bucket(parse_address(url)))
+
+
+def _journal_of(prefix: str) -> str:
+    """Return the name of the journal that a key of the seam is the folder of; "": of none."""
+    frames = prefix.split("/")
+    if frames[0] != keys.RUNS or len(frames) not in (2, 4) or frames[2:3] not in ([], ["parts"]):
+        return ""
+    return frames[1] if len(frames) == 2 else f"{frames[1]}/{unquote(frames[3])}"
+
+
+def _damaged(data: bytes) -> int:
+    """Return how many bytes of an append are no record."""
+    if data.startswith(FENCE):
+        return 0
+    return sum(len(raw) for raw in raw_lines(data) if not next(numbers(raw), 1))
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
+
+
+def _unconditional(what: str) -> StoreError:
+    hint = (
+        "Two owners of one run could overwrite each other's records there. Take a server with conditional writes "
+        "(AWS S3, SeaweedFS, MinIO, Ceph, R2; not `rclone serve s3`), or another --store."
+    )
+    text = f"The object server {what} (it ignores conditional puts)."
+    return StoreError(text, hint=hint, code="unsupported_server")
