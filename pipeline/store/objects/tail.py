@@ -113,9 +113,7 @@ class ObjectTail(Tail):
 
     def head(self, data: bytes, sync: bool) -> None:
         """See Tail.head."""
-        self._check()
-        notes = head_notes(self._end.last, self._end.last_append)
-        self._put_head(padded(data, self.epoch), notes)
+        self._put_head(padded(data, self.epoch), head_notes(self._end.last, self._end.last_append))
 
     def put(self, key: str, data: bytes) -> None:
         """See Tail.put."""
@@ -125,8 +123,8 @@ class ObjectTail(Tail):
 
     def rewrite(self, lines: Sequence[bytes]) -> None:
         """See Tail.rewrite. One segment stands for all; of a claim only the ownership is proved."""
-        self._check()
         self.renew()
+        self._check()
         if keys.is_claim(self.name):
             return
         data, last = b"".join(lines), _number(lines[-1]) if lines else 0
@@ -157,7 +155,9 @@ class ObjectTail(Tail):
             # Never the same text twice: its etag would not change.
             self._text["beat"] += 1
             self._asked = _CLOCK.monotonic()
-            self._put_lease(self._text)
+            # Of a run that was removed the next append tells.
+            with contextlib.suppress(Gone):
+                self._put_lease(self._text)
 
     def release(self) -> None:
         """See Tail.release."""
@@ -263,6 +263,7 @@ class ObjectTail(Tail):
     def _put_head(self, data: bytes, notes: dict[str, str]) -> None:
         key, end = keys.head(self.name), self._end
         for _ in range(_TRIES):
+            self._check()
             if end.head is None:
                 found = self._bucket.get(key)
                 end.head = found.etag if found else ""
