@@ -106,8 +106,13 @@ def test_store_commands_say_what_is_there_and_what_is_wrong(objects: str, tmp_pa
         ("s3://key:a-secret-of-nobody@courses/x", {"AWS_ENDPOINT_URL": "https://objects.example"}, 2, "Set AWS_"),
         ("s3://courses/x", {"AWS_ACCESS_KEY_ID": "", "AWS_PROFILE": "team"}, 2, "Set AWS_ACCESS_KEY_ID"),
         ("s3://courses/x", {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "team"}, 2, "eval "),
-        ("s3://courses/x", {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, 3, "Is the server at http://127.0.0.1:9 there?"),
-        ("s3://no-such-bucket/x", {}, 3, "Make it"),
+        (
+            "s3://courses/x",
+            {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"},
+            3,
+            "Check that the server at http://127.0.0.1:9 runs",
+        ),
+        ("s3://no-such-bucket/x", {}, 3, "Create it"),
     ],
 )
 def test_server_that_cannot_be_used_is_said_without_secrets(
