@@ -13,6 +13,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+from tests import tiers
 from tests.longest import FIRST, UNCOUNTED
 
 # How long an example takes says something about the machine, not about the code; and the build
@@ -78,8 +79,32 @@ def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect_ex", _guarded_connect_ex)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest begin first, so that no core is idle at the end."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--tier", choices=tiers.TIERS, default=tiers.tier(), help="which tests: see tests/tiers.py")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    os.environ[tiers.VARIABLE] = config.getoption("--tier")
+
+
+def _is_short(item: pytest.Item) -> bool:
+    """Return whether a test belongs to the short tier."""
+    names = set(getattr(item, "fixturenames", ()))
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return (
+        item.location[0] not in tiers.LONG
+        and not names & tiers.SERVERS
+        and not any(isinstance(value, str) and value in tiers.SERVER_PARAMETERS for value in parameters)
+        and item.get_closest_marker("long") is None
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of the tier; the longest begin first, so that no core is idle at the end."""
+    if tiers.tier() == "short":
+        long = [item for item in items if not _is_short(item)]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if _is_short(item)]
     rank = {name: place for place, name in enumerate(FIRST)}
     items.sort(key=lambda item: rank.get(item.location[0], len(FIRST)))
 

@@ -7,11 +7,12 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.clock import SystemClock
-from pipeline.store.files import FileStore
+from pipeline.store.base import Store
+from pipeline.store.url import open_store
 from tests.acceptance.partner import Partner
 from tests.servers.billing import BillingServer
 from tests.servers.lessons import answer
@@ -46,16 +47,22 @@ class Course:
     starter: Starter
     #: Options of every start.
     options: tuple[str, ...] = ()
+    #: The store's URL; "": a folder in `home`.
+    url: str = ""
+    #: What a start finds in its environment beside the model's server.
+    env: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.url = self.url or f"files:{self.home / 'store'}"
 
     @property
-    def store(self) -> FileStore:
-        return FileStore(self.home / "store", CLOCK)
+    def store(self) -> Store:
+        return open_store(self.url, CLOCK)
 
     def begin(self, *more: str) -> int:
         """Start or go on; the pid."""
-        argv = ["lessons", "--store", f"files:{self.home / 'store'}", "--out", str(self.home / "out"), "--quiet",
-                *self.options, *more]  # fmt: skip
-        env = {"ANTHROPIC_API_KEY": "sk-ant-of-nobody", "ANTHROPIC_BASE_URL": self.server.url}
+        argv = ["lessons", "--store", self.url, "--out", str(self.home / "out"), "--quiet", *self.options, *more]
+        env = {"ANTHROPIC_API_KEY": "sk-ant-of-nobody", "ANTHROPIC_BASE_URL": self.server.url, **self.env}
         return self.starter.start(argv, env, self.home / "log.txt")
 
     def new(self) -> int:
@@ -80,10 +87,12 @@ class Course:
 
 
 @contextmanager
-def course(home: Path, starter: Starter, faults: str = "", seed: int = 0) -> Iterator[Course]:
+def course(
+    home: Path, starter: Starter, faults: str = "", seed: int = 0, *, url: str = "", env: dict[str, str] | None = None
+) -> Iterator[Course]:
     home.mkdir(parents=True)
     with BillingServer(plan=Plan(faults, seed), responder=answer, latency=LATENCY) as server:
-        yield Course(home, server, starter)
+        yield Course(home, server, starter, url=url, env=env or {})
 
 
 def kill_at(pid: int, moment: float, number: int) -> None:

@@ -1,16 +1,14 @@
 """Kill tests: real processes, real signals, a server that keeps its own bill; nothing is paid for twice.
 
-KILL_TRIALS (default 60) trials, two at a time; each has its own server and store. Two thirds of them are
-kill -9, the rest INT and TERM.
+Each trial has its own server and store, two run at a time. Two thirds are kill -9, the rest INT and TERM.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
@@ -20,8 +18,23 @@ import pytest
 from pipeline.records.fold import spent
 from pipeline.store.reading import load, resolve
 from tests.acceptance.killing import CLOCK, Course, Starter, course, kill_at
+from tests.servers.objects import Moto, environ
+from tests.servers.objects import moto as moto
+from tests.servers.objects import objects as objects
+from tests.servers.postgres import Postgres
+from tests.servers.postgres import postgres as postgres
+from tests.tiers import trials
 
-TRIALS = int(os.environ.get("KILL_TRIALS", "60"))
+#: Makes the URL of a fresh store for a seed, and what finds it in the environment.
+Place = Callable[[int], tuple[str, dict[str, str]]]
+
+#: How many courses are killed in each store.
+TRIALS = {
+    "files": trials(12, 80, 200),
+    "sqlite": trials(0, 60, 200),
+    "postgresql": trials(0, 40, 200),
+    "objects": trials(0, 20, 200),
+}
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +54,27 @@ def undisturbed(starters: list[Starter], tmp_path_factory: pytest.TempPathFactor
         return made.published(), CLOCK.monotonic() - begun, made.server.bill.requests
 
 
-def trial(seed: int, home: Path, starter: Starter, published: dict[str, str], duration: float) -> str:
+@pytest.fixture(params=[kind for kind, number in TRIALS.items() if number])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Place]:
+    """A kind of store, and what makes the URL of a fresh one, with what finds it in the environment."""
+    kind = str(request.param)
+    if kind == "postgresql":
+        server: Postgres = request.getfixturevalue("postgres")
+        return kind, lambda seed: (server.database(), {})
+    if kind == "objects":
+        buckets: Moto = request.getfixturevalue("moto")
+        request.getfixturevalue("objects")
+        return kind, lambda seed: (f"s3://{buckets.bucket()}/runs", environ(buckets.endpoint))
+    return kind, lambda seed: (f"sqlite:{tmp_path / f'{seed}.db'}" if kind == "sqlite" else "", {})
+
+
+def trial(seed: int, home: Path, starter: Starter, place: Place, published: dict[str, str], duration: float) -> str:
     """One course, killed once or twice at random moments, resumed until done; "" or what is wrong."""
     draw = random.Random(seed)
     number = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM)[seed % 6]
     possible, code = 0, 1
-    with course(home, starter) as made:
+    url, env = place(seed)
+    with course(home, starter, url=url, env=env) as made:
         for _ in range(1 + draw.randrange(2)):
             kill_at(made.go(), draw.uniform(0.0, duration), number)
             code = starter.wait()
@@ -78,9 +106,12 @@ def judge(seed: int, made: Course, published: dict[str, str], possible: int) -> 
 
 
 def test_killed_courses_publish_the_same_bytes_and_pay_nothing_twice(
-    starters: list[Starter], undisturbed: tuple[dict[str, str], float, int], tmp_path: Path
+    starters: list[Starter],
+    undisturbed: tuple[dict[str, str], float, int],
+    place: tuple[str, Place],
+    tmp_path: Path,
 ) -> None:
-    published, duration, _ = undisturbed
+    (kind, fresh), (published, duration, _) = place, undisturbed
     free = list(starters)
     lock = threading.Lock()
 
@@ -88,13 +119,13 @@ def test_killed_courses_publish_the_same_bytes_and_pay_nothing_twice(
         with lock:
             starter = free.pop()
         try:
-            return trial(seed, tmp_path / str(seed), starter, published, duration)
+            return trial(seed, tmp_path / str(seed), starter, fresh, published, duration)
         finally:
             with lock:
                 free.append(starter)
 
     with ThreadPoolExecutor(len(starters)) as pool:
-        wrong = [message for message in pool.map(one, range(TRIALS)) if message]
+        wrong = [message for message in pool.map(one, range(TRIALS[kind])) if message]
     assert not wrong, "\n".join(wrong)
 
 

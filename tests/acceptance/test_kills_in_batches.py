@@ -1,12 +1,11 @@
 """Kill tests in batch mode: whatever is killed, no batch is handed in twice, and the ledger is the bill.
 
-BATCH_KILL_TRIALS (default 5) trials. In every second one the answer to the creation of a batch is lost, so that
+In every second trial the answer to the creation of a batch is lost, so that
 only the intent of it is recorded when the process dies or goes on.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import threading
@@ -19,8 +18,9 @@ import pytest
 from pipeline.records.fold import spent
 from pipeline.store.reading import load, resolve
 from tests.acceptance.killing import CLOCK, Course, Starter, course, kill_at
+from tests.tiers import trials
 
-TRIALS = int(os.environ.get("BATCH_KILL_TRIALS", "5"))
+TRIALS = trials(2, 5, 50)
 OPTIONS = ("--batch", "--batch-poll", "0.05")
 
 

@@ -1,6 +1,6 @@
 """A paid graph killed in the middle: real processes, a server that keeps its own bill; nothing is paid for twice.
 
-DOT_KILL_TRIALS (default 12) trials, each with its own server and folder.
+Each trial has its own server and folder.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from tests.acceptance.dots import FAN, put, read, wait_for
 from tests.acceptance.killing import CLOCK, Starter, kill_at
 from tests.servers.bill import blocks
 from tests.servers.billing import BillingServer
+from tests.tiers import trials
 
-TRIALS = int(os.environ.get("DOT_KILL_TRIALS", "12"))
+TRIALS = trials(2, 12, 100)
 LATENCY = 0.05
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -26,8 +25,9 @@ from pipeline.store.reading import load
 from tests.journals import AT, CLAIM, StillClock, line, small_run, started
 from tests.servers.objects import Moto, Proxy
 from tests.stores import ids, write
+from tests.tiers import trials
 
-TRIALS = int(os.environ.get("RACE_TRIALS", "8"))
+TRIALS = trials(2, 8, 50)
 RUN = "20260109_143022"
 
 

@@ -27,6 +27,7 @@ from pipeline.store.reading import load
 from pipeline.testing import FakeClock
 from tests.acceptance.partner import Partner
 from tests.layered import Layered, chain, done, state
+from tests.tiers import trials
 
 ROOT = Path(__file__).resolve().parents[3]
 CLOCK = SystemClock()
@@ -133,11 +134,11 @@ def test_case_31_killed_anywhere_a_run_ends_the_same_and_nothing_completed_runs_
     undisturbed = json.loads((whole / "facts").read_text())
     assert len(undisturbed["tasks"]) == 12
     writes = int((whole / "writes").read_text())
-    trials = int(os.environ.get("KILL_TRIALS", "40"))
+    seeds = range(trials(4, 40, 100))
     deaths: list[tuple[int, bool]] = []
-    found = [trial(forker, seed, tmp_path / str(seed), seconds, writes, undisturbed, deaths) for seed in range(trials)]
+    found = [trial(forker, seed, tmp_path / str(seed), seconds, writes, undisturbed, deaths) for seed in seeds]
     assert [problem for problem in found if problem] == []
-    assert len({seed for seed, _ in deaths}) > trials / 2
+    assert len({seed for seed, _ in deaths}) > len(seeds) / 2
     assert {middle for _, middle in deaths} == {True, False}
 
 
