@@ -53,7 +53,6 @@ UNCOUNTED = frozenset(
         "tests/unit/lessons/test_offline.py",
         "tests/unit/llm/test_llm_bill.py",
         "tests/unit/publish/test_publish_every_page.py",
-        "tests/unit/records/test_records_frequent.py",
         "tests/unit/records/test_records_laws.py",
         "tests/unit/store/test_store_damage.py",
         "tests/unit/travel/test_travel_laws.py",

@@ -47,6 +47,7 @@ OUTSIDE = {
     "httpx2": ("pipeline.llm.anthropic", "pipeline.llm.batches", "pipeline.llm.admin"),
     "tenacity": ("pipeline.engine",),
     "genai_prices": ("pipeline.cost",),
+    "msgspec": ("pipeline.records",),
     "pydantic": ("pipeline.lessons",),
     "annotated_types": ("pipeline.lessons",),
     "pydantic_core": ("pipeline.lessons",),

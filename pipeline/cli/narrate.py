@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from typing import Any
 
 from pipeline.cli.text import count, duration, missing_records, money, money_between, one_line, short_hash
@@ -46,7 +45,7 @@ def item_name(path: str, task: str | None) -> str:
 
 
 def _fields(fact: Fact) -> dict[str, Any]:
-    return {item.name: _plain(getattr(fact, item.name)) for item in fields(fact)}
+    return {name: _plain(getattr(fact, name)) for name in fact.__struct_fields__}
 
 
 def _plain(value: Any) -> Any:

@@ -8,8 +8,7 @@ from typing import Any
 
 from pipeline.engine.contexts import Contexts
 from pipeline.engine.running import Running
-from pipeline.graph.model import Graph
-from pipeline.records.frozen import frozen
+from pipeline.graph.model import Graph, frozen
 from pipeline.records.statuses import FAILED
 
 

@@ -20,10 +20,9 @@ from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.engine.stop import pause_if_of_the_store
 from pipeline.engine.tasks import UNSAFE, judged
 from pipeline.errors import GraphError, InvalidValue, Pause, PipelineError, Suspended
-from pipeline.graph.model import Graph
+from pipeline.graph.model import Graph, frozen
 from pipeline.graph.readiness import Activation, Frontier
 from pipeline.graph.routing import choose
-from pipeline.records.frozen import frozen
 from pipeline.records.kinds import CODE, CONTENT, PROVIDER, ROUTE, StepCompleted, StepFailed, StepStarted
 from pipeline.records.run import RunState, Spend, StepRun, bare, next_attempt
 from pipeline.records.statuses import COMPLETED

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from pipeline.graph.model import Graph, Node
+from pipeline.graph.model import Graph, Node, frozen
 from pipeline.graph.routing import choose
-from pipeline.records.frozen import frozen
 from pipeline.records.run import RunState
 
 

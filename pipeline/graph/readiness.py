@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from pipeline.graph.liveness import components, reachable
-from pipeline.graph.model import ALL, Edge, Graph, Node
+from pipeline.graph.model import ALL, Edge, Graph, Node, frozen
 from pipeline.graph.tracks import Tracks
-from pipeline.records.frozen import frozen
 from pipeline.records.run import RunState, StepRun, Token, next_attempt
 
 

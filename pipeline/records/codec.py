@@ -1,29 +1,31 @@
-"""Facts ↔ journal lines: how the body of each kind is written and read back. The line around it: lines.py."""
+"""Facts ↔ journal lines: how the body of each kind is written and read back. The line around it: lines.py.
+
+msgspec does both. It refuses what JSON text of ours may hold in rare cases (half a surrogate pair, an amount beyond
+any float) and writes what we never do (NaN as null, text that is not ASCII): those go through the json module.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
-from operator import attrgetter
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, Union
 
-from pipeline.records import kinds
-from pipeline.records.frequent import WRITERS, finished_task
-from pipeline.records.frozen import frozen
-from pipeline.records.kinds import Fact, UnknownFact
+import msgspec
+from msgspec.structs import force_setattr
+
+from pipeline.records.charge import amount
+from pipeline.records.kinds import KINDS, Fact, UnknownFact
 from pipeline.records.lines import TAIL, LineDamaged, check_line
-from pipeline.records.shapes import shapes
-from pipeline.records.values import decode_value, encode_plain, quote
+from pipeline.records.snapshots import document_shape
+from pipeline.records.values import decode_value, encode_plain
 
-#: The kind stands behind the envelope, within so many bytes.
-_KIND, _ENVELOPE = b'"kind":"', 100
-#: Writers have few forms of a kind; more than these come from no writer of ours.
-_MOST_PLANS = 256
+#: The kind is named behind the envelope, within so many bytes.
+_KIND, _ENVELOPE_BYTES = b'"kind":"', 100
 
 
-@frozen
-class Record:
-    """A fact in its envelope."""
+class Envelope(msgspec.Struct, gc=False):
+    """What a journal says of each of its facts."""
 
     #: Strictly increasing per journal; the only order.
     seq: int
@@ -31,132 +33,106 @@ class Record:
     at: str
     #: seq of the run_started or run_resumed of its owner.
     owner: int
+
+
+class Record(Envelope, gc=False):
+    """A fact in its envelope."""
+
     fact: Fact
 
 
-class _Plan(NamedTuple):
-    """How a body with these keys and types becomes a fact."""
-
-    #: The fields it names; None: it names nothing else.
-    named: tuple[str, ...] | None
-    #: What must hold of the values beyond their types.
-    checks: tuple[tuple[Callable[[Any], bool], str], ...]
+@lru_cache(maxsize=4096)
+def is_path(path: str) -> bool:
+    """Return whether a text is a step's path: its last frame says which visit."""
+    node, mark, visit = path.rpartition("#")
+    return bool(mark and node and node[-1] != "/" and visit.isdecimal() and visit.isascii() and len(visit) <= 9)
 
 
-class _Shape:
-    """A kind's fields, their defaults, and a fast way to all their values."""
-
-    def __init__(self, cls: type[Fact]) -> None:
-        self.names = tuple(item.name for item in fields(cls))
-        self.defaults = tuple(
-            item.default_factory() if item.default_factory is not MISSING else item.default for item in fields(cls)
-        )
-        #: What is written of each value that differs from its default: name, default, and the text before it.
-        self._rows = tuple(
-            (name, default, f',"{name}":')
-            for name, default in zip(self.names, self.defaults, strict=True)
-            if name != cls.text
-        )
-        self._values: Callable[[Fact], Any] = attrgetter(*(name for name, _, _ in self._rows), "kind")
-        self._begin = f'{{"kind":"{cls.kind}"'
-        self._cls = cls
-        self._fields = shapes(cls)
-        #: The field that is kept as text, and what stands before it. Text cannot hold that mark: its quotes are
-        #: escaped there.
-        self.text = cls.text
-        self.mark = b',"%s":' % cls.text.encode()
-        #: By keys and types of a body: a journal repeats a few of them thousands of times.
-        self._plans: dict[tuple[Any, ...], _Plan] = {}
-
-    def write(self, fact: Fact, last: str, text: bytes | None) -> bytes:
-        """The body: the kind first, then the fields that differ from their defaults, `last` as its text."""
-        parts = [self._begin]
-        for (name, default, before), value in zip(self._rows, self._values(fact), strict=False):
-            if value is not default and value != default and (name != last or text is None):
-                parts.append(before)
-                parts.append(quote(value) if type(value) is str else encode_plain(value))
-        body = "".join(parts).encode("ascii")
-        return body + (b"}" if text is None else b',"%s":%s}' % (last.encode(), text))
-
-    def make(self, body: Mapping[str, Any]) -> Fact:
-        """The fact of a body; unknown keys are left out.
-
-        Raises:
-            KeyError: A field without a default is missing, or a field holds what it cannot mean.
-        """
-        form = (*body, *map(type, body.values()))
-        plan = self._plans.get(form)
-        if plan is None:
-            plan = self._plan(body)
-            if len(self._plans) < _MOST_PLANS:
-                self._plans[form] = plan
-        named, checks = plan
-        for fits, name in checks:
-            if not fits(body[name]):
-                raise KeyError(name)
-        return self._cls(**(body if named is None else {name: body[name] for name in named}))
-
-    def _plan(self, body: Mapping[str, Any]) -> _Plan:
-        checks = []
-        for (name, shape), default in zip(self._fields.items(), self.defaults, strict=True):
-            if name not in body:
-                if default is MISSING:
-                    raise KeyError(name)
-                continue
-            if type(body[name]) not in shape.types:
-                raise KeyError(name)
-            if shape.fits is not None and body[name] is not None:
-                checks.append((shape.fits, name))
-        named = tuple(name for name in self._fields if name in body)
-        return _Plan(named if len(named) < len(body) else None, tuple(checks))
+def _is_amount(usd: Any) -> bool:
+    try:
+        amount(usd)
+    except ValueError:
+        return False
+    return True
 
 
-_KINDS: dict[str, type[Fact]] = {
-    cls.kind: cls for cls in vars(kinds).values() if isinstance(cls, type) and issubclass(cls, Fact) and cls.kind
+#: What must hold of a field of this name, beyond its type.
+_RULES: Mapping[str, Callable[[Any], bool]] = {
+    "path": is_path,
+    "usd": lambda usd: usd is None or _is_amount(usd),
+    "document": lambda document: not document_shape(document),
 }
-_SHAPES = {cls: _Shape(cls) for cls in _KINDS.values()}
-_BY_NAME = {cls.kind.encode(): shape for cls, shape in _SHAPES.items()}
+_WRITTEN = {word: cls for word, cls in KINDS.items() if cls is not UnknownFact}
+_CHECKS = {
+    cls: tuple((name, _RULES[name]) for name in cls.__struct_fields__ if name in _RULES) for cls in _WRITTEN.values()
+}
+#: Kinds with values of any kind in them, in which NaN might hide.
+_OPEN = frozenset(cls for cls in _WRITTEN.values() if any("Any" in str(kind) for kind in cls.__annotations__.values()))
+_encode = msgspec.json.Encoder().encode
+_envelope = msgspec.json.Decoder(Envelope).decode
+_fact = msgspec.json.Decoder(Union[tuple(_WRITTEN.values())]).decode  # noqa: UP007
 
 
 def encode_fact(fact: Fact, outputs: bytes | None = None) -> bytes:
-    """The fact's body: a JSON object in ASCII; fields at their default are left out.
+    """Return the fact's body: a JSON object in ASCII; fields at their default are left out.
 
     Values in it must already be JSON (see values.encode_value).
 
     Args:
-        outputs: JSON text of the fact's outputs, where it is known already; it stands for them.
+        outputs: JSON text of the fact's outputs, where it is known already; it is written in their place.
     """
-    writer = WRITERS.get(type(fact))
-    return _written(fact, outputs) if writer is None else writer(fact, outputs)
-
-
-def _written(fact: Fact, outputs: bytes | None) -> bytes:
-    """The body of any fact."""
+    cls = type(fact)
+    if cls.text:
+        text = getattr(fact, cls.text)
+        body = _encoded(_without(fact, cls.text))
+        return body if text is None else b'%b,"%b":%b}' % (body[:-1], cls.text.encode(), text)
+    if outputs is not None:
+        return b'%b,"outputs":%b}' % (_encoded(_without(fact, "outputs"))[:-1], outputs)
     if isinstance(fact, UnknownFact):
         return encode_plain({"kind": fact.name, **fact.data}).encode("ascii")
-    last, text = (fact.text, getattr(fact, fact.text)) if fact.text else ("outputs", outputs)
-    return _SHAPES[type(fact)].write(fact, last, text)
+    return _encoded(fact)
+
+
+def _without(fact: Any, name: str) -> Fact:
+    copy: Fact = fact.__copy__()
+    force_setattr(copy, name, msgspec.UNSET)
+    return copy
+
+
+def _encoded(fact: Fact) -> bytes:
+    try:
+        body = _encode(fact)
+    except (TypeError, ValueError):
+        body = b""
+    if body.isascii() and body and not (type(fact) in _OPEN and b"null" in body):
+        return body
+    return encode_plain(msgspec.to_builtins(fact)).encode("ascii")
 
 
 def understood(fact: Fact) -> bool:
-    """Whether this version knows what the fact says, or that it is of a kind that came later."""
-    return not isinstance(fact, UnknownFact) or fact.name not in _KINDS
+    """Return whether this version knows what the fact says, or that it is of a kind that came later."""
+    return not isinstance(fact, UnknownFact) or fact.name not in KINDS
 
 
 def decode_fact(body: dict[str, Any]) -> Fact:
-    """The fact of a body; a kind that came later, or a shape that makes no sense, becomes UnknownFact."""
+    """Return the fact of a body; a kind that came later, or a shape that makes no sense, becomes UnknownFact.
+
+    Fields that this version does not know are left out. JSON text in it is bytes.
+    """
     name = body.pop("kind", "")
-    cls = _KINDS.get(name)
-    if cls is None or cls is UnknownFact:
+    cls = _WRITTEN.get(name)
+    if cls is None:
         return UnknownFact(name, body)
-    try:
-        return _SHAPES[cls].make(body)
-    except KeyError:
-        return UnknownFact(name, body)
+    known = {**body, cls.text: msgspec.Raw(body[cls.text])} if cls.text in body else body
+    with contextlib.suppress(msgspec.ValidationError, TypeError):
+        fact = msgspec.convert(known, cls)
+        if _is_sound(fact):
+            return fact
+    return UnknownFact(name, body)
 
 
 def decode_line(line: bytes, *, whole: bool = False) -> Record:
-    """The record of one line (with or without its newline).
+    """Return the record of one line (with or without its newline).
 
     Args:
         whole: A store has checked it already, and it has no newline.
@@ -166,20 +142,39 @@ def decode_line(line: bytes, *, whole: bool = False) -> Record:
     """
     if not whole:
         line = check_line(line)
-    found = finished_task(line)
-    return _parsed(line) if found is None else Record(*found)
+    try:
+        if line.isascii():
+            fact = _fact(line)
+            envelope = _envelope(line)
+            if _is_sound(fact):
+                return Record(envelope.seq, envelope.at, envelope.owner, fact)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return _decode_rare(line)
+    return _decode_rare(line)
 
 
-def _parsed(line: bytes) -> Record:
-    """The record of any whole line; its text field is cut off before the rest is parsed."""
-    begin = line.find(_KIND, 0, _ENVELOPE) + len(_KIND)
-    shape = _BY_NAME.get(line[begin : line.find(b'"', begin)])
-    at = line.find(shape.mark, begin) if shape is not None and shape.text else -1
+def _is_sound(fact: Fact) -> bool:
+    """Return whether every field holds what it can mean, and make bytes of the fact's JSON text."""
+    cls = type(fact)
+    for name, fits in _CHECKS[cls]:
+        if not fits(getattr(fact, name)):
+            return False
+    if cls.text and (text := getattr(fact, cls.text)) is not None:
+        force_setattr(fact, cls.text, bytes(text))
+    return True
+
+
+def _decode_rare(line: bytes) -> Record:
+    """Return the record of any whole line; its text field is cut off before the rest is parsed."""
+    begin = line.find(_KIND, 0, _ENVELOPE_BYTES) + len(_KIND)
+    cls = _WRITTEN.get(line[begin : line.find(b'"', begin)].decode("ascii", "replace"))
+    mark = b',"%b":' % cls.text.encode() if cls is not None and cls.text else b""
+    at = line.find(mark, begin) if mark else -1
     try:
         data = decode_value(line if at < 0 else line[:at] + b"}")
         data.pop("crc", None)
-        if shape is not None and at > 0 and (text := line[at + len(shape.mark) : -TAIL]):
-            data[shape.text] = text
+        if cls is not None and at > 0 and (text := line[at + len(mark) : -TAIL]):
+            data[cls.text] = text
         seq, moment, owner = data.pop("seq"), data.pop("at"), data.pop("owner")
         if not (type(seq) is type(owner) is int and type(moment) is str and type(data.get("kind")) is str):
             raise LineDamaged("no envelope around it")

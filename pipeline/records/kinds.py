@@ -1,20 +1,28 @@
-"""The record kinds: one frozen dataclass a fact, in the past tense; what each field means.
+"""The record kinds: one class a fact, in the past tense; what each field means.
 
 Facts know no seq, time or owner: those belong to the journal's envelope (lines.py).
-`path` is `node#visit` frames joined by "/"; None is left out of the written form.
+`path` is `node#visit` frames joined by "/"; fields at their default are left out of the written form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pipeline.records.fact import Fact as Fact
-from pipeline.records.frozen import frozen
-from pipeline.records.part_kinds import FleetTold as FleetTold
-from pipeline.records.part_kinds import TaskSubmitted as TaskSubmitted
-from pipeline.records.part_kinds import TaskTaken as TaskTaken
+from msgspec import Meta, Raw, Struct
+from msgspec.structs import replace as replace
+
+if TYPE_CHECKING:
+    #: JSON text that is long and rarely read back: neither parsed nor encoded with the rest of its record.
+    Text = bytes
+    MaybeText = bytes | None
+else:
+    Text = MaybeText = Raw
+
+#: An edge id, or a step's path, with the name of what belongs to it.
+Pair = Annotated[Sequence[str], Meta(min_length=2, max_length=2)]
+#: Active time; what no clock of ours can have counted is refused.
+Seconds = Annotated[float, Meta(ge=-(10**15), le=10**15)]
 
 #: Why an attempt failed: a check did not accept a reply; the step said itself that it failed; the provider gave no
 #: answer; code raised; what it made is fine and no edge takes it. The first two close the attempt: the next one asks
@@ -25,11 +33,18 @@ CHECK, CONTENT, PROVIDER, CODE, ROUTE = "check", "content", "provider", "code", 
 FORMAT = 1
 
 
-@frozen
-class RunStarted(Fact):
+class Fact(Struct, omit_defaults=True, gc=False, tag_field="kind"):
+    """One fact. Facts are never changed once they are made."""
+
+    #: The word in the record.
+    kind: ClassVar[str] = ""
+    #: The field that is JSON text. It is written last.
+    text: ClassVar[str] = ""
+
+
+class RunStarted(Fact, tag="run_started"):
     """A run began; always the first record."""
 
-    kind: ClassVar[str] = "run_started"
     pipeline: str
     params: Mapping[str, Any]
     #: Settings that decide what the work is (model, effort, author, lessons, …).
@@ -37,24 +52,22 @@ class RunStarted(Fact):
     #: Settings that decide how it is done (ceiling, concurrency, out, …).
     execution: Mapping[str, Any]
     #: What the run is pinned to: name → blob hash ("graph", "catalogue", "prompt:author", …).
-    pins: Mapping[str, str] = field(default_factory=dict)
+    pins: Mapping[str, str] = {}
     #: (pipeline, subject, level, author kind) that an unfinished run holds; or None.
     claim: Sequence[str] | None = None
     #: A fork's source: {"run": id, "seq": n}.
     parent: Mapping[str, Any] | None = None
     #: Who owns it: {"host", "pid", "started"}.
-    host: Mapping[str, Any] = field(default_factory=dict)
+    host: Mapping[str, Any] = {}
     product: str = ""
     format: int = FORMAT
 
 
-@frozen
-class RunResumed(Fact):
+class RunResumed(Fact, tag="run_resumed"):
     """A new owner took the run; its seq is the owner mark of what it appends. Reopens a finished run."""
 
-    kind: ClassVar[str] = "run_resumed"
     execution: Mapping[str, Any]
-    host: Mapping[str, Any] = field(default_factory=dict)
+    host: Mapping[str, Any] = {}
     #: Identity settings changed with --accept-changes: name → new value.
     identity: Mapping[str, Any] | None = None
     #: Pins replaced with --accept-changes: name → blob hash.
@@ -64,36 +77,30 @@ class RunResumed(Fact):
     params: Mapping[str, Any] | None = None
 
 
-@frozen
-class StepStarted(Fact):
+class StepStarted(Fact, tag="step_started"):
     """A node's visit began. Written at once, synced with the next record."""
 
-    kind: ClassVar[str] = "step_started"
     path: str
     #: Edges consumed: [edge id, path of the step that chose it]; [] for the start node.
-    consumed: Sequence[Sequence[str]] = ()
+    consumed: Sequence[Pair] = ()
     #: 1 for the first try of this visit, then 2, …
     attempt: int = 1
     #: The step function's version.
     version: int = 1
 
 
-@frozen
-class TaskStarted(Fact):
+class TaskStarted(Fact, tag="task_started"):
     """A task declared write or external is about to act; synced before its body."""
 
-    kind: ClassVar[str] = "task_started"
     path: str
     task: str
     attempt: int = 1
     effect: str = "write"
 
 
-@frozen
-class CallStarted(Fact):
+class CallStarted(Fact, tag="call_started"):
     """One try of a paid call is about to leave; synced first."""
 
-    kind: ClassVar[str] = "call_started"
     path: str
     #: Hash of what the model sees (Request.hash()).
     key: str
@@ -115,18 +122,16 @@ class CallStarted(Fact):
     origin: str = ""
 
 
-@frozen
-class CallEnded(Fact):
+class CallEnded(Fact, tag="call_ended"):
     """The reply as received, with its charge; or the error. Result and charge are one fact."""
 
-    kind: ClassVar[str] = "call_ended"
     text: ClassVar[str] = "reply"
     #: seq of its call_started.
     call: int
     #: JSON text of Reply.to_json() or of {"$blob": hash, "bytes": n}; None where nothing usable came.
-    reply: bytes | None = None
+    reply: MaybeText = None
     #: Charge.to_json().
-    charge: Mapping[str, Any] = field(default_factory=dict)
+    charge: Mapping[str, Any] = {}
     #: True if the memo may answer with this reply (stop_reason end_turn, stop_sequence, tool_use, refusal).
     usable: bool = True
     stop_reason: str | None = None
@@ -135,11 +140,9 @@ class CallEnded(Fact):
     request_id: str | None = None
 
 
-@frozen
-class BatchIntended(Fact):
+class BatchIntended(Fact, tag="batch_intended"):
     """A batch is about to be created; durable before create, and after the starts of its calls."""
 
-    kind: ClassVar[str] = "batch_intended"
     #: Begins every custom id of the batch, so that its results can be told from those of another.
     nonce: str
     #: {"id": custom id, "call": seq of its call_started}.
@@ -149,11 +152,9 @@ class BatchIntended(Fact):
     provider_at: str = ""
 
 
-@frozen
-class BatchSubmitted(Fact):
+class BatchSubmitted(Fact, tag="batch_submitted"):
     """The provider accepted a batch."""
 
-    kind: ClassVar[str] = "batch_submitted"
     nonce: str
     batch: str
     expires_at: str
@@ -161,11 +162,9 @@ class BatchSubmitted(Fact):
     created_at: str = ""
 
 
-@frozen
-class BatchAbandoned(Fact):
+class BatchAbandoned(Fact, tag="batch_abandoned"):
     """The requests of a batch that was not found, or lacked answers, are asked again; it may have been billed."""
 
-    kind: ClassVar[str] = "batch_abandoned"
     nonce: str
     #: The provider's id; "": it is not known.
     batch: str
@@ -173,52 +172,44 @@ class BatchAbandoned(Fact):
     requests: int
 
 
-@frozen
-class BatchCancelled(Fact):
+class BatchCancelled(Fact, tag="batch_cancelled"):
     """Somebody had the provider leave what it had not answered of a batch; its results are still to be fetched."""
 
-    kind: ClassVar[str] = "batch_cancelled"
     nonce: str
     batch: str
 
 
-@frozen
-class DayReserved(Fact):
+class DayReserved(Fact, tag="day_reserved"):
     """A slice of the day was reserved on the store's account for what this owner spends; settled when it leaves."""
 
-    kind: ClassVar[str] = "day_reserved"
     #: Its id on the account, the UTC day (YYYY-MM-DD) and the amount.
     slice: str
     day: str
     usd: str
 
 
-@frozen
-class TaskCompleted(Fact):
+class TaskCompleted(Fact, tag="task_completed"):
     """A task's value is final; its calls' replies are no longer needed."""
 
-    kind: ClassVar[str] = "task_completed"
     text: ClassVar[str] = "value"
     path: str
     task: str
     #: JSON text of the value, or of {"$blob": hash, "bytes": n}.
-    value: bytes
+    value: Text
     #: Hash of the item it was made from; of the value's canonical JSON.
     item: str = ""
     hash: str = ""
     attempt: int = 1
     version: int = 1
     #: What the body read: name → hash.
-    reads: Mapping[str, str] = field(default_factory=dict)
+    reads: Mapping[str, str] = {}
     #: Hash of the source text of the user's code that made it; "": not known.
     code: str = ""
 
 
-@frozen
-class TaskFailed(Fact):
+class TaskFailed(Fact, tag="task_failed"):
     """A task attempt ended by its content or its provider."""
 
-    kind: ClassVar[str] = "task_failed"
     path: str
     task: str
     #: {"type", "message", "hint"}.
@@ -229,11 +220,9 @@ class TaskFailed(Fact):
     item: str = ""
 
 
-@frozen
-class StepCompleted(Fact):
+class StepCompleted(Fact, tag="step_completed"):
     """A checkpoint boundary: the step's outputs, what it changed, and the edges chosen."""
 
-    kind: ClassVar[str] = "step_completed"
     path: str
     #: The outputs mapping, or {"$blob": hash, "bytes": n}.
     outputs: Mapping[str, Any]
@@ -241,13 +230,13 @@ class StepCompleted(Fact):
     checkpoint: str
     edges: Sequence[str] = ()
     outcome: str = "success"
-    context: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = {}
     #: Artifacts saved by the step: name → blob hash.
-    artifacts: Mapping[str, str] = field(default_factory=dict)
-    reads: Mapping[str, str] = field(default_factory=dict)
+    artifacts: Mapping[str, str] = {}
+    reads: Mapping[str, str] = {}
     attempt: int = 1
     #: Active seconds of this attempt.
-    seconds: float = 0.0
+    seconds: Seconds = 0.0
     #: Why these edges: condition, weight, retry_target, …; "" where the outcome's label says it.
     reason: str = ""
     #: What it wrote to the user's memory, applied after this record: {"type", "content", "scope", "key"} each.
@@ -256,11 +245,9 @@ class StepCompleted(Fact):
     code: str = ""
 
 
-@frozen
-class MemoryRead(Fact):
+class MemoryRead(Fact, tag="memory_read"):
     """What the user's memory answered; the same body run again is answered with this."""
 
-    kind: ClassVar[str] = "memory_read"
     path: str
     query: str
     #: {"id", "content", "strength"} each.
@@ -271,54 +258,46 @@ class MemoryRead(Fact):
     n: int = 1
 
 
-@frozen
-class MemoryApplied(Fact):
+class MemoryApplied(Fact, tag="memory_applied"):
     """The writes of a completed step have reached the user's memory."""
 
-    kind: ClassVar[str] = "memory_applied"
     path: str
 
 
-@frozen
-class StepFailed(Fact):
+class StepFailed(Fact, tag="step_failed"):
     """A step attempt failed; also a checkpoint boundary. `edges`: where a route accepted the failure."""
 
-    kind: ClassVar[str] = "step_failed"
     path: str
     error: Mapping[str, Any]
     checkpoint: str
     edges: Sequence[str] = ()
     cause: str = CONTENT
     attempt: int = 1
-    seconds: float = 0.0
+    seconds: Seconds = 0.0
     outcome: str = "failed"
     #: What it had made and set all the same; as in step_completed.
-    outputs: Mapping[str, Any] = field(default_factory=dict)
-    context: Mapping[str, Any] = field(default_factory=dict)
-    artifacts: Mapping[str, str] = field(default_factory=dict)
-    reads: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, Any] = {}
+    context: Mapping[str, Any] = {}
+    artifacts: Mapping[str, str] = {}
+    reads: Mapping[str, str] = {}
     reason: str = ""
     #: The same visit is tried again by itself.
     retry: bool = False
 
 
-@frozen
-class DecisionAsked(Fact):
+class DecisionAsked(Fact, tag="decision_asked"):
     """A question to a person or agent was put."""
 
-    kind: ClassVar[str] = "decision_asked"
     path: str
     #: Hash of what was shown; an answer holds only for the same hash.
     question: str
     choices: Sequence[str]
-    shown: Mapping[str, Any] = field(default_factory=dict)
+    shown: Mapping[str, Any] = {}
 
 
-@frozen
-class Decision(Fact):
+class Decision(Fact, tag="decision"):
     """The answer to exactly that question."""
 
-    kind: ClassVar[str] = "decision"
     path: str
     question: str
     choice: str
@@ -326,26 +305,22 @@ class Decision(Fact):
     note: str = ""
 
 
-@frozen
-class Invalidated(Fact):
+class Invalidated(Fact, tag="invalidated"):
     """Completed work that is void from here on. Nothing else un-completes work."""
 
-    kind: ClassVar[str] = "invalidated"
     #: redo, changed, from, refresh, retry, jump, missing.
     reason: str
     #: Paths of steps that are void.
     paths: Sequence[str] = ()
     #: Tasks that are void: [path, task].
-    tasks: Sequence[Sequence[str]] = ()
+    tasks: Sequence[Pair] = ()
     note: str = ""
     by: str = ""
 
 
-@frozen
-class ChargeSettled(Fact):
+class ChargeSettled(Fact, tag="charge_settled"):
     """An open interval is closed with the known amount (USD, decimal text)."""
 
-    kind: ClassVar[str] = "charge_settled"
     call: int
     usd: str
     by: str = ""
@@ -353,11 +328,9 @@ class ChargeSettled(Fact):
     corrects: bool = False
 
 
-@frozen
-class Gap(Fact):
+class Gap(Fact, tag="gap"):
     """What a repair had to leave out."""
 
-    kind: ClassVar[str] = "gap"
     #: Seq range missing or unreadable (inclusive), and the damaged bytes kept in `kept`.
     first: int
     last: int
@@ -376,11 +349,9 @@ class Gap(Fact):
     whole: bool = False
 
 
-@frozen
-class RunEnded(Fact):
+class RunEnded(Fact, tag="run_ended"):
     """How this owner left the run; after the last call in flight has ended."""
 
-    kind: ClassVar[str] = "run_ended"
     #: completed, failed, or in_progress with a detail (paused_budget, interrupted, …).
     status: str
     detail: str | None = None
@@ -389,32 +360,70 @@ class RunEnded(Fact):
     command: str = ""
 
 
-@frozen
-class Snapshot(Fact):
+class Snapshot(Fact, tag="snapshot"):
     """A whole state document: imports, forks, CheckpointManager.save. Its totals are reported, not itemised."""
 
-    kind: ClassVar[str] = "snapshot"
     document: Mapping[str, Any]
     #: import, fork, api.
     source: str = "import"
 
 
-@frozen
-class DocumentKept(Fact):
+class DocumentKept(Fact, tag="document_kept"):
     """A document of another system, kept beside the run's own work; it moves nothing."""
 
-    kind: ClassVar[str] = "document_kept"
     text: ClassVar[str] = "content"
     #: JSON text of the document; nobody folds it, so it is parsed only where it is read.
-    content: bytes
+    content: Text
     #: The system whose document it is: casys, agentos, langgraph.
     source: str = ""
 
 
-@frozen
-class UnknownFact(Fact):
+class TaskSubmitted(Fact, tag="task_submitted"):
+    """A task is handed to an executor: from here on a part of the run, a journal of its own, says how it goes."""
+
+    path: str
+    task: str
+    #: The part's name in the run; "": task-SEQ of this record.
+    part: str = ""
+    #: The worker knows the run as it was at this seq.
+    base: int = 0
+    attempt: int = 1
+    #: What its calls may cost at worst, all its submissions together (USD, decimal text); None: no ceiling.
+    usd: str | None = None
+
+
+class TaskTaken(Fact, tag="task_taken"):
+    """A worker took the task that a part is of; its seq is the owner mark of what follows in the part."""
+
+    path: str
+    task: str
+    attempt: int = 1
+    #: {"host", "pid"}.
+    host: Mapping[str, Any] = {}
+
+
+class FleetTold(Fact, tag="fleet_told"):
+    """What all who work on a run must know before their next call; stands in the part `notices`."""
+
+    #: No call leaves before this moment (ISO-8601 UTC); "": nothing is said of that.
+    until: str = ""
+    reason: str = ""
+    #: Owner mark of the coordinator whose workers are to begin nothing more; 0: nobody's.
+    stop: int = 0
+
+
+class UnknownFact(Fact, tag="unknown"):
     """A kind of a newer minor version; kept, never acted on."""
 
-    kind: ClassVar[str] = "unknown"
     name: str
     data: Mapping[str, Any]
+
+
+def _by_word() -> dict[str, type[Fact]]:
+    for cls in Fact.__subclasses__():
+        cls.kind = str(cls.__struct_config__.tag)
+    return {cls.kind: cls for cls in Fact.__subclasses__()}
+
+
+#: Every kind by its word.
+KINDS: Mapping[str, type[Fact]] = _by_word()

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeVar
 
-from pipeline.records.frozen import frozen
+from msgspec import Struct
+
 from pipeline.records.parts import Submitted
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS, PENDING
 
@@ -265,8 +266,7 @@ class Answered(NamedTuple):
     at: str
 
 
-@frozen
-class CheckpointMark:
+class CheckpointMark(Struct, gc=False):
     """A checkpoint boundary, for history."""
 
     seq: int

@@ -6,7 +6,6 @@ Copied calls say where they come from, so that what is copied twice counts once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from pipeline.errors import RunNotFound
 from pipeline.records.codec import Record
@@ -20,6 +19,7 @@ from pipeline.records.kinds import (
     TaskCompleted,
     TaskFailed,
     TaskStarted,
+    replace,
 )
 from pipeline.records.parts import Submitted
 from pipeline.records.run import RunState

@@ -17,7 +17,7 @@ from tests.sample_runs import failed_run
 
 GUIDE = "checkpoints.md"
 _KINDS = {
-    cls.kind: [item.name for item in fields(cls)]
+    cls.kind: list(cls.__struct_fields__)
     for cls in vars(kinds).values()
     if isinstance(cls, type) and issubclass(cls, Fact) and cls.kind and cls is not UnknownFact
 }
