@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,10 +17,15 @@ import pytest
 from pipeline.clock import Clock, SystemClock
 from pipeline.errors import StoreError
 from pipeline.store import silence as silence_of
-from pipeline.store.base import Store
+from pipeline.store.base import Account, Claim, Movable, Store
 from pipeline.store.files import FileStore
-from pipeline.store.objects import keys
+from pipeline.store.objects import claiming, keys
+from pipeline.store.objects import journal as object_journal
+from pipeline.store.objects import lease as object_lease
+from pipeline.store.objects.address import parse_address
+from pipeline.store.objects.bucket import Bucket
 from pipeline.store.objects.store import ObjectStore
+from pipeline.store.owner import process
 from pipeline.store.sql import database, guard, lease
 from pipeline.store.sql.database import Database, close_all
 from pipeline.store.sql.store import SqlStore
@@ -31,6 +37,10 @@ _NOW = {
     True: "((julianday('now') - 2440587.5) * 86400.0)",
     False: "extract(epoch from clock_timestamp())::double precision",
 }
+#: A store in a bucket.
+BucketStore = Movable
+#: After how long an owner on another host that says nothing has lost its run.
+TTL_SECONDS = object_lease.TTL_SECONDS
 #: Statements that commit an append or a transaction.
 _COMMITS = (b"COMMIT", b"INSERT INTO records")
 
@@ -48,9 +58,9 @@ def record(store: Store, run: str, seq: int, data: bytes | None) -> None:
         path = _folder(store, run) / "journal.jsonl"
         path.write_bytes(_changed(path.read_bytes(), seq, data))
     else:
-        bucket = _bucket(store)
+        bucket = bucket_of(store)
         key = max(key for number in range(1, seq + 1) if bucket.get(key := keys.journal(run, number)))
-        left = _changed(bucket.get(key).data, seq, data)
+        left = _changed(bytes_at(store, key), seq, data)
         if left:
             bucket.put(key, left)
         else:
@@ -94,7 +104,7 @@ def kept(store: Store, run: str, name: str) -> bytes:
         return store.get_blob(run, name.removeprefix("blobs/"))
     if isinstance(store, FileStore):
         return (_folder(store, run) / name).read_bytes()
-    return bytes(_bucket(store).get(f"runs/{run}/x/{name}").data)
+    return bytes_at(store, f"runs/{run}/x/{name}")
 
 
 # --- Owners ---
@@ -112,6 +122,16 @@ def beat(journal: Any) -> bool:
     return not journal._lease.lost
 
 
+def from_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have this thread be on another machine; others stay on this one."""
+    here, there = process(), threading.current_thread()
+
+    def named() -> dict[str, object]:
+        return {**here, "host": "elsewhere"} if threading.current_thread() is there else here
+
+    monkeypatch.setattr(object_lease, "process", named)
+
+
 def tick(journal: Any) -> None:
     """Have an owner write what it holds back, as it does by itself twice a second."""
     journal.flush()
@@ -124,6 +144,9 @@ def silence(journal: Any) -> None:
 
 def epoch(store: Store, run: str) -> int:
     """Return how many owners a journal has had."""
+    if not is_sql(store):
+        found = bucket_of(store).get(keys.lease(run))
+        return int(json.loads(found.data)["epoch"]) if found else 0
     ((number,),) = rows(store, f"SELECT epoch FROM leases WHERE journal = {_number(store, run)}")
     return int(number)
 
@@ -144,6 +167,54 @@ def remove(store: Store, run: str) -> None:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have owners say that they live, or that they left, twice a second."""
     monkeypatch.setattr(lease, "BEAT_SECONDS", 0.5)
+    monkeypatch.setattr(object_lease, "BEAT_SECONDS", 0.2)
+
+
+# --- Buckets ---
+
+
+def open_bucket(url: str, clock: Clock, *, retries: int = 5) -> BucketStore:
+    """Return the store in a bucket, as another process opens it."""
+    return ObjectStore(Bucket(parse_address(url), retries=retries), clock)
+
+
+def bucket_of(store: Store) -> Bucket:
+    """Return the objects of a store."""
+    assert isinstance(store, ObjectStore)
+    return store.bucket
+
+
+def bytes_at(store: Store, key: str) -> bytes:
+    """Return the bytes of an object, which must be there."""
+    found = bucket_of(store).get(key)
+    assert found
+    return found.data
+
+
+def account_of(store: Any) -> Account:
+    """Return the account of the same place."""
+    found: Account = store.account()
+    return found
+
+
+def prove(store: Any) -> None:
+    """Have a store look now whether its server honours conditional puts."""
+    store.prove()
+
+
+def claimants(store: Store, claim: Claim) -> list[str]:
+    """Return the runs that the bucket lists below a claim."""
+    return claiming.holders(bucket_of(store), claim)
+
+
+def segment_appends(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Have so many appends be written once more as a segment."""
+    monkeypatch.setattr(object_journal, "SEGMENT_APPENDS", number)
+
+
+def confirm_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have an owner ask before each record whether it still is the owner."""
+    monkeypatch.setattr(object_lease, "CONFIRM_SECONDS", -1)
 
 
 # --- Answers ---
@@ -264,11 +335,6 @@ def _folder(store: FileStore, run: str) -> Path:
     run_id, _, part = run.partition("/")
     home = Path(store.root, run_id)
     return next(home.rglob(part)) if part else home
-
-
-def _bucket(store: Store) -> Any:
-    assert isinstance(store, ObjectStore)
-    return store.bucket
 
 
 def _changed(journal: bytes, seq: int, data: bytes | None) -> bytes:

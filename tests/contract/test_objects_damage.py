@@ -10,24 +10,23 @@ from pipeline.errors import CheckpointCorrupt, StoreError
 from pipeline.records.kinds import Gap, StepStarted
 from pipeline.records.lines import line_seq
 from pipeline.store.checking import check
-from pipeline.store.objects import journal as journals
 from pipeline.store.objects import keys
-from pipeline.store.objects.store import ObjectStore, open_objects
 from pipeline.store.reading import load, records
+from tests.contract.harm import BucketStore, account_of, bucket_of, open_bucket, segment_appends
 from tests.journals import AT, StillClock, line, small_run, started
 from tests.stores import ids, write
 
 
 @pytest.fixture
-def store(objects: str, clock: StillClock) -> ObjectStore:
-    return open_objects(objects, clock)
+def store(objects: str, clock: StillClock) -> BucketStore:
+    return open_bucket(objects, clock)
 
 
-def seqs(store: ObjectStore, run: str, after: int = 0) -> list[int]:
+def seqs(store: BucketStore, run: str, after: int = 0) -> list[int]:
     return [line_seq(one) for one in store.read(run, after)]
 
 
-def apart(store: ObjectStore) -> str:
+def apart(store: BucketStore) -> str:
     """A run of which each record is an append."""
     lines = small_run()
     run, journal = store.create(lines[0], [], at=AT)
@@ -37,9 +36,9 @@ def apart(store: ObjectStore) -> str:
     return run
 
 
-def test_append_that_is_gone_leaves_a_gap(store: ObjectStore) -> None:
+def test_append_that_is_gone_leaves_a_gap(store: BucketStore) -> None:
     run = apart(store)
-    store.bucket.delete([keys.journal(run, 4)])
+    bucket_of(store).delete([keys.journal(run, 4)])
     assert seqs(store, run) == [1, 2, 3, 5, 6, 7]
     journal = store.open(run)
     (row,) = journal.repairs
@@ -51,24 +50,24 @@ def test_append_that_is_gone_leaves_a_gap(store: ObjectStore) -> None:
     assert list(store.open(run).repairs) == []
 
 
-def test_damaged_record_among_others_of_its_append_is_kept_aside(store: ObjectStore) -> None:
+def test_damaged_record_among_others_of_its_append_is_kept_aside(store: BucketStore) -> None:
     lines = small_run()
     run = write(store, lines)
     key = keys.journal(run, 2)
-    store.bucket.put(key, b"".join([lines[1], lines[2].replace(b"seed", b"seet"), *lines[3:]]))
+    bucket_of(store).put(key, b"".join([lines[1], lines[2].replace(b"seed", b"seet"), *lines[3:]]))
     assert seqs(store, run) == [1, 2, 4, 5, 6, 7]
     journal = store.open(run)
     (row,) = journal.repairs
     assert (row[:2], row[3]) == ((3, 3), "journal.damaged-1")
-    kept = store.bucket.get(f"runs/{run}/x/journal.damaged-1")
+    kept = bucket_of(store).get(f"runs/{run}/x/journal.damaged-1")
     assert kept
     assert b"seet" in kept.data
     assert seqs(store, run) == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_damaged_last_append_is_moved_aside_and_its_number_used_again(store: ObjectStore) -> None:
+def test_damaged_last_append_is_moved_aside_and_its_number_used_again(store: BucketStore) -> None:
     run = apart(store)
-    store.bucket.put(keys.journal(run, 7), small_run()[6][:40])
+    bucket_of(store).put(keys.journal(run, 7), small_run()[6][:40])
     journal = store.open(run)
     assert journal.last_seq == 6
     (row,) = journal.repairs
@@ -77,14 +76,14 @@ def test_damaged_last_append_is_moved_aside_and_its_number_used_again(store: Obj
     assert seqs(store, run) == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_records_that_the_head_knew_and_the_journal_lost_are_said(store: ObjectStore) -> None:
+def test_records_that_the_head_knew_and_the_journal_lost_are_said(store: BucketStore) -> None:
     lines = small_run()
     run, journal = store.create(lines[0], [], at=AT)
     journal.append(2, lines[1:5])
     journal.append(6, lines[5:])
     journal.write_head({"run_id": run, "seq": 7, "status": "in_progress"}, True)
     journal.close()
-    store.bucket.delete([keys.journal(run, 6)])
+    bucket_of(store).delete([keys.journal(run, 6)])
     (head,) = store.heads()
     assert head.document["lost"] == "Records 6 to 7 are gone from the journal."
     assert [row[4] for row in store.open(run).repairs] == [
@@ -92,23 +91,23 @@ def test_records_that_the_head_knew_and_the_journal_lost_are_said(store: ObjectS
     ]
 
 
-def test_run_whose_first_record_is_damaged_is_corrupt_and_left_alone(store: ObjectStore) -> None:
+def test_run_whose_first_record_is_damaged_is_corrupt_and_left_alone(store: BucketStore) -> None:
     run = apart(store)
-    store.bucket.put(keys.journal(run, 1), started()[:30])
+    bucket_of(store).put(keys.journal(run, 1), started()[:30])
     (head,) = store.heads()
     assert "first record" in head.corrupt
-    before = [(entry.key, entry.etag) for entry in store.bucket.under(f"runs/{run}/j")]
+    before = [(entry.key, entry.etag) for entry in bucket_of(store).under(f"runs/{run}/j")]
     with pytest.raises(CheckpointCorrupt, match="first record"):
         store.open(run)
-    assert [(entry.key, entry.etag) for entry in store.bucket.under(f"runs/{run}/j")] == before
+    assert [(entry.key, entry.etag) for entry in bucket_of(store).under(f"runs/{run}/j")] == before
     assert seqs(store, run) == [2, 3, 4, 5, 6, 7]
 
 
-def test_damaged_blob_is_refused_and_stored_anew(store: ObjectStore) -> None:
+def test_damaged_blob_is_refused_and_stored_anew(store: BucketStore) -> None:
     run, journal = store.create(started(), [], at=AT)
     name = journal.put_blob(b"lesson")
-    store.bucket.put(keys.blob(run, name), b"junk")
-    again = open_objects(store.url, StillClock())
+    bucket_of(store).put(keys.blob(run, name), b"junk")
+    again = open_bucket(store.url, StillClock())
     with pytest.raises(CheckpointCorrupt):
         again.get_blob(run, name)
     journal.close()
@@ -117,9 +116,9 @@ def test_damaged_blob_is_refused_and_stored_anew(store: ObjectStore) -> None:
 
 
 @pytest.fixture
-def long(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> str:
+def long(store: BucketStore, monkeypatch: pytest.MonkeyPatch) -> str:
     """A run of 30 records, with a segment every 8 appends."""
-    monkeypatch.setattr(journals, "SEGMENT_APPENDS", 8)
+    segment_appends(monkeypatch, 8)
     run, journal = store.create(started(), [], at=AT)
     for seq in range(2, 22):
         journal.append(seq, [line(seq, StepStarted(f"s{seq}#1", version=seq))])
@@ -132,33 +131,33 @@ def long(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> str:
     return run
 
 
-def test_long_run_is_read_by_segments(store: ObjectStore, long: str) -> None:
-    segments = [entry.key.rpartition("/")[2] for entry in store.bucket.under(f"runs/{long}/s")]
+def test_long_run_is_read_by_segments(store: BucketStore, long: str) -> None:
+    segments = [entry.key.rpartition("/")[2] for entry in bucket_of(store).under(f"runs/{long}/s")]
     assert segments == [f"{first:012d}-{first + 7:012d}" for first in (1, 9, 17)]
-    again = open_objects(store.url, StillClock())
+    again = open_bucket(store.url, StillClock())
     for after in (0, 1, 7, 8, 9, 16, 20, 24, 25, 29, 30):
         assert seqs(again, long, after) == list(range(after + 1, 31))
     journal = again.open(long)
     assert (journal.last_seq, journal.size) == (30, sum(len(one) + 1 for one in store.read(long)))
 
 
-def test_damaged_segment_is_replaced_by_its_appends(store: ObjectStore, long: str) -> None:
-    store.bucket.put(keys.segment(long, 9, 16), b"junk")
-    store.bucket.delete([keys.journal(long, 18)])
-    again = open_objects(store.url, StillClock())
+def test_damaged_segment_is_replaced_by_its_appends(store: BucketStore, long: str) -> None:
+    bucket_of(store).put(keys.segment(long, 9, 16), b"junk")
+    bucket_of(store).delete([keys.journal(long, 18)])
+    again = open_bucket(store.url, StillClock())
     assert seqs(again, long) == list(range(1, 31))
     assert list(again.open(long).repairs) == []
 
 
-def test_segment_that_is_gone_is_not_missed(store: ObjectStore, long: str) -> None:
-    store.bucket.delete([keys.segment(long, 9, 16)])
-    again = open_objects(store.url, StillClock())
+def test_segment_that_is_gone_is_not_missed(store: BucketStore, long: str) -> None:
+    bucket_of(store).delete([keys.segment(long, 9, 16)])
+    again = open_bucket(store.url, StillClock())
     assert seqs(again, long) == list(range(1, 31))
     assert seqs(again, long, after=20) == list(range(21, 31))
     assert load(again, long).seq == 30
 
 
-def test_heads_are_in_the_keys_newest_first(store: ObjectStore) -> None:
+def test_heads_are_in_the_keys_newest_first(store: BucketStore) -> None:
     names = ["20260109_143022", "20260109_143022_02", "20260109_143022_100", "20260109_143022_99", "20270101_000000",
              "a-run", "a-run.2", "Z", "x" * 128]  # fmt: skip
     for name in names:
@@ -167,12 +166,12 @@ def test_heads_are_in_the_keys_newest_first(store: ObjectStore) -> None:
     assert ids(store) == wanted
 
 
-def test_check_finds_what_is_damaged_in_a_bucket(store: ObjectStore, long: str) -> None:
+def test_check_finds_what_is_damaged_in_a_bucket(store: BucketStore, long: str) -> None:
     def said() -> str:
-        return "\n".join(problem.text for problem in check(store, store.account()))
+        return "\n".join(problem.text for problem in check(store, account_of(store)))
 
     assert said() == ""
-    bucket = store.bucket
+    bucket = bucket_of(store)
     bucket.put(keys.journal(long, 3), b"junk\n")
     assert f"{keys.journal(long, 3)}: 4 bytes are no record." in said()
     bucket.put(keys.journal(long, 3), b"")
@@ -197,35 +196,35 @@ def test_check_finds_what_is_damaged_in_a_bucket(store: ObjectStore, long: str) 
     assert long not in store.sweep(AT + timedelta(days=9999))
 
 
-def test_run_without_a_head_is_found_and_gets_one_again(store: ObjectStore) -> None:
+def test_run_without_a_head_is_found_and_gets_one_again(store: BucketStore) -> None:
     run = apart(store)
-    store.bucket.delete([keys.head(run)])
+    bucket_of(store).delete([keys.head(run)])
     assert ids(store) == []
-    (problem,) = check(store, store.account())
+    (problem,) = check(store, account_of(store))
     assert (problem.run, problem.text.partition(",")[0]) == (run, "Its head is missing")
     store.sweep(AT)
     assert ids(store) == [run]
 
 
-def test_run_whose_removal_had_only_begun_is_no_fault(store: ObjectStore) -> None:
+def test_run_whose_removal_had_only_begun_is_no_fault(store: BucketStore) -> None:
     run = apart(store)
-    store.bucket.put(keys.deleted(run), b"")
-    (problem,) = check(store, store.account())
+    bucket_of(store).put(keys.deleted(run), b"")
+    (problem,) = check(store, account_of(store))
     assert (problem.run, problem.serious, "half removed" in problem.text) == (run, False, True)
     assert store.sweep(AT + timedelta(days=9999)) == [run]
-    assert (ids(store), list(check(store, store.account()))) == ([], [])
+    assert (ids(store), list(check(store, account_of(store)))) == ([], [])
 
 
-def test_run_that_is_half_removed_is_swept(store: ObjectStore) -> None:
+def test_run_that_is_half_removed_is_swept(store: BucketStore) -> None:
     run = apart(store)
-    store.bucket.put(keys.deleted(run), b"")
-    store.bucket.delete([keys.head(run), keys.journal(run, 1)])
+    bucket_of(store).put(keys.deleted(run), b"")
+    bucket_of(store).delete([keys.head(run), keys.journal(run, 1)])
     assert (ids(store), store.leftovers()) == ([], [run])
     assert store.sweep(AT + timedelta(days=9999)) == [run]
-    assert not list(store.bucket.under("runs"))
+    assert not list(bucket_of(store).under("runs"))
 
 
-def test_objects_of_others_below_the_prefix_are_no_runs_and_no_records(store: ObjectStore) -> None:
+def test_objects_of_others_below_the_prefix_are_no_runs_and_no_records(store: BucketStore) -> None:
     run = apart(store)
     for key in (
         f"runs/{run}/j/readme.txt",
@@ -235,14 +234,14 @@ def test_objects_of_others_below_the_prefix_are_no_runs_and_no_records(store: Ob
         "account/notes",
         "runs/x y/z",
     ):
-        store.bucket.put(key, b"{}", notes={"append": "many"})
+        bucket_of(store).put(key, b"{}", notes={"append": "many"})
     assert ids(store) == [run]
     assert seqs(store, run) == [1, 2, 3, 4, 5, 6, 7]
     store.open(run).close()
-    store.bucket.put("account/2026-01-09", b'{"a":["me","much"]}')
+    bucket_of(store).put("account/2026-01-09", b'{"a":["me","much"]}')
     with pytest.raises(StoreError, match="damaged"):
-        store.account().total(AT.date())
-    assert [problem.text for problem in check(store, store.account()) if not problem.run] == [
+        account_of(store).total(AT.date())
+    assert [problem.text for problem in check(store, account_of(store)) if not problem.run] == [
         "The account of 2026-01-09 is damaged: 'much' is no amount of dollars. Bring the object account/2026-01-09 "
         "back from a copy of the bucket, or an older version of it."
     ]

@@ -13,18 +13,16 @@ from pipeline.errors import ConfigError, StoreError, WriteFailed
 from pipeline.records.kinds import StepStarted
 from pipeline.records.lines import line_seq
 from pipeline.store.objects import bucket as buckets
-from pipeline.store.objects.address import parse_address
-from pipeline.store.objects.bucket import Bucket
-from pipeline.store.objects.store import ObjectStore, open_objects
 from pipeline.store.recovery import recover
+from tests.contract.harm import BucketStore, account_of, bucket_of, open_bucket
 from tests.journals import AT, StillClock, line, small_run, started
 from tests.servers.objects import Mishap, Proxy
 from tests.stores import ids, write
 
 
 @pytest.fixture
-def store(objects: str, proxy: Proxy, clock: StillClock) -> ObjectStore:
-    return ObjectStore(Bucket(parse_address(objects), retries=2), clock)
+def store(objects: str, proxy: Proxy, clock: StillClock) -> BucketStore:
+    return open_bucket(objects, clock, retries=2)
 
 
 def first(count: int, what: str, part: str = "/j/", verb: str = "PUT") -> Mishap:
@@ -40,21 +38,21 @@ def first(count: int, what: str, part: str = "/j/", verb: str = "PUT") -> Mishap
     return mishap
 
 
-def test_server_that_ignores_conditions_is_refused(store: ObjectStore, proxy: Proxy) -> None:
-    run = write(ObjectStore(Bucket(store.bucket.address), StillClock()), small_run())
+def test_server_that_ignores_conditions_is_refused(store: BucketStore, proxy: Proxy) -> None:
+    run = write(open_bucket(store.url, StillClock()), small_run())
     proxy.ignores_conditions = True
     for verb in (lambda: store.create(started(), [], at=AT), lambda: store.open(run)):
         with pytest.raises(StoreError, match="ignores conditional puts") as caught:
             verb()
         assert "another --store" in caught.value.hint
     with pytest.raises(StoreError, match="ignores conditional puts"):
-        store.account().reserve("me", Decimal(1), AT, Decimal(10))
+        account_of(store).reserve("me", Decimal(1), AT, Decimal(10))
     assert ids(store) == [run]
-    assert not list(store.bucket.under("proof"))
+    assert not list(bucket_of(store).under("proof"))
 
 
 @pytest.mark.parametrize("what", ["lost", "cut", "503", "500", "409"])
-def test_append_goes_through_a_passing_fault_once(store: ObjectStore, proxy: Proxy, what: str) -> None:
+def test_append_goes_through_a_passing_fault_once(store: BucketStore, proxy: Proxy, what: str) -> None:
     lines = small_run()
     run, journal = store.create(lines[0], [], at=AT)
     proxy.mishap = first(1, what)
@@ -65,7 +63,7 @@ def test_append_goes_through_a_passing_fault_once(store: ObjectStore, proxy: Pro
     assert store.open(run).last_seq == 7
 
 
-def test_append_is_looked_for_where_no_answer_ever_comes(store: ObjectStore, proxy: Proxy) -> None:
+def test_append_is_looked_for_where_no_answer_ever_comes(store: BucketStore, proxy: Proxy) -> None:
     run, journal = store.create(started(), [], at=AT)
     proxy.mishap = first(99, "lost")
     journal.append(2, [line(2, StepStarted("seed#1"))])
@@ -73,7 +71,7 @@ def test_append_is_looked_for_where_no_answer_ever_comes(store: ObjectStore, pro
 
 
 def test_records_that_the_server_never_takes_are_kept_here_and_recovered(
-    store: ObjectStore, proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: BucketStore, proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     lines = small_run()
@@ -93,14 +91,14 @@ def test_records_that_the_server_never_takes_are_kept_here_and_recovered(
     assert [line_seq(one) for one in store.read(run)] == [1, 2, 3, 4, 5, 6]
 
 
-def test_blob_goes_through_a_lost_answer(store: ObjectStore, proxy: Proxy) -> None:
+def test_blob_goes_through_a_lost_answer(store: BucketStore, proxy: Proxy) -> None:
     run, journal = store.create(started(), [], at=AT)
     proxy.mishap = first(1, "lost", part="/b/")
     assert store.get_blob(run, journal.put_blob(b"lesson")) == b"lesson"
 
 
-def test_reservation_whose_answer_is_lost_counts_once(store: ObjectStore, proxy: Proxy) -> None:
-    account = store.account()
+def test_reservation_whose_answer_is_lost_counts_once(store: BucketStore, proxy: Proxy) -> None:
+    account = account_of(store)
     proxy.mishap = first(1, "lost", part="/account/")
     assert account.reserve("me", Decimal(3), AT, Decimal(10))
     assert account.total(AT.date()) == 3
@@ -111,7 +109,7 @@ def test_server_that_is_not_there_is_said_without_credentials(
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret-of-nobody")
-    store = ObjectStore(Bucket(parse_address(objects), retries=0), clock)
+    store = open_bucket(objects, clock, retries=0)
     for verb in (lambda: ids(store), lambda: store.create(started(), [], at=AT), lambda: store.read("20260109_143022")):
         with pytest.raises(StoreError, match="could not be reached") as caught:
             verb()
@@ -127,7 +125,7 @@ def test_silent_server_is_asked_twice_and_then_left_alone(
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(0)
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        store = open_objects(objects, clock)
+        store = open_bucket(objects, clock)
         make = lambda: store.create(started(), [], at=AT)  # noqa: E731
         for verb, times in ((lambda: ids(store), 1), (make, 2), (make, 0), (lambda: ids(store), 0)):
             with pytest.raises(StoreError, match="did not answer in time"):
@@ -141,14 +139,14 @@ def test_silent_server_is_asked_twice_and_then_left_alone(
 
 
 def test_bucket_that_is_not_there_is_named(objects: str, clock: StillClock) -> None:
-    store = open_objects("s3://no-such-bucket/runs", clock)
+    store = open_bucket("s3://no-such-bucket/runs", clock)
     with pytest.raises(StoreError, match="no bucket no-such-bucket"):
         store.create(started(), [], at=AT)
     with pytest.raises(StoreError, match="no bucket no-such-bucket"):
         ids(store)
 
 
-def test_refused_credential_is_said(store: ObjectStore, proxy: Proxy) -> None:
+def test_refused_credential_is_said(store: BucketStore, proxy: Proxy) -> None:
     proxy.mishap = lambda method, path: "403"
     with pytest.raises(StoreError, match=r"refuses the credential \(SlowDown\)") as caught:
         ids(store)
@@ -158,5 +156,5 @@ def test_refused_credential_is_said(store: ObjectStore, proxy: Proxy) -> None:
 def test_extra_that_is_not_installed_is_named(objects: str, clock: StillClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "obstore.store", None)
     with pytest.raises(ConfigError, match="obstore") as caught:
-        open_objects(objects, clock)
+        open_bucket(objects, clock)
     assert "install obstore" in caught.value.hint.replace("'", "")

@@ -18,8 +18,7 @@ from pipeline.store.base import Claim
 from pipeline.store.checking import check
 from pipeline.store.names import is_id, is_part
 from pipeline.store.objects import keys
-from pipeline.store.objects.claiming import holders
-from pipeline.store.objects.store import ObjectStore, open_objects
+from tests.contract.harm import BucketStore, account_of, bucket_of, claimants, open_bucket
 from tests.journals import AT, StillClock, small_run, started
 from tests.servers.objects import Moto
 from tests.stores import ids, write
@@ -31,19 +30,19 @@ UNTOLD = ("/x", "../x", "./x")
 
 
 @pytest.fixture
-def store(objects: str, clock: StillClock) -> ObjectStore:
-    return open_objects(objects, clock)
+def store(objects: str, clock: StillClock) -> BucketStore:
+    return open_bucket(objects, clock)
 
 
-def put(store: ObjectStore, key: str, data: bytes = b"junk") -> None:
+def put(store: BucketStore, key: str, data: bytes = b"junk") -> None:
     """As another program would: this client's own puts take no such key."""
     from moto.s3.models import s3_backends
 
     backend: Any = s3_backends["123456789012"]["aws"]
-    backend.put_object(store.bucket.address.bucket, f"{store.bucket.address.prefix}/{key}", data)
+    backend.put_object(bucket_of(store).address.bucket, f"{bucket_of(store).address.prefix}/{key}", data)
 
 
-def test_foreign_objects_are_in_no_listing(store: ObjectStore, moto: Moto) -> None:
+def test_foreign_objects_are_in_no_listing(store: BucketStore, moto: Moto) -> None:
     if not isinstance(moto, Moto):
         pytest.skip("these keys are put there behind the server's back")
     claim = Claim("publish", "course", "there", "me")
@@ -54,9 +53,9 @@ def test_foreign_objects_are_in_no_listing(store: ObjectStore, moto: Moto) -> No
     blob = store.open(run)
     blob.put_blob(b"value")
     blob.close()
-    store.account().keep(run, {"usd": "1"})
+    account_of(store).keep(run, {"usd": "1"})
     folder = f"{keys.CLAIMS}/{hashlib.sha256(json.dumps(claim.to_json()).encode()).hexdigest()[:32]}"
-    before = ids(store), store.parts(run), store.blobs(run), list(store.read(run)), dict(store.account().kept())
+    before = ids(store), store.parts(run), store.blobs(run), list(store.read(run)), dict(account_of(store).kept())
     home = keys.home(run)
     for odd in ODD:
         # What lies below the name of a run is what is left of one.
@@ -68,11 +67,11 @@ def test_foreign_objects_are_in_no_listing(store: ObjectStore, moto: Moto) -> No
     put(store, f"{home}/jz")
     put(store, f"{home}/parts/=zz/x")
     put(store, f"{keys.home(run)}/j/x/000000000002")
-    store = open_objects(store.url, StillClock())
-    account = store.account()
+    store = open_bucket(store.url, StillClock())
+    account = account_of(store)
     assert (ids(store), store.parts(run), store.blobs(run), list(store.read(run)), dict(account.kept())) == before
     # The client tells a key with a slash at its end as one without.
-    assert holders(store.bucket, claim) == [run]
+    assert claimants(store, claim) == [run]
     assert account.total(AT.date()) == Decimal(0)
     assert (store.leftovers(), store.unlisted(), store.sweep(AT + timedelta(days=999))) == ([], [], [])
     assert list(check(store, account)) == []
@@ -83,7 +82,7 @@ def test_foreign_objects_are_in_no_listing(store: ObjectStore, moto: Moto) -> No
     assert ids(store) == [other, run]
 
 
-def test_object_that_the_client_cannot_tell_is_named_with_how_to_remove_it(store: ObjectStore, moto: Moto) -> None:
+def test_object_that_the_client_cannot_tell_is_named_with_how_to_remove_it(store: BucketStore, moto: Moto) -> None:
     if not isinstance(moto, Moto):
         pytest.skip("these keys are put there behind the server's back")
     run, other = write(store, small_run()), write(store, small_run())
@@ -97,7 +96,7 @@ def test_object_that_the_client_cannot_tell_is_named_with_how_to_remove_it(store
     key = f"runs/{keys.home(run)}/parts//x"
     assert caught.value.data["foreign"]
     assert caught.value.hint == (
-        f"Remove it: aws s3api delete-object --bucket {store.bucket.address.bucket} --key {key}"
+        f"Remove it: aws s3api delete-object --bucket {bucket_of(store).address.bucket} --key {key}"
     )
 
 

@@ -11,8 +11,8 @@ import pytest
 from pipeline.errors import RunLocked, RunNotFound, StoreError
 from pipeline.records.kinds import StepStarted
 from pipeline.store.objects import keys
-from pipeline.store.objects.store import ObjectStore, open_objects
 from pipeline.store.owner import process
+from tests.contract.harm import BucketStore, bucket_of, open_bucket
 from tests.journals import AT, StillClock, line, started
 from tests.stores import ids
 
@@ -20,11 +20,11 @@ NAME = "named"
 
 
 @pytest.fixture
-def store(objects: str, clock: StillClock) -> ObjectStore:
-    return open_objects(objects, clock)
+def store(objects: str, clock: StillClock) -> BucketStore:
+    return open_bucket(objects, clock)
 
 
-def more(store: ObjectStore, run: str) -> int:
+def more(store: BucketStore, run: str) -> int:
     """Own a run for one append; how many repairs its opening needed."""
     journal = store.open(run)
     seq = journal.last_seq + 1
@@ -35,7 +35,7 @@ def more(store: ObjectStore, run: str) -> int:
 
 
 def test_journal_that_this_store_left_is_opened_without_a_listing(
-    store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+    store: BucketStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, journal = store.create(started(), [], at=AT)
     journal.close()
@@ -45,28 +45,28 @@ def test_journal_that_this_store_left_is_opened_without_a_listing(
         raise AssertionError(f"{key} is listed")
 
     with monkeypatch.context() as patched:
-        patched.setattr(store.bucket, "under", under)
-        patched.setattr(store.bucket, "names", under)
+        patched.setattr(bucket_of(store), "under", under)
+        patched.setattr(bucket_of(store), "names", under)
         for _ in range(3):
             more(store, run)
     assert [json.loads(one)["seq"] for one in store.read(run)] == [1, 2, 3, 4, 5]
 
 
-def test_journal_that_another_owned_since_is_looked_through(store: ObjectStore, clock: StillClock) -> None:
+def test_journal_that_another_owned_since_is_looked_through(store: BucketStore, clock: StillClock) -> None:
     run, journal = store.create(started(), [], at=AT)
     journal.close()
     for _ in range(3):
         more(store, run)
-    assert more(open_objects(store.url, clock), run) == 0
-    store.bucket.put(keys.journal(run, 3), b"damaged")
+    assert more(open_bucket(store.url, clock), run) == 0
+    bucket_of(store).put(keys.journal(run, 3), b"damaged")
     assert more(store, run) == 1
     assert [json.loads(one)["seq"] for one in store.read(run)] == [1, 2, 3, 4, 5, 6]
 
 
 def test_journal_of_a_run_that_was_made_anew_is_not_the_one_that_was_left(
-    store: ObjectStore, clock: StillClock
+    store: BucketStore, clock: StillClock
 ) -> None:
-    other = open_objects(store.url, clock)
+    other = open_bucket(store.url, clock)
     for maker in (store, other):
         maker.create_named(NAME, started(), at=AT).close()
         more(maker, NAME)
@@ -85,10 +85,10 @@ def dead_owner() -> bytes:
     return json.dumps({**process(), "started": "0", "epoch": 1, "beat": 0, "id": "0" * 16}).encode()
 
 
-def test_name_of_a_run_that_a_dead_process_had_half_made_is_free(store: ObjectStore) -> None:
-    store.bucket.put(keys.lease(NAME), dead_owner())
-    store.bucket.put(keys.blob(NAME, "0" * 64), b"value")
-    store.bucket.put(keys.head(NAME), b"{}")
+def test_name_of_a_run_that_a_dead_process_had_half_made_is_free(store: BucketStore) -> None:
+    bucket_of(store).put(keys.lease(NAME), dead_owner())
+    bucket_of(store).put(keys.blob(NAME, "0" * 64), b"value")
+    bucket_of(store).put(keys.head(NAME), b"{}")
     with pytest.raises(RunNotFound):
         store.read(NAME)
     store.create_named(NAME, started(), at=AT).close()
@@ -96,43 +96,43 @@ def test_name_of_a_run_that_a_dead_process_had_half_made_is_free(store: ObjectSt
     more(store, NAME)
 
 
-def test_run_that_a_dead_process_had_half_removed_is_gone_and_its_name_free(store: ObjectStore) -> None:
+def test_run_that_a_dead_process_had_half_removed_is_gone_and_its_name_free(store: BucketStore) -> None:
     store.create_named(NAME, started(), at=AT).close()
     more(store, NAME)
-    store.bucket.put(keys.lease(NAME), dead_owner())
-    store.bucket.put(keys.deleted(NAME), b"")
-    store.bucket.delete([keys.head(NAME)])
+    bucket_of(store).put(keys.lease(NAME), dead_owner())
+    bucket_of(store).put(keys.deleted(NAME), b"")
+    bucket_of(store).delete([keys.head(NAME)])
     with pytest.raises(RunNotFound):
         store.read(NAME)
     with pytest.raises(RunNotFound):
-        open_objects(store.url, StillClock()).open(NAME)
+        open_bucket(store.url, StillClock()).open(NAME)
     store.create_named(NAME, started(), at=AT).close()
     assert [json.loads(one)["seq"] for one in store.read(NAME)] == [1]
 
 
-def test_name_of_a_run_that_is_just_being_made_is_waited_for(store: ObjectStore) -> None:
-    store.bucket.put(keys.lease(NAME), json.dumps({**process(), "epoch": 1, "beat": 0, "id": "1" * 16}).encode())
+def test_name_of_a_run_that_is_just_being_made_is_waited_for(store: BucketStore) -> None:
+    bucket_of(store).put(keys.lease(NAME), json.dumps({**process(), "epoch": 1, "beat": 0, "id": "1" * 16}).encode())
     with pytest.raises(RunLocked):
         store.create_named(NAME, started(), at=AT)
 
 
-def test_name_of_a_run_that_is_there_is_taken(store: ObjectStore) -> None:
+def test_name_of_a_run_that_is_there_is_taken(store: BucketStore) -> None:
     store.create_named(NAME, started(), at=AT).close()
     with pytest.raises(StoreError, match="the name is taken"):
         store.create_named(NAME, started(), at=AT)
 
 
 def test_name_that_another_takes_at_the_same_moment_is_waited_for(
-    store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+    store: BucketStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    get = store.bucket.get
+    get = bucket_of(store).get
 
     def seen_too_early(key: str) -> Any:
         found = get(key)
         if key == keys.lease(NAME):
-            store.bucket.put(key, json.dumps({**process(), "epoch": 1, "beat": 0, "id": "1" * 16}).encode())
+            bucket_of(store).put(key, json.dumps({**process(), "epoch": 1, "beat": 0, "id": "1" * 16}).encode())
         return found
 
-    monkeypatch.setattr(store.bucket, "get", seen_too_early)
+    monkeypatch.setattr(bucket_of(store), "get", seen_too_early)
     with pytest.raises(RunLocked):
         store.create_named(NAME, started(), at=AT)

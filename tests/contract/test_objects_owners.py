@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -13,15 +14,22 @@ from pipeline.errors import PipelineError, RunExists, RunLocked, WriteFailed
 from pipeline.records.fold import spent
 from pipeline.records.kinds import StepStarted
 from pipeline.records.lines import line_body, line_seq
+from pipeline.store.base import Journal
 from pipeline.store.head import head_bytes, parse_head
 from pipeline.store.objects import keys
-from pipeline.store.objects import lease as leases
-from pipeline.store.objects.address import parse_address
-from pipeline.store.objects.bucket import Bucket
-from pipeline.store.objects.journal import ObjectJournal
-from pipeline.store.objects.store import ObjectStore, open_objects
-from pipeline.store.owner import process
 from pipeline.store.reading import load
+from tests.contract.harm import (
+    TTL_SECONDS,
+    BucketStore,
+    beat,
+    bucket_of,
+    confirm_always,
+    epoch,
+    from_elsewhere,
+    open_bucket,
+    prove,
+    quick,
+)
 from tests.journals import AT, CLAIM, StillClock, line, small_run, started
 from tests.servers.objects import Moto, Proxy
 from tests.stores import ids, write
@@ -32,21 +40,15 @@ RUN = "20260109_143022"
 
 
 @pytest.fixture
-def store(objects: str, proxy: Proxy, clock: StillClock) -> ObjectStore:
-    return open_objects(objects, clock)
+def store(objects: str, proxy: Proxy, clock: StillClock) -> BucketStore:
+    return open_bucket(objects, clock)
 
 
 @pytest.fixture
-def elsewhere(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+def elsewhere(store: BucketStore, monkeypatch: pytest.MonkeyPatch) -> BucketStore:
     """The same store as a process on another host opens it."""
-    here = process()
-    other = open_objects(store.url, StillClock())
-
-    def named() -> dict[str, object]:
-        return {**here, "host": "elsewhere"} if threading.current_thread() is there else here
-
-    there = threading.current_thread()
-    monkeypatch.setattr(leases, "process", named)
+    other = open_bucket(store.url, StillClock())
+    from_elsewhere(monkeypatch)
     return other
 
 
@@ -56,18 +58,18 @@ def apart(work: object) -> object:
         return pool.submit(work).result()  # type: ignore[arg-type]
 
 
-def test_owner_elsewhere_keeps_its_run_while_it_renews(elsewhere: ObjectStore, store: ObjectStore) -> None:
+def test_owner_elsewhere_keeps_its_run_while_it_renews(elsewhere: BucketStore, store: BucketStore) -> None:
     write(store, small_run())
     journal = elsewhere.open(RUN)
     with pytest.raises(RunLocked, match="elsewhere") as caught:
         apart(lambda: store.open(RUN))
-    assert f"free within {leases.TTL_SECONDS} s" in caught.value.hint
+    assert f"free within {TTL_SECONDS} s" in caught.value.hint
     journal.close()
     apart(lambda: store.open(RUN).close())
 
 
 def test_owner_elsewhere_last_heard_of_in_the_future_is_none(
-    elsewhere: ObjectStore, store: ObjectStore, proxy: Proxy
+    elsewhere: BucketStore, store: BucketStore, proxy: Proxy
 ) -> None:
     write(store, small_run())
     zombie = elsewhere.open(RUN)
@@ -79,7 +81,7 @@ def test_owner_elsewhere_last_heard_of_in_the_future_is_none(
 
 
 def test_owner_elsewhere_that_is_silent_for_two_beats_is_replaced(
-    elsewhere: ObjectStore, store: ObjectStore, proxy: Proxy, clock: StillClock
+    elsewhere: BucketStore, store: BucketStore, proxy: Proxy, clock: StillClock
 ) -> None:
     write(store, small_run())
     zombie = elsewhere.open(RUN)
@@ -87,7 +89,7 @@ def test_owner_elsewhere_that_is_silent_for_two_beats_is_replaced(
     clock.at += timedelta(days=300)
     with pytest.raises(RunLocked):
         apart(lambda: store.open(RUN))
-    proxy.skew = timedelta(seconds=leases.TTL_SECONDS + 2)
+    proxy.skew = timedelta(seconds=TTL_SECONDS + 2)
     assert next(store.heads()).owned is False
     journal = store.open(RUN)
     with pytest.raises(WriteFailed, match="taken over") as caught:
@@ -98,23 +100,23 @@ def test_owner_elsewhere_that_is_silent_for_two_beats_is_replaced(
 
 
 def test_append_that_was_on_its_way_at_takeover_counts_or_is_refused(
-    elsewhere: ObjectStore, store: ObjectStore, proxy: Proxy
+    elsewhere: BucketStore, store: BucketStore, proxy: Proxy
 ) -> None:
     write(store, small_run())
     zombie = elsewhere.open(RUN)
     zombie.append(8, [line(8, StepStarted("lessons#1"))])
-    proxy.skew = timedelta(seconds=leases.TTL_SECONDS + 2)
+    proxy.skew = timedelta(seconds=TTL_SECONDS + 2)
     assert store.open(RUN).last_seq == 8
 
 
 @pytest.mark.parametrize("left", [True, False])
 def test_reply_paid_for_by_an_owner_that_was_replaced_is_kept(
-    elsewhere: ObjectStore, store: ObjectStore, proxy: Proxy, left: bool
+    elsewhere: BucketStore, store: BucketStore, proxy: Proxy, left: bool
 ) -> None:
     lines = small_run()
     write(store, lines[:5])
     zombie = elsewhere.open(RUN)
-    proxy.skew = timedelta(seconds=leases.TTL_SECONDS + 2)
+    proxy.skew = timedelta(seconds=TTL_SECONDS + 2)
     journal = store.open(RUN)
     journal.append(6, [line(6, StepStarted("other#1"))])
     if left:
@@ -127,49 +129,44 @@ def test_reply_paid_for_by_an_owner_that_was_replaced_is_kept(
     assert [line_seq(one) for one in stored] == [1, 2, 3, 4, 5, 6, 7]
     assert line_body(stored[-1]) == line_body(lines[5])
     assert str(spent(load(store, RUN)).usd) == "1.85"
-    assert not [entry for entry in store.bucket.under(f"runs/{RUN}/parts")]
+    assert not [entry for entry in bucket_of(store).under(f"runs/{RUN}/parts")]
 
 
-def test_a_beat_keeps_the_lease_and_a_lost_one_is_noticed(store: ObjectStore) -> None:
+def test_a_beat_keeps_the_lease_and_a_lost_one_is_noticed(store: BucketStore) -> None:
     run = write(store, small_run())
-    key = f"runs/{run}/lease"
-    lease = leases.acquire(store.bucket, key, run, AT)
-    before = store.bucket.get(key)
-    lease.renew()
-    after = store.bucket.get(key)
+    journal, key = store.open(run), keys.lease(run)
+    before = bucket_of(store).get(key)
+    assert beat(journal)
+    after = bucket_of(store).get(key)
     assert before
     assert after
     assert before.etag != after.etag
-    assert lease.held
-    store.bucket.put(key, b"{}")
-    lease.renew()
-    assert not lease.held
-    lease.release()
-    found = store.bucket.get(key)
+    bucket_of(store).put(key, b"{}")
+    assert not beat(journal)
+    journal.close()
+    found = bucket_of(store).get(key)
     assert found
     assert found.data == b"{}"
 
 
-def test_each_owner_has_a_higher_epoch(store: ObjectStore) -> None:
+def test_each_owner_has_a_higher_epoch(store: BucketStore) -> None:
     run = write(store, small_run())
     epochs = []
     for _ in range(3):
         journal = store.open(run)
-        epochs.append(journal._lease.epoch)
+        epochs.append(epoch(store, run))
         journal.close()
     assert epochs == [2, 3, 4]
     assert load(store, run).seq == 7
     assert next(store.heads()).document["seq"] == 7
 
 
-def test_of_two_that_open_a_dead_owners_run_at_once_one_gets_it(store: ObjectStore, moto: Moto) -> None:
+def test_of_two_that_open_a_dead_owners_run_at_once_one_gets_it(store: BucketStore, moto: Moto) -> None:
     run = write(store, small_run())
-    stores = [open_objects(store.url, StillClock()) for _ in range(2)]
-    for each in stores:
-        each.prove()
+    stores = [open_bucket(store.url, StillClock()) for _ in range(2)]
     gate = threading.Barrier(2)
 
-    def race(each: ObjectStore) -> str:
+    def race(each: BucketStore) -> str:
         gate.wait(10)
         try:
             journal = each.open(run)
@@ -186,19 +183,19 @@ def test_of_two_that_open_a_dead_owners_run_at_once_one_gets_it(store: ObjectSto
 
 
 def test_what_an_owner_was_told_is_durable_stays_so_while_it_is_replaced(
-    elsewhere: ObjectStore, store: ObjectStore, proxy: Proxy
+    elsewhere: BucketStore, store: BucketStore, proxy: Proxy
 ) -> None:
     write(store, small_run())
     for _ in range(max(TRIALS // 4, 2)):
         proxy.skew = timedelta()
         zombie = elsewhere.open(RUN)
-        proxy.skew = timedelta(seconds=leases.TTL_SECONDS + 2)
+        proxy.skew = timedelta(seconds=TTL_SECONDS + 2)
         begun = threading.Event()
         with ThreadPoolExecutor(1) as pool:
-            working = pool.submit(keep_appending, zombie, 80, begun)
+            working = pool.submit(keep_appending, zombie, "old", 80, begun)
             begun.wait(10)
             journal = store.open(RUN)
-            told = keep_appending(journal, 4, begun)
+            told = keep_appending(journal, "new", 4, begun)
             told += working.result()
         journal.close()
         stored = list(store.read(RUN))
@@ -207,13 +204,13 @@ def test_what_an_owner_was_told_is_durable_stays_so_while_it_is_replaced(
         assert len(set(stored)) == len(stored)
 
 
-def keep_appending(journal: ObjectJournal, most: int, begun: threading.Event) -> list[bytes]:
+def keep_appending(journal: Journal, who: str, most: int, begun: threading.Event) -> list[bytes]:
     """The lines that an owner was told are durable, until it is stopped."""
     told: list[bytes] = []
     try:
         for _ in range(most):
             seq = journal.last_seq + 1
-            one = line(seq, StepStarted(f"{journal._lease.epoch}.{seq}#1"))
+            one = line(seq, StepStarted(f"{who}.{seq}#1"))
             journal.append(seq, [one])
             told.append(one.rstrip())
             begun.set()
@@ -222,18 +219,18 @@ def keep_appending(journal: ObjectJournal, most: int, begun: threading.Event) ->
     return told
 
 
-def test_two_writers_of_one_number_never_both_win(store: ObjectStore, objects: str) -> None:
-    bucket = Bucket(parse_address(objects))
+def test_two_writers_of_one_number_never_both_win(store: BucketStore) -> None:
+    bucket = bucket_of(store)
     with ThreadPoolExecutor(2) as pool:
         for seq in range(2 * TRIALS):
-            puts = [pool.submit(bucket.put_new, f"runs/x/j/{seq}", data) for data in (b"one", b"two")]
+            puts = [pool.submit(bucket.put, f"runs/x/j/{seq}", data, "") for data in (b"one", b"two")]
             assert sum(put.result() is not None for put in puts) == 1
 
 
 def test_of_many_that_begin_a_course_at_once_one_does(objects: str) -> None:
     def begin(_: int) -> str:
         try:
-            run, journal = open_objects(objects, StillClock()).create(started(CLAIM), [], at=AT, claim=CLAIM)
+            run, journal = open_bucket(objects, StillClock()).create(started(CLAIM), [], at=AT, claim=CLAIM)
         except RunExists as error:
             return f"refused {error.data['run']}"
         journal.close()
@@ -241,31 +238,31 @@ def test_of_many_that_begin_a_course_at_once_one_does(objects: str) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         said = list(pool.map(begin, range(8)))
-    store = open_objects(objects, StillClock())
+    store = open_bucket(objects, StillClock())
     (run,) = ids(store)
     assert sorted(said) == [run, *[f"refused {run}"] * 7]
 
 
 def test_runs_of_one_second_get_names_of_their_own(objects: str) -> None:
     def begin(_: int) -> str:
-        run, journal = open_objects(objects, StillClock()).create(started(), [b"graph"], at=AT)
+        run, journal = open_bucket(objects, StillClock()).create(started(), [b"graph"], at=AT)
         journal.close()
         return run
 
     with ThreadPoolExecutor(4) as pool:
         names = set(pool.map(begin, range(6)))
     assert len(names) == 6
-    assert names == set(ids(open_objects(objects, StillClock())))
+    assert names == set(ids(open_bucket(objects, StillClock())))
 
 
-def test_run_whose_creation_was_cut_off_is_not_listed_and_is_swept(store: ObjectStore, proxy: Proxy) -> None:
-    store.prove()
+def test_run_whose_creation_was_cut_off_is_not_listed_and_is_swept(store: BucketStore, proxy: Proxy) -> None:
+    prove(store)
     proxy.mishap = lambda method, path: "400" if method == "POST" or "/j/" in path else ""
     with pytest.raises(PipelineError):
         store.create(started(), [b"graph"], at=AT)
     proxy.mishap = lambda method, path: ""
     assert ids(store) == []
-    later = store.bucket.server_now()
+    later = bucket_of(store).server_now()
     assert later is not None
     assert store.sweep(later - timedelta(days=1)) == []
     whole = write(store, small_run())
@@ -274,41 +271,40 @@ def test_run_whose_creation_was_cut_off_is_not_listed_and_is_swept(store: Object
 
 
 def test_owner_that_leaves_while_the_server_is_away_says_so_later(
-    store: ObjectStore, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+    store: BucketStore, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "BEAT_SECONDS", 0.2)
-    key = "runs/20260101_000000/lease"
-    lease = leases.acquire(store.bucket, key, "20260101_000000", AT)
+    quick(monkeypatch)
+    run, journal = store.create(started(), [], at=AT)
     proxy.mishap = lambda method, path: "403"
-    lease.release()
+    journal.close()
     proxy.mishap = lambda method, path: ""
     never = threading.Event()
     for _ in range(500):
-        found = store.bucket.get(key)
-        if found is not None and not leases.is_held(leases.parse(found.data)):
+        found = bucket_of(store).get(keys.lease(run))
+        if found is not None and "pid" not in json.loads(found.data):
             return
         never.wait(0.02)
     raise AssertionError("it is still owned")
 
 
-def head_of(store: ObjectStore) -> dict[str, object]:
+def head_of(store: BucketStore) -> dict[str, object]:
     """The head as the bucket has it, whatever the records say."""
-    found = store.bucket.get(keys.head(RUN))
+    found = bucket_of(store).get(keys.head(RUN))
     assert found
     return parse_head(found.data) or {}
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["sent after the takeover", "arrives after the takeover"])
 def test_head_of_an_owner_that_was_replaced_changes_nothing(
-    elsewhere: ObjectStore, store: ObjectStore, proxy: Proxy, late: bool
+    elsewhere: BucketStore, store: BucketStore, proxy: Proxy, late: bool
 ) -> None:
     write(store, small_run())
     zombie = elsewhere.open(RUN)
     zombie.write_head({"status": "in_progress", "seq": 7}, durable=True)
-    proxy.skew = timedelta(seconds=leases.TTL_SECONDS + 2)
+    proxy.skew = timedelta(seconds=TTL_SECONDS + 2)
     journal = store.open(RUN)
     if late:
-        store.bucket.put(keys.head(RUN), head_bytes({"status": "failed", "seq": 7}))
+        bucket_of(store).put(keys.head(RUN), head_bytes({"status": "failed", "seq": 7}))
     else:
         # Its lease is over, and it does not know that yet.
         zombie.write_head({"status": "failed", "seq": 7}, durable=True)
@@ -320,15 +316,15 @@ def test_head_of_an_owner_that_was_replaced_changes_nothing(
 
 
 def test_run_that_is_removed_under_its_owner_takes_nothing_more(
-    store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+    store: BucketStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "CONFIRM_SECONDS", -1)
+    confirm_always(monkeypatch)
     run, journal = store.create(started(), [], at=AT)
 
     def left() -> list[str]:
-        return [each.key for under in (keys.RUNS, keys.HEADS) for each in store.bucket.under(under)]
+        return [each.key for under in (keys.RUNS, keys.HEADS) for each in bucket_of(store).under(under)]
 
-    store.bucket.delete(left())
+    bucket_of(store).delete(left())
     with pytest.raises(WriteFailed) as caught:
         journal.append(2, small_run()[1:2])
     assert caught.value.data["gone"]

@@ -11,30 +11,30 @@ from pipeline.records.documents import head_document
 from pipeline.records.fold import fold
 from pipeline.store.head import head_bytes
 from pipeline.store.objects import keys
-from pipeline.store.objects.journal import head_notes
-from pipeline.store.objects.store import ObjectStore, open_objects
+from pipeline.store.objects.tail import head_notes
+from tests.contract.harm import BucketStore, bucket_of, open_bucket
 from tests.journals import StillClock, small_run
 from tests.servers.objects import Proxy
 
 
 @pytest.fixture
-def store(objects: str, proxy: Proxy, clock: StillClock) -> ObjectStore:
-    return open_objects(objects, clock)
+def store(objects: str, proxy: Proxy, clock: StillClock) -> BucketStore:
+    return open_bucket(objects, clock)
 
 
-def lay(store: ObjectStore, first: int, count: int) -> None:
+def lay(store: BucketStore, first: int, count: int) -> None:
     """Runs as they lie there when they are done, without the requests of making them."""
     lines = small_run()
     state, size = fold("r", map(decode_line, lines)), sum(map(len, lines))
     for number in range(first, first + count):
         run = f"20260109_{number:06d}"
         document = {**head_document(state, size, ["seed"]), "run_id": run}
-        store.bucket.put(keys.head(run), head_bytes(document), notes=head_notes(len(lines), 1))
-        store.bucket.put(keys.journal(run, 1), b"".join(lines))
-        store.bucket.put(keys.lease(run), b'{"epoch":1}')
+        bucket_of(store).put(keys.head(run), head_bytes(document), notes=head_notes(len(lines), 1))
+        bucket_of(store).put(keys.journal(run, 1), b"".join(lines))
+        bucket_of(store).put(keys.lease(run), b'{"epoch":1}')
 
 
-def test_newest_runs_are_listed_with_as_many_requests_however_many_there_are(store: ObjectStore, proxy: Proxy) -> None:
+def test_newest_runs_are_listed_with_as_many_requests_however_many_there_are(store: BucketStore, proxy: Proxy) -> None:
     counts = []
     for first, count in ((0, 24), (24, 24)):
         lay(store, first, count)
