@@ -149,7 +149,7 @@ def cancel(store: Store, run: str) -> Cancelled:
 def _recorded(store: Store, run: str, asked: Sequence[BatchRow]) -> bool:
     """Record what the provider was asked to leave; False where a living process owns the run."""
     from pipeline.clock import SystemClock
-    from pipeline.engine.amend import amend
+    from pipeline.engine.amendment import amend
     from pipeline.records.kinds import BatchCancelled, RunEnded
     from pipeline.records.statuses import IN_PROGRESS
 

@@ -164,7 +164,7 @@ def _resume(
         done: Why a completed one is left as it is.
         redo, note: Lessons to make again, and what is to be different.
     """
-    from pipeline.engine.lost import find as find_lost
+    from pipeline.engine.missing_values import find as find_lost
     from pipeline.store.reading import load
 
     options = start.options

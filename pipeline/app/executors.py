@@ -41,8 +41,7 @@ def check_executor(options: LessonsOptions) -> None:
     name = options.executor
     if name is None:
         return
-    from pipeline.engine.remote import pool
-    from pipeline.engine.remote.fleet import check_store
+    from pipeline.engine.remote.coordinator import check_options, check_store
 
     host = _address(name)[0]
     check_store(options.store_url, near=False)
@@ -51,7 +50,7 @@ def check_executor(options: LessonsOptions) -> None:
             f"A sqlite: store lies on this host, and {name} has workers elsewhere.",
             hint="Take --store postgresql://… or s3://…, or --executor dask:local.",
         )
-    pool.check_options({"batch": options.batch})
+    check_options({"batch": options.batch})
     if options.dry_run:
         # Nothing is sent anywhere.
         return
@@ -105,11 +104,11 @@ def on_executor(options: LessonsOptions, definition: Definition, setup: Setup) -
     if options.executor is None:
         yield
         return
-    from pipeline.engine.remote.crew import crew_on
+    from pipeline.engine.remote.coordinator import maps_on
 
     with ExitStack() as stack:
         executor = _client(options, setup.emit, stack).get_executor(pure=False)
-        setup.crew = crew_on(executor, options.store_url, definition, setup)
+        setup.map_runner = maps_on(executor, options.store_url, definition, setup)
         yield
 
 
@@ -157,7 +156,7 @@ def _check_program(client: Any, where: str) -> None:
     Raises:
         ConfigError: They do not find this program, or have another version.
     """
-    from pipeline.engine.remote.lost import missing_module
+    from pipeline.engine.remote.messages import missing_module
 
     try:
         theirs = client.submit(this_version, pure=False).result(timeout=_CONNECT_SECONDS)

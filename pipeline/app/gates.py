@@ -11,7 +11,7 @@ from pipeline.records.statuses import IN_PROGRESS
 from pipeline.store.base import Store
 
 if TYPE_CHECKING:
-    from pipeline.engine.head import HeadView
+    from pipeline.engine.recorder import HeadView
     from pipeline.records.kinds import Fact
     from pipeline.records.run import OpenQuestion, RunState
 
@@ -63,7 +63,7 @@ def answer(store: Store, run: str, gate: str, choice: str, *, note: str = "", by
         ConfigError: No such question is open, or the choice is none of its choices; says which there are.
     """
     from pipeline.clock import SystemClock
-    from pipeline.engine.amend import amend
+    from pipeline.engine.amendment import amend
     from pipeline.records.kinds import Decision
 
     found: list[tuple[Gate, str]] = []

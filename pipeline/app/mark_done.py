@@ -24,8 +24,7 @@ def mark_done(store: Store, run: str, step: str, outputs: Mapping[str, Any], tar
         RunLocked: A living process owns the run.
     """
     from pipeline.clock import SystemClock
-    from pipeline.engine.amend import amend
-    from pipeline.engine.declare import declared_done
+    from pipeline.engine.amendment import amend, declared_done
     from pipeline.store.reading import load, resolve
 
     name, clock = resolve(store, run), SystemClock()

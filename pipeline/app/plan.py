@@ -124,7 +124,7 @@ def plan(options: LessonsOptions) -> Plan:
         ConfigError: Unknown course, or a setting out of range.
     """
     from pipeline.cost.prices import PriceBook
-    from pipeline.engine.lost import find as find_lost
+    from pipeline.engine.missing_values import find as find_lost
     from pipeline.lessons.asks import Asks
     from pipeline.lessons.catalogue import Catalogue
     from pipeline.lessons.estimate import estimate

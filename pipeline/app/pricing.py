@@ -16,7 +16,7 @@ from pipeline.clock import SystemClock
 from pipeline.settings import OFFLINE
 
 if TYPE_CHECKING:
-    from pipeline.engine.entries import Prices
+    from pipeline.engine.limits import Prices
     from pipeline.lessons.course import Course
     from pipeline.lessons.estimate import Estimate, Row
     from pipeline.lessons.scheme import Entry

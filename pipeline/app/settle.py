@@ -115,7 +115,7 @@ def _record(
     """Record the amounts that `choose` makes of a run's ledger, in one write."""
     from pipeline.clock import SystemClock
     from pipeline.cost.ledger import rows
-    from pipeline.engine.amend import amend
+    from pipeline.engine.amendment import amend
     from pipeline.records.kinds import ChargeSettled
     from pipeline.store.reading import load, records, resolve
 
@@ -164,7 +164,7 @@ def _check_batches(state: RunState, chosen: Sequence[Settled], confirm: Confirm 
     Raises:
         NeedsConfirmation: It was not confirmed.
     """
-    from pipeline.engine.batch_search import requests
+    from pipeline.engine.batch_ledger import requests
 
     closing = {each.row.seq for each in chosen}
     waiting = sum(seq in closing and bool(call.batch) for seq, call in state.open_calls.items())

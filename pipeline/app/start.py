@@ -253,6 +253,7 @@ def set_up(start: Start, model_name: str, recorded: Mapping[str, Any], verb: str
     """
     from pipeline.cost.prices import PriceBook
     from pipeline.engine import preflight
+    from pipeline.engine.retry import look_up
     from pipeline.publish.folder import FolderPublisher
 
     options = start.options
@@ -261,7 +262,7 @@ def set_up(start: Start, model_name: str, recorded: Mapping[str, Any], verb: str
     if model_name and model_name != OFFLINE:
         # The look-up may take a while: nothing else has been said by now.
         start.emit("looking", text=f"Checking the model {model_name} ...")
-    info = preflight.look_up(model, start.clock, start.emit) if model else None
+    info = look_up(model, start.clock, start.emit) if model else None
     for warning in info.warnings if info else ():
         start.emit("note", text=warning)
     prices = PriceBook(Path(how["prices"]) if how["prices"] else None)

@@ -103,7 +103,7 @@ def definition_of(store: Store, state: RunState, target: str | None) -> Definiti
 
     check_is_no_thread(state)
     if target:
-        from pipeline.engine.foreign import load_pipeline
+        from pipeline.engine.pipeline import load_pipeline
 
         found = load_pipeline(target)
         if found.name != state.pipeline:

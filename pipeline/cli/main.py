@@ -18,7 +18,7 @@ from pipeline.cli.commands import COMMANDS
 from pipeline.cli.streams import fill_closed_streams, is_of_stdout, stdout_refused
 from pipeline.cli.text import PROGRAM, warn
 from pipeline.cli.where import name_store
-from pipeline.engine.signals import end_process_after_stop, end_process_on_signal
+from pipeline.engine.stop import end_process_after_stop, end_process_on_signal
 from pipeline.errors import RunInterrupted, RunNotFound
 from pipeline.store.place import anchored
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.engine.bodies import code_of
+from pipeline.engine.setup import StepSpec
 from pipeline.engine.sources import Sources
-from pipeline.engine.step import StepSpec
 from pipeline.errors import ConfigError
 from pipeline.graph.model import ALL, Graph, Node
 from pipeline.records.kinds import Invalidated
@@ -16,15 +16,12 @@ from pipeline.records.run import RunState, StepRun, bare
 from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import canonical, digest
 
-#: Ends the reason of a visit whose effect class is refreshed.
-_REFRESHED = "work is refreshed"
-
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """Finished steps that no longer stand, and why."""
+    """Finished steps whose inputs have changed, and how."""
 
-    #: path → what differs ("settings.model", "version 1 → 2", "artifact scheme is missing").
+    #: path → what differs, for people ("settings.model", "version 1 → 2").
     steps: Mapping[str, str]
     #: How the graph differs, where it is more than grown.
     said: Sequence[str] = ()
@@ -33,24 +30,8 @@ class Stale:
         return bool(self.steps or self.said)
 
     def facts(self) -> list[Invalidated]:
-        """The records that void them, one a reason."""
-        missing = [path for path, why in self.steps.items() if why.endswith("is missing")]
-        changed = [path for path in self.steps if path not in missing]
-        pairs: Sequence[tuple[str, list[str]]] = (("missing", missing), ("changed", changed))
-        return [Invalidated(reason, paths=paths) for reason, paths in pairs if paths]
-
-    def again(self, state: RunState) -> list[Invalidated]:
-        """The records that void them because a person asked: their tasks are made anew too.
-
-        What follows a step that was asked for is made again; what follows a refreshed one, only where it read it.
-        """
-        refreshed = [path for path, why in self.steps.items() if why.endswith(_REFRESHED)]
-        named = [path for path in self.steps if path not in refreshed]
-        return [
-            Invalidated(reason, paths, [[path, task] for path in paths for task in state.tasks.get(path, ())])
-            for reason, paths in (("from", named), ("refresh", refreshed))
-            if paths
-        ]
+        """Return the record that voids them, if there are any."""
+        return [Invalidated("changed", paths=list(self.steps))] if self.steps else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +40,7 @@ class GraphChange:
 
     #: Sentences, for people.
     said: Sequence[str]
-    #: Nodes that do something else now: what they completed does not stand.
+    #: Nodes that do something else now: what they completed is void.
     changed: frozenset[str]
     #: Ids of the edges that are new, and of those that are gone.
     added: frozenset[str]
@@ -68,10 +49,14 @@ class GraphChange:
     grown: bool
 
 
+#: Attributes of a node that do not decide what it does: how many visits run at once, and (JSON) where it leads.
+_MAX_PARALLEL, LEADS = "max_parallel", "leads"
+
+
 def of_graph(
     pinned: Mapping[str, Any], graph: Graph, comparable: Callable[[Graph], Graph] | None = None
 ) -> GraphChange:
-    """How a graph differs from the pinned one; a step's version is not looked at here.
+    """Return how a graph differs from the pinned one; a step's version is not looked at here.
 
     Args:
         comparable: See Definition.
@@ -84,7 +69,8 @@ def of_graph(
     gone = [f"step {name} is gone" for name in before.nodes if name not in graph.nodes]
     joins = [name for name in both if graph.nodes[name].join != before.nodes[name].join]
     changed = [name for name in both if _does(graph.nodes[name]) != _does(before.nodes[name])]
-    led = [name for name in both if _leads(graph.nodes[name]) != _leads(before.nodes[name])]
+    leads = [{name: each.nodes[name].attributes.get(LEADS) for name in both} for each in (before, graph)]
+    led = [name for name in both if leads[0][name] != leads[1][name]]
     old, now = ({edge.id: edge for edge in each.edges} for each in (before, graph))
     new += [f"edge {name} is new" for name in now if name not in old]
     gone += [f"edge {name} is gone" for name in old if name not in now]
@@ -101,7 +87,7 @@ def of_graph(
 
 
 def displaced(state: RunState, graph: Graph, change: GraphChange) -> list[str]:
-    """Unfinished visits that cannot go on where they stand: their node is gone, or waits for other edges now."""
+    """Return the unfinished visits that cannot continue: their node is gone, or waits for other edges now."""
     found = []
     for run in state.steps.values():
         node = graph.nodes.get(run.node)
@@ -117,16 +103,8 @@ def _waits_otherwise(run: StepRun, graph: Graph, change: GraphChange) -> bool:
     return lost or any(edge.id in change.added for edge in graph.incoming(run.node))
 
 
-#: Attributes of a node that do not say what it does: how many visits run at once, and (JSON) where it leads.
-_MAX_PARALLEL, LEADS = "max_parallel", "leads"
-
-
 def _does(node: Node) -> Mapping[str, Any]:
     return {key: value for key, value in node.attributes.items() if key not in (_MAX_PARALLEL, LEADS)}
-
-
-def _leads(node: Node) -> Any:
-    return node.attributes.get(LEADS)
 
 
 def asked(
@@ -135,8 +113,10 @@ def asked(
     refresh: Collection[str],
     start: str,
     again: Collection[str] = (),
-) -> Stale:
-    """Completed visits that a person wants made again: those of an effect class, or one step and what follows.
+) -> list[Invalidated]:
+    """Return the records that void completed visits that a person wants made again, with their tasks.
+
+    What follows a step that was named is made again; what follows a refreshed one, only where it read it.
 
     Args:
         refresh: Effect classes (read).
@@ -146,15 +126,19 @@ def asked(
     Raises:
         ConfigError: No such step was completed; names those that were.
     """
-    found = {
-        run.path: f"{steps[run.node].effect} {_REFRESHED}"
+    named = [path for path in again if path in state.steps]
+    if start and (path := _visit(state, start)) not in named:
+        named.append(path)
+    refreshed = [
+        run.path
         for run in state.steps.values()
-        if run.status == COMPLETED and run.node in steps and steps[run.node].effect in refresh
-    }
-    found.update({path: "asked for" for path in again if path in state.steps})
-    if start:
-        found[_visit(state, start)] = "asked for"
-    return Stale(found)
+        if run.status == COMPLETED and run.node in steps and steps[run.node].effect in refresh and run.path not in named
+    ]
+    return [
+        Invalidated(reason, paths, [[path, task] for path in paths for task in state.tasks.get(path, ())])
+        for reason, paths in (("from", named), ("refresh", refreshed))
+        if paths
+    ]
 
 
 def _visit(state: RunState, name: str) -> str:
@@ -164,24 +148,23 @@ def _visit(state: RunState, name: str) -> str:
     visits = [path for path in done if path.rpartition("#")[0] == name or bare(path) == name]
     if not visits:
         names = ", ".join(dict.fromkeys(bare(path) for path in done)) or "none"
-        raise ConfigError(f"No step {name!r} has ended in run {state.run_id}.", hint=f"Steps that have: {names}.")
+        text = f"No step {name!r} has ended in run {state.run_id}."
+        raise ConfigError(text, code="unknown_step", hint=f"Steps that have: {names}.")
     return max(visits, key=lambda path: state.steps[path].ended_seq)
 
 
-def missing(state: RunState, steps: Mapping[str, StepSpec]) -> Stale:
-    """Completed visits that lack an artifact their step promises (imported runs)."""
-    found = {}
-    for run in state.steps.values():
-        spec = steps.get(run.node)
-        if run.status == COMPLETED and spec is not None:
-            lacking = [name for name in spec.saves if name not in run.artifacts]
-            if lacking:
-                found[run.path] = f"artifact {lacking[0]} is missing"
-    return Stale(found)
+def missing(state: RunState, steps: Mapping[str, StepSpec]) -> list[Invalidated]:
+    """Return the record that voids completed visits that lack an artifact their step promises (imported runs)."""
+    paths = [
+        run.path
+        for run in state.steps.values()
+        if run.status == COMPLETED and run.node in steps and not run.artifacts.keys() >= set(steps[run.node].saves)
+    ]
+    return [Invalidated("missing", paths=paths)] if paths else []
 
 
 def nothing_left(state: RunState, graph: Graph, steps: Mapping[str, StepSpec], *, same: bool = False) -> bool:
-    """Whether a run is completed in the graph as it is now, so that only a person's wish could have it go on.
+    """Return whether a run is completed in the graph as it is now, so that it continues only on request.
 
     Args:
         same: The graph is known to differ in nothing that decides something.
@@ -193,7 +176,7 @@ def nothing_left(state: RunState, graph: Graph, steps: Mapping[str, StepSpec], *
 
 
 def stale(state: RunState, sources: Sources, steps: Mapping[str, StepSpec], change: GraphChange | None = None) -> Stale:
-    """Visits that are done (also failed ones that were routed on) whose node, version or reads differ now."""
+    """Return the visits that have ended and led on, and whose node, version or reads differ now."""
     found: dict[str, str] = {}
     for run in state.steps.values():
         spec = steps.get(run.node)
@@ -213,7 +196,7 @@ def stale(state: RunState, sources: Sources, steps: Mapping[str, StepSpec], chan
 
 
 def made_otherwise(state: RunState, steps: Mapping[str, StepSpec]) -> list[str]:
-    """Completed visits that were made by other code of the user's than there is now, oldest first."""
+    """Return the completed visits that were made by other code of the user's than there is now, oldest first."""
     now = {name: code_of(spec.run) for name, spec in steps.items()}
     return [
         run.path
@@ -223,6 +206,6 @@ def made_otherwise(state: RunState, steps: Mapping[str, StepSpec]) -> list[str]:
 
 
 def redone(tasks: Collection[tuple[str, str]], note: str) -> Invalidated:
-    """The record that voids single tasks, and the visits they belong to."""
+    """Return the record that voids single tasks, and the visits they belong to."""
     paths = list(dict.fromkeys(path for path, _ in tasks))
     return Invalidated("redo", paths=paths, tasks=[[path, task] for path, task in tasks], note=note)

@@ -8,17 +8,21 @@ its attributes["keep"] names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from pipeline.engine.recorder import Recorder
 from pipeline.errors import GraphError
-from pipeline.graph.model import Graph
+from pipeline.graph.model import Graph, frozen
 from pipeline.graph.tracks import Tracks
 from pipeline.records.run import RunState, StepRun
+from pipeline.records.statuses import FAILED
 
+#: Merges what two branches set for one context key.
 Reducer = Callable[[Any, Any], Any]
 #: key → (value as recorded, path of the visit that set it)
 _View = Mapping[str, tuple[Any, str]]
-#: What a restart keeps.
+#: Keys that a restart keeps begin with this.
 _KEPT = "graph."
 
 
@@ -39,7 +43,7 @@ class Contexts:
         self._after: dict[str, tuple[str, _View]] = {}
 
     def seen(self, consumed: Sequence[Sequence[str]], node: str = "") -> dict[str, Any]:
-        """What a visit of `node` that consumes these tokens sees.
+        """Return what a visit of `node` that consumes these tokens sees.
 
         Raises:
             GraphError: Two branches set one key and no reducer says how to merge them.
@@ -49,40 +53,40 @@ class Contexts:
         return {key: value for key, (value, _) in self._base(node, consumed).items()}
 
     def after(self, path: str) -> dict[str, Any]:
-        """What holds after a visit: what it saw, and what it set."""
+        """Return what holds after a visit: what it saw, and what it set."""
         return {key: value for key, (value, _) in self._view(path).items()}
 
     def setter(self, path: str, key: str) -> str:
-        """The visit that set what a key holds after a visit; "" where none did."""
+        """Return the visit that set what a key holds after a visit; "" where none did."""
         return self._view(path).get(key, (None, ""))[1]
 
     def since(self, path: str, fan: str) -> dict[str, Any]:
-        """What is set after a visit that was not set so after the visit `fan`."""
+        """Return what is set after a visit that was not set so after the visit `fan`."""
         before = self._view(fan) if fan else {}
         return {key: value for key, (value, writer) in self._view(path).items() if before.get(key) != (value, writer)}
 
     def fan_of(self, node: str, consumed: Sequence[Sequence[str]]) -> str:
-        """The visit whose branches a node gathers; "" where it gathers none."""
+        """Return the visit whose branches a node gathers; "" where it gathers none."""
         return next((fan for _, source in consumed if (fan := self._tracks.group(node, source))), "")
 
     def branch_of(self, path: str, fan: str) -> str:
-        """The node with which the branch began that led from the visit `fan` to the visit `path`."""
+        """Return the node with which the branch began that led from the visit `fan` to the visit `path`."""
         for step in self._backwards(path):
             if any(source == fan for _, source in step.consumed):
                 return step.node
         return ""
 
     def branch(self, node: str, path: str, consumed: Sequence[Sequence[str]]) -> str:
-        """The branch that a visit lies in, of the innermost fan-out, by the node it began with; "": in none."""
+        """Return the node with which the branch of the innermost fan-out began that a visit lies in; "": in none."""
         fans = self._tracks.of(node, consumed)
         return self.branch_of(path, fans[-1]) if fans else ""
 
     def ordered(self, consumed: Sequence[Sequence[str]]) -> list[Sequence[str]]:
-        """Tokens in order of their edges' declaration."""
+        """Return tokens in order of their edges' declaration."""
         return sorted(consumed, key=lambda token: self._order.get(token[0], -1))
 
     def ancestors(self, consumed: Sequence[Sequence[str]]) -> list[StepRun]:
-        """The visits that led here, oldest first, the same in every process; a restart forgets what was before it."""
+        """Return the visits that led here, oldest first, in a fixed order; a restart forgets those before it."""
         found: dict[str, StepRun] = {}
         todo = [(source, False) for _, source in reversed(self._onward(consumed))]
         seen: set[str] = set()
@@ -100,7 +104,7 @@ class Contexts:
         return list(found.values())
 
     def nearest(self, consumed: Sequence[Sequence[str]], most: int) -> list[StepRun]:
-        """The visits that led here, nearest first, at most so many; costs no more where there are thousands."""
+        """Return the visits that led here, nearest first, at most so many; costs no more where there are thousands."""
         found: dict[str, StepRun] = {}
         todo = [source for _, source in self._onward(consumed)]
         for path in todo:
@@ -117,7 +121,7 @@ class Contexts:
         return [token for token in self.ordered(consumed) if token[1] and token[0] not in self._restarts]
 
     def _backwards(self, path: str) -> Iterator[StepRun]:
-        """A visit and what it came from, nearest first."""
+        """Yield a visit and what it came from, nearest first."""
         todo, seen = [path], {path}
         for at in todo:
             run = self._state.steps.get(at)
@@ -145,7 +149,7 @@ class Contexts:
         return merged
 
     def _through(self, edge: str, source: str) -> _View:
-        """What an edge lets through of what holds after its source."""
+        """Return what an edge lets through of what holds after its source."""
         view = self._view(source)
         kept = self._restarts.get(edge)
         if kept is None:
@@ -161,12 +165,13 @@ class Contexts:
             if reducer is None:
                 raise GraphError(
                     f"Two branches set the context key {key!r} ({known[1]} and {writer}).",
+                    code="context_conflict",
                     hint="Give the pipeline a reducer for it, or use two keys.",
                 )
             merged[key] = (reducer(known[0], value), writer)
 
     def _view(self, path: str) -> _View:
-        """What holds after a visit; worked out without recursion, so long chains are no trouble."""
+        """Return what holds after a visit; worked out without recursion, so long chains are no trouble."""
         todo = [path]
         while todo:
             at = todo[-1]
@@ -193,5 +198,55 @@ class Contexts:
         return known[1] if known is not None and run is not None and known[0] == run.checkpoint else None
 
     def _before(self, first: str, second: str) -> bool:
-        """Whether visit `first` is an ancestor of visit `second`."""
+        """Return whether visit `first` is an ancestor of visit `second`."""
         return first != second and any(step.path == first for step in self._backwards(second))
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One of the tokens that a visit consumed, and the work that sent it."""
+
+    edge: str
+    #: The visit it came from, and its node.
+    path: str
+    node: str
+    #: The node with which its branch began, where a fan-out is gathered; else "".
+    branch: str
+    outcome: str
+    failed: bool
+    error: Mapping[str, Any] | None
+    outputs: Mapping[str, Any]
+    #: What the branch set since its fan-out; where none is gathered, what held after the visit.
+    context: Mapping[str, Any]
+
+
+@frozen
+class Lineage:
+    """Where a visit is in the graph and what it came from."""
+
+    graph: Graph
+    contexts: Contexts
+    node: str
+    visit: int
+    #: (edge id, path of the visit that chose it).
+    consumed: Sequence[Sequence[str]]
+
+    def arrivals(self, recorder: Recorder, value: Callable[[Any], Any]) -> list[Arrival]:
+        """Return the tokens consumed, in order of their edges' declaration.
+
+        Args:
+            value: Reads back a recorded value.
+        """
+        contexts, found = self.contexts, []
+        with recorder.reading() as state:
+            fan = contexts.fan_of(self.node, self.consumed)
+            for edge, source in contexts.ordered(self.consumed):
+                run = state.steps.get(source)
+                if run is not None:
+                    branch = contexts.branch_of(source, fan) if fan else ""
+                    found.append((edge, run, branch, contexts.since(source, fan)))
+        return [
+            Arrival(edge, run.path, run.node, branch, run.outcome, run.status == FAILED, run.error,
+                    value(run.outputs), {key: value(known) for key, known in since.items()})
+            for edge, run, branch, since in found
+        ]  # fmt: skip

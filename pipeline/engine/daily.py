@@ -8,19 +8,23 @@ process that dies leaves its slices open: they count in full until its run, or o
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 
 from pipeline.clock import Clock
-from pipeline.errors import Pause, StoreError, WriteFailed
-from pipeline.store.base import Account
+from pipeline.cost.ledger import rows
+from pipeline.errors import CheckpointCorrupt, Pause, RunNotFound, SchemaTooNew, StoreError, WriteFailed
+from pipeline.records.codec import Record
+from pipeline.records.kinds import CallStarted
+from pipeline.store.base import Account, Head, Store
+from pipeline.store.reading import load, records
 
 #: A slice is so much of the day's limit, but no more than this many dollars, unless one call needs more.
 _PART = Decimal("0.05")
 _MOST_USD = Decimal(1)
-#: More than anybody has: the limit of those who have none.
+#: The limit of runs that have none.
 _NO_LIMIT = Decimal(10) ** 12
 #: Seconds between two looks for slices of the dead.
 _LOOK_SECONDS = 60.0
@@ -64,11 +68,11 @@ class Daily:
         """Reserve nothing yet.
 
         Args:
-            limit: None: what is spent is told, and nothing is refused.
+            limit: None: what is spent is reported, and nothing is refused.
             owner: "host:pid:start" of this process.
-            note: Told of each slice (id, day, amount) before it is used.
+            note: Called with each slice (id, day, amount) before it is used.
             free: Settles what dead processes left open of a day.
-            seen: What the runs of the store tell of a day, for an account that knows nothing of it.
+            seen: What the runs of the store spent on a day, for an account that has no entry of it.
         """
         self.limit = limit
         self._note = note
@@ -84,7 +88,7 @@ class Daily:
         self._slices: list[_Slice] = []
 
     def take(self, worst: Decimal) -> Ticket | None:
-        """Room for a call of today; None: the day's limit leaves none.
+        """Return room for a call of today; None: the day's limit leaves none.
 
         Raises:
             Pause: The account cannot be written, or is damaged.
@@ -99,7 +103,7 @@ class Daily:
             return Ticket(place, worst)
 
     def give_back(self, ticket: Ticket, cost: Decimal) -> None:
-        """The call has ended and cost at most so much."""
+        """Take in that the call has ended and cost at most so much."""
         with self._lock:
             ticket.slice.used += cost - ticket.worst
             ticket.slice.out -= 1
@@ -113,12 +117,12 @@ class Daily:
             self._slices.clear()
 
     def spent(self) -> Decimal:
-        """Settled and reserved today, over all processes."""
+        """Return what is settled and reserved today, over all processes."""
         return self._account.total(self._clock.now().astimezone(UTC).date())
 
     @property
     def out(self) -> int:
-        """Calls of this run that are out."""
+        """Return how many calls of this run are out."""
         with self._lock:
             return sum(each.out for each in self._slices)
 
@@ -146,7 +150,7 @@ class Daily:
         return None
 
     def _compare(self, now: datetime) -> None:
-        """An account that knows of nothing today, though runs did spend, was lost: enter what they tell.
+        """Enter what runs spent today in an account that has no entry of today: it was lost.
 
         Raises:
             Pause: The account cannot be written, or is damaged.
@@ -167,13 +171,12 @@ class Daily:
             try:
                 name = self._account.reserve(self._owner, size, now, _NO_LIMIT if self.limit is None else self.limit)
             except WriteFailed as error:
-                if self.limit is None:
-                    # Who has no limit is not stopped by one.
-                    name = ""
-                else:
+                if self.limit is not None:
                     raise Pause("interrupted", error) from None
+                # A run without a limit is not stopped by one.
+                name = ""
             except StoreError as error:
-                # It is damaged: nobody knows what is spent, nor would anybody see what is spent now.
+                # It is damaged: what is spent is unknown, and what is spent now would not be seen.
                 raise Pause("interrupted", error) from None
             if name is not None:
                 place = _Slice(name, _day(now), size)
@@ -184,20 +187,20 @@ class Daily:
         return None
 
     def _sizes(self, worst: Decimal) -> tuple[Decimal, ...]:
-        """Amounts to try: some room for more calls, then just this one's."""
+        """Return the amounts to try: some room for more calls, then just this one's."""
         if self.limit is not None:
             return max(worst, min(self.limit * _PART, _MOST_USD)), worst
         # As much again as is out now, so that many calls at once are not as many slices.
         return (max(worst, _MOST_USD, sum((each.used for each in self._slices), Decimal(0))),)
 
     def _close_idle(self) -> None:
-        """What a slice that is full and has no call out did not use goes back."""
+        """Give back what slices that are full and have no call out did not use."""
         for each in [each for each in self._slices if not each.current and not each.out]:
             if self._settle(each):
                 self._slices.remove(each)
 
     def _settle(self, each: _Slice) -> bool:
-        """Whether a slice could be closed; one that cannot counts in full, which errs on the safe side."""
+        """Return whether a slice could be closed; one that cannot counts in full, which errs on the safe side."""
         try:
             if each.id:
                 self._account.settle(each.id, each.used)
@@ -208,3 +211,87 @@ class Daily:
 
 def _day(moment: datetime) -> str:
     return moment.astimezone(UTC).date().isoformat()
+
+
+#: (UTC day, owner): what one owner spent on one day.
+_Share = tuple[str, int]
+
+
+def settle_slices(store: Store, account: Account | None, run: str, slices: Mapping[str, _Share]) -> None:
+    """Settle the slices of owners of a run that are certainly dead; what cannot be read still counts in full.
+
+    May be repeated once more is known: what was open then, and counted at its worst, may have ended.
+    """
+    if account is None or not slices:
+        return
+    try:
+        costs = _costs(records(store, run))
+        for name, usd in _amounts(slices, costs):
+            account.settle(name, usd)
+    except StoreError:
+        # A slice that stays open errs on the safe side.
+        return
+
+
+def settle_dead(store: Store, account: Account, day: str) -> None:
+    """Settle the slices of a day of all runs without a living owner."""
+    for head in store.heads(lambda document: _may_be_dead(document, day)):
+        if head.owned or head.corrupt:
+            continue
+        try:
+            state = load(store, head.run_id)
+            # A new owner may have come between: then its calls were not all read.
+            if state.slices and state.detail == "running" and _untouched(store, head, state.seq):
+                settle_slices(store, account, head.run_id, state.slices)
+        except (CheckpointCorrupt, RunNotFound, SchemaTooNew):
+            continue
+
+
+def spent_on(store: Store, day: str) -> Decimal:
+    """Return what the runs of a store spent on a day at most, as their heads say."""
+    total = Decimal(0)
+    for head in store.heads(lambda document: str(document.get("updated_at") or "")[:10] >= day):
+        for row in head.document.get("spend") or ():
+            if row.get("day") == day:
+                usd, low, high = (Decimal(str(row.get(name) or 0)) for name in ("usd", "low", "high"))
+                total += usd + max(low, high)
+    return total
+
+
+def _may_be_dead(document: Mapping[str, object], day: str) -> bool:
+    return document.get("status") == "in_progress" and str(document.get("updated_at") or "")[:10] >= day
+
+
+def _untouched(store: Store, head: Head, seq: int) -> bool:
+    """Return whether the run still has no owner, and has not grown since it was read."""
+    now = next((other for other in store.heads() if other.run_id == head.run_id), None)
+    return now is not None and not now.owned and load(store, head.run_id).seq == seq
+
+
+def _costs(run: Iterable[Record]) -> dict[_Share, Decimal | None]:
+    """Return what the calls of each owner cost at most, by the day they left; None: unknown."""
+    owners: dict[int, int] = {}
+
+    def noted() -> Iterator[Record]:
+        for record in run:
+            if isinstance(record.fact, CallStarted):
+                # What was copied from a part came out of a slice of its worker.
+                owners[record.seq] = 0 if record.fact.origin else record.owner
+            yield record
+
+    costs: dict[_Share, Decimal | None] = {}
+    for row in rows(noted()):
+        share = (row.day, owners.get(row.seq, 0))
+        before = costs.get(share, Decimal(0))
+        costs[share] = None if before is None or row.high is None else before + row.high
+    return costs
+
+
+def _amounts(slices: Mapping[str, _Share], costs: Mapping[_Share, Decimal | None]) -> Iterator[tuple[str, Decimal]]:
+    """Return what each slice is settled with: the first of an owner's day takes all of it, the others nothing."""
+    done: set[_Share] = set()
+    for name, share in slices.items():
+        cost = costs.get(share, Decimal(0))
+        if cost is not None:
+            yield name, Decimal(0) if share in done else cost
+            done.add(share)

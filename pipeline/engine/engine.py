@@ -10,22 +10,22 @@ from functools import partial
 from typing import Any
 
 from pipeline.clock import iso
-from pipeline.engine import changes, lost, memory, taking_in
-from pipeline.engine.batch_search import out_words, still_out
-from pipeline.engine.left import settle_left
+from pipeline.engine import changes, memory, missing_values
+from pipeline.engine.batch_ledger import out_words, still_out
+from pipeline.engine.batch_queue import batches_of
+from pipeline.engine.daily import settle_slices
 from pipeline.engine.limits import more_room
-from pipeline.engine.loop import Loop, failed_runs
+from pipeline.engine.loop import Loop
+from pipeline.engine.part_import import PartImporter
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.result import RunResult
-from pipeline.engine.running import Running
-from pipeline.engine.setup import Definition, Setup, host, recorded
-from pipeline.engine.signals import run_with_signals
-from pipeline.engine.silent import silence_told
+from pipeline.engine.setup import ActiveRun, Definition, Setup, host, recorded
 from pipeline.engine.sources import Sources, fresh, missing_param
-from pipeline.engine.spender import at_once, caller
-from pipeline.engine.stop import Stop
-from pipeline.engine.takeover import TakeOver, Wish, other_graph, record_repairs
+from pipeline.engine.spender import at_once, caller_of
+from pipeline.engine.stop import Stop, run_with_signals
+from pipeline.engine.takeover import ResumeOptions, TakeOver, other_graph, record_repairs
 from pipeline.engine.tasks import error_facts, made_by_other_code
+from pipeline.engine.watches import watching_store
 from pipeline.errors import (
     CheckpointCorrupt,
     GraphError,
@@ -42,7 +42,7 @@ from pipeline.errors import (
 from pipeline.records.codec import Record, encode_fact
 from pipeline.records.documents import head_document
 from pipeline.records.fold import Builder, spent
-from pipeline.records.kinds import Fact, Gap, RunEnded, RunStarted, Snapshot
+from pipeline.records.kinds import Fact, RunEnded, RunStarted, Snapshot
 from pipeline.records.lines import encode_line
 from pipeline.records.run import RunState, Spend, StepRun, bare
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
@@ -51,7 +51,7 @@ from pipeline.store.base import Claim, Journal
 from pipeline.store.reading import folded, load
 
 _FULL = "The disk is full: what was in flight is recorded, nothing more was started."
-#: How long whoever leaves at once waits for a store that is just writing.
+#: How long a process that leaves at once waits for a store that is just writing.
 _SYNC_SECONDS, _LEAD_SECONDS = 1.0, 0.3
 _FREE_SPACE = "Free some space, then resume."
 _KEPT: Mapping[str, type[PipelineError]] = {cls.__name__: cls for cls in (PublishError, PublishedFilesEdited)}
@@ -64,7 +64,7 @@ class Engine:
         self._definition = definition
         self._setup = setup
         self._nodes = list(definition.graph.nodes)
-        #: Slices of days that dead owners of the run left open.
+        #: Slices of the day that dead owners of the run left open.
         self._left: Mapping[str, tuple[str, int]] = {}
 
     def start(
@@ -77,18 +77,18 @@ class Engine:
         exclusive: bool = True,
         imported: Mapping[str, Any] | None = None,
     ) -> RunResult:
-        """A new run, from its start to wherever it comes.
+        """Make a new run, and run it as far as it goes.
 
         Args:
             pins: JSON values the run is pinned to, by name (catalogue, prompt:NAME).
             exclusive: Refuse where another unfinished run holds the claim.
-            imported: A state document to begin from, in place of the start node; see records.snapshots.
+            imported: A state document to begin from, instead of the start node; see records.snapshots.
 
         Raises:
             RunExists, StoreError, ConfigError: Before anything was recorded.
         """
-        setup = self._setup
-        blobs = {name: canonical(value, name) for name, value in {**pins, "graph": self._graph_json()}.items()}
+        setup, graph = self._setup, dict(self._definition.graph.to_json())
+        blobs = {name: canonical(value, name) for name, value in {**pins, "graph": graph}.items()}
         fact = RunStarted(
             self._definition.name, fresh(dict(params), "params"), fresh(dict(identity), "settings"),
             recorded(setup.options),
@@ -100,7 +100,7 @@ class Engine:
         if imported is not None:
             facts.append(Snapshot(fresh(dict(imported), "imported")))
         lines = [encode_line(seq, iso(now), 1, encode_fact(each)) for seq, each in enumerate(facts, 1)]
-        with silence_told(setup.emit):
+        with watching_store(setup.emit):
             run_id, journal = setup.store.create(
                 b"".join(lines), list(blobs.values()), at=now, claim=claim if exclusive else None
             )
@@ -127,12 +127,12 @@ class Engine:
         note: str = "",
         params: Mapping[str, Any] | None = None,
     ) -> RunResult:
-        """Go on with a run; only what is not finished is made.
+        """Continue a run; only what is not finished is made.
 
         Args:
             identity, pins: Values that replace the pinned ones (given by the user), or fill an imported run's.
             accept: Decides whether finished work that these changes void is made again; None: no.
-            missing, refresh, from_step, again, retry_unknown, redo, note, params: See Wish.
+            missing, refresh, from_step, again, retry_unknown, redo, note, params: See ResumeOptions.
 
         Raises:
             RunNotFound, RunLocked, CheckpointCorrupt, SchemaTooNew: As Store.open.
@@ -140,31 +140,39 @@ class Engine:
             NeedsConfirmation: It died three times in one step, or an outside effect is unknown.
         """
         setup = self._setup
-        wish = Wish(
+        wish = ResumeOptions(
             identity or {}, pins or {}, accept, missing or {}, refresh, from_step, again, retry_unknown, redo, note,
             params or {},
         )  # fmt: skip
         try:
-            with silence_told(setup.emit):
-                # Before it is opened: what is mended then may be told by it alone.
+            with watching_store(setup.emit):
+                # Before it is opened: what is repaired then may be known to it alone.
                 head = setup.store.written_head(run_id)
                 journal = setup.store.open(run_id)
         except StoreError as error:
-            if wish or isinstance(error, RunLocked) or (done := self._unowned(run_id)) is None:
+            if wish or isinstance(error, RunLocked):
                 raise
-            return done
+            # A completed run needs no owner, also in a store that this process may only read.
+            with contextlib.suppress(StoreError):
+                if (done := self._nothing_to_do(load(setup.store, run_id))) is not None:
+                    return done
+            raise
         try:
             builder, gap = folded(setup.store, run_id, head)
             recorder = self._recorder(journal, builder, owner=0)
             taking = TakeOver(self._definition, setup, recorder, journal)
             if not wish and (done := self._nothing_to_do(builder.state)):
-                self._let_go(recorder, journal, gap)
+                # It stays as it is, except for what had to be repaired.
+                for text in record_repairs(journal, recorder, gap):
+                    setup.emit.note(text)
+                recorder.leave()
+                journal.close()
                 return done
             taking.confirm_risks(retry_unknown=retry_unknown)
             self._left = dict(builder.state.slices)
-            taking.record(wish, lost.find(setup.store, builder.state), gap)
+            taking.record(wish, missing_values.find(setup.store, builder.state), gap)
             before = spent(builder.state)
-            settle_left(setup.store, setup.account, run_id, self._left)
+            settle_slices(setup.store, setup.account, run_id, self._left)
             setup.yes = setup.yes or retry_unknown
         except BaseException:
             journal.close()
@@ -173,22 +181,20 @@ class Engine:
         return self._go(recorder, journal, before)
 
     def _recorder(self, journal: Journal, builder: Builder, owner: int) -> Recorder:
-        def warn(text: str) -> None:
-            self._setup.emit("note", text=text)
-
+        setup = self._setup
         return Recorder(
-            journal, builder, self._setup.clock, owner=owner, nodes=self._nodes, warn=warn, view=self._setup.view
+            journal, builder, setup.clock, owner=owner, nodes=self._nodes, warn=setup.emit.note, view=setup.view
         )
 
     def _tell_other_code(self, state: RunState) -> None:
-        """Say which finished steps were made by other code of the user's than there is now."""
+        """Report which finished steps were made by other code of the user's than there is now."""
         other = changes.made_otherwise(state, self._definition.steps)
         if other:
             text = made_by_other_code([bare(path) for path in other], self._anew(state.run_id)(other[0], None))
-            self._setup.emit("note", text=text)
+            self._setup.emit.note(text)
 
     def _anew(self, run: str) -> Callable[[str, str | None], str]:
-        """Words that say how work is asked anew: (path, task)."""
+        """Return what makes words for people on how to have work done again: (path, task)."""
         setup = self._setup
         if setup.anew is not None:
             return partial(setup.anew, run)
@@ -205,24 +211,8 @@ class Engine:
         )  # fmt: skip
         self._tell_other_code(state)
 
-    def _graph_json(self) -> dict[str, Any]:
-        return dict(self._definition.graph.to_json())
-
-    def _let_go(self, recorder: Recorder, journal: Journal, missing: Gap | None) -> None:
-        """Leave a run as it is, but for what had to be mended."""
-        for text in record_repairs(journal, recorder, missing):
-            self._setup.emit("note", text=text)
-        recorder.leave()
-        journal.close()
-
-    def _unowned(self, run_id: str) -> RunResult | None:
-        """The result of a completed run nothing has changed for, in a store that takes nothing from its reader."""
-        with contextlib.suppress(StoreError):
-            return self._nothing_to_do(load(self._setup.store, run_id))
-        return None
-
     def _nothing_to_do(self, state: RunState) -> RunResult | None:
-        """The result of a completed run nothing has changed for."""
+        """Return the result of a completed run for which nothing has changed."""
         if state.status != COMPLETED or other_graph(self._definition, self._setup.store, state) is not None:
             return None
         if changes.missing(state, self._definition.steps):
@@ -246,17 +236,16 @@ class Engine:
             if setup.boundary is not None:
                 setup.boundary.begun(recorder)
             try:
-                if recorder.state.submitted:
-                    taking_in.begin(running)
+                running.maps.begin()
                 memory.apply_left(running)
                 loop.run()
             finally:
-                if running.caller is not None and running.caller.entries.ceiling.daily is not None:
-                    running.caller.entries.ceiling.daily.leave()
-                settle_left(setup.store, setup.account, recorder.state.run_id, self._left)
+                if running.caller is not None:
+                    running.caller.ledger.ceiling.close()
+                settle_slices(setup.store, setup.account, recorder.state.run_id, self._left)
 
         try:
-            with silence_told(setup.emit):
+            with watching_store(setup.emit):
                 run_with_signals(
                     work, lambda name: self._interrupted(stop, recorder, name), lambda: self._leaving(recorder)
                 )
@@ -265,7 +254,7 @@ class Engine:
         except PipelineError as error:
             detail, stopped = "failed", error
         except BaseException:
-            # A fault of this program: the run stays as its records say, and free for the next owner.
+            # A fault of this program: the run stays as recorded, and free for the next owner.
             journal.close()
             raise
         if recorder.refused is not None:
@@ -276,18 +265,17 @@ class Engine:
         finally:
             journal.close()
 
-    def _running(self, recorder: Recorder, stop: Stop) -> Running:
+    def _running(self, recorder: Recorder, stop: Stop) -> ActiveRun:
         setup = self._setup
         workers = at_once(setup.options) - 1
         sources = Sources(recorder, setup.store)
-        running = Running(
-            recorder, sources, setup.clock, setup.emit, stop, setup.options, services=setup.services,
-            spare=threading.Semaphore(workers), workers=workers, repeat_unknown=setup.yes,
-            boundary=setup.boundary, store=setup.store,
+        running = ActiveRun(
+            recorder, sources, setup.clock, setup.emit, stop, setup.options, setup.store, services=setup.services,
+            spare=threading.Semaphore(workers), workers=workers, repeat_unknown=setup.yes, boundary=setup.boundary,
         )  # fmt: skip
         running.anew = self._anew(recorder.state.run_id)
-        running.caller = caller(setup, recorder, sources.values, stop)
-        running.crew = setup.crew(running) if setup.crew is not None else None
+        running.caller = caller_of(setup, recorder, sources.values, stop, batches=partial(batches_of, setup))
+        running.maps = (setup.map_runner or PartImporter)(running)
         return running
 
     def _interrupted(self, stop: Stop, recorder: Recorder, name: str) -> None:
@@ -296,14 +284,14 @@ class Engine:
             flying = [call for call in state.open_calls.values() if call.admitted == owner and not call.batch]
             out = still_out(state)
         usd = sum((call.worst or Decimal(0) for call in flying), Decimal(0))
-        stop.request("interrupted", PipelineError(f"Interrupted ({name})."))
+        stop.request("interrupted", PipelineError(f"Interrupted ({name}).", code="run_interrupted"))
         self._setup.emit(
             "stopping", signal=name, calls=len(flying), worst_usd=str(usd), batches=out,
             out=out_words(out, self._setup.cancel(run)),
         )  # fmt: skip
 
     def _leaving(self, recorder: Recorder) -> None:
-        """What is still done where somebody wants to leave at once."""
+        """Do what can be done where the process is to leave at once."""
         # In a thread of its own: a store that does not answer would hold this one.
         syncing = threading.Thread(target=_synced, args=(recorder,), name="syncing", daemon=True)
         syncing.start()
@@ -313,7 +301,7 @@ class Engine:
         self._setup.emit("leaving", run=run, command=self._setup.command(run) + self._setup.again, kept=kept)
 
     def _leave(self, recorder: Recorder, detail: str | None, stopped: PipelineError | None) -> PipelineError | None:
-        """Record run_ended; the error people see, or None."""
+        """Record run_ended; return the error that people see, or None."""
         state = recorder.state
         error = stopped
         if detail is None:
@@ -336,7 +324,7 @@ class Engine:
         return error
 
     def _end_of_loop(self, state: RunState) -> PipelineError | None:
-        failed = failed_runs(state)
+        failed = [state.steps[path] for path in sorted(state.failed_paths)]
         if failed:
             first = failed[0].error or {}
             more = f" Also failed: {', '.join(run.path for run in failed[1:])}." if failed[1:] else ""
@@ -344,11 +332,11 @@ class Engine:
             # What people can act on by its exit code keeps its class; the rest is a step that failed.
             kind = _KEPT.get(str(first.get("type")), StepFailed)
             needs = str(first.get("missing_param", ""))
-            said = f"{name}: {first.get('message', 'failed')}{more}"
-            return kind(said, hint=str(first.get("hint", "")), missing_param=needs)
+            text = f"{name}: {first.get('message', 'failed')}{more}"
+            return kind(text, hint=str(first.get("hint", "")), missing_param=needs)
         if state.waiting:
             waiting = ", ".join(sorted({token.edge for token in state.waiting.values()}))
-            return GraphError(f"Nothing can run although edges are chosen: {waiting}.")
+            return GraphError(f"No step can run although edges are chosen: {waiting}.", code="stuck")
         return None
 
     def _result(
@@ -364,7 +352,7 @@ class Engine:
         return RunResult(state.run_id, state.status, state.detail, error, outputs, total, now, seconds, worked)
 
     def _whole(self, state: RunState, run: StepRun) -> dict[str, Any]:
-        """A step's outputs; long ones are read back, unless they are damaged."""
+        """Return a step's outputs; long ones are read back, unless they are damaged."""
         with contextlib.suppress(CheckpointCorrupt):
             return dict(resolve_value(run.outputs, partial(self._setup.store.get_blob, state.run_id)))
         return dict(run.outputs)

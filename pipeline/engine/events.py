@@ -1,4 +1,4 @@
-"""What is told while a run goes: plain events to listeners, always after the record is durable."""
+"""What is reported while a run goes: plain events to listeners, always after the record is durable."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from pipeline.clock import Clock, iso
@@ -36,12 +37,12 @@ class Emitter:
 
     @property
     def heard(self) -> bool:
-        """Whether anybody listens; hot paths ask before they gather what to tell."""
+        """Return whether there is a listener; hot paths check before they gather what to report."""
         return bool(self._listeners)
 
     @contextmanager
     def also(self, listener: Listener) -> Iterator[None]:
-        """Tell one listener more within a `with`."""
+        """Add a listener within a `with`."""
         self._listeners.append(listener)
         try:
             yield
@@ -49,10 +50,18 @@ class Emitter:
             with self._lock, suppress(ValueError):
                 self._listeners.remove(listener)
 
-    def __call__(self, kind: str, **data: Any) -> None:
-        """Tell every listener; one that fails is not told anything again.
+    def note(self, text: str) -> None:
+        """Tell the person something."""
+        self("note", text=text)
 
-        Nothing it raises reaches the work that is told of: a reply may just have been paid for.
+    def waiting(self, seconds: float, reason: str) -> None:
+        """Report that something waits this long, and why."""
+        self("waiting", reason=reason, until=iso(self._clock.now() + timedelta(seconds=seconds)), seconds=seconds)
+
+    def __call__(self, kind: str, **data: Any) -> None:
+        """Call every listener; one that fails is not called again.
+
+        Nothing it raises reaches the work that is reported: a reply may just have been paid for.
         """
         if not self._listeners:
             return
@@ -62,8 +71,8 @@ class Emitter:
                 try:
                     listener(event)
                 except OSError:
-                    # EPIPE: nobody reads the display any more.
+                    # EPIPE: the display is gone.
                     self._listeners.remove(listener)
                 except Exception:
                     self._listeners.remove(listener)
-                    _log.exception("A listener failed at %r; it is told nothing more.", kind)
+                    _log.exception("A listener failed at %r; it is not called again.", kind)

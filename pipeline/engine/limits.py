@@ -1,25 +1,23 @@
-"""Limits that all threads of a run share: calls in flight, one cool-down, the spending ceiling."""
+"""The spending ceiling that all threads of a run share: who is admitted, and what a person can do at its limit."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import timedelta
 from decimal import ROUND_UP, Decimal, InvalidOperation
-from typing import NoReturn
+from typing import Any, NoReturn, Protocol
 
-from pipeline.clock import Clock, iso
 from pipeline.cost.budget import Verdict, admit
 from pipeline.engine.daily import Daily, Ticket
 from pipeline.engine.events import Emitter
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.stop import Stop
-from pipeline.errors import BudgetExceeded, Pause
-from pipeline.records.charge import dollars, in_full
+from pipeline.errors import BudgetExceeded
+from pipeline.records.charge import Charge, dollars, in_full
 
 _TICK_SECONDS = 0.25
-#: The way on where charges that are not exactly known fill a ceiling: they need not stand at their worst for good.
+#: What to do where charges that are not exactly known fill a ceiling: they need not count at their worst for good.
 _SETTLE = (
     "Find what was billed (`cost --reconcile`) and close those charges with it (`settle`), "
     "or resume with a higher --max-cost-usd."
@@ -28,8 +26,27 @@ _SETTLE = (
 _NEAR = Decimal("0.8")
 
 
+class Prices(Protocol):
+    """What the spender must know of prices (cost.prices.PriceBook)."""
+
+    def charge(self, usage: Any, *, model: str, at: Any, tier: str | None = None, answered: str = "") -> Charge: ...
+    def partial(self, usage: Any, *, model: str, at: Any, worst: Decimal | None, answered: str = "") -> Charge: ...
+    def worst(
+        self,
+        size_bytes: int,
+        max_tokens: int,
+        *,
+        model: str,
+        at: Any,
+        batch: bool = False,
+        instead: Iterable[str] = (),
+        added: int = 0,
+        marked: int | None = None,
+    ) -> Decimal | None: ...
+
+
 def more_room(error: BaseException | None) -> str:
-    """The option without which a resume would stop at this ceiling again: twice as much, with room for two calls.
+    """Return the option that lets a resume pass this ceiling: twice as much, with room for two calls.
 
     A run keeps its ceiling. Where the amount spent is not known, no ceiling helps and none is named: "".
     """
@@ -40,40 +57,6 @@ def more_room(error: BaseException | None) -> str:
         return ""
     room = max(2 * limit, spent + 2 * worst)
     return f" --max-cost-usd {room.quantize(Decimal('0.01'), ROUND_UP)}"
-
-
-class CoolDown:
-    """After a 429 or 529 every worker waits until the same moment."""
-
-    def __init__(self, clock: Clock, stop: Stop, emit: Emitter) -> None:
-        self._clock = clock
-        self._stop = stop
-        self._emit = emit
-        self._lock = threading.Lock()
-        self._until = 0.0
-
-    def extend(self, seconds: float, reason: str) -> None:
-        """Nobody calls for this long."""
-        with self._lock:
-            until = self._clock.monotonic() + seconds
-            if until <= self._until:
-                return
-            self._until = until
-        self.announce(seconds, reason)
-
-    def announce(self, seconds: float, reason: str) -> None:
-        """Say that a call, or all of them, will be tried again only after this long."""
-        self._emit("waiting", reason=reason, until=iso(self._clock.now() + timedelta(seconds=seconds)), seconds=seconds)
-
-    def wait(self) -> None:
-        """Return when calls may go out.
-
-        Raises:
-            Pause: The run is stopping.
-        """
-        self._stop.check()
-        while (left := self._until - self._clock.monotonic()) > 0:
-            self._stop.rest(left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +76,12 @@ class Ceiling:
     """
 
     def __init__(
-        self, limit: Decimal | None, recorder: Recorder, stop: Stop, clock: Clock, emit: Emitter,
-        daily: Daily | None = None,
-    ) -> None:  # fmt: skip
+        self, limit: Decimal | None, recorder: Recorder, stop: Stop, emit: Emitter, daily: Daily | None = None
+    ) -> None:
         self.limit = limit
         self.daily = daily
         self._recorder = recorder
         self._stop = stop
-        self._clock = clock
         self._emit = emit
         self._lock = threading.Lock()
         #: Worst cases of the calls that are out.
@@ -108,7 +89,7 @@ class Ceiling:
         self._warned: set[str] = set()
 
     def enter(self, worst: Decimal | None, record: Callable[[], int]) -> tuple[int, Room]:
-        """Admit a call and record its start; the seq of that record, and the room it takes.
+        """Admit a call and record its start; return the seq of that record, and the room it takes.
 
         Waits where only calls in flight block it. `worst` None: it has no price.
 
@@ -130,7 +111,7 @@ class Ceiling:
         """As `enter`, without waiting or stopping: None where there is no room for the call now.
 
         Args:
-            day: It also takes room of the day's limit; not where whoever calls takes that.
+            day: It also takes room of the day's limit; False where the worker that calls takes that.
 
         Raises:
             Pause: The run is stopping.
@@ -140,7 +121,7 @@ class Ceiling:
         return None if room is None else (self._record(room, record), room)
 
     def hold(self, usd: Decimal | None) -> Room | None:
-        """Reserve what an earlier owner granted (USD; None: without a limit); None where there is no room for it."""
+        """Reserve what an earlier owner granted (USD; None: without a limit); return None where there is no room."""
         with self._lock:
             if admit(self.limit, self._settled(), self._out, usd) != "go":
                 return None
@@ -148,8 +129,16 @@ class Ceiling:
         return Room(usd)
 
     def leave(self, room: Room, cost: Decimal | None) -> None:
-        """The end of a call is recorded; it cost at most so much (None: nobody knows: its worst case)."""
-        self._give_back(room, room.worst if cost is None else cost)
+        """Give room back once the end of a call is recorded; it cost at most this (None: unknown, so its worst)."""
+        with self._lock:
+            self._out -= room.worst or Decimal(0)
+        if room.ticket is not None and self.daily is not None:
+            self.daily.give_back(room.ticket, room.ticket.worst if cost is None else cost)
+
+    def close(self) -> None:
+        """Give back what of the day's limit was reserved and not used."""
+        if self.daily is not None:
+            self.daily.leave()
 
     def refuse(self, worst: Decimal | None) -> NoReturn:
         """Stop the run because not even this call fits.
@@ -161,9 +150,7 @@ class Ceiling:
             settled = self._settled()
             fits = admit(self.limit, settled, self._out, worst) == "go"
         day = self.daily is not None and self.daily.limit is not None
-        error = self._day_is_over(worst) if fits and day else self._refusal(settled, worst)
-        self._stop.request("paused_budget", error)
-        raise Pause("paused_budget", error)
+        self._stop.pause("paused_budget", self._day_is_over(worst) if fits and day else self._refusal(settled, worst))
 
     def _admit(self, worst: Decimal | None, *, day: bool = True) -> tuple[Verdict, Room | None]:
         amount = worst or Decimal(0)
@@ -185,17 +172,11 @@ class Ceiling:
         try:
             return record()
         except BaseException:
-            self._give_back(room, Decimal(0))
+            self.leave(room, Decimal(0))
             raise
 
-    def _give_back(self, room: Room, cost: Decimal | None) -> None:
-        with self._lock:
-            self._out -= room.worst or Decimal(0)
-        if room.ticket is not None and self.daily is not None:
-            self.daily.give_back(room.ticket, room.ticket.worst if cost is None else cost)
-
     def _settled(self) -> Decimal | None:
-        """Spent at worst without this owner's calls in flight; None: nobody knows."""
+        """Return what is spent at worst without this owner's calls in flight; None: unknown."""
         with self._recorder.reading() as state:
             total = state.total
             reported = Decimal(str(state.reported.get("cost_usd") or 0))
@@ -203,15 +184,10 @@ class Ceiling:
                 return None
             return total.usd + total.high + reported - state.flying
 
-    def _possibly(self) -> Decimal:
-        """Dollars that may have been billed beyond what is known, of calls that are not in flight."""
-        with self._recorder.reading() as state:
-            return state.total.high - state.total.low - state.flying
-
     def _warn(self, settled: Decimal | None) -> None:
-        """Say once that a limit is near."""
+        """Report once that a limit is near."""
         if self.limit and settled is not None and settled + self._out >= _NEAR * self.limit:
-            self._say("run", f"80 % of the ceiling of {in_full(self.limit)} is spent or out.")
+            self._say("run", f"80 % of the ceiling of {in_full(self.limit)} is spent or in flight.")
         limit = self.daily.limit if self.daily is not None else None
         if self.daily is not None and limit and "day" not in self._warned and self.daily.spent() >= _NEAR * limit:
             self._say("day", f"80 % of the day's limit of {in_full(limit)} is spent or reserved.")
@@ -219,10 +195,10 @@ class Ceiling:
     def _say(self, which: str, text: str) -> None:
         if which not in self._warned:
             self._warned.add(which)
-            self._emit("note", text=text)
+            self._emit.note(text)
 
     def _way_on(self, settled: Decimal | None, worst: Decimal | None, unsure: Decimal) -> str:
-        """Return what lets a run go on that its ceiling has stopped."""
+        """Return what lets a run continue that its ceiling has stopped."""
         if worst is None:
             return "Resume with --max-cost-usd none, or give the missing prices with --prices FILE."
         if settled is not None:
@@ -233,28 +209,30 @@ class Ceiling:
 
     def _day_is_over(self, worst: Decimal | None) -> BudgetExceeded:
         assert self.daily is not None
-        spent = self.daily.spent()
         assert self.daily.limit is not None
-        next_call = "has no known price" if worst is None else f"may cost up to {dollars(worst, 4)}"
+        spent = self.daily.spent()
         return BudgetExceeded(
-            f"The next call {next_call}; with {dollars(spent, 4)} spent or reserved today by the runs of this "
+            f"The next call {_costs(worst)}; with {dollars(spent, 4)} spent or reserved today by the runs of this "
             f"store, that could pass the day's limit of {in_full(self.daily.limit)}.",
+            code="day_limit_reached",
             hint="Resume after midnight UTC, or with a higher --daily-budget-usd.",
             daily=str(self.daily.limit),
         )
 
     def _refusal(self, settled: Decimal | None, worst: Decimal | None) -> BudgetExceeded:
         known = "an unknown amount spent" if settled is None else f"at most {dollars(settled, 4)} spent"
-        unsure = self._possibly()
+        with self._recorder.reading() as state:
+            # What may have been billed beyond what is known, of calls that are not in flight.
+            unsure = state.total.high - state.total.low - state.flying
         if settled is not None and unsure:
             known += f", {dollars(unsure, 4)} of it only possibly,"
-        next_call = "has no known price" if worst is None else f"may cost up to {dollars(worst, 4)}"
         limit = "none" if self.limit is None else in_full(self.limit)
         return BudgetExceeded(
-            f"The next call {next_call}; with {known} that could pass the ceiling of {limit}.",
-            hint=self._way_on(settled, worst, unsure),
-            limit=str(self.limit),
-            spent=str(settled),
-            worst=str(worst),
+            f"The next call {_costs(worst)}; with {known} that could pass the ceiling of {limit}.",
+            hint=self._way_on(settled, worst, unsure), limit=str(self.limit), spent=str(settled), worst=str(worst),
             possibly=str(unsure),
         )  # fmt: skip
+
+
+def _costs(worst: Decimal | None) -> str:
+    return "has no known price" if worst is None else f"may cost up to {dollars(worst, 4)}"

@@ -10,21 +10,19 @@ from typing import Any
 
 from pipeline.engine import memory
 from pipeline.engine.bodies import code_of
-from pipeline.engine.contexts import Contexts, Reducer
-from pipeline.engine.entries import Scope
-from pipeline.engine.lineage import Lineage
-from pipeline.engine.reuse import UNCHANGED, unchanged
+from pipeline.engine.contexts import Contexts, Lineage, Reducer
 from pipeline.engine.routing import Route, Router, Settled, by_label, way
-from pipeline.engine.running import Running
+from pipeline.engine.setup import UNSAFE, ActiveRun
+from pipeline.engine.sources import UNCHANGED, Scope
 from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.engine.stop import pause_if_of_the_store
-from pipeline.engine.tasks import UNSAFE, judged
+from pipeline.engine.tasks import judged
 from pipeline.errors import GraphError, InvalidValue, Pause, PipelineError, Suspended
 from pipeline.graph.model import Graph, frozen
 from pipeline.graph.readiness import Activation, Frontier
 from pipeline.graph.routing import choose
 from pipeline.records.kinds import CODE, CONTENT, PROVIDER, ROUTE, StepCompleted, StepFailed, StepStarted
-from pipeline.records.run import RunState, Spend, StepRun, bare, next_attempt
+from pipeline.records.run import Spend, StepRun, bare, next_attempt
 from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import decode_value, encode_value
 
@@ -61,7 +59,7 @@ class Loop:
 
     def __init__(
         self,
-        running: Running,
+        running: ActiveRun,
         graph: Graph,
         steps: Mapping[str, StepSpec],
         reducers: Mapping[str, Reducer],
@@ -100,8 +98,8 @@ class Loop:
             self._inline = inline = len(ready) == 1 and not self._active
             for activation in ready:
                 self._active[activation.path] = self._fans.get(activation.node, "")
-            if self._running.desk is not None:
-                self._running.desk.expect(len(self._active))
+            if self._running.caller is not None:
+                self._running.caller.batches.expect(len(self._active))
             if inline:
                 self._settle(self._go(ready[0]))
                 continue
@@ -117,8 +115,8 @@ class Loop:
     def _ready(self) -> list[Activation]:
         """What fires now; joins that wait for dead branches are looked at only when the loop would idle."""
         if self._first is not None or self._running.stop.asked:
-            if not self._active and self._is_unfinished():
-                self._note_stop()
+            if self._first is None and not self._active and self._is_unfinished():
+                self._first = self._running.stop.as_pause()
             return []
         if self._begun is not None:
             return [self._begun]
@@ -150,10 +148,6 @@ class Loop:
                 free[fans[activation.node]] = left - 1
                 kept.append(activation)
         return kept
-
-    def _note_stop(self) -> None:
-        if self._first is None and self._running.stop.why is not None:
-            self._first = Pause(*self._running.stop.why)
 
     def _settle(self, ended: Ended) -> None:
         self._active.pop(ended.path, None)
@@ -188,7 +182,7 @@ class Loop:
         running, path = self._running, activation.path
         spec = self._steps.get(activation.node)
         if spec is None:
-            raise GraphError(f"The pipeline has no step {activation.node!r} any more.")
+            raise GraphError(f"The pipeline no longer has a step {activation.node!r}.", code="unknown_step")
         with self._recorder.reading() as state:
             recorded = self._contexts.seen(activation.consumed, activation.node)
             former = state.former.get(path)
@@ -211,8 +205,8 @@ class Loop:
                 made, cause = self._made(spec, context, scope)
                 break
             except Suspended:
-                assert running.desk is not None
-                running.desk.settle()
+                assert running.caller is not None
+                running.caller.batches.settle()
         route = self._route(activation, attempt, seen, made)
         seconds = int((running.clock.monotonic() - begun) * _MICRO) / _MICRO
         wait = self._record(activation, scope, context, made, route, cause, seconds)
@@ -231,7 +225,8 @@ class Loop:
             scope.leave_if_paused()
             return made, CONTENT
         except KeyboardInterrupt:
-            raise Pause("interrupted", PipelineError(f"Interrupted (in step {spec.name}).")) from None
+            error = PipelineError(f"Interrupted (in step {spec.name}).", code="run_interrupted")
+            raise Pause("interrupted", error) from None
         except (Exception, SystemExit) as error:
             scope.leave_if_paused()
             pause_if_of_the_store(error)
@@ -250,7 +245,7 @@ class Loop:
         path, recorder = activation.path, self._recorder
         if self._router is not by_label:
             return False
-        if not unchanged(former, activation.consumed, spec.version, self._running.sources, seen):
+        if not self._running.sources.unchanged(former, activation.consumed, spec.version, seen):
             return False
         edges = [edge.id for edge in choose(self._graph, activation.node, former.outcome)]
         recorder.append(_started(activation, attempt, spec), sync=False)
@@ -258,7 +253,7 @@ class Loop:
             path, former.outputs, self._running.clock.new_id(), edges, former.outcome, former.context,
             former.artifacts, former.reads, attempt, reason=UNCHANGED, code=former.code,
         ))  # fmt: skip
-        self._running.emit("note", text=f"{bare(path)} stands: nothing that it read has changed.")
+        self._running.emit.note(f"Reusing {bare(path)}: its inputs have not changed.")
         if self._running.boundary is not None:
             self._running.boundary.ended(path)
         if self._running.options.get("until") == activation.node:
@@ -282,6 +277,7 @@ class Loop:
             kind = type(result).__name__
             raise InvalidValue(
                 f"Step {spec.name!r} returned a {kind}; return a mapping of its outputs.",
+                code="outputs_not_mapping",
                 hint='Return {"result": …} with the value in it.',
             )
         encoded = encode_value(result if isinstance(result, dict) else dict(result), f"{spec.name} outputs")
@@ -383,9 +379,9 @@ class Loop:
             self._stop_after(node)
 
     def _stop_after(self, node: str) -> None:
-        from_here = self._graph.outgoing(node)
-        if from_here:
-            self._running.stop.request("stopped_as_asked", _asked(node))
+        if self._graph.outgoing(node):
+            error = PipelineError(f"Stopped after {node} as requested.", code="stopped_as_asked")
+            self._running.stop.request("stopped_as_asked", error)
 
 
 def _cause(route: Route, cause: str) -> str:
@@ -397,12 +393,3 @@ def _cause(route: Route, cause: str) -> str:
 
 def _started(activation: Activation, attempt: int, spec: StepSpec) -> StepStarted:
     return StepStarted(activation.path, activation.consumed, attempt, spec.version)
-
-
-def _asked(node: str) -> PipelineError:
-    return PipelineError(f"Stopped after {node}, as asked.")
-
-
-def failed_runs(state: RunState) -> list[StepRun]:
-    """Visits that failed and chose no edge, by path."""
-    return [state.steps[path] for path in sorted(state.failed_paths)]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from pipeline.engine.entries import Scope
-from pipeline.engine.running import Running
+from pipeline.engine.setup import ActiveRun
+from pipeline.engine.sources import Scope
 from pipeline.errors import ConfigError, Pause, PipelineError
 from pipeline.records.kinds import MemoryApplied, MemoryRead
 from pipeline.records.run import bare
@@ -39,7 +39,7 @@ class Memory(Protocol):
 class StepMemory:
     """The memory as one body sees it (ctx.memory)."""
 
-    def __init__(self, running: Running, scope: Scope) -> None:
+    def __init__(self, running: ActiveRun, scope: Scope) -> None:
         self._running = running
         self._scope = scope
         self._memory = _given(running)
@@ -77,7 +77,7 @@ class StepMemory:
         own.writes.append(entry)
 
 
-def apply(running: Running, path: str, writes: Sequence[Mapping[str, Any]]) -> None:
+def apply(running: ActiveRun, path: str, writes: Sequence[Mapping[str, Any]]) -> None:
     """Hand recorded writes to the user's memory, then record that they arrived.
 
     Raises:
@@ -96,7 +96,7 @@ def apply(running: Running, path: str, writes: Sequence[Mapping[str, Any]]) -> N
     running.recorder.append(MemoryApplied(path))
 
 
-def apply_left(running: Running) -> None:
+def apply_left(running: ActiveRun) -> None:
     """Apply what an earlier owner recorded and may not have applied."""
     with running.recorder.reading() as state:
         left = dict(state.unapplied)
@@ -104,7 +104,7 @@ def apply_left(running: Running) -> None:
         apply(running, path, writes)
 
 
-def _given(running: Running) -> Memory:
+def _given(running: ActiveRun) -> Memory:
     memory: Memory | None = running.services.get("memory")
     if memory is None:
         raise ConfigError(

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pipeline.clock import parse_iso
-from pipeline.engine.entries import Scope
-from pipeline.engine.running import Running
+from pipeline.engine.setup import ActiveRun
+from pipeline.engine.sources import Scope
 from pipeline.errors import Pause, WaitingForHuman
 from pipeline.records.kinds import Decision, DecisionAsked
 from pipeline.records.run import bare
@@ -58,7 +58,7 @@ TIMEOUT = "timeout"
 
 
 def ask(
-    running: Running,
+    running: ActiveRun,
     scope: Scope,
     text: str,
     choices: Sequence[str],

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
+import os
+import shlex
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import Any
 
 from pipeline.clock import Clock, SystemClock
@@ -13,11 +19,13 @@ from pipeline.engine import preflight
 from pipeline.engine.contexts import Reducer
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter, Listener
-from pipeline.engine.options import check_options
-from pipeline.engine.remote.crew import crew_on
+from pipeline.engine.preflight import check_options
+from pipeline.engine.remote.coordinator import maps_on
 from pipeline.engine.result import RunResult
+from pipeline.engine.retry import look_up
 from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.step import StepFunction, StepSpec, step
+from pipeline.errors import ConfigError
 from pipeline.graph.model import Edge, Graph, Node, chain
 from pipeline.graph.validate import validate
 from pipeline.llm.base import Model
@@ -79,7 +87,7 @@ class Pipeline:
         account: Account | None = None,
         executor: Executor | None = None,
     ) -> RunResult:
-        """A new run, from its start to wherever it comes; problems of the run are in the result.
+        """Make a new run, and run it as far as it goes; problems of the run are in the result.
 
         Args:
             params: JSON values the steps read as ctx.params; never secrets.
@@ -115,15 +123,15 @@ class Pipeline:
         retry_unknown: bool = False,
         params: Mapping[str, Any] | None = None,
     ) -> RunResult:
-        """Go on with a run: only what is not finished is made; recorded replies are free.
+        """Continue a run: only what is not finished is made; recorded replies are free.
 
         Args:
             run_id: Its id, or "latest": the newest run of this pipeline.
-            params: Parameters that the run lacks; those that it has stay as they are.
+            params: Parameters that the run lacks; those that it has are kept.
             options: As of run(); the run keeps its ceiling where none is given.
-            yes: Go on without asking.
-            refresh: Effect classes (read) whose completed steps are made again, with what read them.
-            retry_unknown: Repeat what may have acted outside before it was cut off.
+            yes: Continue without confirmation.
+            refresh: Effect classes (read) whose completed steps are run again, with what read them.
+            retry_unknown: Retry side effects whose outcome is unknown.
 
         Raises:
             RunNotFound, RunLocked, CheckpointCorrupt, SettingsConflict, NeedsConfirmation: See Engine.resume.
@@ -149,7 +157,7 @@ class Pipeline:
         clock = clock or SystemClock()
         checked = check_options(options or {}, self.definition.graph.nodes, self._own_options)
         setup = Setup(store, clock, Emitter(clock, [listener] if listener else []), checked, model)
-        # An executor of Python's has no name that a command could give again; one of the command line is left.
+        # An executor given from Python has no name that a command could repeat.
         setup.options = {"executor": None, **setup.options}
         setup.services, setup.account = services or {}, account
         setup.command = _command
@@ -157,11 +165,11 @@ class Pipeline:
         preflight.check_batches(model, setup.options)
         preflight.check_account(account, setup.options)
         if model is not None:
-            setup.info = preflight.look_up(model, clock, setup.emit, setup.policy)
+            setup.info = look_up(model, clock, setup.emit, setup.policy)
             setup.prices = prices or PriceBook()
             preflight.check_priced(setup.info, setup.prices, clock, setup.options)
         if executor is not None:
-            setup.crew = crew_on(executor, getattr(store, "url", ""), self.definition, setup)
+            setup.map_runner = maps_on(executor, getattr(store, "url", ""), self.definition, setup)
         return setup
 
 
@@ -179,3 +187,62 @@ def _graph(specs: Sequence[StepSpec], edges: Iterable[Sequence[str] | Edge] | No
 
 def _edge(source: str, target: str, when: str | None = None) -> Edge:
     return Edge(source, target, when)
+
+
+def load_pipeline(target: str) -> Pipeline:
+    """Return the Pipeline object that FILE.py:NAME names. Runs the file, as Python's import does.
+
+    Raises:
+        ConfigError: No such file, it cannot be imported, or NAME is no Pipeline.
+    """
+    text, colon, name = target.rpartition(":")
+    if not colon or not name.isidentifier():
+        raise _unnamed(target if target.endswith(".py") else text)
+    path = Path(os.path.expanduser(text)).absolute()
+    if not path.is_file():
+        raise ConfigError(f"{text!r} is no regular file." if path.exists() else f"There is no file {text!r}.")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"{text!r} is not a Python file.", hint="Its name must end in .py.")
+    module = importlib.util.module_from_spec(spec)
+    # What the file imports from beside itself must be found, as when it is run as a script.
+    sys.path.insert(0, str(path.parent))
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ConfigError(f"{text} cannot be imported: {type(error).__name__}: {error}") from error
+    found = getattr(module, name, None)
+    if not isinstance(found, Pipeline):
+        there = ", ".join(key for key, value in vars(module).items() if isinstance(value, Pipeline)) or "none"
+        raise ConfigError(f"{name!r} in {text} is no Pipeline.", hint=f"Pipelines there: {there}.")
+    return found
+
+
+def _unnamed(file: str) -> ConfigError:
+    """Return the error of a target that names a file and no pipeline in it; the file is read, not run."""
+    path = Path(os.path.expanduser(file))
+    if file.endswith(".py") and not path.is_file():
+        return ConfigError(f"There is no file {file!r}.")
+    names = _assigned(path) if file.endswith(".py") else []
+    if not names:
+        return ConfigError("A Python target is FILE.py:NAME; NAME is the Pipeline object in the file.",
+                           hint="For example: ./pipeline.sh run my_pipeline.py:PIPELINE")  # fmt: skip
+    commands = " or ".join(f"`run {shlex.quote(f'{file}:{name}')}`" for name in names)
+    return ConfigError(f"{file} needs the NAME of a pipeline in it: FILE.py:NAME.", hint=f"Type {commands}.")
+
+
+def _assigned(path: Path) -> list[str]:
+    """Return the names that a file assigns a Pipeline to."""
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return []
+    found = []
+    for line in body:
+        value = getattr(line, "value", None)
+        if isinstance(line, (ast.Assign, ast.AnnAssign)) and isinstance(value, ast.Call):
+            made = value.func.id if isinstance(value.func, ast.Name) else getattr(value.func, "attr", "")
+            targets = line.targets if isinstance(line, ast.Assign) else [line.target]
+            found += [each.id for each in targets if isinstance(each, ast.Name) and made == Pipeline.__name__]
+    return found

@@ -1,60 +1,132 @@
-"""What is refused before a run begins: secrets as parameters, a ceiling that cannot be kept."""
+"""What is refused before a run begins: misspelt options, secrets as parameters, a ceiling that cannot be kept."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from decimal import Decimal
+import difflib
+import re
+from collections.abc import Collection, Iterable, Mapping
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from pipeline.clock import Clock
-from pipeline.engine.entries import Prices
-from pipeline.engine.events import Emitter
-from pipeline.engine.limits import CoolDown
-from pipeline.engine.retry import RetryPolicy, retrying
-from pipeline.engine.stop import Stop
-from pipeline.errors import BudgetExceeded, ConfigError, CredentialMissing, Pause, SecretRefused, SettingsConflict
-from pipeline.llm.base import Model, ModelInfo
+from pipeline.cost.budget import DEFAULT_CEILING_USD, MOST_USD
+from pipeline.engine.limits import Prices
+from pipeline.errors import BudgetExceeded, ConfigError, CredentialMissing, SecretRefused, SettingsConflict
+from pipeline.llm.base import ModelInfo
 from pipeline.records.charge import in_full
 from pipeline.records.redaction import holds_key
 from pipeline.records.run import RunState
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Account
 
+#: Options that the engine reads; a pipeline's steps may read others.
+OPTIONS = (
+    "max_cost_usd", "daily_budget_usd", "budget", "concurrency", "batch", "batch_min", "batch_poll_seconds", "no_wait",
+    "resubmit", "until", "executor",
+)  # fmt: skip
+_AMOUNTS = ("max_cost_usd", "daily_budget_usd")
+_BUDGETS = (None, "worst", "estimate")
+#: Words of a name by which a limit of money is meant, however it is spelt.
+_MONEY = frozenset(
+    {
+        "usd", "cost", "costs", "budget", "ceiling", "spend", "spending", "spent", "dollar", "dollars", "money",
+        "price", "cap", "limit",
+    }
+)  # fmt: skip
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+#: How alike two names are of which one is taken for a misspelling of the other: surely, and where nothing says more.
+_SURELY, _ALIKE = 0.9, 0.8
+
+
+def kept_ceiling(execution: Mapping[str, Any]) -> Any:
+    """Return the ceiling that a run with these recorded settings keeps where a resume names none.
+
+    A run that was begun by a version without a default ceiling, and named none, has none. One that recorded no
+    settings at all was imported: it gets the default.
+    """
+    return execution.get("max_cost_usd") if execution else str(DEFAULT_CEILING_USD)
+
+
+def check_options(options: Mapping[str, Any], nodes: Collection[str], own: Collection[str] = ()) -> dict[str, Any]:
+    """Return the options given from Python, with amounts as decimal text.
+
+    Args:
+        nodes: The steps that `until` may name.
+        own: Names of the pipeline's own options.
+
+    Raises:
+        ConfigError: A name looks like a misspelt one, or a value cannot be what it is; names the option.
+    """
+    check_names(set(options) - set(own), OPTIONS, "Declare options of your own: Pipeline(…, options=[NAME]).")
+    found = {name: amount(name, value) if name in _AMOUNTS else value for name, value in options.items()}
+    if found.get("budget") not in _BUDGETS:
+        raise _invalid(f"Option 'budget' is {found['budget']!r}; it can be 'worst' or 'estimate'.")
+    calls = found.get("concurrency")
+    if not (calls is None or calls == "auto" or (isinstance(calls, int) and not isinstance(calls, bool) and calls > 0)):
+        raise _invalid(f"Option 'concurrency' is {calls!r}; it is a count of at least 1, or 'auto'.")
+    until = found.get("until")
+    if until is not None and until not in nodes:
+        raise _invalid(f"Option 'until' is {until!r}; it names a step: {', '.join(nodes)}.")
+    return found
+
+
+def _invalid(text: str, hint: str = "") -> ConfigError:
+    return ConfigError(text, code="invalid_option", hint=hint)
+
+
+def check_names(given: Iterable[str], known: Collection[str], hint: str = "") -> None:
+    """Refuse a name that was probably meant to be a known one.
+
+    Raises:
+        ConfigError: Names it and the nearest known one.
+    """
+    for name in given:
+        if name not in known and (near := _nearest(str(name), known)):
+            text = f"There is no option {name!r}. Did you mean {near!r}?"
+            raise ConfigError(text, code="unknown_option", hint=hint, option=name, nearest=near)
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    """Return the known name that another was meant to be; "" where it resembles none."""
+    plain = {each.replace("_", "").lower(): each for each in known}
+    asked = name.replace("_", "").lower()
+    words = {word.lower() for word in _WORD.findall(name)}
+    money = not words.isdisjoint(_MONEY)
+    if near := difflib.get_close_matches(asked, plain, n=1, cutoff=_SURELY if money else _ALIKE):
+        return plain[near[0]]
+    if not money:
+        return ""
+    return "daily_budget_usd" if words & {"day", "daily"} and "daily_budget_usd" in known else "max_cost_usd"
+
+
+def amount(name: str, value: Any) -> str | None:
+    """Return an amount of dollars as decimal text; None stays None.
+
+    Raises:
+        ConfigError: It is no amount; names the option.
+    """
+    if value is None:
+        return None
+    try:
+        usd = Decimal("NaN") if isinstance(value, bool) else Decimal(str(value))
+    except InvalidOperation:
+        usd = Decimal("NaN")
+    if not usd.is_finite() or usd.is_signed() or usd > MOST_USD:
+        text = f'Option {name!r} is {value!r}; it is an amount of dollars such as "2.50".'
+        raise _invalid(text, f"{name}=None means no limit.")
+    return format(usd, "f")
+
 
 def limit(options: Mapping[str, Any]) -> Decimal | None:
-    """The run's ceiling in USD; None: none."""
+    """Return the run's ceiling in USD; None: none."""
     value = options.get("max_cost_usd")
     return None if value is None else Decimal(str(value))
 
 
 def daily(options: Mapping[str, Any]) -> Decimal | None:
-    """The limit of a day over all runs of the store in USD; None: none."""
+    """Return the limit of a day over all runs of the store in USD; None: none."""
     value = options.get("daily_budget_usd")
     return None if value is None else Decimal(str(value))
-
-
-def look_up(model: Model, clock: Clock, emit: Emitter, policy: RetryPolicy | None = None) -> ModelInfo:
-    """Return what a free look-up says of a model; tried as often as a call is, with the same waits.
-
-    Raises:
-        CredentialMissing, ModelRejected: As `Model.check`.
-        ModelUnavailable: It failed as often as the policy allows.
-    """
-    stop = Stop(clock)
-    cool_down = CoolDown(clock, stop, emit)
-    patience = replace(policy or RetryPolicy(), later="Try again later; nothing was begun.")
-    loop = retrying(patience, 0, cool_down, stop, lambda: 0)
-
-    def attempt() -> ModelInfo:
-        cool_down.wait()
-        return model.check()
-
-    try:
-        info: ModelInfo = loop(attempt)
-    except Pause as pause:
-        raise pause.cause from None
-    return info
 
 
 def check_priced(info: ModelInfo, prices: Prices, clock: Clock, options: Mapping[str, Any]) -> None:
@@ -67,13 +139,14 @@ def check_priced(info: ModelInfo, prices: Prices, clock: Clock, options: Mapping
     if info.paid and limits and prices.worst(1, 1, model=info.id, at=clock.now()) is None:
         raise BudgetExceeded(
             f"No price is known for {info.id}, so a ceiling of {in_full(min(limits))} cannot be kept.",
+            code="unknown_price",
             hint="Give its prices with --prices FILE, or lift the ceiling with --max-cost-usd none; from Python with "
             "prices=PriceBook(FILE) or max_cost_usd=None.",
         )
 
 
 def no_model() -> CredentialMissing:
-    """The error of a run that asks a model and was given none."""
+    """Return the error of a run that asks a model and was given none."""
     return CredentialMissing(
         "This run has no model to ask: ANTHROPIC_API_KEY is not set, and no model was given.",
         hint="Set ANTHROPIC_API_KEY; from Python, pass model=… to run().",
@@ -81,13 +154,21 @@ def no_model() -> CredentialMissing:
 
 
 def check_asks(model: Any, *, asks: bool) -> None:
-    """Refuse a pipeline that says it asks a model where there is none.
+    """Refuse a pipeline that declares that it asks a model where there is none.
 
     Raises:
         CredentialMissing: There is none.
     """
     if asks and model is None:
         raise no_model()
+
+
+def no_batches() -> ConfigError:
+    """Return the error of a run that uses batches and has a model that takes none."""
+    return ConfigError(
+        "This model takes no batches.", code="batches_unsupported",
+        hint="Leave --batch out, or choose a Claude model with --model.",
+    )  # fmt: skip
 
 
 def check_batches(model: Any, options: Mapping[str, Any]) -> None:
@@ -97,7 +178,7 @@ def check_batches(model: Any, options: Mapping[str, Any]) -> None:
         ConfigError: It does not, and they were asked for.
     """
     if options.get("batch") and getattr(model, "batches", None) is None:
-        raise ConfigError("This model takes no batches.", hint="Leave --batch out, or choose a Claude model.")
+        raise no_batches()
 
 
 def check_account(account: Account | None, options: Mapping[str, Any]) -> None:
@@ -107,7 +188,8 @@ def check_account(account: Account | None, options: Mapping[str, Any]) -> None:
         ConfigError: There is none.
     """
     if daily(options) is not None and account is None:
-        raise ConfigError("A day's limit needs the account of the store.", hint="Pass account=open_account(URL).")
+        text = "A day's limit needs the account of the store."
+        raise ConfigError(text, code="account_missing", hint="Pass account=open_account(URL).")
 
 
 def added_params(state: RunState, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,6 +210,7 @@ def added_params(state: RunState, given: Mapping[str, Any]) -> dict[str, Any]:
             was = "has another value of" if name in state.params else "has finished work that went without"
             raise SettingsConflict(
                 f"Run {state.run_id} {was} the parameter {name!r}.",
+                code="param_conflict",
                 hint=f"`fork {state.run_id} --set params.{name}=VALUE` makes a run with the new value.",
             )
     return {name: value for name, value in given.items() if name not in state.params}

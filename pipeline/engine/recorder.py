@@ -1,9 +1,8 @@
 """The Recorder: facts from many threads become journal lines in one order, durable before they count.
 
-Group commit without a thread of its own: whoever finds nobody writing writes for all that queued.
-It gives seq before the write; fold, events and head follow after it, in order.
-Once the disk has refused anything nothing new is taken; how what was in flight ended still goes where
-the store keeps what it can.
+Group commit without a thread of its own: the first thread that finds no write in progress writes for all that queued.
+It gives seq before the write; fold, events and head follow after it, in order. Once the disk has refused anything
+nothing new is taken; how what was in flight ended still goes where the store keeps what it can.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from pipeline.clock import Clock
-from pipeline.engine.head import HeadView
 from pipeline.errors import InvalidValue, Pause, PipelineError, StoreError, WriteFailed
 from pipeline.records.codec import Record, encode_fact
 from pipeline.records.documents import head_document, large_keys
@@ -24,6 +23,20 @@ from pipeline.records.lines import encode_line
 from pipeline.records.run import RunState
 from pipeline.records.values import INLINE_LIMIT, encode_value, reference
 from pipeline.store.base import Journal
+
+#: The document and the state that it was made from → the document to write.
+Shape = Callable[[dict[str, Any], RunState], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadView:
+    """checkpoint.json as a format wants it."""
+
+    #: Adds names to the document; pure, and in time that grows with the state only.
+    shape: Shape
+    #: Write it at every checkpoint, not only now and then; a large one a little less often.
+    each_checkpoint: bool = False
+
 
 #: Unsynced records are synced with the first record that comes this many seconds later.
 LAZY_SECONDS = 0.02
@@ -367,3 +380,13 @@ class Recorder:
 def _reached(batch: Sequence[_Entry]) -> bool:
     """Whether a checkpoint boundary is among the records."""
     return any(isinstance(record.fact, (StepCompleted, StepFailed)) for record, _, _ in batch)
+
+
+class Boundary(Protocol):
+    """What a format does where a visit has ended."""
+
+    def begun(self, recorder: Recorder) -> None:
+        """An owner has the run and starts its loop now."""
+
+    def ended(self, path: str) -> None:
+        """A visit's attempt has ended, and that is recorded."""

@@ -1,26 +1,96 @@
-"""What a pipeline is (Definition) and what an application gives a run of it (Setup)."""
+"""What a pipeline is (Definition), what a run of it is given (Setup), and what its threads share (ActiveRun)."""
 
 from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.clock import Clock
-from pipeline.engine.boundary import Boundary
 from pipeline.engine.contexts import Reducer
-from pipeline.engine.entries import Prices
 from pipeline.engine.events import Emitter
-from pipeline.engine.head import HeadView
+from pipeline.engine.limits import Prices, Room
+from pipeline.engine.recorder import Boundary, HeadView, Recorder
 from pipeline.engine.retry import RetryPolicy
 from pipeline.engine.routing import Router
-from pipeline.engine.running import Crew, Running
-from pipeline.engine.step import StepSpec
+from pipeline.engine.sources import Sources
+from pipeline.engine.stop import Stop
+from pipeline.errors import ConfigError
 from pipeline.graph.model import Graph
 from pipeline.llm.base import Model, ModelInfo
+from pipeline.records.run import bare
 from pipeline.store.base import Account, Store
+
+if TYPE_CHECKING:
+    from pipeline.engine.calls import Caller
+    from pipeline.engine.step import StepContext
+
+StepFunction = Callable[["StepContext"], Any]
+#: Effects that act outside the run: never blindly repeated, and durable before they begin.
+UNSAFE = frozenset({"write", "external"})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a step decided beside its outputs."""
+
+    outputs: Mapping[str, Any]
+    #: Chooses the outgoing edges: those with this label, else those without one.
+    label: str = "success"
+    #: Context keys this step sets for the nodes after it.
+    context: Mapping[str, Any] = field(default_factory=dict)
+    #: {"type", "message", …}: the step failed by its content; what it set is recorded all the same.
+    error: Mapping[str, Any] | None = None
+    #: What a router may go by (preferred_label, suggested_next_ids); not recorded.
+    hints: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StepSpec:
+    """A step function with what the engine must know of it."""
+
+    name: str
+    run: StepFunction
+    #: Raise it when the step's code gives other results for the same inputs.
+    version: int = 1
+    #: pure, read, write, external or human: what it does outside the run.
+    effect: str = "read"
+    #: May write/external work whose end is unknown be done again?
+    repeatable: bool = False
+    #: Names of the artifacts it saves whenever it completes.
+    saves: Sequence[str] = ()
+
+
+def step(
+    name: str | None = None,
+    *,
+    version: int = 1,
+    effect: str = "read",
+    repeatable: bool = False,
+    saves: Sequence[str] = (),
+) -> Callable[[StepFunction], StepSpec]:
+    """Make a function `(ctx) -> mapping` a step; the name defaults to the function's."""
+    check_version(version)
+
+    def wrap(function: StepFunction) -> StepSpec:
+        return StepSpec(name or function.__name__, function, version, effect, repeatable, tuple(saves))
+
+    return wrap
+
+
+def check_version(version: int) -> None:
+    """Refuse a version that is not a whole number.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    if type(version) is not int:
+        raise ConfigError(
+            f"version={version!r}: a version is a whole number, raised when results change.", code="invalid_version"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +106,27 @@ class Definition:
     #: The graph with only those attributes that decide something, for comparing it with the one a run was started
     #: with; None: all do but `max_parallel`.
     comparable: Callable[[Graph], Graph] | None = None
+
+
+class MapRunner:
+    """Where the items of maps are done: here, unless a subclass takes them to an executor."""
+
+    def begin(self) -> None:
+        """Take in what earlier owners had handed out, before the loop starts."""
+
+    def takes(self, parent: Any, work: Any) -> bool:
+        """Return whether it does these items (Scope, tasks.Work) elsewhere."""
+        return False
+
+    def settle(self, path: str, names: Sequence[str], *, elsewhere: bool) -> None:
+        """Take in what an earlier owner handed out of these tasks, before they are done."""
+
+    def do(self, parent: Any, seen: Mapping[str, Any], work: Any, todo: Sequence[int]) -> None:
+        """Return when those items have ended and are durable.
+
+        Raises:
+            Pause: The run is stopping; what was finished is recorded.
+        """
 
 
 @dataclass(slots=True)
@@ -54,27 +145,55 @@ class Setup:
     services: Mapping[str, Any] = field(default_factory=dict)
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     product: str = ""
-    #: Does the items of maps elsewhere, once a run goes; None: they are done here.
-    crew: Callable[[Running], Crew] | None = None
+    #: Makes what takes the items of maps to an executor; None: they are done here.
+    map_runner: Callable[[ActiveRun], MapRunner] | None = None
     #: What a format adds to checkpoint.json; None: nothing.
     view: HeadView | None = None
-    #: Told of every recorded end of a visit; None: nobody is.
+    #: Called after each recorded end of a visit.
     boundary: Boundary | None = None
     #: The command that resumes a run, for people.
     command: Callable[[str], str] = lambda run: f"./pipeline.sh lessons --resume {run}"
-    #: The command that calls a run's batches back from the provider, for people.
+    #: The command that cancels a run's batches at the provider, for people.
     cancel: Callable[[str], str] = lambda run: f"./pipeline.sh cancel {run}"
-    #: What has finished or failed work asked anew, for people: (run, path, task); None: that command with --from.
+    #: How to have finished or failed work done again, for people: (run, path, task); None: that command with --from.
     anew: Callable[[str, str, str | None], str] | None = None
-    #: Options that the resuming command needs again: told people, never recorded.
+    #: Options that the resuming command needs again: shown to people, never recorded.
     again: str = ""
-    #: A person's yes to a question; None: nobody can be asked.
+    #: Asks a person to confirm a question; None: no person can be asked.
     confirm: Callable[[str], bool] | None = None
     yes: bool = False
 
 
+@dataclass(slots=True)
+class ActiveRun:
+    """What the threads of one start or resume of a run share."""
+
+    recorder: Recorder
+    sources: Sources
+    clock: Clock
+    emit: Emitter
+    stop: Stop
+    options: Mapping[str, Any]
+    store: Store
+    caller: Caller | None = None
+    services: Mapping[str, Any] = field(default_factory=dict)
+    #: How many worker threads there may be beside the one that waits (0: everything runs inline), and which are free.
+    workers: int = 0
+    spare: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    #: Work with an unknown outcome that acts outside may be repeated (--yes).
+    repeat_unknown: bool = False
+    boundary: Boundary | None = None
+    #: Room under the ceiling that is held for tasks an earlier owner handed out: (path, task).
+    held: dict[tuple[str, str], Room] = field(default_factory=dict)
+    maps: MapRunner = field(default_factory=MapRunner)
+    #: Maps (step path, name) that a person was told were made by other code.
+    told: set[tuple[str, str]] = field(default_factory=set)
+    #: How to have the work of a visit (or of a task in it) done again, for people: (path, task).
+    anew: Callable[[str, str | None], str] = lambda path, task: f"resume with --from {bare(path)}"
+
+
 def host() -> dict[str, Any]:
-    """Who owns a run: as recorded with run_started and run_resumed."""
+    """Return who owns a run, as recorded with run_started and run_resumed."""
     return {"host": socket.gethostname(), "pid": os.getpid()}
 
 
@@ -83,7 +202,7 @@ _PERMITS = frozenset({"allow_tools", "auto_approve", "resubmit", "no_wait"})
 
 
 def recorded(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Execution settings as recorded: JSON values only, no objects, no permissions."""
+    """Return execution settings as recorded: JSON values only, no objects, no permissions."""
     return {
         key: value
         for key, value in options.items()

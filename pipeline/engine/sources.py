@@ -4,24 +4,67 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
 from pipeline.engine.recorder import Recorder
-from pipeline.errors import CheckpointCorrupt, ConfigError, MissingValue, PipelineError
+from pipeline.errors import CheckpointCorrupt, ConfigError, MissingValue, Pause, PipelineError
 from pipeline.llm.base import Request
 from pipeline.records.codec import decode_line
-from pipeline.records.kinds import CallStarted, TaskCompleted
-from pipeline.records.run import WHOLE, RunState, StepRun
+from pipeline.records.kinds import CallStarted, Fact, TaskCompleted
+from pipeline.records.run import WHOLE, CallRun, RunState, StepRun, slot_of
 from pipeline.records.statuses import COMPLETED
-from pipeline.records.values import decode_value, encode_value, resolve_value, value_hash
+from pipeline.records.values import canonical, decode_value, encode_value, resolve_value, value_hash
 from pipeline.store.base import Store
 
 _MISSING = "missing"
 _HASH_CHARS = 16
-#: Names that are told where none is like the one that is missing.
+#: Names that are listed where none is like the one that is missing.
 _MOST_NAMES = 10
+#: Why the edges of a visit that came out the same were chosen, as recorded.
+UNCHANGED = "unchanged"
+
+
+@dataclass(slots=True)
+class Scope:
+    """Whose calls and reads: a step visit or a task in it, and its attempt."""
+
+    path: str
+    task: str | None
+    attempt: int
+    #: Equal asks so far in this attempt, by request hash.
+    counts: dict[str, int] = field(default_factory=dict)
+    reads: dict[str, str] = field(default_factory=dict)
+    #: Names of the tasks begun in this execution of the body, by map; each name is unique.
+    used: dict[str, list[Sequence[str]]] = field(default_factory=dict)
+    #: Event set once a reply of this scope is recorded (used to warm a shared prompt prefix).
+    answered: Any = None
+    #: How many recorded replies this execution of the body was given, and how many answers it bought.
+    heard: int = 0
+    bought: int = 0
+    #: The last reply under a schema is not what the schema allows.
+    unfit: bool = False
+    #: What paused this body.
+    paused: Pause | None = None
+    #: Equal queries to the user's memory so far, and what was written to it.
+    queries: dict[str, int] = field(default_factory=dict)
+    writes: list[dict[str, Any]] = field(default_factory=list)
+
+    def slot(self, state: RunState) -> tuple[str, str | None, int]:
+        """Return where the replies that it is given are kept."""
+        return slot_of(state, self.path, self.task, self.attempt)
+
+    def leave_if_paused(self) -> None:
+        """Raise the pause that a body swallowed: what it made without an answer is not kept."""
+        if self.paused is not None:
+            raise self.paused
+
+    def tell_answered(self) -> None:
+        """Release the threads that wait for the first reply of this scope."""
+        if self.answered is not None:
+            self.answered.set()
 
 
 class Values:
@@ -32,34 +75,38 @@ class Values:
         self._store = store
 
     def get(self, value: Any) -> Any:
-        """The value itself, read back if it is a reference."""
+        """Return the value itself, read back if it is a reference."""
         return resolve_value(value, self._recorder.journal.get_blob)
 
     def at(self, seq: int) -> Any:
-        """The task value that the record with this seq holds.
+        """Return the task value that the record with this seq holds.
 
         Raises:
             CheckpointCorrupt: It is not there any more.
         """
-        run = self._recorder.journal.run_id
-        line = next(iter(self._store.read(run, after=seq - 1)), None)
-        fact = None if line is None else decode_line(line).fact
+        fact = self._fact(seq)
         if not isinstance(fact, TaskCompleted):
-            raise CheckpointCorrupt(f"Run {run}: the value recorded as {seq} cannot be read back.")
+            raise CheckpointCorrupt(
+                f"Run {self._recorder.journal.run_id}: the value recorded as {seq} cannot be read back.",
+                code="value_lost",
+            )
         return self.get(json.loads(fact.value))
 
     def request(self, seq: int) -> Request | None:
         """Return the request that the record with this seq sent; None: it is not there any more."""
-        line = next(iter(self._store.read(self._recorder.journal.run_id, after=seq - 1)), None)
-        fact = None if line is None else decode_line(line).fact
+        fact = self._fact(seq)
         try:
             return Request.from_json(self.blob(fact.request)) if isinstance(fact, CallStarted) else None
         except CheckpointCorrupt:
             return None
 
     def blob(self, name: str) -> Any:
-        """The JSON value stored under a hash."""
+        """Return the JSON value stored under a hash."""
         return json.loads(self._recorder.journal.get_blob(name))
+
+    def _fact(self, seq: int) -> Fact | None:
+        line = next(iter(self._store.read(self._recorder.journal.run_id, after=seq - 1)), None)
+        return None if line is None else decode_line(line).fact
 
 
 class Sources:
@@ -75,19 +122,15 @@ class Sources:
     def state(self) -> RunState:
         return self._recorder.state
 
-    def latest(self, node: str) -> StepRun | None:
-        """The newest completed visit of a node."""
-        return next(self._visits(node), None)
-
     def _visits(self, node: str) -> Iterator[StepRun]:
-        """Completed visits of a node, newest first."""
+        """Yield the completed visits of a node, newest first."""
         with self._recorder.reading() as state:
             paths = (f"{node}#{visit}" for visit in range(state.visits.get(node, 0), 0, -1))
             runs = [run for path in paths if (run := state.steps.get(path)) is not None]
         return (run for run in runs if run.status == COMPLETED)
 
     def pinned(self, name: str) -> Any:
-        """A value the run is pinned to.
+        """Return a value the run is pinned to.
 
         Raises:
             ConfigError: The run has no such pin.
@@ -95,57 +138,57 @@ class Sources:
         if name not in self._pins:
             blob = self.state.pins.get(name)
             if blob is None:
-                raise ConfigError(f"This run is not pinned to {name!r}.")
+                raise ConfigError(f"This run is not pinned to {name!r}.", code="unknown_pin")
             self._pins[name] = self.values.blob(blob)
         return fresh(self._pins[name])
 
-    def artifact(self, name: str) -> str:
-        """The hash of the newest artifact of that name.
+    def load(self, name: str) -> Any:
+        """Return the newest artifact of that name.
 
         Raises:
             ConfigError: No step has saved it.
         """
+        blob = self._artifact(name)
+        if blob is None:
+            raise ConfigError(f"No step has saved an artifact {name!r}.", code="unknown_artifact")
+        return self.values.blob(blob)
+
+    def _artifact(self, name: str) -> str | None:
         with self._recorder.reading() as state:
             for run in reversed(state.steps.values()):
                 if run.status == COMPLETED and name in run.artifacts:
                     return run.artifacts[name]
-        raise ConfigError(f"No step has saved an artifact {name!r}.")
-
-    def load(self, name: str) -> Any:
-        """The artifact's value."""
-        return self.values.blob(self.artifact(name))
+        return None
 
     def outputs(self, node: str) -> Mapping[str, Any]:
-        """The outputs of the newest completed visit of a node.
+        """Return the outputs of the newest completed visit of a node.
 
         Raises:
             MissingValue: There is none.
         """
-        run = self.latest(node)
+        run = next(self._visits(node), None)
         if run is None:
-            raise MissingValue(f"No step {node!r} has completed by now, so there are no outputs of it.", name=node)
+            raise MissingValue(f"Step {node!r} has not completed yet, so it has no outputs.", name=node)
         result: Mapping[str, Any] = self.values.get(run.outputs)
         return result
 
     def hash(self, name: str, context: Mapping[str, Any]) -> str:
-        """The short hash of what `name` stands for now; "missing" where there is nothing."""
+        """Return the short hash of what `name` refers to now; "missing" where there is nothing."""
         kind, _, rest = name.partition(".")
         if kind in ("prompt", "pin"):
             pin = f"prompt:{rest}" if kind == "prompt" else rest
             return self.state.pins.get(pin, _MISSING)[:_HASH_CHARS]
         if kind == "artifact":
-            try:
-                return self.artifact(rest)[:_HASH_CHARS]
-            except ConfigError:
-                return _MISSING
+            return (self._artifact(rest) or _MISSING)[:_HASH_CHARS]
         if kind == "outputs":
             node, _, key = rest.partition(".")
-            run = self.latest(node)
+            run = next(self._visits(node), None)
             return _MISSING if run is None else self._hash_output(run, key)
-        return self._hash_value(kind, rest, context)
+        known = {"params": self.state.params, "settings": self.state.identity, "context": context}.get(kind, {})
+        return value_hash(known[rest])[:_HASH_CHARS] if rest in known else _MISSING
 
     def stands(self, name: str, known: str, seq: int) -> bool:
-        """Whether something that was read has not changed since.
+        """Return whether something that was read has not changed since.
 
         Results of steps: some visit that had ended by `seq` gave it. In a loop, later visits change
         nothing for earlier readers.
@@ -164,6 +207,21 @@ class Sources:
             return known in saved or (known == _MISSING and not saved)
         return self.hash(name, {}) == known
 
+    def unchanged(
+        self, former: StepRun, consumed: Sequence[Sequence[str]], version: int, seen: Mapping[str, Any]
+    ) -> bool:
+        """Return whether a visit, as it was when it became void, read nothing but what is the same now.
+
+        Args:
+            consumed: The tokens that the visit consumes now.
+            seen: The context as it is seen now.
+        """
+        if former.version != version or not WHOLE.isdisjoint(former.reads):
+            return False
+        if sorted(map(tuple, former.consumed)) != sorted(map(tuple, consumed)):
+            return False
+        return all(self.hash(name, seen) == known for name, known in former.reads.items())
+
     def _hash_output(self, run: StepRun, key: str) -> str:
         name = (run.checkpoint, key)
         if name not in self._hashes:
@@ -173,14 +231,30 @@ class Sources:
                 self._hashes[name] = _MISSING
         return self._hashes[name]
 
-    def _hash_value(self, kind: str, rest: str, context: Mapping[str, Any]) -> str:
-        known = {"params": self.state.params, "settings": self.state.identity, "context": context}.get(kind, {})
-        return value_hash(known[rest])[:_HASH_CHARS] if rest in known else _MISSING
-
 
 def fresh(value: Any, where: str = "value") -> Any:
-    """A copy of a JSON value: what a body does to it, no other body and no later process would know of."""
+    """Return a copy of a JSON value, so that no body sees what another does to it."""
     return decode_value(encode_value(value, where)) if isinstance(value, (dict, list, tuple)) else value
+
+
+def tries_of(
+    asks: Mapping[tuple[str, int], Sequence[CallRun]], request: Request, n: int, values: Values
+) -> Sequence[CallRun]:
+    """Return the recorded tries of the n-th equal ask of an attempt.
+
+    Earlier versions left a schema without an id out of the hash: of their records those with the same schema count.
+    """
+    key, former = request.hash(), request.former_hash()
+    if key == former or (former, 1) not in asks:
+        return asks.get((key, n), ())
+    recorded = sorted(ask for ask in asks if ask[0] == former)
+    same = [asks[ask] for ask in recorded if _had_schema(asks[ask], request, values)]
+    return same[n - 1] if n <= len(same) else asks.get((key, n), ())
+
+
+def _had_schema(tries: Sequence[CallRun], request: Request, values: Values) -> bool:
+    sent = next((call.request for call in tries if call.request), "")
+    return not sent or canonical(values.blob(sent).get("schema")) == canonical(request.schema)
 
 
 class Tracked(Mapping[str, Any]):
@@ -210,16 +284,16 @@ class Tracked(Mapping[str, Any]):
 
 
 def _missing(prefix: str, key: str, data: Mapping[str, Any]) -> MissingValue:
-    """The error of a step that reads what there is not; names it, and what there is."""
     kind, _, step = prefix.partition(".")
     what = {"params": "The run has no parameter", "settings": "The run has no setting",
             "context": "The context has no key"}.get(kind, f"Step {step!r} has no output")  # fmt: skip
     there = get_close_matches(key, data, 3, 0.5) or list(data)[:_MOST_NAMES]
     hint = f"Known: {', '.join(there)}." if there else ""
+    more = {}
     if kind == "params":
         hint = f"Give it with the resume: --param {key}=VALUE. {hint}".rstrip()
-        return MissingValue(f"{what} {key!r}.", hint=hint, name=f"{prefix}.{key}", missing_param=key)
-    return MissingValue(f"{what} {key!r}.", hint=hint, name=f"{prefix}.{key}")
+        more = {"missing_param": key}
+    return MissingValue(f"{what} {key!r}.", hint=hint, name=f"{prefix}.{key}", **more)
 
 
 def missing_param(error: BaseException | None) -> str:
@@ -238,9 +312,9 @@ class Outputs(Mapping[str, Mapping[str, Any]]):
     def __getitem__(self, node: str) -> Mapping[str, Any]:
         return Tracked(self._sources.outputs(node), f"outputs.{node}", self._reads)
 
-    def _done(self) -> list[str]:
+    def _done(self) -> dict[str, None]:
         steps = list(self._sources.state.steps.values())
-        return list(dict.fromkeys(run.node for run in steps if run.status == COMPLETED))
+        return dict.fromkeys(run.node for run in steps if run.status == COMPLETED)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._done())

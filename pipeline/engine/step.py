@@ -1,4 +1,4 @@
-"""What a step or task body gets (StepContext) and may return (Outcome); reads are tracked, work is recorded."""
+"""What a step or task body gets (StepContext): everything it reads is noted, everything it buys is recorded."""
 
 from __future__ import annotations
 
@@ -8,80 +8,27 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.engine import people, preflight, tasks
-from pipeline.engine.entries import Scope
-from pipeline.engine.lineage import Arrival, Lineage
+from pipeline.engine.contexts import Arrival, Lineage
 from pipeline.engine.memory import StepMemory
 from pipeline.engine.people import Answer
-from pipeline.engine.reuse import tries_of
-from pipeline.engine.running import Running
-from pipeline.engine.sources import Outputs, Tracked
-from pipeline.errors import ConfigError, Pause, PipelineError
+from pipeline.engine.setup import ActiveRun, check_version
+from pipeline.engine.setup import Outcome as Outcome
+from pipeline.engine.setup import StepFunction as StepFunction
+from pipeline.engine.setup import StepSpec as StepSpec
+from pipeline.engine.setup import step as step
+from pipeline.engine.sources import Outputs, Scope, Tracked, tries_of
+from pipeline.errors import Pause, PipelineError
 from pipeline.graph.model import Graph, Node
 from pipeline.llm.base import Reply, Request
 from pipeline.records.run import StepRun
 from pipeline.records.values import canonical, decode_value
-
-StepFunction = Callable[["StepContext"], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a step decided beside its outputs."""
-
-    outputs: Mapping[str, Any]
-    #: Chooses the outgoing edges: those with this label, else those without one.
-    label: str = "success"
-    #: Context keys this step sets for the nodes after it.
-    context: Mapping[str, Any] = field(default_factory=dict)
-    #: {"type", "message", …}: the step failed by its content; what it set is recorded all the same.
-    error: Mapping[str, Any] | None = None
-    #: What a router may go by (preferred_label, suggested_next_ids); not recorded.
-    hints: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class StepSpec:
-    """A step function with what the engine must know of it."""
-
-    name: str
-    run: StepFunction
-    #: Raise it when the step's code gives other results for the same inputs.
-    version: int = 1
-    #: pure, read, write, external or human: what it does outside the run.
-    effect: str = "read"
-    #: May write/external work whose end is unknown be done again?
-    repeatable: bool = False
-    #: Names of the artifacts it saves whenever it completes.
-    saves: Sequence[str] = ()
-
-
-def step(
-    name: str | None = None,
-    *,
-    version: int = 1,
-    effect: str = "read",
-    repeatable: bool = False,
-    saves: Sequence[str] = (),
-) -> Callable[[StepFunction], StepSpec]:
-    """Make a function `(ctx) -> mapping` a step; the name defaults to the function's."""
-    _whole_number(version)
-
-    def wrap(function: StepFunction) -> StepSpec:
-        return StepSpec(name or function.__name__, function, version, effect, repeatable, tuple(saves))
-
-    return wrap
-
-
-def _whole_number(version: int) -> None:
-    if type(version) is not int:
-        raise ConfigError(f"version={version!r}: a version is a whole number, raised when results change.")
 
 
 @dataclass(slots=True)
 class StepContext:
     """A body's window on its run: everything it reads is noted, everything it buys is recorded."""
 
-    _running: Running
+    _running: ActiveRun
     _scope: Scope
     _seen: Mapping[str, Any]
     _lineage: Lineage
@@ -123,16 +70,16 @@ class StepContext:
     def arrivals(self) -> list[Arrival]:
         """The tokens this visit consumed, in order of their edges' declaration."""
         self._note_read("arrivals")
-        return self._lineage.arrivals(self._running)
+        return self._lineage.arrivals(self._running.recorder, self._running.sources.values.get)
 
     def ancestors(self) -> list[StepRun]:
-        """The visits this one descends from, oldest first, the same in every process; their values as recorded."""
+        """Return the visits this one descends from, oldest first, always in the same order; values as recorded."""
         self._note_read("ancestors")
         with self._running.recorder.reading():
             return self._lineage.contexts.ancestors(self._lineage.consumed)
 
     def nearest(self, most: int) -> list[StepRun]:
-        """The visits this one descends from, nearest first, at most so many."""
+        """Return the visits this one descends from, nearest first, at most so many."""
         self._note_read("ancestors")
         with self._running.recorder.reading():
             return self._lineage.contexts.nearest(self._lineage.consumed, most)
@@ -144,16 +91,20 @@ class StepContext:
 
     @property
     def resumed_at(self) -> int:
-        """What ended at or before this seq was done before the run was last taken up again; 0: it never was."""
+        """The seq up to which work was recorded before the run was last resumed; 0: it never was."""
         state = self._running.sources.state
         if state.resumes:
             return state.owner
         # A document of another system is the record after the first.
         return state.owner + 1 if state.imported else 0
 
+    def recorded(self, value: Any) -> Any:
+        """Return a value of an ancestor, read back where it is a reference to a blob."""
+        return self._running.sources.values.get(value)
+
     @property
     def remark(self) -> tuple[str, Any] | None:
-        """What a person said when this task was to be made again, and its former value; None: nobody has."""
+        """A person's note on what to change in this task, and its former value; None: it is not made again."""
         if self._scope.task is None:
             return None
         with self._running.recorder.reading() as state:
@@ -161,12 +112,9 @@ class StepContext:
         if found is None:
             return None
         values = self._running.sources.values
-        former = values.at(found.seq) if found.value is None and found.seq else None
-        return found.note, former if found.value is None else values.get(decode_value(found.value))
-
-    def recorded(self, value: Any) -> Any:
-        """A value of an ancestor, read back where it stands in a blob."""
-        return self._running.sources.values.get(value)
+        if found.value is not None:
+            return found.note, values.get(decode_value(found.value))
+        return found.note, values.at(found.seq) if found.seq else None
 
     @property
     def params(self) -> Mapping[str, Any]:
@@ -199,40 +147,38 @@ class StepContext:
         return self._running.services
 
     def prompt(self, name: str) -> str:
-        """The text of a pinned prompt template."""
+        """Return the text of a pinned prompt template."""
         return str(self._pin(f"prompt:{name}", f"prompt.{name}"))
 
     def pin(self, name: str) -> Any:
-        """A JSON value the run is pinned to (the catalogue, …)."""
+        """Return a JSON value the run is pinned to (the catalogue, …)."""
         return self._pin(name, f"pin.{name}")
 
     def load(self, name: str) -> Any:
-        """The newest artifact of that name, saved by a completed step."""
+        """Return the newest artifact of that name, saved by a completed step."""
         self._note_read(f"artifact.{name}")
         return self._running.sources.load(name)
 
     def save(self, name: str, value: Any) -> str:
-        """Keep a JSON value beside the outputs; the hash of its canonical form."""
+        """Keep a JSON value beside the outputs; return the hash of its canonical form."""
         blob = self._running.recorder.put_blob(canonical(value, name))
         self.saved[name] = blob
         return blob
 
     def ask(self, request: Request) -> Reply:
-        """Ask the model; recorded, so free when this body runs again.
+        """Return the model's reply to a request; recorded, so free when this body runs again.
 
         Raises:
             Pause: The run has no model: it stops at once, since each of its asks would fail alike.
             ModelTruncated, ModelRejected: See Caller.ask. Pauses pass through.
         """
         if self._running.caller is None:
-            error = preflight.no_model()
-            self._running.stop.request("failed", error)
-            raise Pause("failed", error)
+            self._running.stop.pause("failed", preflight.no_model())
         with self._leaving():
             return self._running.caller.ask(self._scope, request)
 
     def answered(self, request: Request) -> bool:
-        """Whether this attempt has a recorded reply to a request, or waits for one from a batch: asking is free."""
+        """Return whether this attempt has a recorded reply to a request, or waits for one from a batch: it is free."""
         n = self._scope.counts.get(request.hash(), 0) + 1
         with self._running.recorder.reading() as state:
             tries = tries_of(state.memo.get(self._scope.slot(state), {}), request, n, self._running.sources.values)
@@ -254,15 +200,15 @@ class StepContext:
         seconds: float | None = None,
         otherwise: str = "",
     ) -> Answer:
-        """Ask a person or agent; a recorded answer to exactly this question is used.
+        """Return the answer of a person or agent; a recorded answer to exactly this question is used.
 
         Args:
             choices: What may be answered; none: any text.
             shown: What is shown beside the question; JSON.
-            seconds: So long after it was first put, the answer is `otherwise`, by "timeout"; None: never.
+            seconds: So long after it was first asked, the answer is `otherwise`, by "timeout"; None: never.
 
         Raises:
-            Pause: Nobody can be asked here: the run waits (waiting_for_human) until it is answered.
+            Pause: No person can be asked here: the run waits (waiting_for_human) until it is answered.
         """
         with self._leaving():
             return people.ask(self._running, self._scope, text, choices, shown or {}, seconds, otherwise)
@@ -286,7 +232,7 @@ class StepContext:
         effect: str = "read",
         repeatable: bool = False,
     ) -> Any:
-        """Run one durable task, or return what it gave before.
+        """Run one durable task and return its value, or the recorded one.
 
         Args:
             key: Unique within the step.
@@ -296,12 +242,8 @@ class StepContext:
         Raises:
             StepFailed: The task failed; the others are kept.
         """
-        _whole_number(version)
-        work = tasks.Work(
-            key, [item], body, [key], self._child, version, effect=effect, repeatable=repeatable, single=True
-        )
-        with self._leaving():
-            return tasks.run(self._running, self._scope, self._seen, work)[0]
+        work = tasks.Work(key, [item], body, self._child, version, effect=effect, repeatable=repeatable, single=True)
+        return self._run(work, [key])[0]
 
     def map(
         self,
@@ -314,7 +256,7 @@ class StepContext:
         warm: bool = False,
         skip_failed: bool = False,
     ) -> Sequence[Any]:
-        """The body's value for each item, in item order; finished items are not run again.
+        """Return the body's value for each item, in item order; finished items are not run again.
 
         Args:
             key: A unique text for an item; checked before the first call.
@@ -325,16 +267,14 @@ class StepContext:
         Raises:
             StepFailed: Items failed; the others were finished first.
         """
-        _whole_number(version)
-        work = tasks.Work(name, list(items), body, [], self._child, version, warm=warm, skip_failed=skip_failed)
+        found = list(items)
+        work = tasks.Work(name, found, body, self._child, version, warm=warm, skip_failed=skip_failed)
         work.lineage = self._lineage
-        work.keys.extend(str(key(item)) for item in work.items)
-        with self._leaving():
-            return tasks.run(self._running, self._scope, self._seen, work)
+        return self._run(work, (str(key(item)) for item in found))
 
     def note(self, text: str) -> None:
         """Tell the person something; not recorded."""
-        self._running.emit("note", text=text)
+        self._running.emit.note(text)
 
     def stop(self, message: str) -> None:
         """Leave the run here, resumable (stopped_as_asked).
@@ -342,14 +282,17 @@ class StepContext:
         Raises:
             Pause: Always.
         """
-        cause = PipelineError(message)
-        self._running.stop.request("stopped_as_asked", cause)
         with self._leaving():
-            raise Pause("stopped_as_asked", cause)
+            self._running.stop.pause("stopped_as_asked", PipelineError(message, code="stopped_as_asked"))
+
+    def _run(self, work: tasks.Work, keys: Iterable[str]) -> Sequence[Any]:
+        check_version(work.version)
+        with self._leaving():
+            return tasks.run(self._running, self._scope, self._seen, work, keys)
 
     @contextmanager
     def _leaving(self) -> Iterator[None]:
-        """Keeps a pause for the engine, which a body may swallow."""
+        """Keep a pause for the engine, in case the body swallows it."""
         try:
             yield
         except Pause as pause:

@@ -12,13 +12,13 @@ from typing import Any
 from pipeline.cost.ledger import reprice, rows, usages_of
 from pipeline.engine import changes
 from pipeline.engine.contexts import Contexts
-from pipeline.engine.lost import Lost
-from pipeline.engine.options import kept_ceiling
+from pipeline.engine.missing_values import MissingValues
+from pipeline.engine.preflight import kept_ceiling
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.routing import Router, Settled, by_label
-from pipeline.engine.setup import Definition, Setup, host, recorded
+from pipeline.engine.setup import UNSAFE, Definition, Setup, host, recorded
 from pipeline.engine.sources import Sources
-from pipeline.engine.tasks import UNSAFE, unknown_hint
+from pipeline.engine.tasks import unknown_hint
 from pipeline.errors import CheckpointCorrupt, NeedsConfirmation, SettingsConflict
 from pipeline.records.charge import EXACT, UNPRICED, dollars
 from pipeline.records.kinds import ChargeSettled, Gap, Invalidated, RunResumed, StepCompleted
@@ -33,8 +33,8 @@ _DEATHS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What whoever resumes a run wants beside going on."""
+class ResumeOptions:
+    """What a resume is to do beside continuing."""
 
     #: Values that replace the pinned ones, or fill what an imported run lacks.
     identity: Mapping[str, Any] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Wish:
     from_step: str = ""
     #: Paths of completed visits to make again, with all that followed from them.
     again: Collection[str] = ()
-    #: Work that may have acted outside before it was cut off is repeated.
+    #: Repeat work that may have acted outside before it was interrupted.
     retry_unknown: bool = False
     #: Ended tasks (step path, task) to make again, each with what its body reads as ctx.remark.
     redo: Collection[tuple[str, str]] = ()
@@ -61,14 +61,21 @@ class Wish:
         wants = (self.identity, self.pins, self.missing, self.refresh, self.from_step, self.again, self.redo)
         return any(map(bool, wants))
 
+    def facts(self) -> list[Invalidated]:
+        """Return the records that void the tasks to redo, and the visits whose result is gone."""
+        found = [changes.redone(self.redo, self.note)] if self.redo else []
+        if self.missing:
+            found.append(Invalidated("missing", paths=list(self.missing), note="; ".join(self.missing.values())))
+        return found
+
 
 class TakeOver:
-    """One new owner at the door of one run."""
+    """What a new owner of a run asks, refuses and records before it continues."""
 
     def __init__(self, definition: Definition, setup: Setup, recorder: Recorder, journal: Journal) -> None:
         self._definition = definition
         self._setup = setup
-        # Where none is named, the run keeps its ceiling.
+        # The run keeps its ceiling where the resume names none.
         setup.options = {"max_cost_usd": kept_ceiling(recorder.state.execution), **setup.options}
         self._recorder = recorder
         self._journal = journal
@@ -77,10 +84,10 @@ class TakeOver:
         """Ask before work is repeated that kept dying, or that may have acted outside.
 
         Args:
-            retry_unknown: What may have acted outside is to be repeated; it is not asked about.
+            retry_unknown: What may have acted outside is repeated without confirmation.
 
         Raises:
-            NeedsConfirmation: Nobody said yes.
+            NeedsConfirmation: It was not confirmed.
         """
         state = self._recorder.state
         for run in state.steps.values():
@@ -94,27 +101,22 @@ class TakeOver:
                 )
             if spec is not None and spec.effect in UNSAFE and not (spec.repeatable or retry_unknown):
                 self._ask(
-                    f"Step {bare(run.path)} acts outside the run and was cut off; whether it acted is unknown. "
+                    f"Step {bare(run.path)} acts outside the run and was interrupted; whether it acted is unknown. "
                     "Repeat it?",
                     unknown_hint(state.run_id, run.path),
                 )
-
-    def _put_graph(self) -> None:
-        """Store the graph again that the run is pinned to: free where it is there, and mends what is lost of it."""
-        if self._recorder.state.pins.get("graph") == digest(graph := _graph_text(self._definition)):
-            self._recorder.put_blob(graph)
 
     def _ask(self, question: str, hint: str) -> None:
         setup = self._setup
         if setup.yes or (setup.confirm is not None and setup.confirm(question)):
             return
-        raise NeedsConfirmation(question, hint=hint)
+        raise NeedsConfirmation(question, code="unconfirmed", hint=hint)
 
-    def record(self, wish: Wish, lost: Lost, missing: Gap | None) -> None:
+    def record(self, wish: ResumeOptions, lost: MissingValues, missing: Gap | None) -> None:
         """Record the new owner, what it changes, what was damaged, and what that voids.
 
         Args:
-            lost: Finished work whose values the store does not have any more: it is made again.
+            lost: Finished work whose values the store has lost: it is made again.
             missing: As `record_repairs`.
 
         Raises:
@@ -124,7 +126,9 @@ class TakeOver:
         """
         recorder, setup, steps = self._recorder, self._setup, self._definition.steps
         change = other_graph(self._definition, setup.store, recorder.state)
-        self._put_graph()
+        if recorder.state.pins.get("graph") == digest(graph := _graph_text(self._definition)):
+            # Free where it is there, and restores it where it is lost.
+            recorder.put_blob(graph)
         hashes = {
             name: recorder.put_blob(canonical(value, name)) for name, value in self._pins(wish.pins, change).items()
         }
@@ -137,19 +141,16 @@ class TakeOver:
             product=setup.product, params=dict(wish.params) or None,
         )  # fmt: skip
         for text in record_repairs(self._journal, recorder, missing):
-            setup.emit("note", text=text)
+            setup.emit.note(text)
         recorder.owner = recorder.append(fact, sync=False)
         if change is not None:
-            setup.emit("note", text=f"The graph has changed since the run began: {'; '.join(change.said[:5])}.")
-        for void in (*stale.facts(), *again.again(recorder.state)):
+            setup.emit.note(f"The graph has changed since the run began: {'; '.join(change.said[:5])}.")
+        if lost:
+            setup.emit.note(lost.said())
+        for void in (*stale.facts(), *again):
             recorder.append(void, sync=False)
-        for void in (*changes.missing(recorder.state, steps).facts(), *self._told(lost)):
+        for void in (*changes.missing(recorder.state, steps), *lost.facts(), *wish.facts()):
             recorder.append(void, sync=False)
-        if wish.redo:
-            recorder.append(changes.redone(wish.redo, wish.note), sync=False)
-        if wish.missing:
-            gone = Invalidated("missing", paths=list(wish.missing), note="; ".join(wish.missing.values()))
-            recorder.append(gone, sync=False)
         if change is not None:
             if away := changes.displaced(recorder.state, self._definition.graph, change):
                 recorder.append(Invalidated("changed", paths=away), sync=False)
@@ -171,19 +172,14 @@ class TakeOver:
         facts = [ChargeSettled(row.seq, f"{row.low:f}", f"prices: {row.source}") for row in priced]
         recorder.append(facts[0], follow=facts[1:])
         usd = dollars(sum((row.low for row in priced), Decimal(0)))
-        setup.emit("note", text=f"Calls that had no price are priced now: {len(priced)}, {usd} ({priced[0].source}).")
+        setup.emit.note(f"Calls that had no price are priced now: {len(priced)}, {usd} ({priced[0].source}).")
 
     def _pins(self, pins: Mapping[str, Any], change: changes.GraphChange | None) -> Mapping[str, Any]:
-        """The values to pin: the graph too, also where nothing in it differs but what is drawn or for people."""
+        """Return the values to pin: also the graph, even where only what is drawn or for people differs in it."""
         pinned = self._recorder.state.pins.get("graph")
         if change is None and not (pins and pinned and pinned != digest(_graph_text(self._definition))):
             return pins
         return {**pins, "graph": self._definition.graph.to_json()}
-
-    def _told(self, lost: Lost) -> list[Invalidated]:
-        if lost:
-            self._setup.emit("note", text=lost.said())
-        return lost.facts()
 
     def _refusal(self, stale: changes.Stale) -> SettingsConflict:
         run = self._recorder.state.run_id
@@ -191,21 +187,20 @@ class TakeOver:
             return SettingsConflict(
                 f"The pipeline {self._definition.name!r} has changed since run {run} began: "
                 f"{'; '.join(stale.said[:5])}.",
-                hint="Resume with the version it was started with, or start a new run.",
+                code="pipeline_changed", hint="Resume with the version it was started with, or start a new run.",
                 changed=list(stale.said),
-            )
+            )  # fmt: skip
         shown = ", ".join(f"{bare(path)} ({why})" for path, why in stale.steps.items())
         return SettingsConflict(
             f"Finished work of run {run} would have to be made again: {shown}.",
+            code="finished_work_void", steps=dict(stale.steps), changed=list(stale.said),
             hint="Resume without the change, add --accept-changes, or start anew with --force.",
-            steps=dict(stale.steps),
-            changed=list(stale.said),
-        )
+        )  # fmt: skip
 
     def _stale(
         self, identity: Mapping[str, Any], pins: Mapping[str, str], change: changes.GraphChange | None
     ) -> changes.Stale:
-        """What the new values would void; the state is left as it was."""
+        """Return what the new values would void; the state is left as it was."""
         recorder = self._recorder
         state = recorder.state
         kept = state.identity, state.pins
@@ -216,7 +211,7 @@ class TakeOver:
             state.identity, state.pins = kept
 
     def _choose_again(self, change: changes.GraphChange) -> None:
-        """What completed in the old graph leaves edges that are gone, and takes the new ones of its outcome."""
+        """Have what completed in the old graph leave edges that are gone, and take the new ones of its outcome."""
         what, recorder = self._definition, self._recorder
         router = what.router or by_label
         contexts = Contexts(what.graph, recorder.state, what.reducers)
@@ -234,7 +229,7 @@ class TakeOver:
     def _new_edges(
         self, run: StepRun, added: Collection[str], router: Router, contexts: Contexts
     ) -> tuple[list[str], str]:
-        """New edges that a completed visit takes, and why."""
+        """Return the new edges that a completed visit takes, and why."""
         graph = self._definition.graph
         node = graph.nodes.get(run.node)
         if node is None or not any(edge.id in added for edge in graph.outgoing(node.id)):
@@ -247,7 +242,7 @@ class TakeOver:
 
 
 def other_graph(definition: Definition, store: Store, state: RunState) -> changes.GraphChange | None:
-    """How a pipeline differs from the one a run was started with; None: in nothing.
+    """Return how a pipeline differs from the one a run was started with; None: in nothing.
 
     Raises:
         CheckpointCorrupt: The store has lost the one it was started with.
@@ -262,24 +257,25 @@ def other_graph(definition: Definition, store: Store, state: RunState) -> change
         raise CheckpointCorrupt(
             f"The store has lost the graph that run {state.run_id} was started with ({pinned}), "
             "and the pipeline has another one now.",
-            hint="Bring it back: `store copy` from another store that has the run. "
-            "Or go on with the pipeline as it was.",
+            code="graph_lost",
             blob=pinned,
+            hint="Restore it with `store copy` from another store that has the run, or resume with the pipeline as it "
+            "was.",
         ) from error
     change = changes.of_graph(before, definition.graph, definition.comparable)
     return change if change.said else None
 
 
 def _graph_text(definition: Definition) -> bytes:
-    """A pipeline's graph, as a pin is made of it."""
+    """Return a pipeline's graph, as a pin is made of it."""
     return canonical(definition.graph.to_json(), "graph")
 
 
 def record_repairs(journal: Journal, recorder: Recorder, missing: Gap | None = None) -> list[str]:
-    """Record what opening the journal had to leave out; a sentence each, for people, also on what it took in.
+    """Record what opening the journal had to leave out; return a sentence each, for people, also on what it took in.
 
     Args:
-        missing: What the head knew to be spent that the records do not tell (store.view.fold_beside).
+        missing: What the head knew to be spent that the records do not show (store.view.fold_beside).
     """
     said = [str(taken) for taken in journal.taken]
     for repair in journal.repairs:

@@ -1,18 +1,17 @@
-"""Durable tasks: a few workers pull items; what is finished is reused, what failed is tried anew."""
+"""Durable tasks: a few workers pull items; what is finished is reused, what failed is tried again."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from pipeline.engine import taking_in
 from pipeline.engine.bodies import code_of
-from pipeline.engine.entries import Scope
-from pipeline.engine.lineage import Lineage
-from pipeline.engine.running import Running
+from pipeline.engine.contexts import Lineage
+from pipeline.engine.setup import UNSAFE, ActiveRun
+from pipeline.engine.sources import Scope
 from pipeline.engine.stop import pause_if_of_the_store
 from pipeline.errors import (
     ConfigError,
@@ -32,17 +31,15 @@ from pipeline.records.statuses import FAILED
 from pipeline.records.values import Plain, canonical, digest, encode_value
 
 _HASH_CHARS = 16
-#: Names that are told; of more, how many.
+#: Names that are listed; of more, only their number.
 _MOST_NAMES = 10
 #: Longest error message kept; a page of it says as much as a book.
 _MOST_TEXT = 4000
-#: Effects that act outside the run: never blindly repeated, and durable before they begin.
-UNSAFE = frozenset({"write", "external"})
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFailure(Plain):
-    """Stands in the place of a value where failed items are skipped."""
+    """The value of an item that failed, where failed items are skipped."""
 
     key: str
     #: {"type", "message", "hint"}.
@@ -59,7 +56,6 @@ class Work:
     name: str
     items: Sequence[Any]
     body: Callable[[Any, Any], Any]
-    keys: list[str]
     #: Makes the body's context for a scope.
     context: Callable[[Scope], Any]
     version: int = 1
@@ -71,14 +67,21 @@ class Work:
     single: bool = False
     #: Hash of the body's source text.
     code: str = ""
-    #: Where the step stands in the graph; a worker elsewhere must know.
+    #: Where the step is in the graph; a worker on an executor must know.
     lineage: Lineage | None = None
+    #: The recorded name of each item's task, and how many characters of it come before the item's key.
+    names: Sequence[str] = ()
+    prefix: int = 0
+
+    def key(self, index: int) -> str:
+        """Return the key of an item."""
+        return self.name if self.single else _unescaped(self.names[index][self.prefix :])
 
 
 class MapResult(Sequence[Any]):
     """The values in item order, recorded as a list; long ones are read back when they are asked for."""
 
-    def __init__(self, running: Running, path: str, tasks: Sequence[str]) -> None:
+    def __init__(self, running: ActiveRun, path: str, tasks: Sequence[str]) -> None:
         self._running = running
         self._path = path
         self._tasks = tasks
@@ -93,91 +96,105 @@ class MapResult(Sequence[Any]):
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return [self[position] for position in range(len(self))[index]]
-        return task_value(self._running, self._path, self._tasks[index])
+        return self._value(self._tasks[index])
 
     def __iter__(self) -> Iterator[Any]:
-        return (task_value(self._running, self._path, task) for task in self._tasks)
+        return map(self._value, self._tasks)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
 
-
-def task_value(running: Running, path: str, task: str) -> Any:
-    """The recorded value of a task, or its TaskFailure."""
-    done = running.sources.state.tasks[path][task]
-    if done.status == FAILED:
-        return TaskFailure(task, done.error or {})
-    if done.value is not None:
-        return running.sources.values.get(json.loads(done.value))
-    return running.sources.values.at(done.seq)
+    def _value(self, task: str) -> Any:
+        """Return the recorded value of a task, or its TaskFailure."""
+        sources = self._running.sources
+        done = sources.state.tasks[self._path][task]
+        if done.status == FAILED:
+            return TaskFailure(task, done.error or {})
+        return sources.values.at(done.seq) if done.value is None else sources.values.get(json.loads(done.value))
 
 
-def run(running: Running, parent: Scope, seen: Mapping[str, Any], work: Work) -> Sequence[Any]:
-    """Do what is missing, in item order as far as workers are free; the values.
+def run(running: ActiveRun, parent: Scope, seen: Mapping[str, Any], work: Work, keys: Iterable[str]) -> Sequence[Any]:
+    """Do what is missing, in item order as far as workers are free; return the values.
 
     Raises:
         ConfigError: Two items have the same key.
-        InvalidValue: An item, or the value of one, is no JSON.
+        InvalidValue: An item, or the value of one, is not JSON.
         StepFailed: Items failed (after all others were done), unless they may be skipped.
         Pause: The run is stopping; what was finished is recorded.
     """
-    names = _names(parent, work)
-    elsewhere = running.crew is not None and running.crew.takes(parent, work)
-    if running.recorder.state.submitted:
-        taking_in.settle_parts(running, parent.path, names, elsewhere=elsewhere)
+    path = parent.path
+    _name(parent, work, keys)
+    names = work.names
+    elsewhere = running.maps.takes(parent, work)
+    running.maps.settle(path, names, elsewhere=elsewhere)
     work.code = code_of(work.body)
-    todo = _missing(running, parent.path, names, work, seen)
-    _tell_other_code(running, parent.path, names, work, todo)
+    todo = _missing(running, path, work, seen)
+    _tell_other_code(running, path, work, todo)
     for index in todo:
-        # Told before anything is asked for any of them.
+        # Before anything is asked for any of them.
         encode_value(work.items[index], f"{names[index]} item")
-    # Failed ones that are done without are no work that stands.
-    without = _failed_before(running, parent.path, names) if work.skip_failed else 0
+    # Failed ones that are skipped are not finished work.
+    without = len(_failed(running, path, names)) if work.skip_failed else 0
     restored = len(names) - len(todo) - without
-    running.emit("map_started", path=parent.path, name=work.name, total=len(names), restored=restored, failed=without)
-    if todo and running.crew is not None and elsewhere:
-        running.crew.do(parent, seen, work, names, todo)
+    running.emit("map_started", path=path, name=work.name, total=len(names), restored=restored, failed=without)
+    if todo and elsewhere:
+        running.maps.do(parent, seen, work, todo)
     elif todo:
-        _Pool(running, parent, work, names, todo).run()
-    failed = _failures(running, parent.path, names)
-    if failed and not work.skip_failed:
+        _Pool(running, parent, work, todo).run()
+    if not work.skip_failed and (failed := _failed(running, path, names)):
         raise _step_failed(work.name, len(names), failed)
-    parent.reads.update(_reads_of(running, parent.path, names))
-    return MapResult(running, parent.path, names)
+    with running.recorder.reading() as state:
+        done = state.tasks.get(path, {})
+        # What the bodies read belongs to what the step read; equal read sets are one object.
+        for reads in {id(done[name].reads): done[name].reads for name in names}.values():
+            parent.reads.update(reads)
+    return MapResult(running, path, names)
 
 
-def _names(parent: Scope, work: Work) -> list[str]:
-    """The recorded name of each item's task, unique in the step.
+def _name(parent: Scope, work: Work, keys: Iterable[str]) -> None:
+    """Give each item's task its recorded name, unique in the step.
 
     Raises:
         ConfigError: Two items have the same key, or the name was used before in this step.
     """
-    above = "" if parent.task is None else f"{parent.task}/"
-    map_name = _plain(work.name)
-    names = [above + (map_name if work.single else f"{map_name}/{_plain(key)}") for key in work.keys]
-    for name, key in zip(names, work.keys, strict=True):
-        if name in parent.used:
-            what = f"task {work.name!r} stands" if work.single else f"map {work.name!r}: the key {key!r} stands"
-            raise ConfigError(f"{what} twice in one step; keys must be unique.")
-        parent.used.add(name)
-    return names
+    start = ("" if parent.task is None else f"{parent.task}/") + _escaped(work.name)
+    if not work.single:
+        start += "/"
+    work.prefix = len(start)
+    names = [start] if work.single else [start + _escaped(key) for key in keys]
+    work.names = names
+    earlier = parent.used.setdefault(start, [])
+    taken = set().union(*earlier)
+    for index, name in enumerate(names):
+        if name in taken:
+            what = f"task {work.name!r}" if work.single else f"key {work.key(index)!r} of map {work.name!r}"
+            raise ConfigError(f"Duplicate {what} in one step; keys must be unique.", code="duplicate_key")
+        taken.add(name)
+    earlier.append(names)
 
 
-def _plain(key: str) -> str:
-    """A key as one part of a name: a slash in it must not look like a border."""
+def _escaped(key: str) -> str:
+    """Return a key as one part of a name: a slash in it must not look like a border."""
     return key.replace("%", "%25").replace("/", "%2F") if "/" in key or "%" in key else key
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("%2F", "/").replace("%25", "%") if "%" in text else text
 
 
 def _item_hash(item: Any, where: str) -> str:
     return digest(canonical(item, where))[:_HASH_CHARS]
 
 
-def _missing(running: Running, path: str, names: Sequence[str], work: Work, seen: Mapping[str, Any]) -> list[int]:
-    """Which items are to be made, now that everything recorded has been looked at."""
+def _missing(running: ActiveRun, path: str, work: Work, seen: Mapping[str, Any]) -> Sequence[int]:
+    """Return which items are to be made, now that everything recorded has been looked at."""
+    names = work.names
     with running.recorder.reading() as state:
-        known = dict(state.tasks.get(path, {}))
+        known = dict(state.tasks.get(path, ()))
+    if not known:
+        return range(len(names))
     #: Equal read sets are one object, so each is compared once.
     same: dict[int, bool] = {}
     found = []
@@ -191,17 +208,29 @@ def _missing(running: Running, path: str, names: Sequence[str], work: Work, seen
     return found
 
 
-def _tell_other_code(running: Running, path: str, names: Sequence[str], work: Work, todo: Sequence[int]) -> None:
-    """Say which finished items were made by other code of the user's than there is now, once."""
-    if (path, work.name) in running.told or not work.code:
+def _stands(
+    running: ActiveRun, done: TaskRun, work: Work, index: int, seen: Mapping[str, Any], same: dict[int, bool]
+) -> bool:
+    """Return whether a finished task was made from what holds now: version, item and all it read."""
+    if done.version != work.version or done.item != _item_hash(work.items[index], f"item {work.key(index)}"):
+        return False
+    if id(done.reads) not in same:
+        current = running.sources.hash
+        same[id(done.reads)] = all(current(name, seen) == known for name, known in done.reads.items())
+    return same[id(done.reads)]
+
+
+def _tell_other_code(running: ActiveRun, path: str, work: Work, todo: Sequence[int]) -> None:
+    """Report once which finished items were made by other code of the user's than there is now."""
+    if (path, work.name) in running.told or not work.code or len(todo) == len(work.names):
         return
     running.told.add((path, work.name))
-    again = {names[index] for index in todo}
+    again = {work.names[index] for index in todo}
     with running.recorder.reading() as state:
         known = state.tasks.get(path, {})
-        other = [name for name in names if name not in again and known[name].code not in ("", work.code)]
+        other = [name for name in work.names if name not in again and known[name].code not in ("", work.code)]
     if other:
-        running.emit("note", text=made_by_other_code(other, running.anew(path, None)))
+        running.emit.note(made_by_other_code(other, running.anew(path, None)))
 
 
 def made_by_other_code(names: Sequence[str], again: str) -> str:
@@ -211,59 +240,30 @@ def made_by_other_code(names: Sequence[str], again: str) -> str:
     return f"Your code has changed since this was made, and it is kept: {shown}. To make it again: {again}"
 
 
-def _stands(
-    running: Running, done: TaskRun, work: Work, index: int, seen: Mapping[str, Any], same: dict[int, bool]
-) -> bool:
-    """Whether a finished task was made from what holds now: version, item and all it read."""
-    if done.version != work.version or done.item != _item_hash(work.items[index], f"item {work.keys[index]}"):
-        return False
-    if id(done.reads) not in same:
-        current = running.sources.hash
-        same[id(done.reads)] = all(current(name, seen) == known for name, known in done.reads.items())
-    return same[id(done.reads)]
-
-
-def _failed_before(running: Running, path: str, names: Sequence[str]) -> int:
+def _failed(running: ActiveRun, path: str, names: Sequence[str]) -> list[tuple[str, TaskRun]]:
     with running.recorder.reading() as state:
         done = state.tasks.get(path, {})
-        return sum(name in done and done[name].status == FAILED for name in names)
-
-
-def _failures(running: Running, path: str, names: Sequence[str]) -> list[tuple[str, TaskRun]]:
-    with running.recorder.reading() as state:
-        done = state.tasks.get(path, {})
-        return [(name, done[name]) for name in names if done[name].status == FAILED]
-
-
-def _reads_of(running: Running, path: str, names: Sequence[str]) -> dict[str, str]:
-    """What the bodies read belongs to what the step read; equal read sets are shared, so look at each once."""
-    found: dict[int, Mapping[str, str]] = {}
-    with running.recorder.reading() as state:
-        done = state.tasks.get(path, {})
-        for name in names:
-            found[id(done[name].reads)] = done[name].reads
-    return {key: value for reads in found.values() for key, value in reads.items()}
+        return [(name, done[name]) for name in names if name in done and done[name].status == FAILED]
 
 
 def _step_failed(name: str, count: int, failed: Sequence[tuple[str, TaskRun]]) -> StepFailed:
-    first = (failed[0][1].error or {}).get("message", "")
-    shown = ", ".join(task for task, _ in failed[:10]) + (f" and {len(failed) - 10} more" if len(failed) > 10 else "")
+    first = failed[0][1].error or {}
+    more = f" and {len(failed) - _MOST_NAMES} more" if len(failed) > _MOST_NAMES else ""
+    shown = ", ".join(task for task, _ in failed[:_MOST_NAMES]) + more
     return StepFailed(
-        f"{len(failed)} of {count} items of {name} failed: {shown}. First: {first}",
-        hint=(failed[0][1].error or {}).get("hint") or "Resume: only what failed is made again.",
-        tasks=[task for task, _ in failed],
-        missing_param=(failed[0][1].error or {}).get("missing_param", ""),
-    )
+        f"{len(failed)} of {count} items of {name} failed: {shown}. First: {first.get('message', '')}",
+        code="items_failed", hint=first.get("hint") or "Resume: only what failed is made again.",
+        tasks=[task for task, _ in failed], missing_param=first.get("missing_param", ""),
+    )  # fmt: skip
 
 
 class _Pool:
     """The calling thread and as many spare workers as are free pull items until none is left."""
 
-    def __init__(self, running: Running, parent: Scope, work: Work, names: list[str], todo: list[int]) -> None:
+    def __init__(self, running: ActiveRun, parent: Scope, work: Work, todo: Sequence[int]) -> None:
         self._running = running
         self._parent = parent
         self._work = work
-        self._names = names
         self._items = iter(todo)
         self._lock = threading.Lock()
         self._count = len(todo)
@@ -271,7 +271,7 @@ class _Pool:
         self._suspended: Suspended | None = None
 
     def run(self) -> None:
-        """Return when all items have ended and are durable; raises the first Pause."""
+        """Return when all items have ended and are durable; raise the first Pause."""
         threads = []
         if self._work.warm and self._count > 1 and self._running.workers:
             first = next(self._items)
@@ -302,10 +302,8 @@ class _Pool:
 
     def _first(self, index: int, gate: threading.Event) -> None:
         """Run the first item; the gate opens at its first reply or its end."""
-        scope = self._scope(index)
-        scope.answered = gate
         try:
-            self._one(index, scope)
+            self._one(index, gate)
         finally:
             gate.set()
 
@@ -315,19 +313,16 @@ class _Pool:
                 index = next(self._items, None)
             if index is None:
                 return
-            self._one(index, self._scope(index))
+            self._one(index)
 
-    def _scope(self, index: int) -> Scope:
-        task = self._names[index]
-        with self._running.recorder.reading() as state:
-            attempt = state.attempts.get((self._parent.path, task), 1)
-        return Scope(self._parent.path, task, attempt)
-
-    def _one(self, index: int, scope: Scope) -> None:
+    def _one(self, index: int, answered: threading.Event | None = None) -> None:
         """Run one task to a recorded end; anything that is no end of the task stops the pool."""
+        path, task = self._parent.path, self._work.names[index]
+        with self._running.recorder.reading() as state:
+            scope = Scope(path, task, state.attempts.get((path, task), 1), answered=answered)
         try:
             self._running.stop.check()
-            self._body(index, scope)
+            self._body(index, scope, task)
         except Suspended as error:
             # The others go on until they wait too; then all run again.
             self._suspended = error
@@ -335,11 +330,10 @@ class _Pool:
             with self._lock:
                 self._stopped = self._stopped or error
 
-    def _body(self, index: int, scope: Scope) -> None:
-        recorder, work, task = self._running.recorder, self._work, scope.task
-        assert task is not None
+    def _body(self, index: int, scope: Scope, task: str) -> None:
+        recorder, work = self._running.recorder, self._work
         item = work.items[index]
-        self._declare(scope)
+        self._record_start(scope, task)
         try:
             value = work.body(work.context(scope), json.loads(encode_value(item, f"{task} item")))
             scope.leave_if_paused()
@@ -347,9 +341,9 @@ class _Pool:
         except (Exception, SystemExit) as error:
             scope.leave_if_paused()
             pause_if_of_the_store(error)
-            self._failed(scope, index, error)
+            self._record_failure(scope, task, index, error)
             if isinstance(error, InvalidValue) and not work.skip_failed:
-                # The same code makes the other values: nothing more is asked for them before it is mended.
+                # The same code makes the other values: no more is asked for them before it is mended.
                 raise
             return
         fact = TaskCompleted(
@@ -357,59 +351,56 @@ class _Pool:
             hash=digest(text)[:_HASH_CHARS], attempt=scope.attempt, version=work.version, reads=scope.reads,
             code=work.code,
         )  # fmt: skip
-        tell = self._running.emit
-        key = work.keys[index]
         # One alone is synced with its record; of many those that end together share a sync.
         recorder.append(
             fact,
             sync=self._count == 1,
-            then=lambda: tell("task_completed", path=scope.path, name=work.name, key=key),
+            then=lambda: self._running.emit("task_completed", path=scope.path, name=work.name, key=work.key(index)),
         )
 
-    def _declare(self, scope: Scope) -> None:
-        work, task = self._work, scope.task
-        if work.effect not in UNSAFE or task is None:
+    def _record_start(self, scope: Scope, task: str) -> None:
+        """Record the start of a task that acts outside the run.
+
+        Raises:
+            Pause: It may have acted before.
+        """
+        work, recorder = self._work, self._running.recorder
+        if work.effect not in UNSAFE:
             return
-        with self._running.recorder.reading() as state:
+        with recorder.reading() as state:
             unknown = (scope.path, task) in state.unknown_tasks
         if unknown and not work.repeatable and not self._running.repeat_unknown:
-            run = self._running.recorder.state.run_id
-            raise Pause("failed", _unknown_end(run, scope.path, task))
-        self._running.recorder.append(TaskStarted(scope.path, task, scope.attempt, work.effect))
+            name = bare(scope.path)
+            raise Pause("failed", NeedsConfirmation(
+                f"Task {task!r} of {name} acts outside the run and was interrupted; whether it acted is unknown.",
+                code="unknown_outcome", hint=unknown_hint(recorder.state.run_id, scope.path),
+            ))  # fmt: skip
+        recorder.append(TaskStarted(scope.path, task, scope.attempt, work.effect))
 
-    def _failed(self, scope: Scope, index: int, error: BaseException) -> None:
-        assert scope.task is not None
-        with self._running.recorder.reading() as state:
-            last = state.tasks.get(scope.path, {}).get(scope.task)
+    def _record_failure(self, scope: Scope, task: str, index: int, error: BaseException) -> None:
+        recorder, work = self._running.recorder, self._work
+        with recorder.reading() as state:
+            last = state.tasks.get(scope.path, {}).get(task)
         cause, facts = judged(self._running, scope, error, last.error if last else None)
-        item = _item_hash(self._work.items[index], f"{scope.task} item")
-        self._running.recorder.append(TaskFailed(scope.path, scope.task, facts, cause, scope.attempt, item))
-        self._running.emit(
-            "task_failed", path=scope.path, name=self._work.name, key=self._work.keys[index], error=facts
-        )
-
-
-def _unknown_end(run: str, path: str, task: str) -> NeedsConfirmation:
-    return NeedsConfirmation(
-        f"Task {task!r} of {bare(path)} acts outside the run and was cut off; whether it acted is unknown.",
-        hint=unknown_hint(run, path),
-    )
+        item = _item_hash(work.items[index], f"{task} item")
+        recorder.append(TaskFailed(scope.path, task, facts, cause, scope.attempt, item))
+        self._running.emit("task_failed", path=scope.path, name=work.name, key=work.key(index), error=facts)
 
 
 def unknown_hint(run: str, path: str) -> str:
-    """How a person goes on where a step may have acted outside before it was cut off."""
+    """Return what a person can do where a step may have acted outside before it was interrupted."""
     return (
-        f"Look whether it acted. If it did: ./pipeline.sh mark-done {run} {bare(path)}; "
+        f"Check whether it acted. If it did: ./pipeline.sh mark-done {run} {bare(path)}; "
         "if not: resume with --retry-unknown (or --yes)."
     )
 
 
 def judged(
-    running: Running, scope: Scope, error: BaseException, before: Mapping[str, Any] | None
+    running: ActiveRun, scope: Scope, error: BaseException, before: Mapping[str, Any] | None
 ) -> tuple[str, dict[str, Any]]:
-    """Whose fault an error is (records.kinds.CHECK, …), and the error as recorded.
+    """Return whose fault an error is (records.kinds.CHECK, …), and the error as recorded.
 
-    Only a check that does not accept a reply has it asked anew; after any other error the replies are heard again.
+    Only a check that does not accept a reply has it asked anew; after any other error the recorded replies are reused.
 
     Args:
         before: How the same work failed the last time; None: it did not.
@@ -421,22 +412,22 @@ def judged(
         return CHECK, facts
     if not scope.heard + scope.bought:
         return CODE, facts
-    if not scope.bought and before is not None and _same(before, facts):
+    if not scope.bought and before is not None and all(before.get(key) == facts.get(key) for key in _SAME):
         hint = (
             f"The same recorded replies led to the same error again. To ask anew (which is paid again): "
             f"{running.anew(scope.path, scope.task)}"
         )
     else:
-        hint = "What was answered is recorded: once this is repaired, a resume hears the same replies and pays nothing."
+        hint = "The replies are recorded: once this is repaired, a resume reuses them and pays nothing."
     return CODE, {**facts, "hint": " ".join(filter(None, (facts.get("hint"), hint)))}
 
 
-def _same(before: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
-    return all(before.get(name) == facts.get(name) for name in ("type", "message"))
+#: What two equal errors have in common.
+_SAME = ("type", "message")
 
 
 def error_facts(error: BaseException) -> dict[str, Any]:
-    """An error as recorded: type, message and hint; never a key, never without end."""
+    """Return an error as recorded: type, code, message and hint, without keys and of bounded length."""
     kind = type(error).__name__
     if isinstance(error, PipelineError):
         facts = {"type": kind, "code": error.code, "message": _recordable(error.message)}

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from pipeline.clock import Clock, SystemClock, iso
-from pipeline.engine.batch_search import still_out
+from pipeline.engine.batch_ledger import still_out
 from pipeline.engine.setup import host
 from pipeline.errors import CheckpointCorrupt
 from pipeline.graph.model import Graph

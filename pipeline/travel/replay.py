@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 
 from pipeline.clock import SystemClock, iso
 from pipeline.engine.engine import Engine
-from pipeline.engine.entries import Scope
 from pipeline.engine.events import Emitter
-from pipeline.engine.reuse import UNCHANGED
 from pipeline.engine.routing import Route, Settled, by_label
-from pipeline.engine.setup import Definition, Setup
+from pipeline.engine.setup import UNSAFE, Definition, Setup
+from pipeline.engine.sources import UNCHANGED, Scope
 from pipeline.engine.step import Outcome, StepContext, StepSpec
-from pipeline.engine.tasks import UNSAFE, error_facts
+from pipeline.engine.tasks import error_facts
 from pipeline.errors import Pause
 from pipeline.graph.model import Graph
 from pipeline.graph.routing import FAILURES

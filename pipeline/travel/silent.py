@@ -10,11 +10,11 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.clock import SystemClock
-from pipeline.engine.entries import Scope
 from pipeline.engine.people import Answer, Question
 from pipeline.engine.recorder import Recorder
+from pipeline.engine.setup import UNSAFE
+from pipeline.engine.sources import Scope
 from pipeline.engine.step import StepContext
-from pipeline.engine.tasks import UNSAFE
 from pipeline.errors import ModelRejected
 from pipeline.llm.base import ModelInfo, Reply, Request
 from pipeline.records.charge import FREE, Charge
@@ -105,7 +105,7 @@ class Nobody:
 class Turns:
     """Lets visits go in the order in which they had ended, so that they get the numbers that they had.
 
-    It stands at the run's boundaries (engine.boundary).
+    It stands at the run's boundaries (engine.recorder.Boundary).
     """
 
     #: Real seconds after which a visit goes although nobody works and the one before it has not come: only where
@@ -123,10 +123,10 @@ class Turns:
         self._lock = threading.Lock()
 
     def begun(self, recorder: Recorder) -> None:
-        """See engine.boundary.Boundary."""
+        """See engine.recorder.Boundary."""
 
     def ended(self, path: str) -> None:
-        """See engine.boundary.Boundary."""
+        """See engine.recorder.Boundary."""
         with self._lock:
             self._going.discard(path)
             self._ended.add(path)

@@ -18,7 +18,8 @@ from pipeline.store.sql import lease
 #: each child imports that too.
 WARM = [
     "alembic.context", "anthropic", "distributed", "genai_prices.data", "psycopg", "pytest",
-    "sqlalchemy.dialects.postgresql", "pipeline.app.run_file", "pipeline.engine.engine", "pipeline.engine.remote.crew",
+    "sqlalchemy.dialects.postgresql", "pipeline.app.run_file", "pipeline.engine.engine",
+    "pipeline.engine.remote.coordinator",
     "pipeline.llm.anthropic", "pipeline.publish.folder", "pipeline.store.objects.store", "pipeline.store.sql.store",
     "tests.acceptance.fleet_member",
 ]  # fmt: skip

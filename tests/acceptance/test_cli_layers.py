@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.clock import SystemClock
-from pipeline.engine.amend import amend
+from pipeline.engine.amendment import amend
 from pipeline.records.kinds import DocumentKept
 from pipeline.store.files import FileStore
 from tests.layered import Layered, chain

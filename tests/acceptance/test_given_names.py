@@ -8,7 +8,7 @@ import pytest
 
 from pipeline import MissingValue, Pipeline, step
 from pipeline.clock import SystemClock
-from pipeline.engine.foreign import load_pipeline
+from pipeline.engine.pipeline import load_pipeline
 from pipeline.errors import RunNotFound
 from pipeline.store.files import FileStore
 from tests.acceptance.dots import SHIP, TOOLS, put

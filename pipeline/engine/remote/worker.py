@@ -4,44 +4,58 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from pipeline.clock import Clock, SystemClock
 from pipeline.engine import tasks
-from pipeline.engine.contexts import Contexts
-from pipeline.engine.entries import Scope
+from pipeline.engine.contexts import Contexts, Lineage
+from pipeline.engine.daily import settle_slices
 from pipeline.engine.events import Emitter
-from pipeline.engine.left import settle_left
-from pipeline.engine.lineage import Lineage
+from pipeline.engine.pace import Pace
 from pipeline.engine.recorder import Recorder
-from pipeline.engine.remote import paces
-from pipeline.engine.remote.answers import CLOSED, ENDED, NEEDS, Answer, paused, refused
-from pipeline.engine.remote.base import part_of, state_at
-from pipeline.engine.remote.fleet import own_url
-from pipeline.engine.remote.notices import LOOK_SECONDS, HeardStop, Notices, SharedCoolDown
-from pipeline.engine.remote.references import resolve
-from pipeline.engine.remote.tools import Tools, unpacked
-from pipeline.engine.running import Running
-from pipeline.engine.setup import Setup, host
-from pipeline.engine.sources import Sources
-from pipeline.engine.spender import caller
+from pipeline.engine.remote.messages import (
+    CLOSED,
+    ENDED,
+    LOOK_SECONDS,
+    NEEDS,
+    Answer,
+    HeardStop,
+    Notices,
+    SharedCoolDown,
+    paused,
+    refused,
+)
+from pipeline.engine.remote.parcels import ProcessCache, Tools, own_url, resolve, unpacked
+from pipeline.engine.setup import ActiveRun, Setup, host
+from pipeline.engine.sources import Scope, Sources
+from pipeline.engine.spender import caller_of
 from pipeline.engine.step import StepContext
 from pipeline.engine.stop import Stop
 from pipeline.engine.takeover import record_repairs
 from pipeline.errors import BudgetExceeded, ConfigError, Pause, PipelineError, RunLocked
 from pipeline.graph.model import Graph
+from pipeline.records.codec import decode_line
 from pipeline.records.fold import Builder
-from pipeline.records.kinds import FORMAT, RunEnded, TaskTaken
-from pipeline.records.run import RunState
+from pipeline.records.kinds import FORMAT, RunEnded, TaskCompleted, TaskTaken
+from pipeline.records.run import RunState, TaskRun
 from pipeline.store.base import Journal, Store
 from pipeline.store.parts import part_records
+from pipeline.store.reading import records
 
-_lock = threading.Lock()
-_stores: dict[str, Store] = {}
 _CLOCK = SystemClock()
+#: By URL of the store; by URL, run and seq; what was learnt of the provider's limits, by URL and run (runs of other
+#: stores may have the same name).
+_stores: ProcessCache[str, Store] = ProcessCache(math.inf)
+_states: ProcessCache[tuple[str, str, int], RunState] = ProcessCache()
+_paces: ProcessCache[tuple[str, str], Pace] = ProcessCache()
+
+#: What a task can see and nothing in it changes.
+_SHARED = (
+    "pipeline", "params", "identity", "execution", "pins", "parent", "host", "product", "status", "detail",
+    "started_at", "seq", "steps", "visits", "context", "imported", "resumes", "inherited", "decisions",
+)  # fmt: skip
 
 
 class PartRecorder(Recorder):
@@ -52,12 +66,12 @@ class PartRecorder(Recorder):
 
 
 def run_task(spec: Mapping[str, Any]) -> Answer:
-    """Bring one task to a recorded end in its part, or say why not; see answers.py.
+    """Bring one task to a recorded end in its part, or answer why not; see messages.py.
 
-    Whoever works on the same task elsewhere is waited for; what it recorded is used.
+    Another worker on the same task is waited for; what it recorded is used.
 
     Args:
-        spec: As pool.py makes it.
+        spec: As coordinator.py makes it.
     """
     try:
         return _run(spec, _CLOCK)
@@ -70,29 +84,21 @@ def run_task(spec: Mapping[str, Any]) -> Answer:
 def _run(spec: Mapping[str, Any], clock: Clock) -> Answer:
     if spec.get("format") != FORMAT:
         raise ConfigError(
-            "The worker runs another version of this program than whoever started the run.",
-            hint="Install the same version on every worker.",
-        )
-    store = _store(spec, clock)
+            "The worker runs another version of this program than the process that started the run.",
+            code="version_mismatch", hint="Install the same version on every worker.",
+        )  # fmt: skip
+    url = spec["store"]
+    store = _stores.get(url, lambda: resolve({**spec["opener"], "name": "open_store"})(own_url(url), clock))
     stop = HeardStop(clock, Notices(store, spec["run"], spec["owner"], clock))
     journal = _own(store, f"{spec['run']}/{spec['part']}", stop)
     try:
-        return _Errand(spec, store, journal, clock, stop).run()
+        return _PartTask(spec, store, journal, clock, stop).run()
     finally:
         journal.close()
 
 
-def _store(spec: Mapping[str, Any], clock: Clock) -> Store:
-    """The store at the URL of a spec; a process opens each once."""
-    url = spec["store"]
-    with _lock:
-        if url not in _stores:
-            _stores[url] = resolve({**spec["opener"], "name": "open_store"})(own_url(url), clock)
-        return _stores[url]
-
-
 def _own(store: Store, part: str, stop: Stop) -> Journal:
-    """Own a part, after whoever owns it now.
+    """Own a part, after its present owner.
 
     Raises:
         Pause: The run is stopping.
@@ -105,8 +111,8 @@ def _own(store: Store, part: str, stop: Stop) -> Journal:
             stop.rest(LOOK_SECONDS)
 
 
-class _Errand:
-    """One go at one task, its part owned."""
+class _PartTask:
+    """One task whose part this worker owns."""
 
     def __init__(self, spec: Mapping[str, Any], store: Store, journal: Journal, clock: Clock, stop: HeardStop) -> None:
         self._spec = spec
@@ -119,27 +125,28 @@ class _Errand:
     def run(self) -> Answer:
         """Do what is missing."""
         spec, store = self._spec, self._store
-        path, task = spec["path"], spec["task"]
-        base = state_at(store, spec["store"], spec["run"], spec["base"])
+        url, run, path, task, seq = spec["store"], spec["run"], spec["path"], spec["task"], spec["base"]
+        base = _states.get((url, run, seq), lambda: state_at(store, run, seq))
         builder = part_of(base, store, path, task, spec["attempt"])
-        for record in part_records(store, spec["run"], spec["part"]):
+        for record in part_records(store, run, spec["part"]):
             builder.apply(record)
             if isinstance(record.fact, RunEnded):
                 return {"how": CLOSED}
         if task in builder.state.tasks[path]:
             return {"how": ENDED}
         running = self._running(builder)
+        scope = Scope(path, None, spec["step_attempt"])
         try:
-            tasks.run(running, Scope(path, None, spec["step_attempt"]), spec["seen"], self._work(running, base))
+            tasks.run(running, scope, spec["seen"], self._work(running, base), [spec["key"]])
         except Pause as pause:
             return _needs(pause) if spec["usd"] is not None and _lacks_room(pause) else paused(pause)
         finally:
-            if running.caller is not None and running.caller.entries.ceiling.daily is not None:
-                running.caller.entries.ceiling.daily.leave()
+            if running.caller is not None:
+                running.caller.ledger.ceiling.close()
         return {"how": ENDED}
 
-    def _running(self, builder: Builder) -> Running:
-        """What the body works with; the part says from here on who works on it."""
+    def _running(self, builder: Builder) -> ActiveRun:
+        """Return what the body works with; from here on the part names this worker as its owner."""
         spec, tools, clock, stop = self._spec, self._tools, self._clock, self._stop
         emit = Emitter(clock)
         recorder = PartRecorder(self._journal, builder, clock, owner=0, nodes=(), warn=lambda text: None)
@@ -154,18 +161,19 @@ class _Errand:
         if spec["account"]:
             setup.account = resolve({**spec["opener"], "name": "open_account"})(own_url(spec["store"]), clock)
             # What workers that died over this task had reserved of the day, and did not use.
-            settle_left(self._store, setup.account, self._journal.run_id, left)
+            settle_slices(self._store, setup.account, self._journal.run_id, left)
         sources = Sources(recorder, self._store)
-        running = Running(recorder, sources, clock, emit, stop, options, services=tools.services)
-        made = caller(setup, recorder, sources.values, stop, paces.known(spec["store"], spec["run"]))
+        running = ActiveRun(recorder, sources, clock, emit, stop, options, self._store, services=tools.services)
+        key = (spec["store"], spec["run"])
+        made = caller_of(setup, recorder, sources.values, stop, like=_paces.find(key))
         if made is not None:
-            paces.keep(spec["store"], spec["run"], made.pace)
+            _paces.get(key, lambda: made.pace)
             shared = SharedCoolDown(clock, stop, emit, stop.notices)
             stop.pass_to(shared.hear)
             running.caller = replace(made, cool_down=shared)
         return running
 
-    def _work(self, running: Running, base: RunState) -> tasks.Work:
+    def _work(self, running: ActiveRun, base: RunState) -> tasks.Work:
         spec = self._spec
         graph = Graph.from_json(json.loads(self._journal.get_blob(base.pins["graph"])))
         contexts = Contexts(graph, base, self._tools.reducers)
@@ -175,21 +183,83 @@ class _Errand:
             return StepContext(running, scope, spec["seen"], lineage)
 
         body = resolve(spec["body"])
-        return tasks.Work(spec["map"], [spec["item"]], body, [spec["key"]], context, spec["version"], skip_failed=True)
+        return tasks.Work(spec["map"], [spec["item"]], body, context, spec["version"], skip_failed=True)
 
 
 def _lacks_room(pause: Pause) -> bool:
-    """Whether it paused because what was granted to the task is used up, not because the day's limit is."""
+    """Return whether it paused because what was granted to the task is used up, not because the day's limit is."""
+    cause = pause.cause
     return (
         pause.detail == "paused_budget"
-        and isinstance(pause.cause, BudgetExceeded)
-        and "worst" in pause.cause.data
-        and "daily" not in pause.cause.data
+        and isinstance(cause, BudgetExceeded)
+        and "worst" in cause.data
+        and "daily" not in cause.data
     )
 
 
 def _needs(pause: Pause) -> Answer:
-    """What the task's calls have cost at worst, and what its next one may; None: nobody knows."""
+    """Return what the task's calls have cost at worst, and what its next one may; None: unknown."""
     data = pause.cause.data
     known = "None" not in (data["spent"], data["worst"])
     return {"how": NEEDS, "spent": data["spent"] if known else None, "worst": data["worst"] if known else None}
+
+
+def state_at(store: Store, run: str, seq: int) -> RunState:
+    """Return a run as it was at that seq, for several tasks to read.
+
+    Raises:
+        RunNotFound: There is no such run in this store.
+    """
+    builder = Builder(run)
+    for record in records(store, run):
+        if record.seq > seq:
+            break
+        builder.apply(record)
+    return builder.state
+
+
+def part_of(base: RunState, store: Store, path: str, task: str, attempt: int) -> Builder:
+    """Return the fold of a task's part as it begins: what the run knew, except for its money.
+
+    Replies of this attempt that the run recorded answer it for free.
+    """
+    builder = Builder(base.run_id)
+    state = builder.state
+    for name in _SHARED:
+        setattr(state, name, getattr(base, name))
+    inner = f"{task}/"
+
+    def mine(key: tuple[Any, ...]) -> bool:
+        return bool(key[0] == path and key[1] is not None and (key[1] == task or str(key[1]).startswith(inner)))
+
+    state.tasks = dict(base.tasks)
+    state.tasks[path] = {
+        name: _whole(run, base.run_id, store)
+        for name, run in base.tasks.get(path, {}).items()
+        if name.startswith(inner)
+    }
+    state.attempts = {key: number for key, number in base.attempts.items() if mine(key)}
+    state.attempts[path, task] = attempt
+    state.heard_from = {key: number for key, number in base.heard_from.items() if mine(key)}
+    state.memo = {
+        key: {ask: list(tries) for ask, tries in asks.items()} for key, asks in base.memo.items() if mine(key)
+    }
+    state.recalled = {key: dict(asks) for key, asks in base.recalled.items() if mine(key)}
+    state.unknown_tasks = {key for key in base.unknown_tasks if mine(key)}
+    state.remarks = {
+        key: remark if remark.value is not None or not remark.seq
+        else remark._replace(value=_read(store, base.run_id, remark.seq), seq=0)
+        for key, remark in base.remarks.items() if mine(key)
+    }  # fmt: skip
+    return builder
+
+
+def _whole(run: TaskRun, run_id: str, store: Store) -> TaskRun:
+    """Return a finished task with its value in it: its seq means nothing in the part."""
+    return run if run.value is not None or run.error is not None else replace(run, value=_read(store, run_id, run.seq))
+
+
+def _read(store: Store, run_id: str, seq: int) -> bytes | None:
+    line = next(iter(store.read(run_id, after=seq - 1)), None)
+    fact = None if line is None else decode_line(line).fact
+    return fact.value if isinstance(fact, TaskCompleted) else None

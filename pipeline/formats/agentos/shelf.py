@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pipeline.clock import Clock, iso
-from pipeline.engine.amend import amend
+from pipeline.engine.amendment import amend
 from pipeline.engine.setup import host
 from pipeline.errors import CheckpointCorrupt, RunNotFound, SecretRefused
 from pipeline.formats.agentos.documents import GraphCheckpoint

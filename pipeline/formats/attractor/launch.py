@@ -16,7 +16,7 @@ from pipeline.dot.names import names_of
 from pipeline.dot.stylesheet import apply
 from pipeline.engine import changes
 from pipeline.engine.engine import Engine
-from pipeline.engine.head import HeadView
+from pipeline.engine.recorder import HeadView
 from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.takeover import other_graph

@@ -17,8 +17,9 @@ from pipeline.dot.model import DotGraph
 from pipeline.dot.parser import parse
 from pipeline.engine import preflight
 from pipeline.engine.events import Emitter, Listener
-from pipeline.engine.options import amount, kept_ceiling
+from pipeline.engine.preflight import amount, kept_ceiling
 from pipeline.engine.result import RunResult
+from pipeline.engine.retry import look_up
 from pipeline.engine.setup import Setup
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.formats.attractor.children import Load, child_texts, from_folder
@@ -231,7 +232,7 @@ def make_setup(
     setup.command = _command
     if model is not None and not simulate:
         setup.model, setup.prices = model, prices or PriceBook()
-        setup.info = preflight.look_up(model, clock, setup.emit, setup.policy)
+        setup.info = look_up(model, clock, setup.emit, setup.policy)
         preflight.check_priced(setup.info, setup.prices, clock, options)
     return setup
 

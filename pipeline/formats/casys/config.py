@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pipeline.cost.budget import DEFAULT_CEILING_USD
-from pipeline.engine.options import amount, check_names
+from pipeline.engine.preflight import amount, check_names
 from pipeline.errors import ConfigError
 from pipeline.formats.casys.checkpoints import KEEP_COUNT
 from pipeline.formats.casys.plan import MAX_PARALLEL

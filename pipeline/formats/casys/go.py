@@ -13,6 +13,7 @@ from pipeline.engine import preflight
 from pipeline.engine.changes import Stale
 from pipeline.engine.events import Emitter, Event
 from pipeline.engine.result import RunResult
+from pipeline.engine.retry import look_up
 from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.formats.casys import plan, resuming, views
@@ -99,7 +100,7 @@ class Go:
         }
         if lent.model is not None:
             setup.model = lent.model
-            setup.info = preflight.look_up(lent.model, lent.clock, setup.emit, setup.policy)
+            setup.info = look_up(lent.model, lent.clock, setup.emit, setup.policy)
             setup.prices = lent.prices or PriceBook()
             preflight.check_priced(setup.info, setup.prices, setup.clock, setup.options)
         return setup

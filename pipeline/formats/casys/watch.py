@@ -51,7 +51,7 @@ class LayerWatch:
         self.refused: StoreError | None = None
 
     def begun(self, recorder: Recorder) -> None:
-        """See engine.boundary.Boundary: what an earlier owner did is done; a checkpoint it could not save is saved."""
+        """See engine.recorder.Boundary: what an earlier owner did is done; a checkpoint it could not save is saved."""
         self.recorder = recorder
         with recorder.reading() as state:
             done = done_tasks(state, self._dag)
@@ -85,7 +85,7 @@ class LayerWatch:
             self._say("task_start", taskId=task.id, tool=task.tool, layerIndex=layer)
 
     def ended(self, path: str) -> None:
-        """See engine.boundary.Boundary."""
+        """See engine.recorder.Boundary."""
         name = path.rpartition("#")[0]
         if name not in self._dag.tasks or self.recorder is None:
             return

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pipeline.clock import SystemClock
-from pipeline.engine.amend import amend
+from pipeline.engine.amendment import amend
 from pipeline.errors import (
     CheckpointCorrupt,
     RunNotFound,

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline import __version__
 from pipeline.app import executors
-from pipeline.engine.remote.lost import why_lost
+from pipeline.engine.remote.messages import why_lost
 from pipeline.errors import ConfigError, ExecutorLost
 
 

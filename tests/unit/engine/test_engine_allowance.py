@@ -8,8 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.engine.allowance import Allowance, Need
-from pipeline.engine.pace import MOST
+from pipeline.engine.pace import MOST, Allowance, Need
 from pipeline.llm.base import Message, Reply, Request
 from pipeline.testing import FakeClock
 from tests.servers.rate_limits import RateLimits

@@ -27,7 +27,7 @@ from tests.servers.models import MODELS
 KEY = "sk-ant-api03-not-a-real-key-0123456789"
 NOTHING = Decimal(0)
 #: Of the searches: where this machine's clock ends them.
-LONGEST = "pipeline.engine.batch_search._LONGEST"
+LONGEST = "pipeline.engine.batch_ledger._LONGEST"
 Listener = Callable[[Event], None]
 
 
@@ -172,7 +172,7 @@ def test_search_goes_on_for_a_day_by_the_provider_s_clock(
     assert len(waits.waits) < 300
     # A day later by the provider's clock one look is enough; the calls are still open at their worst case.
     one = Heard()
-    monkeypatch.setattr("pipeline.engine.batch_search._LOOKING", timedelta(0))
+    monkeypatch.setattr("pipeline.engine.batch_ledger._LOOKING", timedelta(0))
     again = go(store, model, resume=lost.run_id, listener=one)
     assert (again.exit_code, again.spent.usd) == (75, NOTHING)
     assert again.spent.high == lost.spent.high > 0

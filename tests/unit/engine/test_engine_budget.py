@@ -236,7 +236,7 @@ class Owned:
     def own(self, limit: Decimal) -> None:
         """A new owner has its own count of what is out, and its own ceiling."""
         self.limit = limit
-        self.ceiling = Ceiling(limit, self, Stop(CLOCK), CLOCK, Emitter(CLOCK))  # type: ignore[arg-type]
+        self.ceiling = Ceiling(limit, self, Stop(CLOCK), Emitter(CLOCK))  # type: ignore[arg-type]
         self.rooms: dict[int, Room] = {}
 
     def started(self, owner: int, worst: Decimal, origin: str = "") -> int:

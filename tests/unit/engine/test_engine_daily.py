@@ -127,7 +127,7 @@ def test_near_the_ceiling_there_is_one_warning() -> None:
     items(9).run(store=MemoryStore(FakeClock()), model=model, options=options, listener=events.append)
     notes = [event.data["text"] for event in events if event.type == "note"]
     assert [text for text in notes if "80 %" in text] == [
-        f"80 % of the ceiling of {in_full(worst() * 5)} is spent or out."
+        f"80 % of the ceiling of {in_full(worst() * 5)} is spent or in flight."
     ]
 
 

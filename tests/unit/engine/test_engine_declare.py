@@ -8,8 +8,7 @@ import pytest
 
 from pipeline import Pipeline, StepContext, step
 from pipeline.clock import SystemClock
-from pipeline.engine.amend import amend
-from pipeline.engine.declare import declared_done
+from pipeline.engine.amendment import amend, declared_done
 from pipeline.errors import ConfigError
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipeline.cost.ledger import rows
-from pipeline.engine.remote.notices import Notices
+from pipeline.engine.remote.messages import Notices
 from pipeline.engine.remote.worker import run_task
 from pipeline.engine.result import RunResult
 from pipeline.errors import (

@@ -16,9 +16,8 @@ from pipeline import Event, StepContext, open_account, open_store
 from pipeline.clock import SystemClock
 from pipeline.engine.daily import Daily
 from pipeline.engine.remote import worker
-from pipeline.engine.remote.fleet import own_url, plain_url
-from pipeline.engine.remote.notices import Notices
-from pipeline.engine.remote.references import reference, resolve
+from pipeline.engine.remote.messages import Notices
+from pipeline.engine.remote.parcels import own_url, plain_url, reference, resolve
 from pipeline.errors import (
     BudgetExceeded,
     ConfigError,

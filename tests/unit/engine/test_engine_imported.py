@@ -11,7 +11,7 @@ import pytest
 from pipeline.clock import SystemClock
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
-from pipeline.engine.head import HeadView
+from pipeline.engine.recorder import HeadView
 from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.graph.model import Edge, Graph, Node

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.engine.boundary import Boundary
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
-from pipeline.engine.recorder import Recorder
+from pipeline.engine.recorder import Boundary, Recorder
 from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.step import StepContext, StepSpec

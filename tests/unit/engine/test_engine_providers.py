@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from pipeline.engine.events import Emitter
-from pipeline.engine.limits import CoolDown
 from pipeline.engine.pipeline import Pipeline
-from pipeline.engine.retry import RetryPolicy, retrying
+from pipeline.engine.retry import CoolDown, RetryPolicy, retrying
 from pipeline.engine.step import StepContext, step
 from pipeline.engine.stop import Stop
 from pipeline.errors import ModelError, ModelRejected, ModelUnavailable, Pause, SpendLimit

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline import Pipeline, StepContext, step
 from pipeline.clock import SystemClock
-from pipeline.engine.amend import amend
+from pipeline.engine.amendment import amend
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
 from pipeline.engine.people import Answer, Question

@@ -9,7 +9,7 @@ import sys
 import threading
 from types import FrameType
 
-from pipeline.engine.signals import run_with_signals
+from pipeline.engine.stop import run_with_signals
 
 
 def _main_frame() -> FrameType:

@@ -15,7 +15,7 @@ from pipeline.dot.model import DotGraph
 from pipeline.dot.parser import parse
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
-from pipeline.engine.head import HeadView
+from pipeline.engine.recorder import HeadView
 from pipeline.engine.result import RunResult
 from pipeline.engine.routing import Route, Settled
 from pipeline.engine.setup import Definition, Setup

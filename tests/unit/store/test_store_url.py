@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from pipeline.engine.remote.fleet import check_store
+from pipeline.engine.remote.coordinator import check_store
 from pipeline.errors import ConfigError
 from pipeline.store.account import FileAccount
 from pipeline.store.files import FileStore

@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline.dot import kinds
 from pipeline.dot.model import DotNode
-from pipeline.engine.lineage import Arrival
+from pipeline.engine.contexts import Arrival
 from pipeline.formats.attractor.children import VIRTUAL
 from pipeline.formats.attractor.handlers import asking
 from pipeline.formats.attractor.handlers.expansion import Names, expand

@@ -10,9 +10,9 @@ from datetime import datetime
 import pytest
 
 from pipeline.clock import SystemClock
-from pipeline.engine import silent
+from pipeline.engine import watches
 from pipeline.engine.events import Emitter, Event
-from pipeline.engine.silent import silence_told
+from pipeline.engine.watches import watching_store
 from pipeline.store import silence
 from pipeline.store.silence import Silence
 
@@ -21,19 +21,19 @@ from pipeline.store.silence import Silence
 def told(monkeypatch: pytest.MonkeyPatch) -> queue.Queue[Event]:
     # Stores of other tests may be silent still.
     monkeypatch.setattr(silence, "_all", weakref.WeakSet())
-    monkeypatch.setattr(silent, "_SAID_AFTER", 0.05)
-    monkeypatch.setattr(silent, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(watches, "_SAID_AFTER", 0.05)
+    monkeypatch.setattr(watches, "_LOOK_SECONDS", 0.01)
     return queue.Queue()
 
 
 def test_silent_store_is_told_of_once_and_that_it_answers_again(told: queue.Queue[Event]) -> None:
     server = Silence()
-    with silence_told(Emitter(SystemClock(), [told.put])):
+    with watching_store(Emitter(SystemClock(), [told.put])):
         with server.asked():
             first = told.get(timeout=30)
         second = told.get(timeout=30)
     assert first.type == "waiting"
-    assert first.data["reason"] == "the store does not answer; it is asked again"
+    assert first.data["reason"] == "the store does not answer; trying again"
     assert 0 < first.data["seconds"] <= 45
     assert datetime.fromisoformat(first.data["until"]) > datetime.fromisoformat(first.at)
     assert second.type == "note"
@@ -42,7 +42,7 @@ def test_silent_store_is_told_of_once_and_that_it_answers_again(told: queue.Queu
 
 def test_store_that_was_given_up_does_not_answer_again(told: queue.Queue[Event]) -> None:
     server = Silence()
-    with silence_told(Emitter(SystemClock(), [told.put])):
+    with watching_store(Emitter(SystemClock(), [told.put])):
         with server.asked():
             told.get(timeout=30)
             server.give_up()
@@ -58,7 +58,7 @@ def test_silence_that_grows_as_long_as_the_last_one_between_two_looks_is_told_of
     begun = iter([1.0, 2.0])
     monkeypatch.setattr(silence, "since", lambda: next(begun, 0.0))
     kinds: list[str] = []
-    silent._watch(Emitter(SystemClock(), [lambda event: kinds.append(event.type)]), _Looks(3))
+    watches._watch(Emitter(SystemClock(), [lambda event: kinds.append(event.type)]), _Looks(3))
     assert kinds == ["waiting", "note", "waiting", "note"]
 
 

@@ -19,8 +19,8 @@ _MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """Finished work whose values are not there any more."""
+class MissingValues:
+    """Finished work whose values the store has lost."""
 
     #: path of a step → what is lost of it.
     steps: dict[str, str] = field(default_factory=dict)
@@ -31,21 +31,21 @@ class Lost:
         return bool(self.steps or self.tasks)
 
     def said(self) -> str:
-        """A sentence for people: what is lost, and what is made again."""
+        """Return a sentence for people: what is lost, and what is made again."""
         what = [f"{what} of {bare(path)}" for path, what in self.steps.items()]
         what += [f"the value of {task}" for _, task in self.tasks]
         more = f" and {len(what) - _MOST_NAMED} more" if len(what) > _MOST_NAMED else ""
         listed = f"{', '.join(what[:_MOST_NAMED])}{more}"
-        return f"The store has lost {listed}: it is made again, and what reads it where it comes out otherwise."
+        return f"The store has lost {listed}: making it again, and what reads it if it comes out different."
 
     def facts(self) -> list[Invalidated]:
-        """The record that voids this work, if there is any."""
+        """Return the record that voids this work, if there is any."""
         paths = dict.fromkeys([*self.steps, *(path for path, _ in self.tasks)])
         tasks = [list(each) for each in self.tasks]
         return [Invalidated("missing", list(paths), tasks, "the store has lost its values")] if paths else []
 
-    def forget(self, state: RunState) -> Lost:
-        """Take this work out of a state that is only looked at; itself."""
+    def forget(self, state: RunState) -> MissingValues:
+        """Take this work out of a state that is only looked at; return itself."""
         for path in self.steps:
             state.steps.pop(path, None)
         for path, task in self.tasks:
@@ -53,8 +53,8 @@ class Lost:
         return self
 
 
-def find(store: Store, state: RunState) -> Lost:
-    """What a run's completed steps and tasks refer to and the store does not have.
+def find(store: Store, state: RunState) -> MissingValues:
+    """Return the completed steps and tasks of a run that refer to values the store does not have.
 
     Values that are there are not read, except those that an error of the run names: they may be damaged.
 
@@ -63,18 +63,18 @@ def find(store: Store, state: RunState) -> Lost:
     """
     wanted = {blob for _, blob in _of_steps(state)} | {blob for _, blob in _of_tasks(state)}
     if not wanted:
-        return Lost()
+        return MissingValues()
     gone = wanted.difference(store.blobs(state.run_id))
     gone.update(blob for blob in wanted & set(_blamed(state)) if not _is_there(store, state.run_id, blob))
     steps: dict[str, str] = {}
     for (path, what), blob in _of_steps(state) if gone else ():
         if blob in gone:
             steps.setdefault(path, what)
-    return Lost(steps, [task for task, blob in _of_tasks(state) if blob in gone])
+    return MissingValues(steps, [task for task, blob in _of_tasks(state) if blob in gone])
 
 
 def _of_steps(state: RunState) -> Iterator[tuple[tuple[str, str], str]]:
-    """((path, what it is), hash) of each value of a completed step."""
+    """Yield ((path, what it is), hash) of each value of a completed step."""
     for run in state.steps.values():
         if run.status == COMPLETED:
             yield from (((run.path, f"the {name}"), blob) for name, blob in run.artifacts.items())
@@ -90,7 +90,7 @@ def _of_tasks(state: RunState) -> Iterator[tuple[tuple[str, str], str]]:
 
 
 def _blamed(state: RunState) -> Iterator[str]:
-    """Hashes that errors of the run name."""
+    """Yield the hashes that errors of the run name."""
     errors: Iterable[Any] = (
         state.error,
         *(run.error for run in state.steps.values()),

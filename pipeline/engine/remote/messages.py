@@ -1,20 +1,21 @@
-"""Word that all who work on a run leave for each other: when calls may leave again, and that nothing more is begun.
-
-It stands in a part of the run of its own, whose owner changes with whoever has something to say.
-"""
+"""What coordinator and workers tell each other: answers, and notices to all in a part of the run of its own."""
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 
+from pipeline import errors
 from pipeline.clock import Clock, iso, parse_iso
 from pipeline.engine.events import Emitter
-from pipeline.engine.limits import CoolDown
+from pipeline.engine.retry import CoolDown
 from pipeline.engine.stop import Stop
-from pipeline.errors import PipelineError, RunLocked, StoreError
+from pipeline.errors import ExecutorLost, Pause, PipelineError, RunLocked, StoreError
 from pipeline.records.codec import encode_fact
 from pipeline.records.kinds import FleetTold
 from pipeline.records.lines import encode_line
@@ -22,7 +23,81 @@ from pipeline.records.parts import NOTICES
 from pipeline.store.base import Journal, Store
 from pipeline.store.parts import part_records
 
-#: Between two looks, and how long somebody else may be speaking.
+#: How a worker left a task: its end is recorded in its part; its next call needs more room under the ceiling (`spent`,
+#: `worst`); the run must pause (`detail`, `error`); the part is closed; the worker cannot do it (`error`).
+ENDED, NEEDS, PAUSED, CLOSED, REFUSED = "ended", "needs", "paused", "closed", "refused"
+
+Answer = dict[str, Any]
+
+
+def paused(pause: Pause) -> Answer:
+    """Return the answer to a pause."""
+    return {"how": PAUSED, "detail": pause.detail, "error": error_json(pause.cause)}
+
+
+def refused(error: PipelineError) -> Answer:
+    """Return the answer of a worker that cannot do the task."""
+    return {"how": REFUSED, "error": error_json(error)}
+
+
+def error_json(error: PipelineError) -> dict[str, Any]:
+    """Return an error as JSON; data that is not JSON is left out."""
+    data = {}
+    for key, value in error.data.items():
+        with suppress(TypeError, ValueError):
+            json.dumps(value)
+            data[key] = value
+    words = {"code": error.code, "message": error.message, "hint": error.hint}
+    return {"type": type(error).__name__, **words, "data": data}
+
+
+def error_of(found: Mapping[str, Any]) -> PipelineError:
+    """Return the error of an answer."""
+    kind = getattr(errors, str(found.get("type")), None)
+    if not (isinstance(kind, type) and issubclass(kind, PipelineError)):
+        kind = PipelineError
+    words = {name: str(found.get(name, "")) for name in ("message", "code", "hint")}
+    return kind(**words, **dict(found.get("data") or {}))
+
+
+#: What dask gives where a task was on several workers, and each of them died.
+_KILLED = "KilledWorker"
+
+
+def why_lost(task: str, error: BaseException) -> PipelineError:
+    """Return the error that stops the run where an executor loses a task; what the task recorded is kept."""
+    if isinstance(error, PipelineError):
+        return error
+    hint = "Start it again, then resume: nothing that was recorded is paid again."
+    if type(error).__name__ == _KILLED:
+        number = getattr(error, "allowed_failures", 0) + 1
+        return ExecutorLost(
+            f"{task} has killed every worker that did it, {number} of them.", code="worker_killed", task=task,
+            hint="It crashes the worker or exceeds its memory; fix that, then resume: nothing recorded is paid again.",
+        )  # fmt: skip
+    if missing := missing_module(error):
+        return ExecutorLost(
+            f"The workers, or their scheduler, do not find the module {missing} that {task} needs.",
+            code="worker_module_missing", task=task,
+            hint="Start each of them where it is found (PYTHONPATH=FOLDER …), then resume.",
+        )  # fmt: skip
+    text = " ".join(str(error).split())[:300]
+    why = f"{type(error).__name__}{': ' if text else ''}{text}"
+    if isinstance(error, CancelledError):
+        why = "it cancelled the task, as it does when its scheduler is gone."
+    return ExecutorLost(f"The executor has lost {task}: {why}", hint=hint, task=task)
+
+
+def missing_module(error: BaseException | None) -> str | None:
+    """Return the module that another process did not find; None if that is not what went wrong."""
+    while error is not None:
+        if isinstance(error, ModuleNotFoundError):
+            return error.name or "of the task"
+        error = error.__cause__
+    return None
+
+
+#: Between two looks, and how often and long it is tried to own the notices.
 LOOK_SECONDS = 0.25
 _TRIES, _TRY_SECONDS = 40, 0.05
 
@@ -31,10 +106,10 @@ class Notices:
     """The notices of one run, as one process reads and writes them."""
 
     def __init__(self, store: Store, run: str, owner: int, clock: Clock) -> None:
-        """Nothing is read yet.
+        """Read nothing yet.
 
         Args:
-            owner: Owner mark of the coordinator whose word counts.
+            owner: Owner mark of the coordinator whose notices count.
         """
         self._store = store
         self._run = run
@@ -45,7 +120,7 @@ class Notices:
         self._looked = float("-inf")
 
     def tell(self, *, seconds: float = 0.0, reason: str = "", stop: bool = False) -> None:
-        """Leave word; that nobody could be told is no fault of the work."""
+        """Leave a notice; that it could not be left is no fault of the work."""
         until = iso(self._clock.now() + timedelta(seconds=seconds)) if seconds > 0 else ""
         fact = FleetTold(until, reason, self._owner if stop else 0)
         with suppress(StoreError):
@@ -57,7 +132,7 @@ class Notices:
                 journal.close()
 
     def _speak(self) -> Journal:
-        """Own the notices for a moment, after whoever speaks now."""
+        """Own the notices for a moment, after their present owner."""
         for _ in range(_TRIES):
             try:
                 return self._store.open(f"{self._run}/{NOTICES}")
@@ -66,7 +141,7 @@ class Notices:
         return self._store.open(f"{self._run}/{NOTICES}")
 
     def news(self) -> tuple[float, str, bool]:
-        """What was said since the last look: seconds to wait from now (0: none), why, and whether to begin no more."""
+        """Return what is new since the last look: seconds to wait from now (0: none), why, and whether to stop."""
         with self._lock:
             now = self._clock.monotonic()
             if now - self._looked < LOOK_SECONDS:
@@ -93,7 +168,7 @@ def _left(clock: Clock, until: str) -> float:
 
 
 class HeardStop(Stop):
-    """A stop that also hears the notices: whoever is about to begin something, or waits, looks at them first."""
+    """A stop that also reads the notices before anything is begun or waited for."""
 
     def __init__(self, clock: Clock, notices: Notices) -> None:
         super().__init__(clock)
@@ -103,7 +178,7 @@ class HeardStop(Stop):
         self._until, self._reason = 0.0, ""
 
     def pass_to(self, cool: Callable[[float, str], None]) -> None:
-        """Have `cool(seconds, reason)` told how long no call may leave: from what was heard already on."""
+        """Call `cool(seconds, reason)` with how long no call may leave, now and whenever that is extended."""
         self._cool = cool
         self._pass_on()
 
@@ -113,7 +188,7 @@ class HeardStop(Stop):
         super().check()
 
     def rest(self, seconds: float) -> None:
-        """See Stop.rest; in pieces, so that a word is heard meanwhile."""
+        """See Stop.rest; in pieces, so that notices are read meanwhile."""
         until = self._clock.monotonic() + seconds
         while (left := until - self._clock.monotonic()) > 0 and not self.asked:
             self._hear()
@@ -125,7 +200,7 @@ class HeardStop(Stop):
             return
         seconds, reason, stop = self.notices.news()
         if stop:
-            self.request("interrupted", PipelineError("The run is stopping."))
+            self.request("interrupted", PipelineError("The run is stopping.", code="run_interrupted"))
         elif (until := self._clock.monotonic() + seconds) > self._until and seconds > 0:
             self._until, self._reason = until, reason
             self._pass_on()
@@ -143,12 +218,12 @@ class SharedCoolDown(CoolDown):
         self._notices = notices
 
     def extend(self, seconds: float, reason: str) -> None:
-        """See CoolDown.extend; the others are told."""
+        """See CoolDown.extend; the others get a notice."""
         before = self._until
         super().extend(seconds, reason)
         if self._until > before:
             self._notices.tell(seconds=seconds, reason=reason)
 
     def hear(self, seconds: float, reason: str) -> None:
-        """Somebody else was told to wait."""
+        """Wait as another process was asked to."""
         super().extend(seconds, reason)

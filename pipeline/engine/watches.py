@@ -1,15 +1,51 @@
-"""Watches whether a shared prefix is read from the provider's cache, and says so once where it never is."""
+"""Notes on what goes on around a run: a store that does not answer, a cache that is never read."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.clock import SystemClock
 from pipeline.engine.events import Emitter
 from pipeline.llm.base import Request
 from pipeline.records.values import digest
+from pipeline.store import silence
+
+#: After how many seconds without an answer it is reported, and how often it is looked.
+_SAID_AFTER, _LOOK_SECONDS = 10.0, 1.0
+
+
+@contextlib.contextmanager
+def watching_store(emit: Emitter) -> Iterator[None]:
+    """Report, within a `with`, that the store does not answer; a store on a disk costs nothing."""
+    done = threading.Event()
+    if emit.heard and silence.is_possible():
+        threading.Thread(target=_watch, args=(emit, done), name="silence", daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
+def _watch(emit: Emitter, done: threading.Event) -> None:
+    # The silence that was reported, by its beginning: the next one may begin and grow as long between two looks.
+    clock, told, said = SystemClock(), 0.0, 0.0
+    while not clock.wait(done, _LOOK_SECONDS):
+        since = silence.since()
+        waited = clock.monotonic() - since if since else 0.0
+        if told and since != told:
+            if not silence.is_given_up():
+                emit.note(f"The store answers again, after {said:.0f} s.")
+            told = 0.0
+        if waited > _SAID_AFTER and not told:
+            told = since
+            left = max(silence.PATIENCE_SECONDS - waited, 0)
+            emit.waiting(left, "the store does not answer; trying again")
+        said = waited
+
 
 #: So many answers with the same prefix, none of which read it, are no accident.
 _ANSWERS = 4
@@ -52,8 +88,7 @@ class CacheWatch:
                 if seen.written
                 else "it is shorter than what this model caches"
             )
-            self._emit("note", text=f"The shared prefix of {request.label!r} calls is never read from the cache; "
-                                    f"likely {why}.")  # fmt: skip
+            self._emit.note(f"The shared prefix of {request.label!r} calls is never read from the cache; likely {why}.")
 
 
 def _count(usage: Mapping[str, Any], name: str) -> int:

@@ -1,0 +1,111 @@
+"""Facts added to a run from outside: an answer, a settled charge, a step that a person declares done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pipeline.clock import Clock
+from pipeline.engine.contexts import Contexts
+from pipeline.engine.recorder import HeadView, Recorder
+from pipeline.engine.routing import Settled, by_label
+from pipeline.engine.setup import Definition
+from pipeline.engine.takeover import record_repairs
+from pipeline.errors import ConfigError, GraphError, Pause
+from pipeline.records.kinds import Fact, StepCompleted
+from pipeline.records.run import RunState, StepRun, bare
+from pipeline.records.values import decode_value, encode_value
+from pipeline.store.base import Journal, Store
+from pipeline.store.reading import folded
+
+
+def amend(
+    store: Store,
+    run_id: str,
+    clock: Clock,
+    decide: Callable[[RunState], Sequence[Fact]],
+    view: HeadView | None = None,
+    blobs: Sequence[bytes] = (),
+) -> RunState:
+    """Append what `decide` makes of the run as it is now, durable on return; return the state after it.
+
+    What `decide` raises passes through, and nothing is recorded then. `blobs` are stored before the facts.
+
+    Raises:
+        RunNotFound, RunLocked, CheckpointCorrupt, SchemaTooNew: As Store.open.
+        WriteFailed: The disk refused.
+    """
+    head = store.written_head(run_id)
+    journal = store.open(run_id)
+    try:
+        builder, missing = folded(store, run_id, head)
+        state = builder.state
+        facts = decide(state)
+        recorder = Recorder(
+            journal,
+            builder,
+            clock,
+            owner=state.owner,
+            nodes=pinned_nodes(journal, state),
+            warn=lambda _: None,
+            view=view,
+        )
+        try:
+            record_repairs(journal, recorder, missing)
+            for data in blobs:
+                recorder.put_blob(data)
+            if facts:
+                # One write: a decision on many calls is recorded whole or not at all.
+                recorder.append(facts[0], follow=facts[1:])
+            recorder.leave()
+        except Pause as pause:
+            raise pause.cause from None
+        return builder.freeze()
+    finally:
+        journal.close()
+
+
+def pinned_nodes(journal: Journal, state: RunState) -> list[str]:
+    """Return the ids of the run's nodes, as its pinned graph names them; those it visited where it has none."""
+    if "graph" not in state.pins:
+        return list(dict.fromkeys(step.node for step in state.steps.values()))
+    return [str(node["id"]) for node in json.loads(journal.get_blob(state.pins["graph"]))["nodes"]]
+
+
+def declared_done(
+    definition: Definition, state: RunState, name: str, outputs: Mapping[str, Any], clock: Clock
+) -> StepCompleted:
+    """Return the completion of a visit that was started and has no end.
+
+    Args:
+        name: Its step as people name it, or its path.
+        outputs: What a person states that it has made; JSON.
+
+    Raises:
+        ConfigError: No such visit is without an end; names those that are.
+    """
+    run = _open(state, name)
+    node = definition.graph.nodes.get(run.node)
+    if node is None:
+        raise GraphError(f"The pipeline no longer has a step {run.node!r}.", code="unknown_step")
+    made = decode_value(encode_value(dict(outputs), f"{run.node} outputs"))
+    contexts = Contexts(definition.graph, state, definition.reducers)
+    route = (definition.router or by_label)(Settled(
+        definition.graph, node, run.path, run.visit, run.attempt, "success", False, None, {},
+        contexts.seen(run.consumed, run.node), {}, run.consumed, state,
+    ))  # fmt: skip
+    return StepCompleted(
+        run.path, made, clock.new_id(), route.edges, route.outcome or "success", dict(route.context),
+        attempt=run.attempt, reason="declared done",
+    )  # fmt: skip
+
+
+def _open(state: RunState, name: str) -> StepRun:
+    found = [path for path in state.open_paths if name in (path, bare(path), path.rpartition("#")[0])]
+    if len(found) != 1:
+        there = ", ".join(bare(path) for path in state.open_paths) or "none"
+        what = "is without an end more than once" if found else "is not without an end"
+        text = f"{name} {what} in run {state.run_id}."
+        raise ConfigError(text, code="no_open_step", hint=f"Steps without an end: {there}.")
+    return state.steps[found[0]]
