@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -111,28 +111,11 @@ class Engine:
         setup.emit("run_started", run=run_id, pipeline=self._definition.name, params=dict(params))
         return self._go(recorder, journal, Spend())
 
-    def resume(
-        self,
-        run_id: str,
-        *,
-        identity: Mapping[str, Any] | None = None,
-        pins: Mapping[str, Any] | None = None,
-        accept: Callable[[changes.Stale], bool] | None = None,
-        missing: Mapping[str, str] | None = None,
-        refresh: Collection[str] = (),
-        from_step: str = "",
-        again: Collection[str] = (),
-        retry_unknown: bool = False,
-        redo: Collection[tuple[str, str]] = (),
-        note: str = "",
-        params: Mapping[str, Any] | None = None,
-    ) -> RunResult:
+    def resume(self, run_id: str, **wanted: Any) -> RunResult:
         """Continue a run; only what is not finished is made.
 
         Args:
-            identity, pins: Values that replace the pinned ones (given by the user), or fill an imported run's.
-            accept: Decides whether finished work that these changes void is made again; None: no.
-            missing, refresh, from_step, again, retry_unknown, redo, note, params: See ResumeOptions.
+            wanted: The fields of ResumeOptions; None is as if not given.
 
         Raises:
             RunNotFound, RunLocked, CheckpointCorrupt, SchemaTooNew: As Store.open.
@@ -140,10 +123,7 @@ class Engine:
             NeedsConfirmation: It died three times in one step, or an outside effect is unknown.
         """
         setup = self._setup
-        wish = ResumeOptions(
-            identity or {}, pins or {}, accept, missing or {}, refresh, from_step, again, retry_unknown, redo, note,
-            params or {},
-        )  # fmt: skip
+        wish = ResumeOptions(**{name: value for name, value in wanted.items() if value is not None})
         try:
             with watching_store(setup.emit):
                 # Before it is opened: what is repaired then may be known to it alone.
@@ -168,12 +148,12 @@ class Engine:
                 recorder.leave()
                 journal.close()
                 return done
-            taking.confirm_risks(retry_unknown=retry_unknown)
+            taking.confirm_risks(retry_unknown=wish.retry_unknown)
             self._left = dict(builder.state.slices)
             taking.record(wish, missing_values.find(setup.store, builder.state), gap)
             before = spent(builder.state)
             settle_slices(setup.store, setup.account, run_id, self._left)
-            setup.yes = setup.yes or retry_unknown
+            setup.yes = setup.yes or wish.retry_unknown
         except BaseException:
             journal.close()
             raise

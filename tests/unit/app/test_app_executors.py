@@ -59,5 +59,6 @@ def test_busy_cluster_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_task_whose_own_module_a_worker_lacks_names_it() -> None:
     lost = why_lost("lessons/7", not_found("my_course"))
-    assert "module my_course that lessons/7 is made of" in lost.message
+    assert lost.code == "worker_module_missing"
+    assert "module my_course that lessons/7 needs" in lost.message
     assert "PYTHONPATH" in lost.hint
