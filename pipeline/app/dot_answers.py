@@ -18,7 +18,7 @@ from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
 if TYPE_CHECKING:
     from pipeline.engine.people import Interviewer
     from pipeline.engine.setup import Setup
-    from pipeline.formats.attractor.launch import CompiledGraph
+    from pipeline.formats.attractor.runner import CompiledGraph
     from pipeline.records.run import RunState
 
 #: The author of a run that asks no model.
@@ -105,9 +105,7 @@ class Answers:
         Raises:
             CredentialMissing: The graph asks a model, and no credential is set.
         """
-        from pipeline.formats.attractor.launch import asking_nodes
-
-        nodes = [] if simulate or self._dot.agent_cmd else asking_nodes(graph)
+        nodes = [] if simulate or self._dot.agent_cmd else graph.asking_nodes()
         if not nodes:
             return ""
         if self._options.model:
@@ -183,14 +181,14 @@ class Answers:
         }
 
     def _agent(self, command: str, workdir: Path, stage_dir: str | None) -> Any:
-        from pipeline.formats.attractor.agent import STAGE_DIR, AgentCommand
+        from pipeline.formats.attractor.handlers.codergen import AgentCommand
 
         if not self._dot.allow_tools:
             raise ConfigError(
                 f"--agent-cmd runs a command, which nobody has allowed:\n  {command}",
                 hint="Read it; --allow-tools lets this process run it.",
             )
-        return AgentCommand(command, Path(stage_dir) if stage_dir else workdir / STAGE_DIR, workdir)
+        return AgentCommand(command, Path(stage_dir) if stage_dir else workdir / ".attractor", workdir)
 
 
 def may_hold_secret(command: str) -> bool:

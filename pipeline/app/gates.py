@@ -82,7 +82,7 @@ def answer(store: Store, run: str, gate: str, choice: str, *, note: str = "", by
 
 def _view(store: Store, run: str) -> HeadView | None:
     """What the run's format adds to its checkpoint.json."""
-    from pipeline.formats.attractor.launch import head_view
+    from pipeline.formats.attractor.run_documents import head_view
     from pipeline.formats.attractor.source import DOT, Source
     from pipeline.store.reading import load
 

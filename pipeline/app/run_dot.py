@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pipeline.engine.people import Interviewer
     from pipeline.engine.setup import Setup
     from pipeline.formats.attractor.documents import Checkpoint
-    from pipeline.formats.attractor.launch import CompiledGraph
+    from pipeline.formats.attractor.runner import CompiledGraph
     from pipeline.formats.attractor.source import Source
     from pipeline.records.run import RunState
 
@@ -89,7 +89,7 @@ class _Go:
         listeners: list[Listener],
         confirm: Confirm | None,
     ) -> None:
-        from pipeline.formats.attractor.handlers import built_in
+        from pipeline.formats.attractor.handlers.standard import standard_registry
 
         self._target = target
         self._options = options
@@ -97,7 +97,7 @@ class _Go:
         self._answers = answers
         self._listeners = listeners
         self._confirm = confirm
-        self._registry = built_in.registry()
+        self._registry = standard_registry()
 
     def run(self, params: Mapping[str, Any]) -> RunResult:
         """A new run, or an old one gone on with."""
@@ -127,7 +127,7 @@ class _Go:
         )
 
     def _new(self, params: Mapping[str, Any], checkpoint: Checkpoint | None) -> RunResult:
-        from pipeline.formats.attractor.launch import Launch
+        from pipeline.formats.attractor.runner import GraphRunner
         from pipeline.formats.attractor.source import Source
 
         if self._target is None:
@@ -139,14 +139,14 @@ class _Go:
             start.emit("note", text=text)
         model = self._answers.model(graph, None, simulate=self._answers.simulates)
         setup = self._setup(start, model, {}, simulate=self._answers.simulates)
-        launch = Launch(graph, setup, _folder(start.store))
+        launch = GraphRunner(graph, setup, _folder(start.store))
         identity = self._answers.identity(setup)
         result = launch.start(params, identity, checkpoint, rerun_current=self._dot.rerun_current)
         return self._finished(start, setup, graph, result)
 
     def _again(self, store: Store, run: str) -> RunResult:
-        from pipeline.formats.attractor.launch import Launch
         from pipeline.formats.attractor.library import check_is_dot, current_node
+        from pipeline.formats.attractor.runner import GraphRunner
         from pipeline.store.reading import load
 
         state = load(store, run)
@@ -160,7 +160,7 @@ class _Go:
         if self._idle(state, start, graph):
             setup = unmodelled(start, state.execution, "run")
             setup.command = self._command(store)
-            return self._finished(start, setup, graph, Launch(graph, setup, _folder(store)).resume(state))
+            return self._finished(start, setup, graph, GraphRunner(graph, setup, _folder(store)).resume(state))
         simulate, identity = self._answers.stays_simulated(state), self._answers.changes(state)
         pinned = identity.get("model") or state.identity.get("model")
         model = self._answers.model(graph, str(pinned) if pinned else None, simulate=simulate)
@@ -168,7 +168,7 @@ class _Go:
         wanted = wishes(self._options)
         if self._dot.rerun_current and not wanted["from_step"]:
             wanted["from_step"] = current_node(state)
-        result = Launch(graph, setup, _folder(store)).resume(
+        result = GraphRunner(graph, setup, _folder(store)).resume(
             state, accept=self._options.accept_changes, identity=identity or None, **wanted
         )
         return self._finished(start, setup, graph, result)
@@ -205,7 +205,7 @@ class _Go:
         return stored if given.same(stored) else given
 
     def _compiled(self, source: Source, start: Start) -> CompiledGraph:
-        from pipeline.formats.attractor.launch import CompiledGraph
+        from pipeline.formats.attractor.runner import CompiledGraph
 
         found = [finding for finding in source.checked(self._registry.types()) if finding.severity == "WARNING"]
         found = [finding for finding in found if self._dot.auto_approve or finding.rule != "auto_approve"]
@@ -261,7 +261,7 @@ class _Go:
     # The end
 
     def _finished(self, start: Start, setup: Setup, graph: CompiledGraph, result: Any) -> RunResult:
-        from pipeline.formats.attractor.head import ended_visits, passed_visits
+        from pipeline.formats.attractor.run_documents import ended_visits, passed_visits
         from pipeline.store.reading import load
 
         state = load(start.store, result.run_id)
@@ -325,7 +325,7 @@ def _folder(store: Store) -> Path | None:
 
 def _write_log(path: Path, graph: CompiledGraph, state: RunState) -> str:
     """Write run_dot's execution log; what came of it, for people."""
-    from pipeline.formats.attractor.execution_log import execution_log
+    from pipeline.formats.attractor.run_documents import execution_log
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

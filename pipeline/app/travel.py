@@ -112,11 +112,11 @@ def definition_of(store: Store, state: RunState, target: str | None) -> Definiti
             )
         return found.definition
     if _DOT in state.pins:
-        from pipeline.formats.attractor.handlers import built_in
-        from pipeline.formats.attractor.launch import CompiledGraph
+        from pipeline.formats.attractor.handlers.standard import standard_registry
+        from pipeline.formats.attractor.runner import CompiledGraph
         from pipeline.formats.attractor.source import Source
 
-        return CompiledGraph.of(Source.stored(store, state), built_in.registry()).definition
+        return CompiledGraph.of(Source.stored(store, state), standard_registry()).definition
     if state.pipeline == "lessons":
         from pipeline.lessons.pipeline import PIPELINE
 

@@ -184,7 +184,7 @@ def _auto_approved(graph: DotGraph, node: DotNode, edges: Sequence[DotEdge]) -> 
     offered = list(dict.fromkeys(_choice_texts(edge)[0] for edge in edges))
     first, taken = offered[0], agreeing(offered)
     fix = f'Say what it should take: {node.id} [human.default_choice="…"].'
-    if reached([edge_of[taken].target], ways(graph), without=node.id).isdisjoint(graph.exits):
+    if reached([edge_of[taken].target], ways(graph), node.id).isdisjoint(graph.exits):
         message = f"--auto-approve answers {taken!r} at gate {node.id!r} each time, which only leads back to it."
         yield finding("auto_approve", WARNING, node, message, fix)
     elif says_no(first):

@@ -31,13 +31,13 @@ def ways(graph: DotGraph, *, jumps: bool = False, backwards: bool = False) -> Wa
     return found
 
 
-def reached(origins: Iterable[str], leading: Ways, without: str = "") -> set[str]:
+def reached(origins: Iterable[str], leading: Ways, *without: str) -> set[str]:
     """Return the origins and all nodes they lead to, over paths that do not touch `without`."""
-    found = set(origins) - {without}
+    found = set(origins).difference(without)
     ahead = list(found)
     while ahead:
         for name in leading.get(ahead.pop(), ()):
-            if name not in found and name != without:
+            if name not in found and name not in without:
                 found.add(name)
                 ahead.append(name)
     return found

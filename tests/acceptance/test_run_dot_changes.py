@@ -81,7 +81,7 @@ def test_accepted_changes_are_made_again(cli: Cli, tmp_path: Path, folder: Path)
     put(tmp_path, GATE.replace("Write it", "Write it better"))
     said = go_on(cli, path, folder, "--accept-changes", "--auto-approve")
     assert said.code == 0, said.err
-    assert "Made again because of changes: write (" in said.out
+    assert "Re-running because of changes: write (" in said.out
     assert (folder / "write" / "prompt.md").read_text() == "Write it better"
     assert "Write it better" in (folder / "graph.dot").read_text()
 

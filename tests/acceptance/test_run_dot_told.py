@@ -113,7 +113,7 @@ def test_changes_that_make_work_again_are_told_with_what_follows(cli: Cli, tmp_p
     assert told in refused.err
     said = cli("run", file, "--resume", "latest", "--allow-tools", "--accept-changes")
     assert said.code == 0, said.err
-    assert f"Made again because of changes: {told}" in said.out
+    assert f"Re-running because of changes: {told}" in said.out
 
 
 def test_why_says_in_words_what_a_node_was_told(cli: Cli, tmp_path: Path) -> None:

@@ -32,11 +32,11 @@ class Checkpoint:
 
     #: The run's key-value map; JSON values.
     context: Mapping[str, Any]
-    #: The node last looked at: completed where it stands in `completed_nodes`, else about to run. "": none yet.
+    #: The node last looked at: completed if it is in `completed_nodes`, else about to run. "": none yet.
     current_node_id: str = ""
-    #: Nodes in order of their ends; one that a loop visits again stands again.
+    #: Nodes in order of their ends; one that a loop visits again is listed again.
     completed_nodes: Sequence[str] = ()
-    #: (node, outcome) of every visit that ended; where () the completed nodes succeeded.
+    #: (node, outcome) of every visit that ended; (): the completed nodes succeeded.
     node_history: Sequence[tuple[str, str]] = ()
     #: The node whose edge was chosen and not yet taken; "": to be chosen.
     next_node_id: str = ""
@@ -58,7 +58,7 @@ class Checkpoint:
 
     @property
     def outcome(self) -> str:
-        """The outcome of the current node's last visit; "success" where the document does not say."""
+        """The outcome of the current node's last visit; "success" if the document does not say."""
         for node, outcome in reversed(self.node_history):
             if node == self.current_node_id:
                 return outcome
@@ -66,18 +66,19 @@ class Checkpoint:
         return outcome_word(said) if isinstance(said, str) and said else SUCCESS
 
     def visits(self) -> list[tuple[str, str]]:
-        """(node, outcome) of every visit that ended, in order."""
+        """Return (node, outcome) of every visit that ended, in order."""
         if self.node_history:
             return list(self.node_history)
         return [(node, self.outcome if node == self.current_node_id else SUCCESS) for node in self.completed_nodes]
 
     def to_json(self) -> dict[str, Any]:
-        """As checkpoint.json: the names of all dialects side by side."""
+        """Return it as checkpoint.json: the names of all dialects side by side."""
+        last = self.completed_nodes[-1] if self.completed_nodes else ""
         return {
             "run_id": self.run_id,
             "pipeline_name": self.pipeline_name,
             "timestamp": self.timestamp,
-            "current_node": self.current_node_id if self.completed else _last(self.completed_nodes),
+            "current_node": self.current_node_id if self.completed else last,
             "current_node_id": self.current_node_id,
             "completed_nodes": list(self.completed_nodes),
             "context": dict(self.context),
@@ -91,20 +92,27 @@ class Checkpoint:
         }
 
 
+@lru_cache(maxsize=1024)
+def outcome_word(text: str) -> str:
+    """Return an outcome in this program's spelling; run_dot's execution log says Error."""
+    word = normalise(text)
+    return FAIL if word.lower() == "error" else word
+
+
 def save_checkpoint(path: Path | str, cp: Checkpoint) -> None:
-    """Write a checkpoint, atomically and durably; a folder stands for the checkpoint.json in it.
+    """Write a checkpoint, atomically and durably; of a folder the checkpoint.json in it.
 
     Raises:
-        InvalidValue: The context holds what is no JSON value; names the key.
+        InvalidValue: The context holds a value that is not JSON; names the key.
         StoreError: The place is a run's own folder, whose journal alone says where it stands.
-        OSError: It could not be written; what was there stands.
+        OSError: It could not be written; the former one is kept.
     """
     target = _file(path)
     if os.path.lexists(target.parent / JOURNAL):
         raise StoreError(
             f"{target.parent} holds a run; its checkpoint.json follows the journal and is not written by hand.",
-            hint=f"Save elsewhere, or go on with the run: --resume {target.parent}",
-        )
+            code="folder_holds_run", hint=f"Save elsewhere, or resume the run: --resume {target.parent}",
+        )  # fmt: skip
     document = cp.to_json()
     document["timestamp"] = cp.timestamp or iso(SystemClock().now())
     encode_value(document, "checkpoint")
@@ -123,7 +131,7 @@ def save_checkpoint(path: Path | str, cp: Checkpoint) -> None:
 
 
 def load_checkpoint(path: Path | str) -> Checkpoint:
-    """The checkpoint in a file; a folder stands for the checkpoint.json (else execution.log.json) in it.
+    """Return the checkpoint in a file; of a folder the checkpoint.json (else execution.log.json) in it.
 
     Raises:
         RunNotFound: There is no such file.
@@ -143,16 +151,22 @@ def load_checkpoint(path: Path | str) -> Checkpoint:
         raise CheckpointCorrupt(
             f"{target} was damaged or edited: its crc does not fit.", hint="Remove its crc to load it as it is."
         )
-    blobs = BlobFolder(target.parent / BLOBS, Disk())
     try:
-        return read_document(document, blobs.get)
+        return read_document(document, BlobFolder(target.parent / BLOBS, Disk()).get)
     except CheckpointCorrupt as error:
         error.args = (f"{target} is no checkpoint: {error.message}",)
         raise
 
 
+def _file(path: Path | str, other: str = "") -> Path:
+    target = Path(os.path.expanduser(path))
+    if not target.is_dir():
+        return target
+    return target / other if other and not (target / HEAD).exists() and (target / other).exists() else target / HEAD
+
+
 def read_document(document: Mapping[str, Any], get_blob: Callable[[str], bytes] | None = None) -> Checkpoint:
-    """The checkpoint that a document of any dialect says.
+    """Return the checkpoint that a document of any dialect says.
 
     Args:
         get_blob: Reads the long values that a run of ours keeps beside its checkpoint.json.
@@ -168,20 +182,25 @@ def read_document(document: Mapping[str, Any], get_blob: Callable[[str], bytes] 
         return _of_execution_log(document)
     if "current_node" not in document and "current_node_id" not in document:
         raise CheckpointCorrupt("it has neither current_node nor current_node_id.")
-    context = {key: _whole(value, get_blob) for key, value in _object(document, "context", needed=True).items()}
+    context = _object(document, "context", needed=True)
+    if get_blob is not None:
+        context = {key: resolve_value(value, get_blob) for key, value in context.items()}
     history = [_pair(entry) for entry in _list(document, "node_history")]
-    completed = _names(document, "completed_nodes")
-    last = _text(document, "current_node")
+    completed, last = list(_list(document, "completed_nodes")), _text(document, "current_node")
+    if not all(isinstance(item, str) and item for item in completed):
+        raise CheckpointCorrupt("completed_nodes is no list of node ids.")
     if not completed:
         completed = [node for node, _ in history] or ([last] if last else [])
     elif last and last not in completed:
         completed.append(last)
-    current = _text(document, "current_node_id") or last
+    retries = _object(document, "node_retries")
+    if not all(type(count) is int and count >= 0 for count in retries.values()):
+        raise CheckpointCorrupt("node_retries holds a value that is no count.")
     found = Checkpoint(
-        context, current, tuple(completed), tuple(history), _text(document, "next_node_id"),
-        _retries(document), _object(document, "goal_gate_status"), _object(document, "fidelity_state"),
-        tuple(str(line) for line in _list(document, "logs")), _text(document, "run_id"),
-        _text(document, "pipeline_name"), _text(document, "timestamp"),
+        context, _text(document, "current_node_id") or last, tuple(completed), tuple(history),
+        _text(document, "next_node_id"), dict(retries), _object(document, "goal_gate_status"),
+        _object(document, "fidelity_state"), tuple(str(line) for line in _list(document, "logs")),
+        _text(document, "run_id"), _text(document, "pipeline_name"), _text(document, "timestamp"),
     )  # fmt: skip
     said = _status(document.get("outcome"))
     if history or not last or said in ("", found.outcome):
@@ -189,52 +208,28 @@ def read_document(document: Mapping[str, Any], get_blob: Callable[[str], bytes] 
     return replace(found, node_history=tuple((node, said if node == last else SUCCESS) for node in completed))
 
 
-@lru_cache(maxsize=1024)
-def outcome_word(text: str) -> str:
-    """An outcome in this program's spelling; run_dot's execution log says Error."""
-    word = normalise(text)
-    return FAIL if word.lower() == "error" else word
-
-
 def _of_execution_log(document: Mapping[str, Any]) -> Checkpoint:
-    """The last step of run_dot's execution.log.json, version 1."""
+    """Return the last step of run_dot's execution.log.json, version 1."""
     if document.get("version") != 1:
         raise CheckpointCorrupt(f"it is an execution log of version {document.get('version')!r}; version 1 is known.")
     steps = [step for step in _list(document, "steps") if isinstance(step, Mapping)]
     history = [(_text(step, "node_id", needed=True), _status(step.get("outcome")) or SUCCESS) for step in steps]
     if not steps:
         return Checkpoint({"graph.goal": document.get("goal") or ""})
-    last = steps[-1]
-    following = last.get("next_node_id") or ""
-    finished = document.get("final_status") == SUCCESS
+    following = steps[-1].get("next_node_id") or ""
     completed = [node for node, _ in history]
-    if not following and not finished and history[-1][1] == FAIL:
+    if not following and document.get("final_status") != SUCCESS and history[-1][1] == FAIL:
         # It failed there and nothing accepted that: the step is to be made again.
         completed.pop()
     return Checkpoint(
-        _object(last, "context_after", needed=True), history[-1][0], tuple(completed), tuple(history[: len(completed)]),
-        str(following), timestamp=str(document.get("finished_at") or document.get("started_at") or ""),
+        _object(steps[-1], "context_after", needed=True), history[-1][0], tuple(completed),
+        tuple(history[: len(completed)]), str(following),
+        timestamp=str(document.get("finished_at") or document.get("started_at") or ""),
     )  # fmt: skip
 
 
-def _file(path: Path | str, other: str = "") -> Path:
-    target = Path(os.path.expanduser(path))
-    if not target.is_dir():
-        return target
-    return target / other if other and not (target / HEAD).exists() and (target / other).exists() else target / HEAD
-
-
-def _whole(value: Any, get_blob: Callable[[str], bytes] | None) -> Any:
-    """A value; one that a run of ours keeps as a blob is read back."""
-    return value if get_blob is None else resolve_value(value, get_blob)
-
-
-def _last(names: Sequence[str]) -> str:
-    return names[-1] if names else ""
-
-
 def _status(outcome: Any) -> str:
-    """The word of an outcome: a text, or an object that has one."""
+    """Return the word of an outcome: a text, or an object that has one."""
     if isinstance(outcome, Mapping):
         outcome = outcome.get("status") or outcome.get("outcome")
     return outcome_word(outcome) if isinstance(outcome, str) else ""
@@ -272,22 +267,6 @@ def _object(document: Mapping[str, Any], name: str, *, needed: bool = False) -> 
 
 def _list(document: Mapping[str, Any], name: str) -> Sequence[Any]:
     value = document.get(name)
-    if value is None:
-        return ()
-    if not isinstance(value, list):
+    if value is not None and not isinstance(value, list):
         raise CheckpointCorrupt(f"{name} is no list.")
-    return value
-
-
-def _names(document: Mapping[str, Any], name: str) -> list[str]:
-    value = _list(document, name)
-    if not all(isinstance(item, str) and item for item in value):
-        raise CheckpointCorrupt(f"{name} is no list of node ids.")
-    return list(value)
-
-
-def _retries(document: Mapping[str, Any]) -> Mapping[str, int]:
-    found = _object(document, "node_retries")
-    if not all(type(count) is int and count >= 0 for count in found.values()):
-        raise CheckpointCorrupt("node_retries holds what is no count.")
-    return dict(found)
+    return value or ()

@@ -1,4 +1,4 @@
-"""DOT pipelines from Python: compile a graph, run it, go on with it, all in one call each."""
+"""DOT pipelines from Python: compile a graph, run it, resume it, all in one call each."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pipeline.dot.model import DotGraph
 from pipeline.dot.parser import parse
 from pipeline.engine import preflight
 from pipeline.engine.events import Emitter, Listener
+from pipeline.engine.people import Interviewer
 from pipeline.engine.preflight import amount, kept_ceiling
 from pipeline.engine.result import RunResult
 from pipeline.engine.retry import look_up
@@ -24,13 +25,13 @@ from pipeline.engine.setup import Setup
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.formats.attractor.children import Load, child_texts, from_folder
 from pipeline.formats.attractor.documents import Checkpoint, load_checkpoint
-from pipeline.formats.attractor.handlers import built_in
-from pipeline.formats.attractor.handlers.asking import RESUME_FIDELITY, SIMULATE
-from pipeline.formats.attractor.handlers.interviewers import AutoApprove, Interviewer
+from pipeline.formats.attractor.handlers.codergen import BACKEND, RESUME_FIDELITY, SIMULATE
+from pipeline.formats.attractor.handlers.interviewers import AutoApprove
 from pipeline.formats.attractor.handlers.registry import Registry
+from pipeline.formats.attractor.handlers.standard import standard_registry as standard_registry
 from pipeline.formats.attractor.handlers.tool import ALLOW
-from pipeline.formats.attractor.head import ended_visits, passed_visits, word_of
-from pipeline.formats.attractor.launch import CompiledGraph, Launch
+from pipeline.formats.attractor.run_documents import ended_visits, passed_visits, word_of
+from pipeline.formats.attractor.runner import CompiledGraph, GraphRunner
 from pipeline.formats.attractor.source import DOT, Source
 from pipeline.llm.base import Model
 from pipeline.records.run import RunState, Spend
@@ -42,10 +43,13 @@ from pipeline.store.names import JOURNAL
 from pipeline.store.reading import load, resolve
 from pipeline.store.run_folder import RunFolder
 
+#: The author of a run that asks no model.
+SIMULATION = "simulation"
+
 
 @dataclass(frozen=True, slots=True)
 class GraphResult:
-    """How a go at a graph's run ended."""
+    """Result of one start or resume of a graph's run."""
 
     run_id: str
     #: completed, failed or in_progress (with a detail).
@@ -53,7 +57,7 @@ class GraphResult:
     detail: str | None
     #: Outcome of the last node that ended: success, fail, …; "" if none has.
     outcome: str
-    #: Nodes in order of their ends; one that a loop visits again stands again.
+    #: Nodes in order of their ends; one that a loop visits again is listed again.
     completed_nodes: Sequence[str]
     #: The run's key-value map at the end; long values are read back.
     context: Mapping[str, Any]
@@ -63,22 +67,17 @@ class GraphResult:
     outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Over all owners of the run.
     spent: Spend = field(default_factory=Spend)
-    #: 0 where all that was asked for is done.
+    #: 0 if all that was asked for is done.
     exit_code: int = 0
 
 
 def parse_dot(text: str, name: str = "<text>") -> DotGraph:
-    """The graph that a DOT text says; `name` stands in its errors.
+    """Return the graph that a DOT text says; its errors call the text `name`.
 
     Raises:
         GraphError: It says none; names line and column.
     """
     return parse(text, name)
-
-
-def standard_registry() -> Registry:
-    """The handlers that every graph has, to add one's own to."""
-    return built_in.registry()
 
 
 def compile_graph(
@@ -88,7 +87,7 @@ def compile_graph(
     registry: Registry | None = None,
     children: Load | None = None,
 ) -> CompiledGraph:
-    """A parsed graph made ready to run.
+    """Return a parsed graph made ready to run.
 
     Args:
         entry_node_id: Node that a run begins with, as if all before it had been done.
@@ -99,10 +98,13 @@ def compile_graph(
         GraphError: The graph cannot be run, or has no node of that id.
     """
     texts = child_texts(ast, children or from_folder(Path.cwd()))
-    source = Source(ast.source, ast.name or "<text>", texts)
+    return _compiled(Source(ast.source, ast.name or "<text>", texts), registry, entry_node_id or "")
+
+
+def _compiled(source: Source, registry: Registry | None, entry: str = "") -> CompiledGraph:
     handlers = registry or standard_registry()
     source.checked(handlers.types())
-    return CompiledGraph.of(source, handlers, entry_node_id or "")
+    return CompiledGraph.of(source, handlers, entry)
 
 
 def run_compiled_graph(
@@ -121,7 +123,7 @@ def run_compiled_graph(
 
     Args:
         resume_checkpoint: Of this graph, by whatever system; its current node runs if it had not completed, else what
-            follows it. A run of ours goes on with run_dot(…, resume=…), which forgets nothing.
+            follows it. A run of ours is resumed with run_dot(…, resume=…), which forgets nothing.
         rerun_current: Run the checkpoint's current node in any case.
         how: As the keywords of `run_dot`.
 
@@ -132,10 +134,9 @@ def run_compiled_graph(
     store = how.pop("store", None)
     place = RunFolder(run_dir, SystemClock()) if run_dir is not None else (store or MemoryStore(SystemClock()))
     preflight.check_params(params or {})
-    setup = make_setup(place, **how)
-    launch = Launch(graph, setup, place.root if isinstance(place, RunFolder) else None)
-    ran = launch.start(params or {}, identity_of(setup), resume_checkpoint, rerun_current=rerun_current)
-    return result_of(place, ran)
+    setup = _setup(place, **how)
+    ran = _runner(graph, setup).start(params or {}, identity_of(setup), resume_checkpoint, rerun_current=rerun_current)
+    return _result(place, ran)
 
 
 def run_dot(
@@ -150,21 +151,19 @@ def run_dot(
     store: Store | None = None,
     **how: Any,
 ) -> GraphResult:
-    """Run a DOT file, or go on with a run of it; see `run_compiled_graph`.
+    """Run a DOT file, or resume a run of it; see `run_compiled_graph`.
 
     Args:
         resume: The run's folder, or an id in `store`; a folder may also hold another system's checkpoint.json.
-        accept_changes: Go on although the file has changed; finished work that this touches is made again.
+        accept_changes: Resume although the file has changed; finished work that this touches is made again.
         how: model (to ask; prices), simulate, auto_approve, interviewer, backend, allow_tools, resume_fidelity,
             max_cost_usd (default 50, at a resume the run's own; None: no ceiling), concurrency, listener, services,
             clock, yes.
 
     Raises:
-        RunNotFound, RunLocked, CheckpointCorrupt, SettingsConflict: The run cannot be gone on with.
+        RunNotFound, RunLocked, CheckpointCorrupt, SettingsConflict: The run cannot be resumed.
     """
-    source, handlers = Source.read(path), registry or standard_registry()
-    source.checked(handlers.types())
-    graph = CompiledGraph.of(source, handlers)
+    graph = _compiled(Source.read(path), registry)
     if resume is None:
         return run_compiled_graph(graph, run_dir, params=params, store=store, **how)
     place, run, checkpoint = find_run(resume, store)
@@ -174,21 +173,20 @@ def run_dot(
     state = load(place, run)
     check_is_dot(state)
     kept = {"simulate": is_simulated(state), "max_cost_usd": kept_ceiling(state.execution)}
-    setup = make_setup(place, **{**kept, **how})
-    launch = Launch(graph, setup, place.root if isinstance(place, RunFolder) else None)
+    setup = _setup(place, **{**kept, **how})
     from_step = current_node(state) if rerun_current else ""
-    return result_of(place, launch.resume(state, accept=accept_changes, from_step=from_step))
+    return _result(place, _runner(graph, setup).resume(state, accept=accept_changes, from_step=from_step))
 
 
 def find_run(where: Path | str, store: Store | None) -> tuple[Store, str, Checkpoint | None]:
-    """The store and the run that is meant; or the checkpoint of another system that lies in the folder.
+    """Return the store and the run that is meant; or the checkpoint of another system that lies in the folder.
 
     Raises:
         RunNotFound: Neither is there.
     """
     folder = Path(os.path.expanduser(where))
     if folder.name == HEAD and (folder.parent / JOURNAL).exists():
-        # Of a run of ours the journal alone says how it stands.
+        # Of a run of ours the journal alone says where it stands.
         folder = folder.parent
     if (folder / JOURNAL).exists():
         place = RunFolder(folder, SystemClock())
@@ -198,7 +196,7 @@ def find_run(where: Path | str, store: Store | None) -> tuple[Store, str, Checkp
     return store, resolve(store, str(where)), None
 
 
-def make_setup(
+def _setup(
     store: Store,
     *,
     model: Model | None = None,
@@ -216,7 +214,7 @@ def make_setup(
     clock: Clock | None = None,
     yes: bool = False,
 ) -> Setup:
-    """What a go at a graph's run works with.
+    """Return what a start or resume works with.
 
     Raises:
         ConfigError, ModelError: The model cannot be asked, or its calls cannot be priced under a ceiling.
@@ -227,9 +225,9 @@ def make_setup(
         "max_cost_usd": amount("max_cost_usd", max_cost_usd), RESUME_FIDELITY: resume_fidelity,
     }  # fmt: skip
     setup = Setup(store, clock, Emitter(clock, [listener] if listener else []), options, yes=yes)
-    given = {"interviewer": interviewer or (AutoApprove() if auto_approve else None), "backend": backend}
+    given = {"interviewer": interviewer or (AutoApprove() if auto_approve else None), BACKEND: backend}
     setup.services = {**{name: value for name, value in given.items() if value is not None}, **(services or {})}
-    setup.command = _command
+    setup.command = "./pipeline.sh run FILE.dot --resume {}".format
     if model is not None and not simulate:
         setup.model, setup.prices = model, prices or PriceBook()
         setup.info = look_up(model, clock, setup.emit, setup.policy)
@@ -237,16 +235,20 @@ def make_setup(
     return setup
 
 
+def _runner(graph: CompiledGraph, setup: Setup) -> GraphRunner:
+    return GraphRunner(graph, setup, setup.store.root if isinstance(setup.store, RunFolder) else None)
+
+
 def identity_of(setup: Setup) -> dict[str, Any]:
-    """What decides the work of a new run: who answers its prompts."""
+    """Return what decides the work of a new run: who answers its prompts."""
     if setup.options.get(SIMULATE):
-        return {"author": "simulation"}
+        return {"author": SIMULATION}
     return {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
 
 
 def is_simulated(state: RunState) -> bool:
-    """Whether a run answers its prompts itself."""
-    return state.identity.get("author") == "simulation"
+    """Return whether a run answers its prompts itself."""
+    return state.identity.get("author") == SIMULATION
 
 
 def check_is_dot(state: RunState) -> None:
@@ -256,27 +258,23 @@ def check_is_dot(state: RunState) -> None:
         ConfigError: It is one.
     """
     if DOT not in state.pins:
-        raise ConfigError(f"Run {state.run_id} is of the pipeline {state.pipeline!r}, which is no DOT graph.")
+        message = f"Run {state.run_id} is of the pipeline {state.pipeline!r}, which is no DOT graph."
+        raise ConfigError(message, code="not_a_graph")
 
 
 def current_node(state: RunState) -> str:
-    """Path of the visit that ended last; "": none has."""
+    """Return the path of the visit that ended last; "" if none has."""
     passed = passed_visits(ended_visits(state))
     return passed[-1].path if passed else ""
 
 
-def result_of(store: Store, ran: RunResult) -> GraphResult:
-    """A go at a run, with what its records say of nodes and context."""
+def _result(store: Store, ran: RunResult) -> GraphResult:
+    """Return how it ended, with what the run's records say of nodes and context."""
     state = load(store, ran.run_id)
-    ended = ended_visits(state)
-    passed = passed_visits(ended)
-    get_blob = partial(store.get_blob, ran.run_id)
+    ended, get_blob = ended_visits(state), partial(store.get_blob, ran.run_id)
     return GraphResult(
-        ran.run_id, ran.status, ran.detail, word_of(ended[-1]) if ended else "", tuple(step.node for step in passed),
+        ran.run_id, ran.status, ran.detail, word_of(ended[-1]) if ended else "",
+        tuple(step.node for step in passed_visits(ended)),
         {key: resolve_value(value, get_blob) for key, value in state.context.items()}, ran.error, ran.outputs,
         ran.spent, ran.exit_code,
     )  # fmt: skip
-
-
-def _command(run: str) -> str:
-    return f"./pipeline.sh run FILE.dot --resume {run}"

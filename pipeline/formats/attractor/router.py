@@ -2,58 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pipeline.dot import kinds
-from pipeline.dot.model import DotEdge, DotNode
+from pipeline.dot.model import DotEdge, DotGraph, DotNode, target_of
+from pipeline.dot.values import plain
 from pipeline.engine.routing import Route, Settled
-from pipeline.formats.attractor import choice
-from pipeline.formats.attractor.counts import (
-    Limits,
-    gate_jumps,
-    gate_limit,
-    last_restart,
-    newest_visits,
-    outcome_of,
-    restart_count,
-    same_failures,
-    times,
-)
-from pipeline.formats.attractor.ending import Ending, ending_of, signature
-from pipeline.formats.attractor.jumps import BRANCH, EXITS, GATE, branch_id, gate_id, retry_id, targets
-from pipeline.formats.attractor.kept import left_behind
-from pipeline.formats.attractor.outcome import PARTIAL, RETRY, SATISFYING
-from pipeline.formats.attractor.plan import Plan
-from pipeline.formats.attractor.retry import FINAL, is_transient, most_retries, wait_seconds
-from pipeline.formats.attractor.supervision import begun, failed_child, supervised
+from pipeline.formats.attractor import edge_choice
+from pipeline.formats.attractor.children import begun, failed_child, supervised
+from pipeline.formats.attractor.outcome import FAIL, PARTIAL, RETRY, SATISFYING, SKIPPED, normalise
+from pipeline.formats.attractor.plan import BRANCH, EXITS, GATE, Plan, branch_id, gate_id, retry_id, targets
+from pipeline.formats.attractor.plan import RETRY as JUMP
+from pipeline.formats.attractor.visit_end import FINAL, VisitEnd, is_transient, most_retries, wait_seconds
+from pipeline.graph.model import Graph
 from pipeline.graph.tracks import Tracks
-from pipeline.records.run import bare
+from pipeline.records.run import RunState, StepRun, bare
+from pipeline.records.statuses import FAILED
 
 #: Kinds of failure that no jump mends: only an edge that accepts them goes on.
 _AT_ONCE = frozenset({"auth", "authentication", "billing", "quota"})
 _RESTARTS = "internal.loop_restart_count"
+#: If the graph does not say: visits of a node, restarts of a run, equal failures of a node until it is taken to fail
+#: for good, and times a run goes back for one goal gate.
+_MAX_VISITS, _MAX_RESTARTS, _SAME_FAILURES, _MAX_GATE_JUMPS = 100, 5, 3, 3
+
+
+def graph_context(graph: DotGraph) -> dict[str, Any]:
+    """Return what a run knows of its graph from the beginning: `graph.NAME` for each attribute, the pipeline's name."""
+    known: dict[str, Any] = {f"graph.{name}": plain(value) for name, value in graph.attributes.items()}
+    known.setdefault("graph.goal", graph.goal)
+    return {**known, "_pipeline_name": graph.name}
+
+
+def outcome_of(run: StepRun) -> str:
+    """Return the outcome of a visit that has ended."""
+    return FAIL if run.status == FAILED else normalise(run.outcome)
+
+
+def taken(state: RunState, edges: Collection[str]) -> int:
+    """Return how often any of these edges was chosen."""
+    return sum(edge in edges for run in state.steps.values() for edge in run.edges) if edges else 0
+
+
+def gate_jumps(graph: Graph, state: RunState, gate: str) -> int:
+    """Return how often the run went back for a gate: from an exit, or because the gate itself failed."""
+    return taken(state, {
+        edge.id
+        for edge in graph.edges
+        if edge.attributes.get("gate") == gate or (edge.source == gate and edge.attributes.get("virtual") == JUMP)
+    })  # fmt: skip
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
 
 
 class AttractorRouter:
     """Decides for one graph; holds nothing of a run."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._limits = Limits(plan.dot, plan.restarts)
-        self._asks_restarts = any(_RESTARTS in edge.condition for edge in plan.dot.edges)
+        self.plan = plan
+        self.asks_restarts = any(_RESTARTS in edge.condition for edge in plan.dot.edges)
+        self._most_visits = self._limit("max_node_visits", _MAX_VISITS)
+        most = plan.dot.number("max_restarts")
+        self._most_restarts = _MAX_RESTARTS if most is None else most
+        #: Equal failures of a node that end the run.
+        self.same_failures = self._limit("loop_restart_signature_limit", _SAME_FAILURES)
 
     def __call__(self, settled: Settled) -> Route:
-        return _Decision(self._plan, self._limits, settled, asks_restarts=self._asks_restarts).route()
+        return _Decision(self, settled).route()
+
+    def _limit(self, name: str, otherwise: int) -> int:
+        said = self.plan.dot.number(name)
+        return said if said is not None and said > 0 else otherwise
+
+    def node_closed(self, state: RunState, node: str) -> str:
+        """Return why a node may not be visited again; "" if it may."""
+        said = self.plan.dot.nodes[node].number("max_visits")
+        most = said if said is not None and said > 0 else self._most_visits
+        # Each time a child pipeline runs takes its supervisor two visits.
+        most = 2 * most if self.plan.dot.kind(node) == kinds.LOOP else most
+        if state.visits.get(node, 0) < most:
+            return ""
+        return f"{node} has been visited {_times(most)}, which is its limit (max_visits, max_node_visits)."
+
+    def edge_closed(self, state: RunState, edge: DotEdge) -> str:
+        """Return why an edge may not be taken again; "" if it may."""
+        most, restarts = edge.number("max_visits"), self.plan.restarts
+        if most is not None and taken(state, (edge.id,)) >= most:
+            return f"{edge.id} has been taken {_times(most)}, which is its limit (max_visits)."
+        if edge.id in restarts and taken(state, restarts) >= self._most_restarts:
+            return f"The run has begun anew {_times(self._most_restarts)}, which is its limit (max_restarts)."
+        return self.node_closed(state, edge.target)
 
 
 class _Decision:
     """One visit's."""
 
-    def __init__(self, plan: Plan, limits: Limits, settled: Settled, *, asks_restarts: bool) -> None:
-        self._plan = plan
-        self._limits = limits
+    def __init__(self, router: AttractorRouter, settled: Settled) -> None:
+        self._router = router
+        self._plan = plan = router.plan
         self._settled = settled
         self._state = settled.state
         self._node: DotNode = plan.dot.nodes[settled.node.id]
@@ -61,213 +111,223 @@ class _Decision:
         known: dict[str, Any] = {"current_node": settled.node.id}
         if plan.does_work(settled.node.id):
             known["last_stage"] = settled.node.id
-        if asks_restarts:
-            known[_RESTARTS] = restart_count(self._state, plan.restarts)
-        self._ending = ending_of(settled, known)
+        if router.asks_restarts:
+            known[_RESTARTS] = taken(self._state, plan.restarts)
+        self._end = VisitEnd.of(settled, known)
 
     def route(self) -> Route:
-        """Where it leads."""
-        ending = self._ending
-        if self._type in EXITS and not ending.failed:
-            return self._leave(ending)
-        if ending.outcome == RETRY and not choice.asks_for_retry(self._plan, self._node.id):
-            if self._may_retry(ending):
-                return self._again(ending)
-            ending = self._spent(ending)
-        if not ending.failed:
-            return self._supervised(ending) or self._onward(ending)
-        return self._failed(ending)
+        """Return where it leads."""
+        end = self._end
+        if self._type in EXITS and not end.failed:
+            return self._leave(end)
+        if end.outcome == RETRY and not edge_choice.asks_for_retry(self._plan, self._node.id):
+            if self._may_retry(end):
+                return self._retried(end)
+            end = self._retries_spent(end)
+        return self._failed(end) if end.failed else self._supervised(end) or self._onward(end)
 
-    # Child pipelines
+    def _supervised(self, end: VisitEnd) -> Route | None:
+        """Lead from a supervisor into its child, or back."""
+        way = supervised(self._settled, self._plan.dot, end.lookup)
+        return None if way is None else self._led(way, end)
 
-    def _supervised(self, ending: Ending) -> Route | None:
-        """From a supervisor into its child, or back."""
-        way = supervised(self._settled, self._plan.dot, ending.lookup)
-        return None if way is None else self._led(way, ending)
-
-    def _led(self, way: Route, ending: Ending) -> Route:
-        made = self._go(way.edges, ending, way.reason)
+    def _led(self, way: Route, end: VisitEnd) -> Route:
+        made = self._go(way.edges, end, way.reason)
         return replace(made, context={**made.context, **way.context})
 
     # Retries
 
-    def _may_retry(self, ending: Ending) -> bool:
+    def _may_retry(self, end: VisitEnd) -> bool:
         most = most_retries(self._plan.dot, self._node, self._type)
-        return self._settled.attempt <= most and ending.kind not in FINAL
+        return self._settled.attempt <= most and end.kind not in FINAL
 
-    def _again(self, ending: Ending) -> Route:
+    def _retried(self, end: VisitEnd) -> Route:
         seconds = wait_seconds(self._plan.dot, self._node, self._settled.path, self._settled.attempt)
-        error = ending.error or {"type": "NodeRetries", "message": "It asked to be tried again."}
-        return Route(outcome=ending.outcome, failed=True, error=error, retry_seconds=seconds, reason="retry")
+        error = end.error or {"type": "NodeRetries", "message": "It asked to be tried again."}
+        return Route(outcome=end.outcome, failed=True, error=error, retry_seconds=seconds, reason="retry")
 
-    def _spent(self, ending: Ending) -> Ending:
-        """An outcome retry that is out of attempts."""
+    def _retries_spent(self, end: VisitEnd) -> VisitEnd:
+        """Return what an outcome retry without attempts left comes to."""
         if self._node.flag("allow_partial"):
-            return replace(ending, outcome=PARTIAL, error=None, kind="")
+            return replace(end, outcome=PARTIAL, error=None, kind="")
         tried = f"{self._settled.attempt} attempt{'s' if self._settled.attempt > 1 else ''}"
-        return ending.as_failure("RetriesExhausted", f"It still asks to be tried again after {tried}.", "deterministic")
+        return end.as_failure("RetriesExhausted", f"It still asks to be tried again after {tried}.", "deterministic")
 
     # Ends that are no failure
 
-    def _onward(self, ending: Ending) -> Route:
+    def _onward(self, end: VisitEnd) -> Route:
         edges = self._plan.outgoing(self._node.id)
         if not edges:
-            return self._go([], ending, "")
+            return self._go([], end, "")
         if self._type == kinds.PARALLEL:
-            chosen = self._branches(edges, ending)
+            # One edge to each node that branches begin with.
+            chosen: dict[str, str] = {}
+            for edge in edges:
+                if not edge.condition or edge_choice.holds(self._plan, edge, end):
+                    chosen.setdefault(edge.target, edge.id)
             if chosen:
-                return self._go(chosen, ending, kinds.PARALLEL)
+                return self._go(list(chosen.values()), end, kinds.PARALLEL)
         else:
-            found = choice.choose(self._plan, self._node.id, ending, self._closed)
+            found = edge_choice.choose(self._plan, self._node.id, end, self._closed)
             if found.edge is not None:
-                return self._go([found.edge.id], ending, found.reason)
+                return self._go([found.edge.id], end, found.reason)
             if found.closed:
-                return self._kept(self._stopped(ending.as_failure("LimitReached", found.closed, "deterministic")))
-        return self._kept(self._failed(self._untaken(edges, ending)))
+                return self._kept(self._stopped(end.as_failure("LimitReached", found.closed, "deterministic")))
+        asked = ", ".join(dict.fromkeys(edge.condition for edge in edges if edge.condition))
+        label = f" with the label {end.preferred_label!r}" if end.preferred_label else ""
+        said = f"No edge takes its outcome {end.outcome!r}{label}; the edges ask for: {asked}."
+        failed, name = end.as_failure("NoEdge", said, "deterministic"), bare(self._settled.path)
+        hint = f"Mend the edges and resume with the file: what {name} made is kept; --from {name} makes it again."
+        return self._kept(self._failed(replace(failed, error={**(failed.error or {}), "hint": hint})))
 
     def _kept(self, route: Route) -> Route:
-        """Where what was made is fine a resume makes it no second time; a person is asked again and may choose else."""
+        """Keep work that was fine, so that a resume does not repeat it; a person is asked again and may choose else."""
         return replace(route, kept=self._type != kinds.HUMAN)
 
-    def _untaken(self, edges: Sequence[DotEdge], ending: Ending) -> Ending:
-        """An end that no edge takes: what was made is fine, so it is not made again for that."""
-        asked = ", ".join(dict.fromkeys(edge.condition for edge in edges if edge.condition))
-        label = f" with the label {ending.preferred_label!r}" if ending.preferred_label else ""
-        said = f"No edge takes its outcome {ending.outcome!r}{label}; the edges ask for: {asked}."
-        failed = ending.as_failure("NoEdge", said, "deterministic")
-        name = bare(self._settled.path)
-        hint = f"Mend the edges and resume with the file: what {name} made is kept; --from {name} makes it again."
-        return replace(failed, error={**(failed.error or {}), "hint": hint})
-
-    def _branches(self, edges: Sequence[DotEdge], ending: Ending) -> list[str]:
-        """One edge to each node that branches begin with."""
-        found: dict[str, str] = {}
-        for edge in edges:
-            if not edge.condition or choice.holds(self._plan, edge, ending):
-                found.setdefault(edge.target, edge.id)
-        return list(found.values())
-
     def _closed(self, edge: DotEdge) -> str:
-        return self._limits.edge_closed(self._state, edge)
+        return self._router.edge_closed(self._state, edge)
 
     # Failures
 
-    def _failed(self, ending: Ending) -> Route:
-        """Another attempt, an edge that accepts it, a retry target, the fan-in; else the run fails."""
-        if self._may_retry(ending):
-            return self._again(ending)
-        passes_on = self._type == kinds.CONDITIONAL
-        if not passes_on:
-            ending = self._signed(ending)
-            if hopeless := self._hopeless(ending):
+    def _failed(self, end: VisitEnd) -> Route:
+        """Lead to another attempt, an edge that accepts it, a retry target, the fan-in; else the run fails."""
+        if self._may_retry(end):
+            return self._retried(end)
+        if self._type != kinds.CONDITIONAL:
+            end = replace(end, error={**(end.error or {}), "signature": end.signature(self._node.id)})
+            if hopeless := self._hopeless(end):
                 return hopeless
-        found = choice.choose_for_failure(self._plan, self._node.id, ending, self._closed)
+        found = edge_choice.choose_for_failure(self._plan, self._node.id, end, self._closed)
         if found.edge is not None:
-            return self._go([found.edge.id], ending, found.reason)
+            return self._go([found.edge.id], end, found.reason)
         if found.closed:
-            return self._stopped(ending.as_failure("LimitReached", f"{ending.reason} {found.closed}", ending.kind))
-        if ending.kind not in _AT_ONCE and (back := self._back(ending)):
+            return self._stopped(end.as_failure("LimitReached", f"{end.reason} {found.closed}", end.kind))
+        if end.kind not in _AT_ONCE and (back := self._back(end)):
             return back
-        return self._to_fan_in(ending)
+        return self._to_fan_in(end)
 
-    def _signed(self, ending: Ending) -> Ending:
-        return replace(ending, error={**(ending.error or {}), "signature": signature(self._node.id, ending)})
-
-    def _hopeless(self, ending: Ending) -> Route | None:
-        """The end of what fails again and again in the same way; a gate's verdicts have their own limit."""
-        if self._node.id in self._plan.gates or is_transient(ending.kind):
+    def _hopeless(self, end: VisitEnd) -> Route | None:
+        """End what fails again and again in the same way; a gate's verdicts have their own limit."""
+        if self._node.id in self._plan.gates or is_transient(end.kind):
             return None
-        sign = str((ending.error or {})["signature"])
-        earlier = same_failures(self._state, self._node.id, sign, self._settled.path)
-        if len(earlier) + 1 < self._limits.same:
+        sign, path = (end.error or {})["signature"], self._settled.path
+        earlier = [run.attempt for run in self._state.steps.values() if run.node == self._node.id
+                   and run.path != path and (run.error or {}).get("signature") == sign]  # fmt: skip
+        if len(earlier) + 1 < self._router.same_failures:
             return None
         visits, attempts = len(earlier) + 1, sum(earlier) + self._settled.attempt
-        again = f"{visits} visit{'s' if visits > 1 else ''}"
-        again += f" ({attempts} attempts)" if attempts != visits else ""
+        often = f"{visits} visit{'s' if visits > 1 else ''}"
+        often += f" ({attempts} attempts)" if attempts != visits else ""
         error = {
-            **(ending.error or {}), "type": "SameFailure",
-            "message": f"It has failed in the same way on {again}, so it is not tried again: {ending.reason}",
+            **(end.error or {}), "type": "SameFailure",
+            "message": f"It has failed in the same way on {often}, so it is not tried again: {end.reason}",
             "hint": "Mend the cause, then resume; loop_restart_signature_limit says how often is too often.",
         }  # fmt: skip
-        return self._to_fan_in(replace(ending, error=error))
+        return self._to_fan_in(replace(end, error=error))
 
-    def _back(self, ending: Ending) -> Route | None:
-        """The jump to the first retry target that may be taken."""
+    def _back(self, end: VisitEnd) -> Route | None:
+        """Jump to the first retry target that may be taken."""
         graph, node = self._settled.graph, self._node.id
-        if node in self._plan.gates:
-            limit = gate_limit(self._plan.dot, node)
+        ways = [retry_id(node, target) for target in targets(self._plan.dot, self._node)]
+        ways = [way for way in ways if graph.edge(way) is not None]
+        if ways and node in self._plan.gates:
+            limit = self._gate_limit(node)
             if gate_jumps(graph, self._state, node) >= limit:
-                if not self._ways(node):
-                    return None
-                return self._to_fan_in(replace(ending, error=self._unsatisfied(node, ending.reason, limit)))
-        for edge in self._ways(node):
-            if not self._limits.node_closed(self._state, edge.partition("->")[2].partition("#")[0]):
-                return self._go([edge], ending, "retry_target")
+                return self._to_fan_in(replace(end, error=self._unsatisfied(node, end.reason, limit)))
+        for way in ways:
+            if not self._router.node_closed(self._state, target_of(way)):
+                return self._go([way], end, "retry_target")
         return None
 
-    def _ways(self, node: str) -> list[str]:
-        names = (retry_id(node, target) for target in targets(self._plan.dot, self._node))
-        return [name for name in names if self._settled.graph.edge(name) is not None]
-
-    def _to_fan_in(self, ending: Ending) -> Route:
-        """The failure of a branch is the fan-in's to judge; outside of branches the run fails."""
+    def _to_fan_in(self, end: VisitEnd) -> Route:
+        """Leave the failure of a branch to the fan-in; outside of branches the run fails."""
         tracks = Tracks(self._settled.graph, self._state.steps)
         gather = self._plan.regions.gather_of(self._node.id)
         inside = tracks.of(self._node.id, self._settled.consumed)
         if gather and any(tracks.gathers_visit(gather, fan) for fan in inside):
-            return self._go([branch_id(self._node.id, gather)], ending, BRANCH)
-        return self._end(ending, ending.error)
+            return self._go([branch_id(self._node.id, gather)], end, BRANCH)
+        return self._fail(end)
 
-    def _stopped(self, ending: Ending) -> Route:
-        """A limit was reached: an edge for failures takes it, no jump does."""
-        found = choice.choose_for_failure(self._plan, self._node.id, ending, self._closed)
-        if found.edge is not None:
-            return self._go([found.edge.id], ending, found.reason)
-        return self._to_fan_in(ending)
+    def _stopped(self, end: VisitEnd) -> Route:
+        """Lead on where a limit was reached: an edge for failures takes it, no jump does."""
+        found = edge_choice.choose_for_failure(self._plan, self._node.id, end, self._closed)
+        return self._to_fan_in(end) if found.edge is None else self._go([found.edge.id], end, found.reason)
 
     # The exit
 
-    def _leave(self, ending: Ending) -> Route:
-        """The end, if every visited goal gate is satisfied; else back for the first that is not."""
+    def _leave(self, end: VisitEnd) -> Route:
+        """End, if every visited goal gate is satisfied; else go back for the first that is not."""
         state, plan = self._state, self._plan
-        asked = plan.gates_for(self._node.id)
-        since = max(last_restart(state, plan.restarts), begun(self._settled, plan.dot)) if asked else 0
-        visits = newest_visits(state, asked, since) if asked else {}
-        for gate in asked:
-            visit = visits.get(gate)
-            if visit is None or outcome_of(visit) in SATISFYING:
+        visits = self._gate_visits()
+        for gate, visit in visits.items():
+            if outcome_of(visit) in SATISFYING:
                 continue
             reason = str((visit.error or {}).get("message") or "")
-            limit = gate_limit(plan.dot, gate)
+            limit = self._gate_limit(gate)
             if gate_jumps(self._settled.graph, state, gate) < limit:
                 for target in targets(plan.dot, plan.dot.nodes[gate]):
-                    if not self._limits.node_closed(state, target):
-                        return self._go([gate_id(self._node.id, target, gate)], ending, GATE)
+                    if not self._router.node_closed(state, target):
+                        return self._go([gate_id(self._node.id, target, gate)], end, GATE)
             error = self._unsatisfied(gate, reason or f"its outcome was {outcome_of(visit)}", limit)
-            return self._end(ending.as_failure("GoalGateUnsatisfied", str(error["message"])), error)
-        return self._supervised(ending) or self._go([], ending, "")
+            failed = end.as_failure("GoalGateUnsatisfied", str(error["message"]))
+            return self._fail(replace(failed, error=error))
+        return self._supervised(end) or self._go([], end, "")
+
+    def _gate_visits(self) -> dict[str, StepRun]:
+        """Return the exit's goal gates that were visited since the run, or the child, began: each newest visit."""
+        plan, runs = self._plan, self._state.steps.values()
+        gates = plan.gates_for(self._node.id)
+        if not gates:
+            return {}
+        restarted = [run.ended_seq for run in runs if any(edge in plan.restarts for edge in run.edges)]
+        since = max([*restarted, begun(self._settled, plan.dot)])
+        found = sorted((run for run in runs if run.node in gates and run.ended_seq and run.started_seq > since),
+                       key=lambda run: run.ended_seq)  # fmt: skip
+        newest = {run.node: run for run in found}
+        return {gate: newest[gate] for gate in gates if gate in newest}
+
+    def _gate_limit(self, gate: str) -> int:
+        """Return how often a run goes back for a gate."""
+        return self._plan.dot.nodes[gate].number("max_retries") or _MAX_GATE_JUMPS
 
     def _unsatisfied(self, gate: str, reason: str, limit: int) -> Mapping[str, Any]:
         way = targets(self._plan.dot, self._plan.dot.nodes[gate])
-        tried = f"went back for it {times(limit)}" if way else "it names no retry_target"
-        return {
-            "type": "GoalGateUnsatisfied",
-            "message": f"Goal gate unsatisfied: {gate} ({tried}): {reason.rstrip('.')}.",
-            "gate": gate,
-        }
+        tried = f"went back for it {_times(limit)}" if way else "it names no retry_target"
+        message = f"Goal gate unsatisfied: {gate} ({tried}): {reason.rstrip('.')}."
+        return {"type": "GoalGateUnsatisfied", "message": message, "gate": gate}
 
     # Routes
 
-    def _go(self, edges: Sequence[str], ending: Ending, reason: str) -> Route:
-        return Route(
-            edges, ending.outcome, ending.failed, ending.error, left_behind(self._plan, self._settled, ending),
-            reason=reason,
-        )  # fmt: skip
+    def _go(self, edges: Sequence[str], end: VisitEnd, reason: str) -> Route:
+        return Route(edges, end.outcome, end.failed, end.error, self._left_behind(end), reason=reason)
 
-    def _end(self, ending: Ending, error: Mapping[str, Any] | None) -> Route:
-        """The end of the run; in a child pipeline its supervisor is told."""
+    def _fail(self, end: VisitEnd) -> Route:
+        """End the run; in a child pipeline its supervisor is told."""
         if (way := failed_child(self._settled, self._plan.dot)) is not None:
-            return self._led(way, replace(ending, error=error))
-        return Route(
-            (), ending.outcome, True, error, left_behind(self._plan, self._settled, ending), reason="failed"
-        )  # fmt: skip
+            return self._led(way, end)
+        return replace(self._go((), end, "failed"), failed=True)
+
+    def _left_behind(self, end: VisitEnd) -> dict[str, Any]:
+        """Return the context keys that every end sets, in the names of both dialects; only those that change.
+
+        A key that the handler set itself is kept; a skipped node leaves none.
+        """
+        node, seen, attempts = self._settled.node.id, self._settled.seen, self._settled.attempt
+        if end.outcome == SKIPPED:
+            return {}
+        found: dict[str, Any] = {
+            **end.own,
+            **({"last_stage": node} if self._plan.does_work(node) else {}),
+            "current_node": node,
+            "_current_node": node,
+            "_previous_node": str(seen.get("current_node") or ""),
+        }
+        counter = f"internal.retry_count.{node}"
+        if attempts > 1 or counter in seen:
+            found[counter] = found["_retry_count"] = attempts - 1 if end.failed else 0
+        if node in self._plan.gates:
+            gates = seen.get("_goal_gates")
+            word = "satisfied" if end.outcome in SATISFYING else "unsatisfied"
+            found["_goal_gates"] = {**(gates if isinstance(gates, Mapping) else {}), node: word}
+        changes = self._settled.changes
+        return {key: value for key, value in found.items() if key not in changes and value != seen.get(key, "")}

@@ -16,7 +16,7 @@ from pipeline import compile_graph, parse_dot
 from pipeline.clock import SystemClock
 from pipeline.engine import bodies
 from pipeline.engine.bodies import code_of
-from pipeline.formats.attractor.handlers.built_in import registry
+from pipeline.formats.attractor.handlers.standard import standard_registry
 from pipeline.formats.casys.dag import DagTask
 from pipeline.formats.casys.tools import step_of
 from pipeline.lessons.pipeline import PIPELINE
@@ -150,7 +150,7 @@ def test_function_that_a_graph_or_a_layer_calls_is_found() -> None:
     def mine(ctx: Any) -> dict[str, int]:
         return {"a": 1}
 
-    found = registry()
+    found = standard_registry()
     found.register("mine", mine)
     text = "digraph { start [shape=Mdiamond] x [type=mine, goal_gate=true] y [prompt=Y] exit [shape=Msquare] "
     graph = compile_graph(parse_dot(text + "start -> x -> y -> exit }"), registry=found)

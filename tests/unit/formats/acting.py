@@ -13,9 +13,9 @@ from pipeline.engine.events import Emitter
 from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Definition, Setup
 from pipeline.formats.attractor.children import from_texts, inline_children
-from pipeline.formats.attractor.compile import compile_graph
-from pipeline.formats.attractor.handlers.built_in import registry
+from pipeline.formats.attractor.compilation import compile_graph
 from pipeline.formats.attractor.handlers.registry import Registry
+from pipeline.formats.attractor.handlers.standard import standard_registry
 from pipeline.llm.base import Request
 from pipeline.records.run import RunState, StepRun
 from pipeline.store.memory import MemoryStore
@@ -44,7 +44,7 @@ class Act:
         self.model = ScriptedModel(script if script is not None else lambda request: f"reply to {said(request)}")
         self.clock = FakeClock()
         self.store = MemoryStore(self.clock)
-        self.definition: Definition = compile_graph(self.dot, handlers=handlers or registry())
+        self.definition: Definition = compile_graph(self.dot, handlers=handlers or standard_registry())
         self.params = dict(params or {})
         self.run_id = ""
         #: Whether a person says yes to what is asked before a resume.

@@ -12,12 +12,12 @@ from pipeline.engine.events import Emitter
 from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.step import StepContext
-from pipeline.formats.attractor.compile import compile_graph
-from pipeline.formats.attractor.handlers.conditional import conditional
+from pipeline.formats.attractor.compilation import compile_graph
 from pipeline.formats.attractor.handlers.fan import fan_in
 from pipeline.formats.attractor.handlers.registry import Handler, Registry, Visit
-from pipeline.formats.attractor.handlers.results import outcome_of
-from pipeline.formats.attractor.outcome import NodeOutcome
+from pipeline.formats.attractor.handlers.standard import conditional
+from pipeline.formats.attractor.outcome import NodeOutcome, outcome_of
+from pipeline.formats.attractor.run_documents import Facts, shaped
 from pipeline.records.run import RunState
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load
@@ -83,6 +83,10 @@ class Play:
         """Nodes in the order in which their visits ended."""
         runs = sorted(self.state.steps.values(), key=lambda run: run.ended_seq)
         return [run.node for run in runs]
+
+    def told(self, name: str) -> Any:
+        """What checkpoint.json says of the run under one of the dialects' names."""
+        return shaped(Facts.of(self.dot), {}, self.state)[name]
 
     def reason(self, path: str) -> str:
         return self.state.steps[path].reason

@@ -16,10 +16,10 @@ from pipeline.engine.events import Emitter
 from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Setup
 from pipeline.engine.step import StepContext
-from pipeline.formats.attractor.compile import compile_graph
-from pipeline.formats.attractor.handlers.conditional import conditional
+from pipeline.formats.attractor.compilation import compile_graph
 from pipeline.formats.attractor.handlers.fan import fan_in
 from pipeline.formats.attractor.handlers.registry import Handler, Registry
+from pipeline.formats.attractor.handlers.standard import conditional
 from pipeline.formats.attractor.outcome import NodeOutcome
 from pipeline.llm.base import Message, Request
 from pipeline.llm.script import ScriptedModel

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pipeline.errors import ConfigError, ModelRejected
-from pipeline.formats.attractor.handlers.asking import check_providers
+from pipeline.formats.attractor.handlers.codergen import check_providers
 from pipeline.formats.attractor.outcome import NodeOutcome
 from pipeline.llm.base import Reply
 from tests.unit.formats.acting import Act, system

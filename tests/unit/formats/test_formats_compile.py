@@ -11,10 +11,10 @@ from pipeline.dot.model import DotGraph
 from pipeline.dot.parser import parse
 from pipeline.engine.setup import Definition
 from pipeline.errors import GraphError
-from pipeline.formats.attractor.compile import compile_graph
+from pipeline.formats.attractor.compilation import compile_graph
 from pipeline.formats.attractor.handlers.registry import Registry
-from pipeline.formats.attractor.kept import graph_context
 from pipeline.formats.attractor.outcome import NodeOutcome, normalise
+from pipeline.formats.attractor.router import graph_context
 from tests.unit.formats.playing import ENDS, Play, played
 
 DOTS = Path(__file__).parents[3] / "../shared/dots"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pipeline.engine.result import RunResult
-from pipeline.formats.attractor.counts import gate_jumps, gate_status
 from pipeline.formats.attractor.outcome import failure
 from tests.unit.formats.playing import ENDS, Play, Said, played
 
@@ -25,8 +24,7 @@ def test_exit_goes_back_to_the_retry_target_of_an_unsatisfied_gate() -> None:
     assert play.order == ["start", *["plan", "review", "exit"] * 3]
     leave = play.state.steps["exit#1"]
     assert (list(leave.edges), leave.reason) == (["exit->plan#gate:review"], "goal_gate")
-    assert gate_jumps(play.definition.graph, play.state, "review") == 2
-    assert gate_status(play.dot, play.state) == {"review": "satisfied"}
+    assert play.told("goal_gate_status") == {"review": "satisfied"}
 
 
 def test_partial_success_satisfies_a_gate_and_a_word_of_its_own_does_not() -> None:
@@ -34,14 +32,13 @@ def test_partial_success_satisfies_a_gate_and_a_word_of_its_own_does_not() -> No
     _, result = reviewed("pass")
     assert result.status == "failed"
     assert "review" in str(result.error)
-    assert "its outcome was pass" in str(result.error)
 
 
 def test_gate_is_gone_back_for_three_times_then_the_run_fails_and_names_it() -> None:
     play, result = reviewed("needs work")
     assert (result.status, play.count("review")) == ("failed", 4)
     assert "Goal gate unsatisfied: review (went back for it 3 times)" in str(result.error)
-    assert gate_status(play.dot, play.state) == {"review": "unsatisfied"}
+    assert play.told("goal_gate_status") == {"review": "unsatisfied"}
     assert play.go().status == "failed", "the count is in the records"
     assert play.count("review") == 4
 
@@ -68,7 +65,7 @@ def test_gate_that_was_not_visited_is_not_asked_about() -> None:
     text = f'{TEXT}\nplan -> exit [condition="outcome=skip_it"]'
     play, result = played(text, {"plan": "skip_it", "review": "fail"})
     assert (result.status, play.order) == ("completed", ["start", "plan", "exit"])
-    assert gate_status(play.dot, play.state) == {"review": "pending"}
+    assert play.told("goal_gate_status") == {"review": "pending"}
 
 
 def test_first_gate_in_order_of_declaration_decides_where_to() -> None:

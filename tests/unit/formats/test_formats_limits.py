@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.engine.step import StepContext
-from pipeline.formats.attractor.counts import restart_count, retry_counts, visit_counts
 from pipeline.formats.attractor.outcome import NodeOutcome, failure
 from tests.unit.formats.playing import ENDS, Play, played
 
@@ -29,7 +28,7 @@ def test_limit_of_a_node_fails_the_visit_that_would_go_there() -> None:
     assert result.status == "failed"
     assert "fix has been visited 2 times" in str(result.error)
     assert play.order[-1] == "w", "what the edge beside it would ship was not approved"
-    assert visit_counts(play.state)["fix"] == 2
+    assert play.told("node_visits")["fix"] == 2
 
 
 def test_edge_for_failures_takes_a_visit_that_reached_a_limit_and_no_jump_does() -> None:
@@ -90,7 +89,6 @@ def test_restarts_are_counted_over_all_resumes_and_limited() -> None:
     result = play.go()
     assert (result.status, play.count("plan")) == ("failed", 3)
     assert "begun anew 2 times" in str(result.error)
-    assert restart_count(play.state, {"work->plan"}) == 2
     assert play.go().status == "failed"
     assert play.count("plan") == 3
 
@@ -129,4 +127,4 @@ start2 -> b"""
 
 def test_retries_in_use_are_counted_while_a_visit_has_not_succeeded() -> None:
     play, _ = played(f"{ENDS}w [max_retries=2]\nstart -> w -> exit", {"w": "fail"})
-    assert retry_counts(play.state) == {"w": 3}, "a resume makes one more attempt"
+    assert play.told("node_retries") == {"w": 3}, "a resume makes one more attempt"

@@ -15,18 +15,17 @@ from pipeline.dot.parser import parse
 from pipeline.engine.changes import of_graph
 from pipeline.engine.step import Outcome, StepContext
 from pipeline.errors import ConfigError, InvalidValue
-from pipeline.formats.attractor.compile import compile_graph
-from pipeline.formats.attractor.handlers.built_in import registry
-from pipeline.formats.attractor.handlers.expansion import expand, named, text_of
+from pipeline.formats.attractor.compilation import compile_graph
+from pipeline.formats.attractor.handlers.prompt import expand
 from pipeline.formats.attractor.handlers.registry import Registry
-from pipeline.formats.attractor.handlers.results import outcome_of
-from pipeline.formats.attractor.outcome import NodeOutcome
+from pipeline.formats.attractor.handlers.standard import standard_registry
+from pipeline.formats.attractor.outcome import NodeOutcome, outcome_of, value_text
 from pipeline.store.memory import MemoryStore
 from tests.unit.formats.acting import Act
 
 
 def test_what_is_built_in_is_listed_with_what_it_does_outside() -> None:
-    rows = {row.type: row for row in registry().rows()}
+    rows = {row.type: row for row in standard_registry().rows()}
     assert (rows["tool"].shape, rows["tool"].effect) == ("parallelogram", "external")
     assert (rows["wait.human"].shape, rows["wait.human"].effect) == ("hexagon", "human")
     assert (rows["codergen"].shape, rows["codergen"].effect) == ("box", "read")
@@ -34,7 +33,7 @@ def test_what_is_built_in_is_listed_with_what_it_does_outside() -> None:
 
 
 def with_type(handler: Any, type: str = "mine", **more: Any) -> Registry:
-    made = registry()
+    made = standard_registry()
     made.register(type, handler, **more)
     return made
 
@@ -150,11 +149,11 @@ def test_registering_a_known_type_replaces_it_and_keeps_its_shape_and_effect() -
     assert (row.shape, row.effect) == ("parallelogram", "external")
     act = Act('t [shape=parallelogram, tool_command="rm -rf /"]\nstart -> t -> exit', handlers=made)
     assert act.go().outputs["t"] == {"ran": "rm -rf /"}
-    assert next(row for row in registry().rows() if row.type == "tool").purpose != row.purpose
+    assert next(row for row in standard_registry().rows() if row.type == "tool").purpose != row.purpose
 
 
 def test_a_type_nobody_knows_is_worked_as_codergen() -> None:
-    made = registry()
+    made = standard_registry()
     assert made.resolve("unheard.of") is made.resolve("codergen")
     with pytest.raises(ConfigError, match="Nothing is registered"):
         Registry().resolve("x")
@@ -163,12 +162,12 @@ def test_a_type_nobody_knows_is_worked_as_codergen() -> None:
 @pytest.mark.parametrize(("type", "handler", "more"), [("", len, {}), ("x", 3, {}), ("x", len, {"effect": "magic"})])
 def test_what_is_no_handler_is_refused(type: str, handler: Any, more: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
-        registry().register(type, handler, **more)
+        standard_registry().register(type, handler, **more)
 
 
 def test_the_effect_of_a_step_is_its_handlers_or_what_the_node_says() -> None:
     graph = parse("digraph { a [shape=parallelogram]; b [shape=parallelogram, effect=write, repeatable=true] }")
-    made = registry()
+    made = standard_registry()
     steps = [made.step(graph, node) for node in graph.nodes.values()]
     assert [(step.effect, step.repeatable) for step in steps] == [("external", False), ("write", True)]
 
@@ -219,15 +218,11 @@ def test_what_is_filled_in_is_not_looked_at_again() -> None:
     assert expand("$a", {"a": "$b", "b": "no"}.get) == "$b"
 
 
-def test_names_of_a_command_are_its_simple_ones() -> None:
-    assert named("echo $a ${b} $a $c.d $1 $(x)") == ["a", "b", "c"]
-
-
 @pytest.mark.parametrize(
     ("value", "text"), [(True, "true"), (None, ""), (3, "3"), (1.5, "1.5"), ({"a": [1]}, '{"a": [1]}'), ("x", "x")]
 )
 def test_values_are_written_as_people_write_them(value: Any, text: str) -> None:
-    assert text_of(value) == text
+    assert value_text(value, compact=False) == text
 
 
 def test_what_a_handler_of_ones_own_may_read_counts_as_its_work() -> None:

@@ -10,7 +10,7 @@ from pipeline.dot.parser import parse
 from pipeline.engine.step import StepContext
 from pipeline.errors import CredentialMissing
 from pipeline.formats.attractor.outcome import NodeOutcome, failure
-from pipeline.formats.attractor.retry import is_transient, most_retries, wait_seconds
+from pipeline.formats.attractor.visit_end import is_transient, most_retries, wait_seconds
 from tests.unit.formats.playing import ENDS, Play, played
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.engine.events import Event
 from pipeline.errors import ConfigError, NeedsConfirmation
 from pipeline.formats.attractor.handlers import shell
 from pipeline.formats.attractor.handlers.tool import MOST_CONTEXT, check_allowed, shortened
@@ -261,7 +262,7 @@ def test_commands_that_run_are_ended_where_the_process_leaves_at_once(tmp_path: 
     )
     work.start()
     up.read_text()
-    shell.end_all()
+    shell.leave(Event("leaving", ""))
     work.join(20)
     assert [(one.exit_code, one.timed_out) for one in done] == [(-9, False)]
 

@@ -21,7 +21,7 @@ from pipeline.engine.routing import Route, Settled
 from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.formats.attractor.documents import load_checkpoint
-from pipeline.formats.attractor.head import Facts, shaped
+from pipeline.formats.attractor.run_documents import Facts, shaped
 from pipeline.formats.attractor.views import Views, folder_name
 from pipeline.graph.model import Edge, Graph, Node
 from pipeline.store.run_folder import RunFolder

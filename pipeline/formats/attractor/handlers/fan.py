@@ -1,6 +1,6 @@
 """Fan-outs and where they are gathered: the join policies, what the branches came to, and the best of them.
 
-The branches' context changes are not merged; they stand in the context key parallel.results.
+The branches' context changes are not merged; they are listed in the context key parallel.results.
 """
 
 from __future__ import annotations
@@ -14,22 +14,19 @@ from typing import Any
 from pipeline.dot import kinds
 from pipeline.dot.model import DotNode
 from pipeline.engine.contexts import Arrival
-from pipeline.formats.attractor.children import VIRTUAL
-from pipeline.formats.attractor.handlers import asking
-from pipeline.formats.attractor.handlers.expansion import Names, expand
+from pipeline.formats.attractor.handlers import codergen
+from pipeline.formats.attractor.handlers.prompt import filled
 from pipeline.formats.attractor.handlers.registry import Visit
 from pipeline.formats.attractor.outcome import FAIL, PARTIAL, RETRY, SUCCESS, NodeOutcome, failure, normalise
 
 #: Context key that holds what the branches came to.
 RESULTS = "parallel.results"
-WAIT_ALL, FIRST_SUCCESS, QUORUM, K_OF_N = "wait_all", "first_success", "quorum", "k_of_n"
-POLICIES = (WAIT_ALL, FIRST_SUCCESS, QUORUM, K_OF_N)
 #: Worse outcomes have higher ranks; words of one's own count as success.
 _RANKS: Mapping[str, int] = {PARTIAL: 1, RETRY: 2, FAIL: 3}
 #: Most characters of a reply, and of a context value, that parallel.results has of a branch.
 _MOST_REPLY, _MOST_VALUE = 4_000, 1_000
 _PROMPTS = ("prompt", "llm_prompt")
-_MINORITY = 0.5
+_BEST = re.compile(r"^[\s>*_#`-]*BEST[*_`]*\s*[:=]\s*[*_`\"']*([^\s*`\"']+)", re.M | re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +44,45 @@ class Branch:
     #: What it set.
     context: Mapping[str, Any]
 
+    @classmethod
+    def of(cls, arrival: Arrival) -> Branch:
+        """Return what the branch came to whose token arrived."""
+        outputs = arrival.outputs
+        try:
+            score = float(outputs.get("score", arrival.context.get("score")))
+        except (TypeError, ValueError):
+            score = 0.0
+        return cls(
+            arrival.branch or arrival.node, arrival.node, FAIL if arrival.failed else normalise(arrival.outcome),
+            str((arrival.error or {}).get("message") or ""), str(outputs.get("notes") or ""),
+            _short(str(outputs.get("response") or outputs.get("output") or ""), _MOST_REPLY),
+            score if abs(score) < 1e300 else 0.0, arrival.context,
+        )  # fmt: skip
+
+    @property
+    def rank(self) -> int:
+        return _RANKS.get(self.outcome, 0)
+
     @property
     def succeeded(self) -> bool:
         """It neither failed nor wants to be tried again."""
-        return _RANKS.get(self.outcome, 0) < _RANKS[RETRY]
+        return self.rank < _RANKS[RETRY]
 
     def to_json(self) -> dict[str, Any]:
-        """As parallel.results has it."""
+        """Return it as parallel.results has it; what the program itself notes in the context is left out."""
+        program = ("internal.", "current_node", "_", "parallel.")
         return {
             "id": self.id, "node": self.node, "status": self.outcome, "outcome": self.outcome, "score": self.score,
             "notes": self.notes, "failure_reason": self.failure_reason, "response": self.response,
-            "context_updates": {key: _short(value) for key, value in self.context.items() if _is_own(key)},
+            "context_updates": {
+                key: _short(value, _MOST_VALUE) for key, value in self.context.items() if not key.startswith(program)
+            },
         }  # fmt: skip
 
 
 def parallel(visit: Visit) -> NodeOutcome:
-    """Success; the router takes all its edges."""
-    edges = visit.graph.outgoing(visit.node.id)
-    names = [edge.target for edge in edges if not edge.attributes.get(VIRTUAL)]
-    return NodeOutcome(outputs={"branches": list(dict.fromkeys(names))})
+    """Return success; the router takes all its edges."""
+    return NodeOutcome(outputs={"branches": list(dict.fromkeys(edge.target for edge in visit.outgoing()))})
 
 
 def fan_in(visit: Visit) -> NodeOutcome:
@@ -77,10 +94,9 @@ def fan_in(visit: Visit) -> NodeOutcome:
     branches = branches_of(visit)
     if not branches:
         return failure("No branch has come here.", "deterministic")
-    ranked = sorted(branches, key=lambda branch: (_RANKS.get(branch.outcome, 0), -branch.score, branch.id))
+    best = min(branches, key=lambda branch: (branch.rank, -branch.score, branch.id))
     outputs: dict[str, Any] = {}
-    best = ranked[0]
-    if any(visit.node.text(name).strip() for name in _PROMPTS) and not visit.ctx.options.get(asking.SIMULATE):
+    if visit.node.first(*_PROMPTS) and not visit.ctx.options.get(codergen.SIMULATE):
         chosen = _ranked_by_model(visit, branches, outputs)
         if isinstance(chosen, NodeOutcome):
             return chosen
@@ -96,142 +112,88 @@ def fan_in(visit: Visit) -> NodeOutcome:
     made = joined(visit, branches)
     return NodeOutcome(
         made.status, notes=made.notes, failure_reason=made.failure_reason, context_updates=told,
-        outputs={**outputs, "results": results, "best": best.id, "policy": policy_of(visit)},
+        outputs={**outputs, "results": results, "best": best.id, "policy": _policy(_said_by(visit))},
     )  # fmt: skip
 
 
 def branches_of(visit: Visit) -> list[Branch]:
-    """What the branches that have come here came to, in order of declaration."""
-    return _in_order(visit, [_branch(arrival) for arrival in visit.ctx.arrivals])
+    """Return what the branches that have come here came to, in order of declaration of their first nodes."""
+    edges = [edge for node in _said_by(visit)[1:] for edge in visit.graph.outgoing(node.id)]
+    order = {edge.target: number for number, edge in reversed(list(enumerate(edges)))}
+    return sorted(map(Branch.of, visit.ctx.arrivals), key=lambda branch: order.get(branch.id, len(edges)))
 
 
 def joined(visit: Visit, branches: Sequence[Branch]) -> NodeOutcome:
-    """The outcome of the branches together."""
-    policy, good = policy_of(visit), sum(branch.succeeded for branch in branches)
-    total = max(len(branches), _branch_count(visit))
-    told = f"{good} of {total} branches succeeded"
-    if not good:
-        return failure(f"{told}: {_reasons(branches)}")
-    if policy == WAIT_ALL:
+    """Return the outcome of the branches together."""
+    said = _said_by(visit)
+    counts = [len({edge.target for edge in visit.outgoing(node.id)}) for node in said[1:]
+              if visit.graph.kind(node) == kinds.PARALLEL]  # fmt: skip
+    total = max(len(branches), counts[0] if len(counts) == 1 else 0)
+    good = sum(branch.succeeded for branch in branches)
+    told, policy = f"{good} of {total} branches succeeded", _policy(said)
+    if good and policy == "wait_all":
         whole = good == total and all(branch.outcome != PARTIAL for branch in branches)
         return NodeOutcome(SUCCESS if whole else PARTIAL, notes=f"{told}.")
-    needed = _needed(visit, policy, total)
+    needed = _needed(said, policy, total) if good else 1
     if needed is None:
         return failure("join_policy=k_of_n needs k, a whole number of branches.", "config")
     if good >= needed:
         return NodeOutcome(SUCCESS, notes=f"{told}; {needed} had to.")
-    return failure(f"{told}, {needed} had to: {_reasons(branches)}")
-
-
-def policy_of(visit: Visit) -> str:
-    """The join policy: the fan-in's own, else its fan-out's, else wait_all."""
-    said = (node.text("join_policy").strip().lower() for node in _said_by(visit))
-    return next((word for word in said if word in POLICIES), WAIT_ALL)
+    failed = [branch for branch in branches if not branch.succeeded]
+    reasons = "; ".join(f"{branch.id}: {_short(branch.failure_reason or branch.outcome, 300)}" for branch in failed[:5])
+    reasons += f"; and {len(failed) - 5} more" if len(failed) > 5 else ""
+    return failure(f"{told}{f', {needed} had to' if good else ''}: {reasons}")
 
 
 def _said_by(visit: Visit) -> list[DotNode]:
-    """The fan-in, and the fan-outs whose branches it gathers."""
+    """Return the fan-in, and the fan-outs whose branches it gathers."""
     scope = visit.ctx.node.attributes.get("scope") or ()
     names = [scope] if isinstance(scope, str) else list(scope)
     return [visit.node, *(visit.graph.nodes[name] for name in names if name in visit.graph.nodes)]
 
 
-def _branch_count(visit: Visit) -> int:
-    """How many branches the fan-out has."""
-    counts = [len({edge.target for edge in visit.graph.outgoing(node.id) if not edge.attributes.get(VIRTUAL)})
-              for node in _said_by(visit)[1:] if visit.graph.kind(node) == kinds.PARALLEL]  # fmt: skip
-    return counts[0] if len(counts) == 1 else 0
+def _policy(said: Sequence[DotNode]) -> str:
+    """Return the join policy: the fan-in's own, else its fan-out's, else wait_all."""
+    words = (node.text("join_policy").strip().lower() for node in said)
+    return next((word for word in words if word in ("wait_all", "first_success", "quorum", "k_of_n")), "wait_all")
 
 
-def _in_order(visit: Visit, branches: list[Branch]) -> list[Branch]:
-    """The branches in order of declaration, also those whose failure came by a way of its own."""
-    edges = [edge for node in _said_by(visit)[1:] for edge in visit.graph.outgoing(node.id)]
-    order = {edge.target: number for number, edge in reversed(list(enumerate(edges)))}
-    return sorted(branches, key=lambda branch: order.get(branch.id, len(edges)))
-
-
-def _needed(visit: Visit, policy: str, total: int) -> int | None:
-    """How many branches must succeed; None: the node does not say."""
-    if policy == FIRST_SUCCESS:
+def _needed(said: Sequence[DotNode], policy: str, total: int) -> int | None:
+    """Return how many branches must succeed; None if the node does not say."""
+    if policy == "first_success":
         return 1
-    if policy == QUORUM:
-        return _quorum(visit, total)
-    for node in _said_by(visit):
-        for name in ("k", "join_k"):
-            number = node.number(name)
-            if number is not None:
-                return max(number, 1)
-    return None
-
-
-def _quorum(visit: Visit, total: int) -> int:
-    """More than half; or the number or the part of them that `quorum` says."""
-    for node in _said_by(visit):
-        said = node.decimal("quorum")
-        if said is not None and said > 0:
-            return max(int(said) if said >= 1 else -int(-said * total // 1), 1)
-    return int(total * _MINORITY) + 1
-
-
-def _branch(arrival: Arrival) -> Branch:
-    outcome = FAIL if arrival.failed else normalise(arrival.outcome)
-    reason = str((arrival.error or {}).get("message") or "")
-    notes, outputs = str(arrival.outputs.get("notes") or ""), arrival.outputs
-    response = str(outputs.get("response") or outputs.get("output") or "")
-    return Branch(
-        arrival.branch or arrival.node, arrival.node, outcome, reason, notes, _short(response, _MOST_REPLY),
-        _score(outputs.get("score", arrival.context.get("score"))), arrival.context,
-    )  # fmt: skip
-
-
-def _score(value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return 0.0
-    return number if abs(number) < 1e300 else 0.0
-
-
-def _reasons(branches: Sequence[Branch]) -> str:
-    """Why branches failed, shortly."""
-    failed = [branch for branch in branches if not branch.succeeded]
-    told = [f"{branch.id}: {_short(branch.failure_reason or branch.outcome, 300)}" for branch in failed[:5]]
-    return "; ".join(told) + (f"; and {len(failed) - 5} more" if len(failed) > 5 else "")
+    if policy == "quorum":
+        # More than half; or the number or the part of them that `quorum` says.
+        part = next((part for node in said if (part := node.decimal("quorum")) is not None and part > 0), None)
+        if part is None:
+            return total // 2 + 1
+        return max(int(part) if part >= 1 else -int(-part * total // 1), 1)
+    numbers = (node.number(name) for node in said for name in ("k", "join_k"))
+    number = next((number for number in numbers if number is not None), None)
+    return None if number is None else max(number, 1)
 
 
 def _ranked_by_model(visit: Visit, branches: Sequence[Branch], outputs: dict[str, Any]) -> Branch | NodeOutcome | None:
-    """The branch that the model names the best; None: it names none of them; or how asking failed."""
-    text = expand(visit.node.first(*_PROMPTS), Names(visit).get)
+    """Return the branch that the model names the best; None if it names none of them; or how asking failed."""
+    text = filled(visit, visit.node.first(*_PROMPTS))
     listed = "\n\n".join(
         f"## {branch.id} ({branch.outcome})\n{branch.response or branch.failure_reason or branch.notes}"
         for branch in branches
     )
     names = ", ".join(branch.id for branch in branches)
     rules = f"Choose the best of the candidates. End your reply with one line:\nBEST: id\nwhere id is one of: {names}."
-    answered = asking.ask(visit, f"{text}\n\n# Candidates\n\n{listed}", rules)
+    answered = codergen.ask(visit, f"{text}\n\n# Candidates\n\n{listed}", rules)
     if isinstance(answered, NodeOutcome):
         return answered
     reply = answered.reply.text
-    outputs.update(asking.outputs_of(text, answered), response=reply)
-    return _named_in(reply, branches)
-
-
-_BEST = re.compile(r"^[\s>*_#`-]*BEST[*_`]*\s*[:=]\s*[*_`\"']*([^\s*`\"']+)", re.M | re.I)
-
-
-def _named_in(reply: str, branches: Sequence[Branch]) -> Branch | None:
+    outputs.update({**answered.outputs, "prompt": text, "response": reply})
     found = _BEST.findall(reply)
     by_id = {branch.id.casefold(): branch for branch in branches}
     return by_id.get(found[-1].rstrip(".").casefold()) if found else None
 
 
-def _is_own(key: str) -> bool:
-    """Whether a branch's context key is what its nodes set, not what the program notes."""
-    return not key.startswith(("internal.", "current_node", "_", "parallel."))
-
-
-def _short(value: Any, most: int = _MOST_VALUE) -> Any:
-    """A value that does not blow up the context: long texts and structures are cut."""
+def _short(value: Any, most: int) -> Any:
+    """Return a value that does not blow up the context: long texts and structures are cut."""
     if isinstance(value, str):
         return value if len(value) <= most else f"{value[: most - 1]}…"
     if isinstance(value, list | dict) and len(text := json.dumps(value)) > most:

@@ -1,4 +1,4 @@
-"""A node that asks a person: its edges are the choices. What nobody answered is never taken for a yes."""
+"""A node that asks a person: its edges are the choices. An unanswered question is never taken for a yes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.dot.demands import LABEL, Demand, Way, demands, ways_on
+from pipeline.dot.demands import LABEL, Demand, demands, labels_asked, ways_on
 from pipeline.dot.labels import NO, YES, accelerator, normal_label
 from pipeline.dot.model import DotEdge
 from pipeline.engine.people import TIMEOUT, Answer
-from pipeline.formats.attractor.children import VIRTUAL
-from pipeline.formats.attractor.handlers.expansion import Names, expand
+from pipeline.formats.attractor.handlers.prompt import filled
 from pipeline.formats.attractor.handlers.registry import Visit
-from pipeline.formats.attractor.handlers.results import LAST_RESPONSE
-from pipeline.formats.attractor.outcome import RETRY, NodeOutcome, failure
+from pipeline.formats.attractor.outcome import LAST_RESPONSE, RETRY, NodeOutcome, failure
 
 YES_NO, MULTIPLE_CHOICE, FREEFORM, CONFIRMATION = "yes_no", "multiple_choice", "freeform", "confirmation"
 #: Other names of the types of questions.
@@ -26,7 +24,7 @@ _TYPES: Mapping[str, str] = {
     **dict.fromkeys(("freeform", "free_form", "free_text", "text", "input"), FREEFORM),
     **dict.fromkeys(("confirmation", "confirm", "approval", "approve"), CONFIRMATION),
 }
-#: So often is a question put whose answer is none of its choices.
+#: How often a question is put whose answer is none of its choices.
 _TRIES = 3
 
 
@@ -39,6 +37,11 @@ class Choice:
     #: Where it leads; "": nowhere of its own.
     target: str = ""
 
+    @classmethod
+    def of(cls, edge: DotEdge) -> Choice:
+        """Return the choice of an edge: its label, else the one its condition asks for, else its target."""
+        return cls(edge.label or next(iter(labels_asked(edge)), "") or edge.target, edge.target)
+
     @property
     def key(self) -> str:
         """What may be typed for it."""
@@ -49,91 +52,58 @@ def ask_person(visit: Visit) -> NodeOutcome:
     """Ask, and lead where the answer says.
 
     Raises:
-        Pause: Nobody can be asked here; the question waits to be answered.
+        Pause: No person can be asked here; the question waits to be answered.
     """
-    kind = type_of(visit)
-    choices = choices_of(visit, kind)
-    default = default_of(visit, choices, kind)
+    ctx, node = visit.ctx, visit.node
+    said = node.first("question_type", "mode", "human.input").lower()
+    kind = _TYPES.get(said.replace("-", "_").replace(" ", "_"), MULTIPLE_CHOICE)
+    choices = _choices(visit, kind)
+    question = filled(visit, node.first("question", "prompt", "llm_prompt") or node.label).strip()
+    default = node.first("human.default_choice", "default_choice")
+    if default and kind != FREEFORM:
+        found = meant(default, choices)
+        default = found.label if found is not None else ""
+    seconds = node.seconds("timeout")
+    seconds = node.seconds("human.timeout") if seconds is None else seconds
     misunderstood = ""
     for number in range(1, _TRIES + 1):
         shown: dict[str, Any] = {"type": kind, "keys": {choice.label: choice.key for choice in choices}}
         if default:
             shown["default"] = default
-        if visit.ctx.attempt > 1 or number > 1:
+        if ctx.attempt > 1 or number > 1:
             # Another question: what was said before does not answer it.
-            shown["asked_before"] = f"attempt {visit.ctx.attempt}, question {number}"
+            shown["asked_before"] = f"attempt {ctx.attempt}, question {number}"
         if misunderstood:
             shown["misunderstood"] = misunderstood
-        answer = visit.ctx.ask_person(
-            question_of(visit), [choice.label for choice in choices], shown,
-            seconds=time_of(visit), otherwise=default,
+        answer = ctx.ask_person(
+            question, [choice.label for choice in choices], shown, seconds=seconds, otherwise=default
         )  # fmt: skip
         if answer.by == TIMEOUT and not answer.choice:
             return NodeOutcome(RETRY, failure_reason=answer.note, failure_class="timeout")
         if not choices:
-            return _said(visit, answer)
+            return _said(visit, answer, question)
         if (chosen := meant(answer.choice, choices)) is not None:
-            return _led(visit, answer, chosen, kind)
+            return _led(visit, answer, chosen)
         misunderstood = answer.choice
     return failure(f"{misunderstood!r} is none of the choices, said {_TRIES} times.", "no_match")
 
 
-def question_of(visit: Visit) -> str:
-    """What is asked: the node's question or prompt, else its label; known names are filled in."""
-    node = visit.node
-    return expand(node.first("question", "prompt", "llm_prompt") or node.label, Names(visit).get).strip()
-
-
-def time_of(visit: Visit) -> float | None:
-    """Seconds after which the default counts; None: it never does."""
-    seconds = visit.node.seconds("timeout")
-    return visit.node.seconds("human.timeout") if seconds is None else seconds
-
-
-def type_of(visit: Visit) -> str:
-    """The type of the question: as the node says, else multiple choice among its edges."""
-    said = visit.node.first("question_type", "mode", "human.input").lower()
-    return _TYPES.get(said.replace("-", "_").replace(" ", "_"), MULTIPLE_CHOICE)
-
-
-def choices_of(visit: Visit, kind: str) -> list[Choice]:
-    """What may be answered; none: any text."""
+def _choices(visit: Visit, kind: str) -> list[Choice]:
+    """Return what may be answered; none: any text."""
     if kind == FREEFORM:
         return []
-    edges = [edge for edge in visit.graph.outgoing(visit.node.id) if not edge.attributes.get(VIRTUAL)]
+    edges = visit.outgoing()
     labelled = [edge for edge in edges if edge.label]
     if kind in (YES_NO, CONFIRMATION) and len(labelled) < 2:
+        # The one edge that there is goes on.
         yes, no = ("Yes", "No") if kind == YES_NO else ("Confirm", "Cancel")
-        return [_twin(yes, labelled, edges), Choice(no)]
-    return list({choice.label: choice for choice in map(_choice, edges)}.values())
-
-
-def _twin(yes: str, labelled: Sequence[DotEdge], edges: Sequence[DotEdge]) -> Choice:
-    """The choice that goes on, by the one edge that there is."""
-    edge = (*labelled, *edges)[0] if edges else None
-    return Choice(edge.label or yes, edge.target) if edge is not None else Choice(yes)
-
-
-def _choice(edge: DotEdge) -> Choice:
-    return Choice(edge.label or next(iter(_named(edge)), "") or edge.target, edge.target)
-
-
-def _named(edge: DotEdge) -> Sequence[str]:
-    """The labels that an edge's condition asks for."""
-    return demands([Way((edge,))]).get(LABEL, Demand()).words
-
-
-def default_of(visit: Visit, choices: Sequence[Choice], kind: str) -> str:
-    """The choice for the case that nobody answers in time; "" where there is none."""
-    said = visit.node.first("human.default_choice", "default_choice")
-    if not said or kind == FREEFORM:
-        return said
-    found = meant(said, choices)
-    return found.label if found is not None else ""
+        edge = next(iter((*labelled, *edges)), None)
+        return [Choice(edge.label or yes, edge.target) if edge is not None else Choice(yes), Choice(no)]
+    return list({choice.label: choice for choice in map(Choice.of, edges)}.values())
 
 
 def meant(text: str, choices: Sequence[Choice]) -> Choice | None:
-    """The choice that an answer means: its label, its target, its key, or yes and no; None: none, or more than one."""
+    """Return the choice that an answer means: its label, target, key, or yes and no; None: none, or more than one."""
     wanted, folded = normal_label(text), text.strip().casefold()
     if not folded:
         return None
@@ -142,7 +112,7 @@ def meant(text: str, choices: Sequence[Choice]) -> Choice | None:
         lambda choice: normal_label(choice.label) == wanted,
         lambda choice: choice.target.casefold() == folded,
         lambda choice: choice.key.casefold() == folded,
-        lambda choice: _same_word(normal_label(choice.label), wanted),
+        lambda choice: any(normal_label(choice.label) in words and wanted in words for words in (YES, NO)),
     )
     for way in ways:
         found = [choice for choice in choices if way(choice)]
@@ -151,59 +121,42 @@ def meant(text: str, choices: Sequence[Choice]) -> Choice | None:
     return None
 
 
-def _same_word(one: str, other: str) -> bool:
-    return any(one in words and other in words for words in (YES, NO))
-
-
-def _led(visit: Visit, answer: Answer, chosen: Choice, kind: str) -> NodeOutcome:
-    """The outcome of a choice."""
-    told = _told(answer, chosen.label)
+def _led(visit: Visit, answer: Answer, chosen: Choice) -> NodeOutcome:
+    """Return the outcome of a choice."""
+    told = _told(answer, chosen.label, accelerator(chosen.label))
+    outputs = {"choice": chosen.label, "by": answer.by, "note": answer.note}
     if not chosen.target:
         # A no that no edge is drawn for: nothing may go on as if it were a yes.
-        return failure(f"It was declined: {chosen.label}." + _noted(answer), "declined", context_updates=told,
-                       outputs=_outputs(answer, chosen.label))  # fmt: skip
+        reason = f"It was declined: {chosen.label}." + (f" {answer.note}" if answer.note else "")
+        return failure(reason, "declined", context_updates=told, outputs=outputs)
+    # The label is preferred as a condition spells it; none is if no edge has it.
+    asked = demands(ways_on(visit.graph, visit.node.id, visit.outgoing)).get(LABEL, Demand())
+    label = asked.spelt(chosen.label)
+    edges = [edge for edge in visit.outgoing() if edge.target == chosen.target]
+    known = label in asked.words or any(chosen.label in (edge.label, *labels_asked(edge)) for edge in edges)
     return NodeOutcome(
-        preferred_label=_edge_label(visit, chosen), suggested_next_ids=(chosen.target,), context_updates=told,
-        notes=answer.note, outputs=_outputs(answer, chosen.label),
+        preferred_label=label if known else "", suggested_next_ids=(chosen.target,), context_updates=told,
+        notes=answer.note, outputs=outputs,
     )  # fmt: skip
 
 
-def _edge_label(visit: Visit, chosen: Choice) -> str:
-    """The label that the choice prefers, as a condition spells it; "" where no edge has it."""
-    edges = [edge for edge in visit.graph.outgoing(visit.node.id) if not edge.attributes.get(VIRTUAL)]
-    asked = demands(ways_on(visit.graph, visit.node.id, lambda node: edges if node == visit.node.id else
-                            visit.graph.outgoing(node))).get(LABEL, Demand())  # fmt: skip
-    spelt = asked.spelt(chosen.label)
-    labels = [text for edge in edges if edge.target == chosen.target for text in (edge.label, *_named(edge))]
-    return spelt if spelt in asked.words or chosen.label in labels else ""
-
-
-def _said(visit: Visit, answer: Answer) -> NodeOutcome:
-    """The outcome of a free text; where it is the label of an edge, it leads there."""
+def _said(visit: Visit, answer: Answer, question: str) -> NodeOutcome:
+    """Return the outcome of a free text; if it is the label of an edge, it leads there."""
+    text = answer.choice
     edges = [edge for edge in visit.graph.outgoing(visit.node.id) if edge.label]
-    found = meant(
-        answer.choice, [_choice(edge) for edge in edges if normal_label(edge.label) == normal_label(answer.choice)]
-    )
-    told = {**_told(answer, answer.choice, chosen=False), "last_response": answer.choice[:LAST_RESPONSE]}
-    outputs = {**_outputs(answer, answer.choice), "response": answer.choice, "prompt": question_of(visit)}
+    found = meant(text, [Choice.of(edge) for edge in edges if normal_label(edge.label) == normal_label(text)])
+    outputs = {"choice": text, "by": answer.by, "note": answer.note, "response": text, "prompt": question}
     return NodeOutcome(
         preferred_label=found.label if found else "", suggested_next_ids=(found.target,) if found else (),
-        context_updates=told, notes=answer.note, outputs=outputs,
+        context_updates={**_told(answer, text, text), "last_response": text[:LAST_RESPONSE]}, notes=answer.note,
+        outputs=outputs,
     )  # fmt: skip
 
 
-def _told(answer: Answer, label: str, *, chosen: bool = True) -> dict[str, Any]:
+def _told(answer: Answer, label: str, selected: str) -> dict[str, Any]:
     return {
-        "human.gate.selected": accelerator(label) if chosen else label,
+        "human.gate.selected": selected,
         "human.gate.label": label,
         "human.gate.note": answer.note,
         "_human_response": answer.choice,
     }
-
-
-def _outputs(answer: Answer, label: str) -> dict[str, Any]:
-    return {"choice": label, "by": answer.by, "note": answer.note}
-
-
-def _noted(answer: Answer) -> str:
-    return f" {answer.note}" if answer.note else ""

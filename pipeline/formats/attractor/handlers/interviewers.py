@@ -1,6 +1,6 @@
-"""Who answers a graph's questions: nobody but the program, a person at the terminal, a function, a list of answers.
+"""Who answers a graph's questions: the program itself, a person at the terminal, a function, a list of answers.
 
-None says that nobody answered; the run then waits, and nothing is approved.
+None says that there is no answer; the run then waits, and nothing is approved.
 """
 
 from __future__ import annotations
@@ -9,22 +9,15 @@ import select
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from pipeline.dot.labels import accelerator, agreeing, normal_label
 from pipeline.engine.events import Event
-from pipeline.engine.people import Answer, Question
+from pipeline.engine.people import Answer, Interviewer, Question
 from pipeline.records.redaction import printable
 
 #: Seconds after which a waiting terminal looks whether the run is stopping.
 _SLICE = 0.2
-
-
-class Interviewer(Protocol):
-    """Puts a question to somebody."""
-
-    def ask(self, question: Question) -> Answer | None:
-        """The answer; None: there is none."""
 
 
 class AutoApprove:
@@ -76,9 +69,9 @@ class Recording:
 
 
 class Console:
-    """A person at the terminal; where there is no terminal nobody answers.
+    """A person at the terminal; without a terminal there is no answer.
 
-    It may listen to the run's events: a run that is stopping asks nobody any more.
+    It may listen to the run's events: once the run is stopping no question is put any more.
     """
 
     def __init__(self, given: IO[str] | None = None, shown: IO[str] | None = None) -> None:
@@ -94,29 +87,27 @@ class Console:
 
     def ask(self, question: Question) -> Answer | None:
         """Put one question at a time; see Interviewer."""
-        if not self._is_terminal():
+        try:
+            if not (self._given.isatty() and self._shown.isatty()):
+                return None
+        except ValueError:
+            # A stream that is closed.
             return None
         with self._turn:
-            self._shown.write(printable(_asked(question)))
-            self._shown.flush()
+            self._show(_asked(question))
             while (line := self._line(question.seconds)) is not None:
                 choice = chosen(line, question) if line.strip() else str(question.shown.get("default") or "")
                 if choice:
                     return Answer(choice, by="console")
-                self._shown.write(f"{printable(line.strip())!r} is none of them. " if line.strip() else "")
-                self._shown.write("> ")
-                self._shown.flush()
+                self._show((f"{line.strip()!r} is none of them. " if line.strip() else "") + "> ")
         return None
 
-    def _is_terminal(self) -> bool:
-        try:
-            return self._given.isatty() and self._shown.isatty()
-        except ValueError:
-            # A stream that is closed.
-            return False
+    def _show(self, text: str) -> None:
+        self._shown.write(printable(text))
+        self._shown.flush()
 
     def _line(self, seconds: float | None) -> str | None:
-        """A line that is typed; None: the time is over, the input has ended, or the run is stopping."""
+        """Return a line that is typed; None: the time is over, the input has ended, or the run is stopping."""
         left = seconds
         while not self._stopping.is_set():
             wait = _SLICE if left is None else min(_SLICE, left)
@@ -130,7 +121,7 @@ class Console:
 
 
 def chosen(text: str, question: Question) -> str:
-    """The choice that a typed text means, as the question spells it; any text where there are no choices; "": none."""
+    """Return the choice that a typed text means, as the question spells it; "" if none; any text without choices."""
     wanted = text.strip()
     if not question.choices:
         return wanted
@@ -147,7 +138,7 @@ def chosen(text: str, question: Question) -> str:
 
 
 def _asked(question: Question) -> str:
-    """The question as it is shown."""
+    """Return the question as it is shown."""
     lines = ["", question.text]
     default = question.shown.get("default")
     for choice in question.choices:
@@ -158,6 +149,4 @@ def _asked(question: Question) -> str:
 
 
 def _answer(value: Any, by: str) -> Answer | None:
-    if value is None or isinstance(value, Answer):
-        return value
-    return Answer(str(value), by=by)
+    return value if value is None or isinstance(value, Answer) else Answer(str(value), by=by)

@@ -7,34 +7,38 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.dot import kinds
-from pipeline.dot.conditions import compile_condition
-from pipeline.dot.demands import LABEL, OUTCOME, PROGRAMS, Demand, Ends, Outgoing, Way, choosable, demands, ways_on
+from pipeline.dot.conditions import readable
+from pipeline.dot.demands import LABEL, OUTCOME, PROGRAMS, Demand, Ends, choosable, demands, ways_on
 from pipeline.dot.labels import normal_label, without_key
-from pipeline.errors import GraphError
-from pipeline.formats.attractor.children import VIRTUAL
-from pipeline.formats.attractor.ending import value_text
 from pipeline.formats.attractor.handlers.registry import Visit
-from pipeline.formats.attractor.handlers.results import CONTRACT, LAST_RESPONSE
-from pipeline.formats.attractor.outcome import FAIL, RETRY, SUCCESS, NodeOutcome, from_json, normalise
-from pipeline.formats.attractor.retry import FINAL, is_transient
+from pipeline.formats.attractor.outcome import (
+    CONTRACT,
+    FAIL,
+    LAST_RESPONSE,
+    RETRY,
+    SUCCESS,
+    NodeOutcome,
+    from_json,
+    normalise,
+    value_text,
+)  # fmt: skip
+from pipeline.formats.attractor.visit_end import FINAL, is_transient
 
 _LINE = re.compile(
     r"^[ \t>*_#`-]*(?:STATUS|OUTCOME)[*_`]*[ \t]*[:=][ \t]*[*_`\"']*([A-Za-z][\w-]*)[*_`\"'.]*[ \t]*$", re.M
 )
 _BLOCK = re.compile(r"```(?:json|JSON)?[ \t]*\n(.*?)\n?[ \t]*```\s*\Z", re.S)
 #: Lines with which an object may begin; of these so many are looked at, from the end.
-_OPENING = re.compile(r"^[ \t]*\{", re.M)
-_MOST_OPENINGS = 40
+_OPENING, _MOST_OPENINGS = re.compile(r"^[ \t]*\{", re.M), 40
 _MOST_WORDS = 12
 #: Marks round a word: emphasis, quotes, the full stop behind it.
 _MARKS = " \t*_`\"'.!"
-#: What stands before the word that a reply ends with, where it is said as an answer.
+#: What precedes the word that a reply ends with, if it is said as an answer.
 _ANSWERS = re.compile(r"(?:^|[\n:=.!?;,—–→-])[\s*_`\"'(\[]*\Z")
 _CLASS, _RESPONSE = "failure_class", "last_response"
 
@@ -50,69 +54,65 @@ class Asked:
     #: A goal gate, or a node whose outcome is required.
     judged: bool = False
 
+    @classmethod
+    def of(cls, visit: Visit) -> Asked:
+        """Return what depends on a node's reply: what the conditions of its edges name, also behind diamonds."""
+        judged = is_required(visit) or visit.node.flag("goal_gate") is True
+        return cls(tuple(_words(visit)), _keys(visit), judged)
+
     def __bool__(self) -> bool:
         return bool(self.outcomes or self.keys or self.judged)
 
 
-def asked_of(visit: Visit) -> Asked:
-    """Return what depends on a node's reply: what the conditions of its edges name, also behind diamonds."""
-    judged = is_required(visit) or visit.node.flag("goal_gate") is True
-    return Asked(tuple(words_of(visit)), _keys(visit), judged)
+def is_required(visit: Visit) -> bool:
+    """Return whether a reply without a verdict fails the node: verdict=required, or a gate with auto_status=false."""
+    node = visit.node
+    if node.text("verdict").strip().lower() == "required":
+        return True
+    return node.flag("goal_gate") is True and node.flag("auto_status") is False
 
 
-def words_of(visit: Visit) -> list[str]:
-    """The outcomes that the node's edges ask for, also behind diamonds, in order; none where they ask for none."""
+def _words(visit: Visit) -> list[str]:
+    """Return the outcomes that the node's edges ask for, also behind diamonds, in order."""
     graph, words = visit.graph, dict[str, None]()
     ahead = [visit.node.id]
     for name in ahead:
         for edge in graph.outgoing(name):
-            words.update(dict.fromkeys(normalise(word) for word in _asked(edge.condition)))
+            condition = readable(edge.condition)
+            for clause, _ in condition.clauses() if condition else ():
+                if clause.about_outcome:
+                    words.update(dict.fromkeys(map(normalise, clause.literals)))
             if edge.target in graph.nodes and graph.kind(edge.target) == kinds.CONDITIONAL and edge.target not in ahead:
                 ahead.append(edge.target)
     return list(words)
 
 
-def _asked(condition: str) -> Iterator[str]:
-    with suppress(GraphError):
-        for clause, _ in compile_condition(condition).clauses():
-            if clause.about_outcome:
-                yield from clause.literals
-
-
 def _keys(visit: Visit) -> dict[str, Demand]:
-    ways = _ways(visit)
+    ways = ways_on(visit.graph, visit.node.id, visit.outgoing)
     found = {key: demand for key, demand in demands(ways).items() if key != OUTCOME and _is_said(visit, key, demand)}
-    if labels := choosable(ways, _outgoing(visit)):
+    if labels := choosable(ways, visit.outgoing):
         asked = found.get(LABEL, Demand())
         found[LABEL] = Demand(tuple(dict.fromkeys((*asked.words, *map(without_key, labels.values())))), asked.tests)
     return found
 
 
 def _is_said(visit: Visit, key: str, demand: Demand) -> bool:
-    """Whether a reply is to say a key: not what the program sets, nor a parameter of the run."""
+    """Return whether a reply is to say a key: not what the program sets, nor a parameter of the run."""
     if key == _CLASS:
         return any(word not in FINAL and not is_transient(word) for word in demand.words)
     return key == _RESPONSE or not (key.startswith(PROGRAMS) or key in visit.ctx.params)
 
 
-def _ways(visit: Visit) -> list[Way]:
-    return ways_on(visit.graph, visit.node.id, _outgoing(visit))
-
-
-def _outgoing(visit: Visit) -> Outgoing:
-    return lambda node: [edge for edge in visit.graph.outgoing(node) if VIRTUAL not in edge.attributes]
-
-
 def simulated(visit: Visit) -> NodeOutcome:
     """Return an end that the edges take: of several ways each visit the next, so that loops end.
 
-    Success where that alone leads on; a way that asks for a failure is not gone.
+    Success if that alone leads on; a way that asks for a failure is not gone.
     """
     keys, context = _keys(visit), visit.ctx.context
     ends = Ends(lambda key: key in keys, lambda name: value_text(context.get(name)))
     found: list[dict[str, str]] = []
-    ways = _ways(visit)
-    labels = choosable(ways, _outgoing(visit))
+    ways = ways_on(visit.graph, visit.node.id, visit.outgoing)
+    labels = choosable(ways, visit.outgoing)
     for way in ways:
         end = ends.that(way)
         if end is None or end.get(OUTCOME) in (FAIL, RETRY):
@@ -123,9 +123,7 @@ def simulated(visit: Visit) -> NodeOutcome:
             return NodeOutcome()
         if end not in found:
             found.append(end)
-    if not found:
-        return NodeOutcome()
-    return _of(dict(found[(visit.ctx.visit - 1) % len(found)]))
+    return _of(dict(found[(visit.ctx.visit - 1) % len(found)])) if found else NodeOutcome()
 
 
 def _of(said: dict[str, Any]) -> NodeOutcome:
@@ -134,23 +132,26 @@ def _of(said: dict[str, Any]) -> NodeOutcome:
     return NodeOutcome(status, label, context_updates=said, failure_class=kind)
 
 
-def is_required(visit: Visit) -> bool:
-    """Whether a reply without a verdict fails the node: verdict=required, or a goal gate with auto_status=false."""
-    node = visit.node
-    if node.text("verdict").strip().lower() == "required":
-        return True
-    return node.flag("goal_gate") is True and node.flag("auto_status") is False
-
-
 def instruction(asked: Asked) -> str:
-    """Return what the model is told to say at the end of its reply; "" where nothing depends on it."""
+    """Return what the model is told to say at the end of its reply; "" if nothing depends on it."""
     if not asked:
         return ""
     if not asked.keys:
-        return _for_outcome(asked)
-    lines = [_shown(key, demand) for key, demand in asked.keys.items() if key != _RESPONSE]
+        return (
+            "The pipeline goes on by the outcome of this step. End your reply with one line of the form\n"
+            f"STATUS: word\nwhere word is one of: {', '.join(_outcomes(asked))}; or with the JSON object that you are "
+            "asked for. You cannot write files: where you are asked to write the outcome into a file, write that line "
+            "instead."
+        )
+    lines = []
     if asked.outcomes or asked.judged:
-        lines.insert(0, f"STATUS: {', '.join(_outcomes(asked))}")
+        lines.append(f"STATUS: {', '.join(_outcomes(asked))}")
+    for key, demand in asked.keys.items():
+        parts = [", ".join(demand.words[:_MOST_WORDS])] if demand.words else []
+        if demand.tests:
+            parts.append(f"a value; the edges ask for {' or '.join(demand.tests)}")
+        if key != _RESPONSE:
+            lines.append(f"{key}: {' or '.join(parts)}")
     told = []
     if lines:
         told += [
@@ -159,39 +160,22 @@ def instruction(asked: Asked) -> str:
             "You may write them as one JSON object instead. You cannot write files: where you are asked to write them "
             "into a file, write these lines instead.",
         ]  # fmt: skip
-    if (demand := asked.keys.get(_RESPONSE)) is not None:
+    if (demand := asked.keys.get(_RESPONSE, Demand())) != Demand():
         wanted = [*(f"= {word}" for word in demand.words), *demand.tests]
         told.append(f"It also goes on by the first {LAST_RESPONSE} characters of your reply: {' or '.join(wanted)}.")
     return "\n".join(told)
-
-
-def _for_outcome(asked: Asked) -> str:
-    return (
-        "The pipeline goes on by the outcome of this step. End your reply with one line of the form\n"
-        f"STATUS: word\nwhere word is one of: {', '.join(_outcomes(asked))}; or with the JSON object that you are "
-        "asked for. You cannot write files: where you are asked to write the outcome into a file, write that line "
-        "instead."
-    )
 
 
 def _outcomes(asked: Asked) -> list[str]:
     words = list(asked.outcomes)
     if len(words) > 1:
         return words[:_MOST_WORDS]
-    shown = list(dict.fromkeys([SUCCESS, *words, *([] if words else [FAIL])]))
+    shown = list(dict.fromkeys([SUCCESS, *(words or [FAIL])]))
     return [*shown, FAIL] if shown == [SUCCESS] else shown
 
 
-def _shown(key: str, demand: Demand) -> str:
-    """Return one key and what it may be."""
-    parts = [", ".join(demand.words[:_MOST_WORDS])] if demand.words else []
-    if demand.tests:
-        parts.append(f"a value; the edges ask for {' or '.join(demand.tests)}")
-    return f"{key}: {' or '.join(parts)}"
-
-
 def verdict_of(text: str, asked: Asked | None = None) -> tuple[NodeOutcome | None, bool]:
-    """Return what a reply says of its end, None where that is nothing; and whether it says an outcome.
+    """Return what a reply says of its end, None if that is nothing; and whether it says an outcome.
 
     Args:
         asked: What it was asked to say; nothing: only what can be nothing else at its very end counts.
@@ -210,12 +194,15 @@ def verdict_of(text: str, asked: Asked | None = None) -> tuple[NodeOutcome | Non
         word = normalise(found[-1][1].lower() if found[-1][1].isupper() else found[-1][1])
         said[OUTCOME] = Demand(asked.outcomes).spelt(word)
     made = _of(said)
-    reason = _reason(text[: found[-1].start()] if found else text) if made.status == FAIL else ""
-    return replace(made, failure_reason=reason), True
+    if made.status == FAIL:
+        # The last words of a reply that fails say why.
+        words = " ".join((text[: found[-1].start()] if found else text).split())
+        made = replace(made, failure_reason=words if len(words) <= 300 else f"…{words[-299:]}")
+    return made, True
 
 
 def _of_document(document: dict[str, Any], rest: str, asked: Asked) -> tuple[NodeOutcome, bool]:
-    """Return what a JSON object says, and the lines before it where it does not."""
+    """Return what a JSON object says, and the lines before it if it does not."""
     judged = any(document.get(key) for key in ("outcome", "status"))
     updates = document.get("context_updates") or {}
     own = {key: document[key] for key in asked.keys if key in document and key not in CONTRACT}
@@ -280,8 +267,7 @@ def _document(text: str, asked: Asked) -> tuple[dict[str, Any] | None, str]:
         return _outcome_in(block[1], asked), text[: block.start()]
     text = text.rstrip()
     if text.endswith("}"):
-        starts = [found.start() for found in _OPENING.finditer(text)][-_MOST_OPENINGS:]
-        for start in starts:
+        for start in [found.start() for found in _OPENING.finditer(text)][-_MOST_OPENINGS:]:
             if (found := _outcome_in(text[start:], asked)) is not None:
                 return found, text[:start]
     return None, text
@@ -298,9 +284,3 @@ def _outcome_in(text: str, asked: Asked) -> dict[str, Any] | None:
         return found
     names = {LABEL, "preferred_next_label", "context_updates", *asked.keys, *(f"context.{key}" for key in asked.keys)}
     return found if asked.keys and not names.isdisjoint(found) else None
-
-
-def _reason(text: str) -> str:
-    """The last words of a reply that fails: why."""
-    words = " ".join(text.split())
-    return words if len(words) <= 300 else f"…{words[-299:]}"
