@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline import ControlledExecutor, LayerCheckpoints, TaskResult, WorkflowState
 from pipeline.clock import Clock, SystemClock
-from pipeline.formats.casys.result import LayeredResult
+from pipeline.formats.casys.executor import LayeredResult
 from pipeline.formats.casys.tools import TaskCall
 from pipeline.store.base import Store
 from pipeline.store.files import FileStore

@@ -28,6 +28,11 @@ def text(value: Any) -> str:
     return "" if isinstance(value, str) else " is no text"
 
 
+def name(value: Any) -> str:
+    """A text that is not empty."""
+    return "" if isinstance(value, str) and value else " is empty or no text"
+
+
 def maybe_text(value: Any) -> str:
     """A text or null."""
     return "" if value is None or isinstance(value, str) else " is no text"

@@ -12,8 +12,8 @@ import pytest
 
 from pipeline import LayerCheckpoints, WorkflowState, open_store
 from pipeline.clock import SystemClock
-from pipeline.formats.casys.config import DEFAULTS
 from pipeline.formats.casys.dag import DagTask
+from pipeline.formats.casys.settings import DEFAULTS
 from pipeline.store.files import FileStore
 from tests.documents import DOCS, ROOT, codes, fenced, table, text_of
 from tests.faulty_disk import FaultyDisk, LazyDisk

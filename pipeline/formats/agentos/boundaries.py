@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from pipeline.clock import parse_iso
 from pipeline.errors import CheckpointCorrupt, ConfigError
-from pipeline.formats.agentos.ids import view_id
-from pipeline.formats.agentos.rows import Place, order_at
+from pipeline.formats.agentos.documents import Place, order_at
+from pipeline.formats.shelf import checkpoint_id
 from pipeline.graph.model import Graph
 from pipeline.records.codec import Record
 from pipeline.records.fold import Builder
@@ -21,24 +21,20 @@ from pipeline.store.base import Store
 
 BEFORE, AFTER, ERROR, INTERRUPT, EXIT = "before", "after", "error", "interrupt", "exit"
 EVERY_NODE = "every_node"
-#: Policy → the boundaries it shows of every node. A node may ask for others (its attribute `checkpoint`, or what the
-#: store was told: before, after, both, none). Errors and interruptions are always shown.
-POLICIES: Mapping[str, frozenset[str]] = {
-    EVERY_NODE: frozenset({AFTER}),
-    "explicit": frozenset(),
-    "before": frozenset({BEFORE}),
-    "after": frozenset({AFTER}),
-    "both": frozenset({BEFORE, AFTER}),
-    "exit": frozenset({EXIT}),
-    "none": frozenset(),
-}
-_WISHES = {
+#: What a node may ask for itself (its attribute `checkpoint`, or as the store was told).
+WISHES: Mapping[str, frozenset[str]] = {
     BEFORE: frozenset({BEFORE}),
     AFTER: frozenset({AFTER}),
     "both": frozenset({BEFORE, AFTER}),
-    "none": frozenset[str](),
+    "none": frozenset(),
 }
-_AS_ASKED = "stopped_as_asked"
+#: Policy → the boundaries it shows of nodes that ask for nothing. Errors and interruptions are always shown.
+POLICIES: Mapping[str, frozenset[str]] = {
+    **WISHES,
+    EVERY_NODE: frozenset({AFTER}),
+    "explicit": frozenset(),
+    EXIT: frozenset({EXIT}),
+}
 
 
 class Boundary(NamedTuple):
@@ -53,55 +49,47 @@ class Boundary(NamedTuple):
     own: str
     #: When it was recorded; ISO-8601 UTC.
     at: str
-    #: Its record, and where it stands among all.
+    #: Its record, and its order among all.
     place: Place
     #: The record up to which the run stood so.
     upto: int
     #: Which boundaries the node asks for itself; None: it asks for nothing.
     wishes: frozenset[str] | None = None
 
+    def is_shown(self, policy: str) -> bool:
+        """Return whether a policy shows it."""
+        if self.kind in (BEFORE, AFTER) and self.wishes is not None:
+            return self.kind in self.wishes
+        return self.kind in (ERROR, INTERRUPT) or self.kind in POLICIES[policy]
 
-def check_policy(policy: str) -> str:
-    """The policy.
 
-    Raises:
-        ConfigError: There is none of this name.
-    """
+def check_policy(policy: str) -> None:
+    """Refuse an unknown policy with a ConfigError."""
     if policy not in POLICIES:
-        raise ConfigError(f"policy={policy!r}: it is one of {', '.join(POLICIES)}.")
-    return policy
+        raise ConfigError(f"policy={policy!r}: it is one of {', '.join(POLICIES)}.", code="unknown_policy")
 
 
-def check_wishes(wishes: Mapping[str, str]) -> Mapping[str, str]:
-    """What nodes ask for: node → before, after, both or none.
+def checked_wishes(wishes: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what nodes ask for: node → before, after, both or none.
 
     Raises:
         ConfigError: It is none of these.
     """
     for node, wish in wishes.items():
-        if wish not in _WISHES:
-            raise ConfigError(f"nodes[{node!r}] is {wish!r}: it is one of {', '.join(_WISHES)}.")
+        if wish not in WISHES:
+            raise ConfigError(f"nodes[{node!r}] is {wish!r}: it is one of {', '.join(WISHES)}.", code="unknown_policy")
     return wishes
 
 
-def shown(boundary: Boundary, policy: str) -> bool:
-    """Whether a policy shows a boundary."""
-    if boundary.kind in (BEFORE, AFTER) and boundary.wishes is not None:
-        return boundary.kind in boundary.wishes
-    return boundary.kind in (ERROR, INTERRUPT) or boundary.kind in POLICIES[policy]
-
-
-def boundaries(
-    store: Store, run_id: str, records: Iterable[Record], wishes: Mapping[str, str] | None = None
-) -> Iterator[Boundary]:
-    """All boundaries of a run, oldest first; each of its records is one at most.
+def boundaries(store: Store, run_id: str, records: Iterable[Record], wishes: Mapping[str, str]) -> Iterator[Boundary]:
+    """Yield all boundaries of a run, oldest first; each of its records is one at most.
 
     `before` stands in front of the record that says the node began, so that its edges are still pending there.
 
     Args:
         wishes: What nodes ask for, over what the graph says of them.
     """
-    walk = _Walk(store, run_id, wishes or {})
+    walk = _Walk(store, run_id, wishes)
     for record in records:
         walk.builder.apply(record)
         if (found := walk.look(record)) is not None:
@@ -116,14 +104,13 @@ class _Walk:
         self._store = store
         self._pin = ""
         self._start = ""
-        self._given = wishes
-        self._wishes: Mapping[str, str] = wishes
+        self._given = self._wishes = wishes
         self._order = 0
-        #: Whether a boundary shows what the present owner came to; kind of the last one.
+        #: Kind of the last boundary that shows what the present owner came to; "": none yet.
         self._last = ""
 
     def look(self, record: Record) -> Boundary | None:
-        """The boundary that the record just applied is."""
+        """Return the boundary that the record just applied is."""
         fact, state = record.fact, self.builder.state
         self._order = max(self._order, order_at(parse_iso(record.at)))
         if isinstance(fact, StepStarted):
@@ -131,46 +118,41 @@ class _Walk:
             there = started is not None and started.started_seq == record.seq
             return self._made(record, BEFORE, split(fact.path)[0]) if there else None
         if isinstance(fact, StepCompleted | StepFailed):
-            return self._ended(record, fact)
+            counts = bool(state.checkpoints) and state.checkpoints[-1].seq == record.seq
+            failed = isinstance(fact, StepFailed)
+            if not counts or (isinstance(fact, StepFailed) and fact.retry):
+                return None
+            kind = ERROR if failed and not fact.edges else AFTER
+            return self._made(record, kind, split(fact.path)[0], fact.checkpoint)
         if isinstance(fact, Snapshot):
-            return self._made(record, AFTER, _last_node(state, self._graph_start())) if fact.source == "api" else None
+            return self._made(record, AFTER, self._last_node()) if fact.source == "api" else None
         return self._left(record, fact) if isinstance(fact, RunEnded) else None
 
-    def _ended(self, record: Record, fact: StepCompleted | StepFailed) -> Boundary | None:
-        state = self.builder.state
-        counts = bool(state.checkpoints) and state.checkpoints[-1].seq == record.seq
-        if not counts or (isinstance(fact, StepFailed) and fact.retry):
-            return None
-        halted = isinstance(fact, StepFailed) and not fact.edges
-        return self._made(record, ERROR if halted else AFTER, split(fact.path)[0], fact.checkpoint)
-
     def _left(self, record: Record, fact: RunEnded) -> Boundary | None:
-        """How an owner left the run. A fork or import that nobody has taken yet is shown as it was left."""
-        state = self.builder.state
-        node = next((state.steps[path].node for path in state.open_paths), "")
-        node = node or _last_node(state, self._graph_start())
+        """Return how an owner left the run. A fork or import that was never resumed is shown as it was left."""
         if fact.status == FAILED and self._last == ERROR:
             # The failure that ended it is shown already.
             return None
-        if fact.status == COMPLETED or fact.detail == _AS_ASKED:
+        state = self.builder.state
+        node = next((state.steps[path].node for path in state.open_paths), "") or self._last_node()
+        if fact.status == COMPLETED or fact.detail == "stopped_as_asked":
             return self._made(record, EXIT if self._last else INTERRUPT, node)
         return self._made(record, ERROR if fact.status == FAILED else INTERRUPT, node)
 
-    def _made(self, record: Record, kind: str, node: str, own: str = "") -> Boundary | None:
+    def _made(self, record: Record, kind: str, node: str, own: str = "") -> Boundary:
         if kind != BEFORE:
             self._last = kind
         run_id, seq = self.builder.state.run_id, record.seq
-        upto = seq - 1 if kind == BEFORE else seq
-        place = Place(self._order, run_id, seq)
-        return Boundary(kind, node, view_id(run_id, own or f"{seq}"), own, record.at, place, upto, self._wished(node))
-
-    def _wished(self, node: str) -> frozenset[str] | None:
         self._graph_start()
         wish = self._wishes.get(node)
-        return None if wish is None else _WISHES.get(wish)
+        return Boundary(
+            kind, node, checkpoint_id(f"{run_id}/{own or seq}", run_id), own, record.at,
+            Place(self._order, run_id, seq), seq - 1 if kind == BEFORE else seq,
+            None if wish is None else WISHES.get(wish),
+        )  # fmt: skip
 
     def _graph_start(self) -> str:
-        """The node where the run starts; reads what nodes ask for where the pinned graph is another one."""
+        """Return the node where the run starts; reads what nodes ask for where the pinned graph is another one."""
         pin = self.builder.state.pins.get("graph", "")
         if pin != self._pin:
             self._pin = pin
@@ -181,9 +163,17 @@ class _Walk:
             self._start = graph.start if graph else ""
         return self._start
 
+    def _last_node(self) -> str:
+        """Return the node that ended last; that where the run starts, where none has."""
+        state = self.builder.state
+        ended = [step for step in state.steps.values() if step.ended_seq]
+        # What came with a fork ended by one record, in the order in which it stands there.
+        last = sorted(ended, key=lambda step: step.ended_seq)[-1].node if ended else ""
+        return last or self._graph_start() or state.pipeline
+
 
 def pinned_graph(store: Store, state: RunState) -> Graph | None:
-    """The graph that a run is pinned to; None where it has none, or it cannot be read."""
+    """Return the graph that a run is pinned to; None where it has none, or it cannot be read."""
     pin = state.pins.get("graph")
     if not pin:
         return None
@@ -191,10 +181,3 @@ def pinned_graph(store: Store, state: RunState) -> Graph | None:
         return Graph.from_json(json.loads(store.get_blob(state.run_id, pin)))
     except (CheckpointCorrupt, ValueError, KeyError, TypeError):
         return None
-
-
-def _last_node(state: RunState, start: str) -> str:
-    """The node that ended last; that where the run starts, where none has."""
-    ended = [step for step in state.steps.values() if step.ended_seq]
-    # What came with a fork ended by one record, in the order in which it stands.
-    return sorted(ended, key=lambda step: step.ended_seq)[-1].node if ended else start or state.pipeline

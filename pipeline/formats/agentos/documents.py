@@ -1,14 +1,16 @@
-"""GraphCheckpoint: the document of a graph run at a node's boundary, with the names and units it is printed with."""
+"""GraphCheckpoint: the document of a graph run at a node's boundary, with its printed names and units; and its row."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from pipeline.errors import CheckpointCorrupt
+from pipeline.records.structure import Check, fields, items, mapping, name, number, table, text
 from pipeline.records.values import decode_value, encode_value
 
 INPUT, SCRATCH, ARTIFACTS, DIAGNOSTICS = PARTITIONS = ("input", "scratch", "artifacts", "diagnostics")
@@ -20,7 +22,6 @@ NAMES: Mapping[str, str] = {
     "visitedNodes": "visited_nodes", "skippedNodes": "skipped_nodes", "pendingEdges": "pending_edges",
 }  # fmt: skip
 _OPTIONAL = ("memorySnapshot", "skippedNodes")
-_SHOWN = 40
 
 
 @dataclass
@@ -39,7 +40,7 @@ class GraphCheckpoint:
     node_id: str
     #: Unix epoch milliseconds. Never an order.
     timestamp: float
-    #: {"input", "scratch", "artifacts", "diagnostics"}: what the run was given, its context, what it saved, its sums.
+    #: {"input", "scratch", "artifacts", "diagnostics"}: the run's parameters, its context, what it saved, its sums.
     state: dict[str, Any]
     #: Node → {"effectClass", "output", "durationMs"}: the newest visit of each that had completed.
     node_results: dict[str, Any] = field(default_factory=dict)
@@ -51,7 +52,7 @@ class GraphCheckpoint:
     skipped_nodes: list[str] | None = None
     #: {"reads": [{traceId, content, strength}], "pendingWrites": [{type, content, scope}]}; None: there is none.
     memory_snapshot: dict[str, Any] | None = None
-    #: Keys that the document does not know, kept as they came.
+    #: Other keys of the document, kept as they came.
     extra: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getattr__(self, name: str) -> Any:
@@ -60,126 +61,113 @@ class GraphCheckpoint:
         raise AttributeError(f"A checkpoint has no {name!r}.")
 
     def to_json(self) -> dict[str, Any]:
-        """The document; a copy.
+        """Return the document; a copy.
 
         Raises:
             InvalidValue: It holds what is no JSON; names where.
         """
         out = {printed: getattr(self, name) for printed, name in NAMES.items()}
-        for name in _OPTIONAL:
-            if out[name] is None:
-                del out[name]
-        # Last what we do not know: it must not replace what we do.
+        out = {key: value for key, value in out.items() if value is not None or key not in _OPTIONAL}
+        # Other keys come last and must not replace the known ones.
         document = {**out, **{key: value for key, value in self.extra.items() if key not in out}}
         copied: dict[str, Any] = decode_value(encode_value(document, "checkpoint"))
         return copied
 
     @classmethod
     def from_json(cls, data: Any) -> GraphCheckpoint:
-        """The checkpoint of a document; a copy.
+        """Return the checkpoint of a document; a copy.
 
         Raises:
-            CheckpointCorrupt: A key is missing or holds what it cannot; names it (data["key"]).
+            CheckpointCorrupt: A key is missing or has a value that it cannot have; names it (data["key"]).
             InvalidValue: It holds what is no JSON.
         """
-        _document(data, "")
-        copied = decode_value(encode_value(dict(data), "checkpoint"))
+        copied = decode_value(encode_value(data, "checkpoint"))
+        if problem := _document(copied):
+            key = problem.rpartition(" is ")[0].removeprefix(".")
+            said = problem.removeprefix(".") if key else f"the document{problem}"
+            raise CheckpointCorrupt(f"This is no checkpoint of a graph run: {said}.", code="invalid_document", key=key)
         # An optional key that says null says it again when it is written.
         known = {name for name in NAMES if name in copied and not (name in _OPTIONAL and copied[name] is None)}
         extra = {key: value for key, value in copied.items() if key not in known}
         return cls(**{NAMES[name]: copied[name] for name in NAMES if name in known}, extra=extra)
 
 
-#: Looks at the value under a key; raises CheckpointCorrupt where it cannot be that.
-_Shape = Callable[[Any, str], None]
+def _nullable(check: Check) -> Check:
+    return lambda value: "" if value is None else check(value)
 
 
-def _wrong(key: str, value: Any, wanted: str) -> CheckpointCorrupt:
-    try:
-        shown = json.dumps(value)
-    except (TypeError, ValueError, RecursionError):
-        shown = f"a {type(value).__name__}"
-    shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + "…"
-    return CheckpointCorrupt(
-        f"This is no checkpoint of a graph run: {key or 'the document'} is {shown}, not {wanted}.", key=key
-    )
+def _effect(value: Any) -> str:
+    return "" if value in EFFECTS else f" is none of {', '.join(EFFECTS)}"
 
 
-def _text(value: Any, key: str) -> None:
-    if not isinstance(value, str):
-        raise _wrong(key, value, "text")
+def _strength(value: Any) -> str:
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return "" if fits else " is no number"
 
 
-def _name(value: Any, key: str) -> None:
-    if not isinstance(value, str) or not value:
-        raise _wrong(key, value, "a name")
-
-
-def _effect(value: Any, key: str) -> None:
-    if value not in EFFECTS:
-        raise _wrong(key, value, f"one of {', '.join(EFFECTS)}")
-
-
-def _number(value: Any, key: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise _wrong(key, value, "a number")
-
-
-def _amount(value: Any, key: str) -> None:
-    _number(value, key)
-    if value < 0:
-        raise _wrong(key, value, "a number from 0 up")
-
-
-def _object(needed: Mapping[str, _Shape], optional: Mapping[str, _Shape] | None = None) -> _Shape:
-    """An object with these keys; the optional ones may be missing, or null."""
-    shapes = {**needed, **(optional or {})}
-
-    def look(value: Any, key: str) -> None:
-        if not isinstance(value, Mapping):
-            raise _wrong(key, value, "an object")
-        for name, shape in shapes.items():
-            place = f"{key}.{name}" if key else name
-            if name in needed and name not in value:
-                raise CheckpointCorrupt(f"This is no checkpoint of a graph run: {place} is missing.", key=place)
-            if name in needed or value.get(name) is not None:
-                shape(value[name], place)
-
-    return look
-
-
-def _list(shape: _Shape) -> _Shape:
-    def look(value: Any, key: str) -> None:
-        if not isinstance(value, list | tuple):
-            raise _wrong(key, value, "a list")
-        for index, item in enumerate(value):
-            shape(item, f"{key}[{index}]")
-
-    return look
-
-
-def _table(shape: _Shape) -> _Shape:
-    def look(value: Any, key: str) -> None:
-        if not isinstance(value, Mapping):
-            raise _wrong(key, value, "an object")
-        for name, item in value.items():
-            shape(item, f"{key}.{name}")
-
-    return look
-
-
-_MEMORY = _object({
-    "reads": _list(_object({"traceId": _text, "content": _text, "strength": _number})),
-    "pendingWrites": _list(_object({"type": _text, "content": _text, "scope": _text})),
-})  # fmt: skip
-#: Parts whose type is not known (input, scratch, artifacts, output) are missing from a document's JSON where they
-#: were undefined, so nothing is asked of them.
-_document = _object(
-    {
-        "id": _name, "graphId": _name, "runId": _name, "nodeId": _text, "timestamp": _amount,
-        "state": _object({}, {DIAGNOSTICS: _object({})}),
-        "nodeResults": _table(_object({"effectClass": _effect, "durationMs": _amount})),
-        "visitedNodes": _list(_name), "pendingEdges": _list(_name),
-    },
-    {"skippedNodes": _list(_name), "memorySnapshot": _MEMORY},
+_MEMORY = fields(
+    ("reads", "pendingWrites"),
+    reads=items(fields(("traceId", "content", "strength"), traceId=text, content=text, strength=_strength)),
+    pendingWrites=items(fields(("type", "content", "scope"), type=text, content=text, scope=text)),
+)
+#: Parts of any type (input, scratch, artifacts, output) are missing from a document's JSON where they were undefined.
+_document = fields(
+    tuple(key for key in NAMES if key not in _OPTIONAL),
+    id=name, graphId=name, runId=name, nodeId=text, timestamp=number,
+    state=fields((), diagnostics=_nullable(mapping)),
+    nodeResults=table(fields(("effectClass", "durationMs"), effectClass=_effect, durationMs=number)),
+    visitedNodes=items(name), pendingEdges=items(name),
+    skippedNodes=_nullable(items(name)), memorySnapshot=_nullable(_MEMORY),
 )  # fmt: skip
+
+
+class Place(NamedTuple):
+    """Where a checkpoint is recorded; the greater one is newer, whatever its timestamp."""
+
+    #: Grows within a run whatever the clock does; over runs it follows the clock.
+    order: int
+    run_id: str
+    seq: int
+
+
+class Row(NamedTuple):
+    """The metadata of one checkpoint, as a listing shows it."""
+
+    id: str
+    runId: str
+    graphId: str
+    nodeId: str
+    #: Unix epoch milliseconds.
+    timestamp: float
+    #: Bytes of the JSON text of `state` in UTF-8.
+    stateSize: int
+    hasMemorySnapshot: bool
+    #: None: of a document that is not recorded yet.
+    place: Place | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row, under its printed names."""
+        return {name: value for name, value in self._asdict().items() if name != "place"}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], place: Place) -> Row:
+        """Return the row of a record."""
+        return cls(**{name: data[name] for name in cls._fields if name != "place"}, place=place)
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Row:
+        """Return the row of a document."""
+        return cls(
+            document["id"], document["runId"], document["graphId"], document["nodeId"], document["timestamp"],
+            state_size(document["state"]), document.get("memorySnapshot") is not None,
+        )  # fmt: skip
+
+
+def state_size(state: Any) -> int:
+    """Return how many bytes the state takes as JSON in UTF-8."""
+    return len(json.dumps(state, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
+
+
+def order_at(moment: datetime) -> int:
+    """Return the order of what happens at a moment where nothing came before."""
+    return int(moment.timestamp() * 1000) * 1000

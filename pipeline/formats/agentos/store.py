@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from pipeline.clock import Clock, SystemClock
 from pipeline.engine.pipeline import Pipeline
 from pipeline.errors import CheckpointCorrupt, RunNotFound
-from pipeline.formats.agentos import patches
-from pipeline.formats.agentos.adopting import adopt, graph_of
-from pipeline.formats.agentos.boundaries import EVERY_NODE, Boundary, boundaries, check_policy, check_wishes, shown
-from pipeline.formats.agentos.documents import GraphCheckpoint
-from pipeline.formats.agentos.ids import is_view_id, run_mark
-from pipeline.formats.agentos.rows import Place, Row
-from pipeline.formats.agentos.shelf import PIPELINE, Shelf, exists
-from pipeline.formats.agentos.view import view_rows, views
+from pipeline.formats.agentos import adoption
+from pipeline.formats.agentos.archive import PIPELINE, Archive
+from pipeline.formats.agentos.boundaries import EVERY_NODE, Boundary, boundaries, check_policy, checked_wishes
+from pipeline.formats.agentos.documents import GraphCheckpoint, Row
+from pipeline.formats.agentos.view import views
+from pipeline.formats.shelf import exists, is_checkpoint_id, run_mark
 from pipeline.store.base import Head, Store
 from pipeline.store.reading import records
 
 _OWN = re.compile(r"[0-9a-f]{32}")
 _Rows = list[dict[str, Any]]
-_Boundaries = list[Boundary]
-_Kept = Mapping[str, Row | None]
-
-
-class ForkRun(Protocol):
-    """Makes a new run of what another had finished at a record; its id (travel.fork.fork_run)."""
-
-    def __call__(
-        self, store: Store, run: str, *, at: str | int, changes: Mapping[str, Any] | None, clock: Clock | None
-    ) -> str: ...
+#: A saved document, or a boundary of a run of ours.
+_Found = list[Row | Boundary]
+#: Makes a new run of what another had finished at a record; returns its id (travel.fork.fork_run).
+ForkRun = Callable[..., str]
 
 
 class CheckpointStore:
@@ -58,45 +50,38 @@ class CheckpointStore:
         Raises:
             ConfigError: A node asks for something else.
         """
-        self._wishes = check_wishes(nodes or {})
+        self._wishes = checked_wishes(nodes or {})
         self._store = store
         self._fork_run = fork_run
         self._clock = clock or SystemClock()
-        self._shelf = Shelf(store, self._clock)
+        self._archive = Archive(store, self._clock)
         self._lock = threading.Lock()
 
     def save(self, checkpoint: GraphCheckpoint | Mapping[str, Any]) -> None:
-        """Keep a checkpoint, durable on return; one of the same id is replaced, and is the newest then.
+        """Keep a checkpoint, durable on return; it replaces one of the same id, and is the newest then.
 
         Raises:
-            CheckpointCorrupt: A key is missing or holds what it cannot; names it.
+            CheckpointCorrupt: A key is missing or has a value that it cannot have; names it.
             InvalidValue, SecretRefused: It holds what is no JSON, or a secret.
             RunLocked: Another process is saving to the same runId.
             WriteFailed: The disk refused.
         """
-        known = isinstance(checkpoint, GraphCheckpoint)
-        made = checkpoint if known else GraphCheckpoint.from_json(checkpoint)
-        assert isinstance(made, GraphCheckpoint)
+        made = checkpoint if isinstance(checkpoint, GraphCheckpoint) else GraphCheckpoint.from_json(checkpoint)
         with self._lock:
-            self._shelf.save(made)
+            self._archive.save(made)
 
     def get(self, checkpoint_id: str) -> GraphCheckpoint | None:
-        """The checkpoint of an id; None: there is none. Of our own runs their own checkpoint ids are known too.
+        """Return the checkpoint of an id, or None. Of our own runs their own checkpoint ids are known too.
 
         Raises:
             CheckpointCorrupt: It cannot be read.
         """
         with self._lock:
-            kept = self._shelf.look()
-            if checkpoint_id in kept:
-                return self._shelf.get(checkpoint_id)
-            boundary = self._find(checkpoint_id)
-            if boundary is None:
-                return None
-            return self._shelf.get(boundary.id) if boundary.id in kept else self._view(boundary)
+            found = self._find(checkpoint_id)
+            return None if found is None else self._read(found)
 
     def load(self, run_id: str, node_id: str | None = None, *, policy: str = EVERY_NODE) -> GraphCheckpoint | None:
-        """The newest checkpoint of a run (at a node); None: there is none.
+        """Return the newest checkpoint of a run (at a node), or None.
 
         Args:
             policy: Which boundaries of a run of ours count (boundaries.POLICIES).
@@ -105,23 +90,14 @@ class CheckpointStore:
             CheckpointCorrupt, SchemaTooNew: It cannot be read.
             ConfigError: There is no such policy.
         """
-        check_policy(policy)
         with self._lock:
-            kept = self._shelf.look()
-            found: list[tuple[Place, Row | Boundary]] = [
-                (row.place, row) for row in kept.values()
-                if row is not None and row.runId == run_id and node_id in (None, row.nodeId)
-            ]  # fmt: skip
-            for boundary in self._of_run(run_id, kept, policy):
-                if node_id in (None, boundary.node):
-                    found.append((boundary.place, boundary))
-            if not found:
-                return None
-            newest = max(found, key=lambda pair: pair[0])[1]
-            return self._view(newest) if isinstance(newest, Boundary) else self._shelf.get(newest.id)
+            found = self._newest_first(policy, None, run_id)
+            fits = (each for each in found if node_id in (None, each.nodeId if isinstance(each, Row) else each.node))
+            newest = next(fits, None)
+            return None if newest is None else self._read(newest)
 
     def latest(self, run_id: str, *, policy: str = EVERY_NODE) -> GraphCheckpoint | None:
-        """The newest checkpoint of a run; as `load`."""
+        """Return the newest checkpoint of a run; as `load`."""
         return self.load(run_id, policy=policy)
 
     def list(
@@ -132,7 +108,7 @@ class CheckpointStore:
         *,
         policy: str = EVERY_NODE,
     ) -> _Rows:
-        """{id, runId, graphId, nodeId, timestamp, stateSize, hasMemorySnapshot} of checkpoints, newest first.
+        """Return {id, runId, graphId, nodeId, timestamp, stateSize, hasMemorySnapshot} of checkpoints, newest first.
 
         stateSize is in bytes, of the state alone.
 
@@ -144,20 +120,12 @@ class CheckpointStore:
             SchemaTooNew: A newer version wrote the run that was named.
             ConfigError: There is no such policy.
         """
-        check_policy(policy)
         with self._lock:
-            kept = self._shelf.look()
-            found: list[tuple[Place, Row | Boundary]] = [
-                (row.place, row) for row in kept.values()
-                if row is not None and graph_id in (None, row.graphId) and run_id in (None, row.runId)
-            ]  # fmt: skip
-            for own in self._own_runs(graph_id, run_id):
-                found += ((boundary.place, boundary) for boundary in self._of_run(own, kept, policy))
-            found.sort(key=lambda pair: pair[0], reverse=True)
+            found = self._newest_first(policy, graph_id, run_id)
             if limit is not None and limit > 0:
                 found = found[:limit]
-            rows = self._views([each for _, each in found if isinstance(each, Boundary)])
-            return [(rows[place] if isinstance(each, Boundary) else each).to_json() for place, each in found]
+            rows = self._rows(found)
+            return [(each if isinstance(each, Row) else rows[each.id]).to_json() for each in found]
 
     def delete(self, checkpoint_id: str) -> None:
         """Take a checkpoint away; nothing happens where there is none. A run of ours keeps its records.
@@ -166,20 +134,15 @@ class CheckpointStore:
             RunLocked, WriteFailed: As `save`.
         """
         with self._lock:
-            kept = self._shelf.look()
-            if checkpoint_id not in kept:
-                boundary = self._find(checkpoint_id)
-                if boundary is None or kept.get(boundary.id, boundary) is None:
-                    return
-                self._shelf.delete(boundary.id, boundary.place.run_id)
-            elif (row := kept[checkpoint_id]) is not None:
-                self._shelf.delete(checkpoint_id, row.runId)
+            found = self._find(checkpoint_id)
+            if found is not None:
+                self._archive.delete(found.id, found.runId if isinstance(found, Row) else found.place.run_id)
 
     def fork(self, checkpoint_id: str, patch: Mapping[str, Any] | None = None) -> str:
-        """Make a new run that begins at a checkpoint, which stays as it is; the new runId.
+        """Make a new run that begins at a checkpoint, which stays as it is, and return its runId.
 
-        Of a run of ours it is a run that can be gone on with: what read a changed value is made again, and the rest
-        is not. Of a saved document it is a document with a new runId and id, and its `parent`.
+        Of a run of ours it is a run that can be resumed: steps that read a changed value run again, others do not.
+        Of a saved document it is a document with a new runId and id, and its `parent`.
 
         Args:
             patch: {"input", "scratch", "artifacts", "diagnostics"}: keys that are given other values; the other
@@ -190,27 +153,19 @@ class CheckpointStore:
             ConfigError: The patch names what cannot be changed.
             CheckpointCorrupt, SecretRefused, RunLocked, WriteFailed: As `get` and `save`.
         """
-        changes = patches.checked(patch or {})
+        changes = patch or {}
+        adoption.check_patch(changes)
         with self._lock:
-            kept = self._shelf.look()
-            boundary = None if checkpoint_id in kept else self._find(checkpoint_id)
-            name = boundary.id if boundary is not None else checkpoint_id
-            if name in kept:
-                source = self._shelf.get(name)
-                if source is not None:
-                    made = patches.forked(source, changes, self._clock)
-                    self._shelf.save(made)
-                    return made.run_id
-            elif boundary is not None:
-                given = patches.of_own_run(changes)
-                run_id = boundary.place.run_id
-                return self._fork_run(self._store, run_id, at=boundary.upto, changes=given, clock=self._clock)
-        raise RunNotFound(
-            f"There is no checkpoint {checkpoint_id!r}.", hint="list() names those there are.", checkpoint=checkpoint_id
-        )
+            found = self._existing(checkpoint_id)
+            if isinstance(found, Boundary):
+                given, run_id = adoption.own_changes(changes), found.place.run_id
+                return self._fork_run(self._store, run_id, at=found.upto, changes=given, clock=self._clock)
+            made = adoption.forked(self._archive.get(found), changes, self._clock)
+            self._archive.save(made)
+            return made.run_id
 
     def adopt(self, checkpoint_id: str, pipeline: Pipeline | None = None) -> str:
-        """Make a run that stands where a checkpoint does, for Pipeline.resume to go on with; its id.
+        """Make a run that stands where a checkpoint does, for Pipeline.resume, and return its id.
 
         What was visited is done, what is pending comes next, and writes to the memory that were staged and not
         committed are applied first, once. The source stays as it is. Of a run of ours it is a fork.
@@ -221,54 +176,65 @@ class CheckpointStore:
         Raises:
             RunNotFound: There is no such checkpoint.
             GraphError, SettingsConflict: It is of another graph; nothing was made.
-            ConfigError, SecretRefused, CheckpointCorrupt, WriteFailed: It cannot be taken over.
+            ConfigError, SecretRefused, CheckpointCorrupt, WriteFailed: It cannot be adopted.
         """
         with self._lock:
-            kept = self._shelf.look()
-            boundary = None if checkpoint_id in kept else self._find(checkpoint_id)
-            name = boundary.id if boundary is not None else checkpoint_id
-            source = self._shelf.get(name) if name in kept else None
-            if source is not None:
-                graph = graph_of(self._store, source.graph_id, pipeline)
-                return adopt(self._store, self._clock, source, graph)
+            found = self._existing(checkpoint_id)
+            if isinstance(found, Row):
+                source = self._archive.get(found)
+                graph = adoption.graph_of(self._store, source.graph_id, pipeline)
+                return adoption.adopt(self._store, self._clock, source, graph)
         return self.fork(checkpoint_id)
 
-    def _view(self, boundary: Boundary) -> GraphCheckpoint:
-        return next(views(self._store, [boundary], records(self._store, boundary.place.run_id)))
+    def _existing(self, checkpoint_id: str) -> Row | Boundary:
+        found = self._find(checkpoint_id)
+        if found is None:
+            raise RunNotFound(f"There is no checkpoint {checkpoint_id!r}.", hint="list() names those there are.",
+                              checkpoint=checkpoint_id)  # fmt: skip
+        return found
 
-    def _views(self, wanted: _Boundaries) -> dict[Place, Row]:
-        """The rows of boundaries, newest first, by their places."""
-        by_run: dict[str, _Boundaries] = {}
-        for boundary in reversed(wanted):
-            by_run.setdefault(boundary.place.run_id, []).append(boundary)
+    def _read(self, found: Row | Boundary) -> GraphCheckpoint:
+        if isinstance(found, Row):
+            return self._archive.get(found)
+        ((_, view),) = views(self._store, [found], records(self._store, found.place.run_id))
+        return view.document(found)
+
+    def _rows(self, found: _Found) -> dict[str, Row]:
+        """Return the rows of the boundaries among these, newest first, by id; each run is read once."""
+        by_run: dict[str, Any] = {}
+        for boundary in reversed(found):
+            if isinstance(boundary, Boundary):
+                by_run.setdefault(boundary.place.run_id, []).append(boundary)
         return {
-            row.place: row
+            boundary.id: view.row(boundary)
             for run_id, each in by_run.items()
-            for row in view_rows(self._store, each, records(self._store, run_id))
+            for boundary, view in views(self._store, each, records(self._store, run_id))
         }
 
-    def _own_runs(self, graph_id: str | None, run_id: str | None) -> Iterator[str]:
-        """Runs of ours that may have checkpoints to list."""
-        if run_id is not None:
-            yield run_id
-            return
-        for head in self._heads():
-            if graph_id in (None, head.document.get("pipeline")):
-                yield head.run_id
+    def _newest_first(self, policy: str, graph_id: str | None, run_id: str | None) -> _Found:
+        """Return the checkpoints of a graph or run, or all; a boundary that was deleted or replaced is none."""
+        check_policy(policy)
+        kept = self._archive.look()
+        found: _Found = [
+            row for row in kept.values()
+            if row is not None and graph_id in (None, row.graphId) and run_id in (None, row.runId)
+        ]  # fmt: skip
+        own = [head.run_id for head in self._heads() if graph_id in (None, head.document.get("pipeline"))]
+        for name in own if run_id is None else [run_id]:
+            if "/" not in name and exists(self._store, name):
+                found += (each for each in self._boundaries(name) if each.id not in kept and each.is_shown(policy))
+        return sorted(found, key=lambda each: each.place or (), reverse=True)
 
-    def _of_run(self, run_id: str, kept: _Kept, policy: str) -> Iterator[Boundary]:
-        """The boundaries of a run of ours that a policy shows, but for those deleted or replaced."""
-        if "/" in run_id or not exists(self._store, run_id):
-            return
-        for boundary in boundaries(self._store, run_id, records(self._store, run_id), self._wishes):
-            if boundary.id not in kept and shown(boundary, policy):
-                yield boundary
+    def _find(self, checkpoint_id: str) -> Row | Boundary | None:
+        """Return what an id means; what was saved under the id of a boundary replaces it."""
+        kept = self._archive.look()
+        boundary = None if checkpoint_id in kept else self._find_boundary(checkpoint_id)
+        return kept.get(checkpoint_id if boundary is None else boundary.id, boundary)
 
-    def _find(self, checkpoint_id: str) -> Boundary | None:
-        """The boundary of a run of ours that an id means."""
+    def _find_boundary(self, checkpoint_id: str) -> Boundary | None:
         name = checkpoint_id.strip().lower()
         own = name.replace("-", "")
-        if is_view_id(name):
+        if is_checkpoint_id(name):
             marked = [head for head in self._store.heads() if run_mark(head.run_id) == name[:8]]
             if damaged := next((head for head in marked if head.corrupt), None):
                 raise CheckpointCorrupt(f"Checkpoint {name} cannot be read: {damaged.corrupt}", run=damaged.run_id)
@@ -280,13 +246,13 @@ class CheckpointStore:
             ]
         else:
             return None
-        for run_id in runs:
-            for boundary in boundaries(self._store, run_id, records(self._store, run_id), self._wishes):
-                if name == boundary.id or own == boundary.own:
-                    return boundary
-        return None
+        every = (boundary for run_id in runs for boundary in self._boundaries(run_id))
+        return next((boundary for boundary in every if name == boundary.id or own == boundary.own), None)
+
+    def _boundaries(self, run_id: str) -> Iterator[Boundary]:
+        return boundaries(self._store, run_id, records(self._store, run_id), self._wishes)
 
     def _heads(self) -> Iterator[Head]:
-        """Runs of ours that can be read."""
-        return (head for head in self._store.heads(lambda document: document.get("pipeline") != PIPELINE)
-                if head.document and not head.corrupt)  # fmt: skip
+        """Yield the runs of ours that can be read."""
+        heads = self._store.heads(lambda document: document.get("pipeline") != PIPELINE)
+        return (head for head in heads if head.document and not head.corrupt)

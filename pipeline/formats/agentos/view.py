@@ -1,4 +1,4 @@
-"""A run of ours at a boundary as the document of a graph run: worked out from its records each time it is asked for."""
+"""A run of ours at a boundary as the document of a graph run: worked out from its records at each use."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 
 from pipeline.clock import parse_iso
 from pipeline.formats.agentos.boundaries import ERROR, INTERRUPT, Boundary, pinned_graph
-from pipeline.formats.agentos.documents import GraphCheckpoint
-from pipeline.formats.agentos.rows import Row, state_size
+from pipeline.formats.agentos.documents import GraphCheckpoint, Row, state_size
 from pipeline.graph.model import Graph
 from pipeline.graph.readiness import skipped
 from pipeline.records.codec import Record
@@ -24,44 +23,28 @@ from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import is_reference
 from pipeline.store.base import Store
 
-HUMAN, EXTERNAL = "human", "external"
 
-
-def views(store: Store, wanted: Sequence[Boundary], found: Iterable[Record]) -> Iterator[GraphCheckpoint]:
-    """A run as it stood at some of its boundaries, which are given oldest first; read once for all of them.
+def views(store: Store, wanted: Sequence[Boundary], found: Iterable[Record]) -> Iterator[tuple[Boundary, View]]:
+    """Yield each boundary of a run with the run as it stood there, valid until the next one is asked for.
 
     Args:
+        wanted: Oldest first; the run is read once for all of them.
         found: The records of the run, from the first.
-
-    Raises:
-        CheckpointCorrupt: A recorded value is missing or damaged.
     """
-    for boundary, view in _at(store, wanted, found):
-        yield view.document(boundary)
-
-
-def view_rows(store: Store, wanted: Sequence[Boundary], found: Iterable[Record]) -> Iterator[Row]:
-    """What a listing says of boundaries; as `views`."""
-    for boundary, view in _at(store, wanted, found):
-        yield view.row(boundary)
-
-
-def _at(store: Store, wanted: Sequence[Boundary], found: Iterable[Record]) -> Iterator[tuple[Boundary, _View]]:
-    """Each boundary with the run as it stands there; only until the next one is asked for."""
-    left = deque(wanted)
-    if not left:
+    ahead = deque(wanted)
+    if not ahead:
         return
-    builder, memory, values = Builder(left[0].place.run_id), _Memory(), _Values(store, left[0].place.run_id)
+    run_id = ahead[0].place.run_id
+    builder, memory, values = Builder(run_id), _Memory(), _Values(store, run_id)
     for record in found:
-        while left and record.seq > left[0].upto:
-            yield left[0], _View(values, builder.state, memory)
-            left.popleft()
-        if not left:
+        while ahead and record.seq > ahead[0].upto:
+            yield ahead.popleft(), View(values, builder.state, memory)
+        if not ahead:
             return
         builder.apply(record)
         memory.apply(record)
-    for boundary in left:
-        yield boundary, _View(values, builder.state, memory)
+    for boundary in ahead:
+        yield boundary, View(values, builder.state, memory)
 
 
 class _Values:
@@ -74,19 +57,19 @@ class _Values:
         self._graphs: dict[str, Graph | None] = {}
 
     def whole(self, value: Any) -> Any:
-        """The value itself, read back where it stands in a blob."""
+        """Return the value itself, read back where it is in a blob."""
         if is_reference(value):
             return self.blob(value["$blob"])
         return dict(value) if isinstance(value, Mapping) else value
 
     def blob(self, name: str) -> Any:
-        """A JSON value by its hash."""
+        """Return a JSON value by its hash."""
         if name not in self._blobs:
             self._blobs[name] = json.loads(self._store.get_blob(self._run, name))
         return self._blobs[name]
 
     def graph(self, state: RunState) -> Graph | None:
-        """The graph that the run is pinned to; None: it has none, or it cannot be read."""
+        """Return the graph that the run is pinned to; None if it has none, or it cannot be read."""
         pin = state.pins.get("graph", "")
         if pin not in self._graphs:
             self._graphs[pin] = pinned_graph(self._store, state)
@@ -114,8 +97,8 @@ class _Memory:
                 self.reads.setdefault(tuple(trace.values()), trace)
 
 
-class _View:
-    """One state being put down as a document."""
+class View:
+    """One state of a run, as a document or as a row."""
 
     def __init__(self, values: _Values, state: RunState, memory: _Memory) -> None:
         self._values = values
@@ -127,7 +110,11 @@ class _View:
         self._done = sorted(done, key=lambda step: step.ended_seq)
 
     def document(self, boundary: Boundary) -> GraphCheckpoint:
-        """The document."""
+        """Return the document.
+
+        Raises:
+            CheckpointCorrupt: A recorded value is missing or damaged.
+        """
         state = self._state
         made = GraphCheckpoint(
             id=boundary.id,
@@ -147,7 +134,7 @@ class _View:
         return GraphCheckpoint.from_json(made.to_json())
 
     def row(self, boundary: Boundary) -> Row:
-        """What a listing says of it."""
+        """Return what a listing shows of it; raises as `document`."""
         state = self._state
         return Row(
             boundary.id, state.run_id, state.pipeline, boundary.node, _milliseconds(boundary.at),
@@ -155,7 +142,7 @@ class _View:
         )  # fmt: skip
 
     def _pending(self, kind: str) -> list[str]:
-        """Edges chosen whose targets have not begun; those that were cut off, or failed, begin again."""
+        """Return the edges chosen whose targets have not begun; visits that were cut off, or failed, begin again."""
         state = self._state
         again = {ERROR: list(state.failed_paths), INTERRUPT: [*state.failed_paths, *state.open_paths]}.get(kind, ())
         edges = [edge for path in again for edge, _ in state.steps[path].consumed]
@@ -173,21 +160,24 @@ class _View:
         }
 
     def _diagnostics(self) -> dict[str, Any]:
-        state, tokens = self._state, self._tokens()
-        reported = int(state.reported.get("total_tokens") or 0), float(state.reported.get("cost_usd") or 0)
-        timings: dict[str, Any] = {}
-        for step in self._done:
-            timings[step.node] = {
-                "startMs": _milliseconds(step.started_at),
-                "endMs": _milliseconds(step.completed_at or step.started_at),
-                "tokensUsed": tokens.get(step.node, 0),
-            }
+        state = self._state
+        tokens: dict[str, int] = {}
+        for key, spend in state.spend.items():
+            node = split(key.step if "#" in key.step.rpartition("/")[2] else f"{key.step}#1")[0]
+            tokens[node] = tokens.get(node, 0) + token_total(spend)
         return {
-            "totalTokensUsed": token_total(state.total) + reported[0],
-            "totalCostUSD": usd(state.total.usd) + reported[1],
+            "totalTokensUsed": token_total(state.total) + int(state.reported.get("total_tokens") or 0),
+            "totalCostUSD": usd(state.total.usd) + float(state.reported.get("cost_usd") or 0),
             "possiblyMoreUSD": usd(state.total.high),
             "totalDurationMs": sum(_duration(step) for step in state.steps.values()),
-            "nodeTimings": timings,
+            "nodeTimings": {
+                step.node: {
+                    "startMs": _milliseconds(step.started_at),
+                    "endMs": _milliseconds(step.completed_at or step.started_at),
+                    "tokensUsed": tokens.get(step.node, 0),
+                }
+                for step in self._done
+            },
             "discoveryResults": {},
             "guardrailResults": {},
             "checkpointsSaved": len(state.checkpoints),
@@ -195,47 +185,31 @@ class _View:
             "memoryWrites": self._memory.written,
         }
 
-    def _tokens(self) -> Mapping[str, int]:
-        """Tokens of all visits and attempts, by node."""
-        sums: dict[str, int] = {}
-        for key, spend in self._state.spend.items():
-            node = split(key.step if "#" in key.step.rpartition("/")[2] else f"{key.step}#1")[0]
-            sums[node] = sums.get(node, 0) + token_total(spend)
-        return sums
-
     def _result(self, step: StepRun) -> dict[str, Any]:
+        node = self._graph.nodes.get(step.node) if self._graph is not None else None
+        asked = any(path == step.path for path, _ in self._state.decisions)
         return {
-            "effectClass": self._effect(step),
+            "effectClass": "human" if asked else node.effect if node is not None else "external",
             "output": self._values.whole(step.outputs),
             "durationMs": _duration(step),
         }
 
-    def _effect(self, step: StepRun) -> str:
-        """The class that the node declares; human where it asked a person."""
-        if any(path == step.path for path, _ in self._state.decisions):
-            return HUMAN
-        node = self._graph.nodes.get(step.node) if self._graph is not None else None
-        return node.effect if node is not None else EXTERNAL
-
     def _snapshot(self) -> dict[str, Any] | None:
-        pending = [
-            {"type": row["type"], "content": row["content"], "scope": row["scope"]}
-            for writes in self._state.unapplied.values()
-            for row in writes
-        ]
-        if not pending and not self._memory.reads:
+        writes = [row for rows in self._state.unapplied.values() for row in rows]
+        if not writes and not self._memory.reads:
             return None
+        pending = [{name: row[name] for name in ("type", "content", "scope")} for row in writes]
         return {"reads": list(self._memory.reads.values()), "pendingWrites": pending}
 
 
 def _duration(step: StepRun) -> int:
-    """Milliseconds over all attempts of a visit."""
+    """Return the milliseconds of all attempts of a visit."""
     return round(step.seconds * 1000)
 
 
 @functools.lru_cache(maxsize=4096)
 def _milliseconds(at: str) -> int:
-    """Unix epoch milliseconds; 0 where an imported document says no time."""
+    """Return Unix epoch milliseconds; 0 where an imported document gives no time."""
     try:
         return round(parse_iso(at).timestamp() * 1000)
     except ValueError:

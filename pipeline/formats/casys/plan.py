@@ -11,30 +11,37 @@ from typing import Any
 
 from pipeline.engine.contexts import Reducer
 from pipeline.engine.routing import Route, Settled
-from pipeline.formats.casys.dag import GATE_MARK, Dag, DagTask
-from pipeline.formats.casys.state import FAILED_SAFE
+from pipeline.formats.casys.dag import FAILED_SAFE, GATE_MARK, Dag, DagTask
 from pipeline.graph.model import ALL, Edge, Graph, Node
 from pipeline.records.run import RunState, StepRun
+from pipeline.records.statuses import COMPLETED
 
+#: The pipeline of layered runs, and the source of their documents.
+PIPELINE, SOURCE = "layers", "casys"
 START = f"{GATE_MARK}start"
 AGENT, HUMAN = "agent", "human"
-#: Tasks that run at once, where a run does not say otherwise.
+#: Tasks that run at once, by default.
 MAX_PARALLEL = 32
 
 
 def gate_id(kind: str, layer: int) -> str:
-    """The node of the gate behind a layer (counted from 0)."""
+    """Return the node of the gate behind a layer (counted from 0)."""
     return f"{GATE_MARK}{kind}-{layer}"
 
 
 def gate_of(node: str) -> tuple[str, int] | None:
-    """Kind and layer of a gate's node; None: it is none."""
+    """Return kind and layer of a gate's node; None for another node."""
     kind, dash, layer = node.removeprefix(GATE_MARK).rpartition("-")
     return (kind, int(layer)) if node.startswith(GATE_MARK) and dash else None
 
 
+def node_of(path: str) -> str:
+    """Return the node of a visit's path."""
+    return path.rpartition("#")[0]
+
+
 def graph_of(dag: Dag, gates: Sequence[str] = (), max_parallel: int = MAX_PARALLEL) -> Graph:
-    """The graph of a DAG.
+    """Return the graph of a DAG.
 
     Args:
         gates: Kinds of gates behind each layer, in the order in which they are asked.
@@ -51,18 +58,16 @@ def graph_of(dag: Dag, gates: Sequence[str] = (), max_parallel: int = MAX_PARALL
 
 
 def _node(task: DagTask) -> Node:
-    # In whatever order it names them, a task waits for the same.
+    # The order in which a task names what it waits for changes nothing.
     document = task.to_json() | {"depends_on": sorted(task.depends_on)}
-    attributes = {"fan": START, "task": document}
-    return Node(task.id, ALL, task.version, task.effect, task.repeatable, attributes)
+    return Node(task.id, ALL, task.version, task.effect, task.repeatable, {"fan": START, "task": document})
 
 
 def _edges(dag: Dag, gates: Sequence[str]) -> Iterator[Edge]:
-    """In the order of layers and declaration: where two tasks set one key of the context, the later one counts."""
+    """Yield edges by layer and declaration: of two tasks that set one context key the later one counts."""
     place = {name: index for index, name in enumerate(dag.in_order)}
     for name in dag.in_order:
-        task = dag.tasks[name]
-        before = sorted(task.depends_on, key=place.__getitem__)
+        before = sorted(dag.tasks[name].depends_on, key=place.__getitem__)
         yield from (Edge(source, name) for source in before or [START])
         layer = dag.layer_of[name]
         if gates and layer:
@@ -73,22 +78,22 @@ def _edges(dag: Dag, gates: Sequence[str]) -> Iterator[Edge]:
 
 
 def dag_of(graph: Graph) -> Dag:
-    """The DAG that a run's graph was made from, without code."""
+    """Return the DAG that a run's graph was made from, without code."""
     return Dag.known([node.attributes["task"] for node in graph.nodes.values() if "task" in node.attributes])
 
 
 def gates_of(graph: Graph) -> list[str]:
-    """Kinds of gates that a run's graph has."""
+    """Return the kinds of gates that a run's graph has."""
     return list(dict.fromkeys(node.attributes["gate"] for node in graph.nodes.values() if "gate" in node.attributes))
 
 
 def parallel_of(graph: Graph) -> int:
-    """How many tasks of a run's graph run at once."""
+    """Return how many tasks of a run's graph run at once."""
     return int(graph.nodes[graph.start].attributes.get("max_parallel", MAX_PARALLEL))
 
 
 def visit_of(state: RunState, node: str) -> StepRun | None:
-    """The one visit of a node; None: it has not begun, or is void."""
+    """Return the one visit of a node; None if it has not begun, or is void."""
     for number in range(state.visits.get(node, 0), 0, -1):
         step = state.steps.get(f"{node}#{number}")
         if step is not None:
@@ -96,32 +101,34 @@ def visit_of(state: RunState, node: str) -> StepRun | None:
     return None
 
 
+def done_tasks(state: RunState, dag: Dag) -> list[str]:
+    """Return the ids of the completed tasks, in order of layers and declaration."""
+    found = ((name, visit_of(state, name)) for name in dag.in_order)
+    return [name for name, step in found if step is not None and step.status == COMPLETED]
+
+
 def route(settled: Settled) -> Route:
-    """All edges, but to what has begun already: a node is visited once. A failure leads nowhere, unless it is safe."""
-    reason = ""
-    task = settled.node.attributes.get("task", {})
-    if settled.failed:
-        if not task.get("safe_to_fail"):
-            return Route()
-        reason = str((settled.error or {}).get("message", "failed"))
+    """Return all edges except those to visited nodes; a failure leads nowhere, unless it is safe."""
+    failed = settled.failed
+    if failed and not settled.node.attributes.get("task", {}).get("safe_to_fail"):
+        return Route()
     edges = [
         edge.id for edge in settled.graph.outgoing(settled.node.id) if visit_of(settled.state, edge.target) is None
     ]
-    return Route(edges, FAILED_SAFE, failed=False, reason=reason) if settled.failed else Route(edges)
+    if not failed:
+        return Route(edges)
+    reason = str((settled.error or {}).get("message", "failed"))
+    return Route(edges, FAILED_SAFE, failed=False, reason=reason)
 
 
 class LastWins(Mapping[str, Reducer]):
-    """Reducers for whatever key: of two tasks that set one, the later in order of layers and declaration counts."""
+    """Reducers for any key: of two tasks that set it, the later in order of layers and declaration counts."""
 
     def __getitem__(self, key: str) -> Callable[[Any, Any], Any]:
-        return _second
+        return lambda first, second: second
 
     def __iter__(self) -> Iterator[str]:
         return iter(())
 
     def __len__(self) -> int:
         return 0
-
-
-def _second(first: Any, second: Any) -> Any:
-    return second

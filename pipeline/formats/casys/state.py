@@ -1,4 +1,4 @@
-"""WorkflowState: what a layered run says of itself, with the reducers that alone may change it."""
+"""WorkflowState: what a layered run tells of itself, the reducers that change it, and how records tell it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from pipeline.errors import InvalidValue
-from pipeline.records.values import decode_value, encode_value
+from pipeline.formats.casys.dag import ERROR, FAILED_SAFE, SUCCESS, Dag
+from pipeline.formats.casys.plan import START, gate_of, node_of, visit_of
+from pipeline.formats.packer import Get
+from pipeline.records import structure
+from pipeline.records.run import RunState, StepRun
+from pipeline.records.statuses import COMPLETED, FAILED
+from pipeline.records.structure import items, mapping, maybe_text, name
+from pipeline.records.values import decode_value, encode_value, resolve_value
 
-SUCCESS, ERROR, FAILED_SAFE = "success", "error", "failed_safe"
-#: A task's status that says it stands: its dependents may use it and no resume makes it again.
+#: A task's status that lets its dependents use it; no resume repeats it.
 DONE = frozenset({SUCCESS, FAILED_SAFE, "completed"})
-_LISTS = ("messages", "tasks", "decisions")
+#: A claim of this kind names the workflow_id of a run whose checkpoints were saved by hand.
+CLAIM_KIND = "layers"
 
 
 @dataclass
@@ -30,9 +37,14 @@ class WorkflowState:
     checkpoint_id: str | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name == "workflow_id" and vars(self).get(name, value) != value:
-            raise InvalidValue(f"A state of {self.workflow_id!r} cannot become one of {value!r}.")
+        if name == "workflow_id":
+            self._refuse_other(value)
         super().__setattr__(name, value)
+
+    def _refuse_other(self, workflow_id: Any) -> None:
+        own = vars(self).get("workflow_id", workflow_id)
+        if own != workflow_id:
+            raise InvalidValue(f"A state of {own!r} cannot become one of {workflow_id!r}.", code="other_workflow")
 
     def updated(
         self,
@@ -43,13 +55,12 @@ class WorkflowState:
         context: Mapping[str, Any] | None = None,
         workflow_id: str | None = None,
     ) -> WorkflowState:
-        """The state after an update: lists grow at their end, context keys are replaced one by one.
+        """Return the state after an update: lists grow at their end, context keys are replaced one by one.
 
         Raises:
             InvalidValue: It would belong to another workflow_id, or is no state.
         """
-        if workflow_id not in (None, self.workflow_id):
-            raise InvalidValue(f"A state of {self.workflow_id!r} cannot become one of {workflow_id!r}.")
+        self._refuse_other(self.workflow_id if workflow_id is None else workflow_id)
         made = WorkflowState(
             self.workflow_id,
             [*self.messages, *messages],
@@ -67,72 +78,116 @@ class WorkflowState:
         Raises:
             InvalidValue: Names the field.
         """
-        if problem := state_problem({item.name: getattr(self, item.name) for item in fields(self)}):
-            raise InvalidValue(f"This is no state: {problem}.")
+        _check({item.name: getattr(self, item.name) for item in fields(self)})
 
     def results(self) -> dict[str, Any]:
-        """What stands of each task, by id: the newest result of those that succeeded or were safe to fail."""
+        """Return the newest result of each task that succeeded or was safe to fail, by id."""
         return {task["taskId"]: task.get("result") for task in self.tasks if task.get("status", SUCCESS) in DONE}
 
     def to_json(self) -> dict[str, Any]:
-        """The state under the names of its document; a copy."""
+        """Return the state under the names of its document; a copy."""
         document = {item.name: getattr(self, item.name) for item in fields(self)}
         copied: dict[str, Any] = decode_value(encode_value(document, "state"))
         return copied
 
     @classmethod
     def from_json(cls, data: Any) -> WorkflowState:
-        """The state of a document.
+        """Return the state of a document.
 
         Raises:
             InvalidValue: A field is missing or of a wrong type; names it.
         """
-        if problem := state_problem(data):
-            raise InvalidValue(f"This is no state: {problem}.")
+        _check(data)
         return cls(
             str(data["workflow_id"]), list(data["messages"]), [dict(task) for task in data["tasks"]],
             list(data["decisions"]), dict(data["context"]), data.get("checkpoint_id"),
         )  # fmt: skip
 
 
-def state_problem(data: Any) -> str:
-    """Why a document is no state; "" if it is one."""
-    if not isinstance(data, Mapping):
-        return "it is no object"
-    problem = _shape_problem(data)
-    for index, task in enumerate(() if problem else data["tasks"]):
-        if problem := _task_problem(task, index):
-            break
-    return problem
-
-
-def _shape_problem(data: Mapping[str, Any]) -> str:
-    for name in ("workflow_id", *_LISTS, "context"):
-        if name not in data:
-            return f"{name} is missing"
-    if not isinstance(data["workflow_id"], str) or not data["workflow_id"]:
-        return "workflow_id is empty or no text"
-    for name in _LISTS:
-        if not isinstance(data[name], list):
-            return f"{name} is no list"
-    if not isinstance(data["context"], Mapping):
-        return "context is no object"
-    return "" if isinstance(data.get("checkpoint_id"), str | None) else "checkpoint_id is no text"
-
-
-def _task_problem(task: Any, index: int) -> str:
+def _task(task: Any) -> str:
     if not isinstance(task, dict):
-        return f"tasks[{index}] is no object"
-    if not isinstance(task.get("taskId"), str) or not task["taskId"]:
-        return f"tasks[{index}].taskId is empty or no text"
-    if not isinstance(task.get("status", SUCCESS), str):
-        return f"tasks[{index}].status is no text"
-    if "result" not in task and task.get("status", SUCCESS) in DONE:
-        return f"tasks[{index}].result is missing"
-    return ""
+        return " is no object"
+    if problem := name(task.get("taskId")):
+        return ".taskId" + problem
+    status = task.get("status", SUCCESS)
+    if not isinstance(status, str):
+        return ".status is no text"
+    return ".result is missing" if status in DONE and "result" not in task else ""
+
+
+_ANY = items(lambda _: "")
+_STATE = structure.fields(
+    ("workflow_id", "messages", "tasks", "decisions", "context"),
+    workflow_id=name, messages=_ANY, tasks=items(_task), decisions=_ANY, context=mapping, checkpoint_id=maybe_text,
+)  # fmt: skip
+
+
+def _check(data: Any) -> None:
+    if problem := structure.problem(data, _STATE):
+        raise InvalidValue(f"This is no state: {problem}.", code="invalid_state")
 
 
 def confirmed(task: Mapping[str, Any]) -> bool:
-    """Whether a task's entry belongs in a checkpoint: it has ended, and is no guess of what may come."""
+    """Return whether a task's entry belongs in a checkpoint: it has ended and is not speculative."""
     speculative = task.get("speculative") is True and task.get("confirmed") is not True
     return not speculative and task.get("status", SUCCESS) in DONE | {ERROR}
+
+
+# --- a run's records as a state: nothing of it is stored twice ---------------------------------------
+
+
+def name_of(run: RunState) -> str:
+    """Return the workflow_id of a run: its id, unless its checkpoints were saved under another."""
+    claim = run.claim
+    return str(claim[1]) if claim and claim[-1] == CLAIM_KIND else run.run_id
+
+
+def state_of(run: RunState, dag: Dag, get: Get, checkpoint_id: str | None = None) -> WorkflowState:
+    """Return the state of a run, in the order of layers and declaration.
+
+    Raises:
+        CheckpointCorrupt: A result is missing or damaged.
+    """
+    start = visit_of(run, START)
+    # What a state saved by hand brought along.
+    given: Mapping[str, Any] = {} if start is None else resolve_value(start.outputs, get)
+    state = WorkflowState(
+        name_of(run), list(given.get("messages", ())), [dict(task) for task in given.get("tasks", ())],
+        list(given.get("decisions", ())), {} if start is None else _context(start, get), checkpoint_id,
+    )  # fmt: skip
+    for task in dag.in_order:
+        step = visit_of(run, task)
+        if step is None or not step.ended_seq:
+            continue
+        outputs: Mapping[str, Any] = resolve_value(step.outputs, get)
+        if not outputs.get("given"):
+            state.tasks.append(task_entry(step, outputs))
+        if step.status == COMPLETED:
+            state.messages.extend(outputs.get("messages", ()))
+            state.context.update(_context(step, get))
+    answered = [(answer, *gate) for (path, _), answer in run.decisions.items() if (gate := gate_of(node_of(path)))]
+    for answer, kind, layer in sorted(answered, key=lambda row: (row[2], row[1])):
+        state.decisions.append({
+            "kind": kind, "layer_index": layer, "outcome": answer.choice, "by": answer.by, "note": answer.note,
+            "timestamp": answer.at,
+        })  # fmt: skip
+    return state
+
+
+def _context(step: StepRun, get: Get) -> dict[str, Any]:
+    return {key: resolve_value(value, get) for key, value in step.context.items()}
+
+
+def task_entry(step: StepRun, outputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a task that ended as the state lists it; duration in milliseconds."""
+    status = ERROR if step.status == FAILED else FAILED_SAFE if step.outcome == FAILED_SAFE else SUCCESS
+    entry = {
+        "taskId": step.node,
+        "result": outputs.get("result"),
+        "timestamp": step.completed_at,
+        "duration": round(step.seconds * 1000, 3),
+        "status": status,
+    }
+    if status != SUCCESS:
+        entry["error"] = step.reason if status == FAILED_SAFE else str((step.error or {}).get("message", "failed"))
+    return entry

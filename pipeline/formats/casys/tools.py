@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from pipeline.clock import Clock
 from pipeline.engine.sources import fresh
 from pipeline.engine.step import Outcome, StepContext
 from pipeline.errors import ConfigError, StepFailed
 from pipeline.formats.casys.dag import DagTask
-from pipeline.formats.casys.patience import within
 from pipeline.llm.base import Reply, Request
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class TaskCall(Mapping[str, Any]):
         return self.ctx.services
 
     def ask(self, request: Request) -> Reply:
-        """The model's reply: recorded before it is seen, free when the task runs again."""
+        """Return the model's reply: recorded before it is seen, free when the task runs again."""
         return self.ctx.ask(request)
 
 
@@ -75,13 +77,18 @@ Tool = Callable[[TaskCall], Any]
 
 
 def step_of(task: DagTask, tool: Tool | None, config: Mapping[str, Any], clock: Clock) -> Callable[[StepContext], Any]:
-    """The step that calls the task's tool, for as long as the run's settings allow."""
+    """Return the step that calls the task's tool, for as long as the run's settings allow."""
 
     def body(ctx: StepContext) -> Outcome:
         if tool is None:
-            raise ConfigError(f"Task {task.id} needs the tool {task.tool!r}, which the executor was not given.")
-        call = TaskCall(task, ctx, config)
-        found = _in_time(config.get("timeout"), clock, lambda: tool(call))
+            raise ConfigError(f"Task {task.id} needs the tool {task.tool!r}, which the executor was not given.",
+                              code="missing_tool")  # fmt: skip
+        seconds, call = config.get("timeout"), TaskCall(task, ctx, config)
+        try:
+            found = within(seconds, clock, lambda: tool(call))
+        except TookTooLong:
+            raise StepFailed(f"It took longer than its timeout of {seconds:g} s.", code="task_timeout",
+                             timeout=seconds) from None  # fmt: skip
         if not isinstance(found, TaskResult):
             return Outcome({"result": found})
         outputs = {"result": found.result}
@@ -91,26 +98,36 @@ def step_of(task: DagTask, tool: Tool | None, config: Mapping[str, Any], clock: 
     return body
 
 
-def _in_time(seconds: float | None, clock: Clock, work: Callable[[], Any]) -> Any:
-    """What a tool gives; its own TimeoutError passes through as it is.
+class TookTooLong(Exception):
+    """Code of the user's did not end in time."""
+
+
+def within(seconds: float | None, clock: Clock, work: Callable[[], T]) -> T:
+    """Return what the work gives in time; work that takes longer is abandoned.
+
+    Args:
+        seconds: None: no limit, and the work runs in the caller's thread.
 
     Raises:
-        StepFailed: It took longer than the run allows.
+        TookTooLong: It took longer. What the work raised passes through.
     """
     if seconds is None:
         return work()
-    late: list[BaseException] = []
+    ended = threading.Event()
+    given: list[T] = []
+    raised: list[BaseException] = []
 
-    def guarded() -> Any:
+    def target() -> None:
         try:
-            return work()
-        except TimeoutError as error:
-            late.append(error)
-            raise
+            given.append(work())
+        except BaseException as error:
+            raised.append(error)
+        finally:
+            ended.set()
 
-    try:
-        return within(seconds, clock, guarded)
-    except TimeoutError:
-        if late:
-            raise
-        raise StepFailed(f"It took longer than its timeout of {seconds:g} s.", timeout=seconds) from None
+    threading.Thread(target=target, name="timed work", daemon=True).start()
+    if not clock.wait(ended, seconds):
+        raise TookTooLong
+    if raised:
+        raise raised[0]
+    return given[0]

@@ -188,7 +188,7 @@ def test_case_36_changed_arguments_of_a_completed_task_are_refused_naming_tasks_
     assert layered.ran == []
     cost = sum(spend.usd for key, spend in load(layered.store, before.run_id).spend.items() if key.step in ("b", "c"))
     assert "b does something else now" in str(refused.value)
-    assert "would be made again: b, c. They cost $0.0" in str(refused.value)
+    assert (refused.value.code, refused.value.data["tasks"]) == ("repeats_finished_tasks", ["b", "c"])
     assert refused.value.data["usd"] == str(cost)
     assert "accept_changes" in refused.value.hint
     result = layered.resume(before.run_id, changed, model=model, accept_changes=True)

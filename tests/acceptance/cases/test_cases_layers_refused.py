@@ -16,7 +16,7 @@ from pipeline.errors import (
     RunNotFound,
     WriteFailed,
 )
-from pipeline.formats.casys.finding import SOURCE
+from pipeline.formats.casys.plan import SOURCE
 from pipeline.llm.base import Message, Request
 from pipeline.llm.script import ScriptedModel
 from pipeline.records.kinds import DocumentKept

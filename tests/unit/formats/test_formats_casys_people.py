@@ -133,7 +133,7 @@ def test_state_saved_by_hand_may_be_gone_back_to(layered: Layered) -> None:
     # By its own id: what came after it is made again. By the run's: only what failed.
     back = layered.resume(saved.id)
     assert (back.status, layered.ran) == ("completed", ["c", "d"])
-    assert any("made again: c" in text for text in back.warnings)
+    assert any("repeated: c" in text for text in back.warnings)
     again = Layered(MemoryStore(SystemClock()))
     other = again.checkpoints.save_checkpoint(state(tasks=done("a", "b"), messages=["m"]), THREE, 1)
     again.bad = {"d": "crash"}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pipeline import ControlledExecutor, LayerCheckpoints, fork_run
 from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError, GraphError, NeedsConfirmation, RunNotFound, SecretRefused, SettingsConflict
-from pipeline.formats.casys.watch import LayerWatch
+from pipeline.formats.casys.layer_watch import LayerWatch
 from pipeline.llm.base import Message, Request
 from pipeline.llm.script import ScriptedModel
 from pipeline.records.lines import line_body

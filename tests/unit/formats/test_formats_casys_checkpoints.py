@@ -1,4 +1,4 @@
-"""Where layered runs are kept: a store that endures refusals, runs that are saved to by hand, ids."""
+"""Where layered runs are kept: a store that tolerates refusals, runs that are saved to by hand, ids."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from pipeline import LayerCheckpoints, WorkflowState, open_store
 from pipeline.clock import SystemClock, iso
 from pipeline.errors import CheckpointCorrupt, InvalidValue, RunLocked, RunNotFound, WriteFailed
-from pipeline.formats.casys.enduring import EnduringJournal, EnduringStore
-from pipeline.formats.casys.ids import checkpoint_id, is_checkpoint_id, run_mark
+from pipeline.formats.casys.tolerant_store import TolerantJournal, TolerantStore
+from pipeline.formats.shelf import checkpoint_id, is_checkpoint_id, run_mark
 from pipeline.records.codec import encode_fact
 from pipeline.records.kinds import CallStarted, Fact, RunStarted, StepStarted
 from pipeline.records.lines import encode_line
@@ -36,9 +36,9 @@ def line(seq: int, fact: Fact) -> bytes:
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> tuple[EnduringStore, EnduringJournal, FaultyDisk]:
+def opened(tmp_path: Path) -> tuple[TolerantStore, TolerantJournal, FaultyDisk]:
     disk = FaultyDisk()
-    store = EnduringStore(FileStore(tmp_path, CLOCK, disk=disk))
+    store = TolerantStore(FileStore(tmp_path, CLOCK, disk=disk))
     run, _ = store.create(line(1, RunStarted("p", {}, {}, {})), [], at=CLOCK.now())
     return store, store.journals[run], disk
 
@@ -47,8 +47,8 @@ def seqs(store: Store, run: str) -> list[int]:
     return [int(found[7 : found.index(b",")]) for found in store.read(run)]
 
 
-def test_enduring_journal_holds_what_is_refused_and_writes_it_later(
-    opened: tuple[EnduringStore, EnduringJournal, FaultyDisk],
+def test_tolerant_journal_holds_what_is_refused_and_writes_it_later(
+    opened: tuple[TolerantStore, TolerantJournal, FaultyDisk],
 ) -> None:
     store, journal, disk = opened
     run = journal.run_id
@@ -72,19 +72,19 @@ def test_enduring_journal_holds_what_is_refused_and_writes_it_later(
     assert seqs(other, run) == [1, 2, 3, 4, 5]
 
 
-def test_enduring_journal_says_what_opening_took_in(tmp_path: Path) -> None:
+def test_tolerant_journal_says_what_opening_took_in(tmp_path: Path) -> None:
     inner = FileStore(tmp_path, CLOCK)
     run, journal = inner.create(line(1, RunStarted("p", {}, {}, {})), [], at=CLOCK.now())
     kept = journal.leave_behind([line(2, StepStarted("a#1"))])
     journal.close()
-    with closing(EnduringStore(inner).open(run)) as opened:
+    with closing(TolerantStore(inner).open(run)) as opened:
         assert [str(taken) for taken in opened.taken] == [
             f"1 record that was kept in {kept} stands in the run now; the file was removed."
         ]
 
 
-def test_enduring_journal_tries_once_more_when_it_is_closed(
-    opened: tuple[EnduringStore, EnduringJournal, FaultyDisk],
+def test_tolerant_journal_tries_once_more_when_it_is_closed(
+    opened: tuple[TolerantStore, TolerantJournal, FaultyDisk],
 ) -> None:
     store, journal, disk = opened
     disk.write_errors = [IO_ERROR] * 1000
@@ -95,8 +95,8 @@ def test_enduring_journal_tries_once_more_when_it_is_closed(
     assert (journal.refused, seqs(store, journal.run_id)) == (None, [1, 2])
 
 
-def test_enduring_journal_never_holds_the_start_of_a_paid_call(
-    opened: tuple[EnduringStore, EnduringJournal, FaultyDisk],
+def test_tolerant_journal_never_holds_the_start_of_a_paid_call(
+    opened: tuple[TolerantStore, TolerantJournal, FaultyDisk],
 ) -> None:
     _, journal, disk = opened
     paid = CallStarted("a#1", "key", "m", "blob")
@@ -112,7 +112,7 @@ def test_enduring_journal_never_holds_the_start_of_a_paid_call(
     journal.close()
 
 
-def test_enduring_journal_does_not_trust_a_disk_whose_sync_failed(tmp_path: Path) -> None:
+def test_tolerant_journal_does_not_trust_a_disk_whose_sync_failed(tmp_path: Path) -> None:
     layered, disk = failing(tmp_path)
 
     def refuse(call: Any) -> None:
@@ -147,7 +147,7 @@ def test_full_disk_ends_no_run(tmp_path: Path) -> None:
 
 
 def test_checkpoint_ids_are_uuids_that_tell_their_run() -> None:
-    made = [checkpoint_id("20260109_143022", CLOCK) for _ in range(100)]
+    made = [checkpoint_id(CLOCK.new_id(), "20260109_143022") for _ in range(100)]
     assert len(set(made)) == 100
     assert all(is_checkpoint_id(each) and each.startswith(run_mark("20260109_143022")) for each in made)
     assert not is_checkpoint_id(made[0].upper())

@@ -1,0 +1,218 @@
+"""Documents of other systems kept as records of runs: found by their bytes, read on, added. Knows no format."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, NamedTuple
+
+from pipeline.errors import RunNotFound, StoreError
+from pipeline.records.codec import Record, decode_line, encode_fact
+from pipeline.records.documents import head_document
+from pipeline.records.fold import Builder
+from pipeline.records.kinds import DocumentKept, Fact, Gap
+from pipeline.records.lines import encode_line, line_seq
+from pipeline.records.values import digest, encode_value
+from pipeline.store.base import Journal, Store
+from pipeline.store.view import fold_beside, records_in
+
+#: The kind of a record is within this many bytes from its start, behind the envelope.
+ENVELOPE_BYTES = 140
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_log = logging.getLogger("pipeline")
+
+
+class Document(NamedTuple):
+    """A document in a run."""
+
+    run_id: str
+    seq: int
+    #: Its JSON text.
+    text: bytes
+
+    @property
+    def content(self) -> Mapping[str, Any]:
+        """The document, decoded at each use; {} where it is no object."""
+        found = json.loads(self.text)
+        return found if isinstance(found, dict) else {}
+
+
+def records_of(store: Store, run_id: str, *kinds: str, after: int = 0, holding: bytes = b"") -> Iterator[Record]:
+    """Yield the records of these kinds whose line holds a text; only they are decoded.
+
+    Raises:
+        RunNotFound: No such run.
+    """
+    marks = [b'"kind":"%s"' % kind.encode("ascii") for kind in kinds]
+    for line in store.read(run_id, after):
+        envelope = line[:ENVELOPE_BYTES]
+        if any(mark in envelope for mark in marks) and holding in line:
+            yield decode_line(line, whole=not line.endswith(b"\n"))
+
+
+def documents(store: Store, run_id: str, source: str, *, after: int = 0, holding: bytes = b"") -> Iterator[Document]:
+    """Yield the documents of a source in a run, oldest first; raises as `records_of`."""
+    for record in records_of(store, run_id, "document_kept", after=after, holding=holding):
+        if isinstance(record.fact, DocumentKept) and record.fact.source == source:
+            yield Document(run_id, record.seq, record.fact.content)
+
+
+def exists(store: Store, run_id: str) -> bool:
+    """Return whether the store has a run of exactly this id that can be read."""
+    try:
+        store.read(run_id)
+    except (RunNotFound, StoreError):
+        return False
+    return True
+
+
+def run_mark(run_id: str) -> str:
+    """Return the eight digits that the ids of a run's checkpoints begin with."""
+    return digest(run_id.encode("utf-8"))[:8]
+
+
+def checkpoint_id(drawn: str, run_id: str = "") -> str:
+    """Return the id made of a text, in the form of a UUID of version 4; it begins with the mark of the run, if any."""
+    made = (run_mark(run_id) if run_id else "") + digest(drawn.encode())
+    variant = "89ab"[int(made[16], 16) % 4]
+    return f"{made[:8]}-{made[8:12]}-4{made[13:16]}-{variant}{made[17:20]}-{made[20:32]}"
+
+
+def is_checkpoint_id(text: str) -> bool:
+    """Return whether a text has the form of such an id."""
+    return _ID.fullmatch(text) is not None
+
+
+def lines_of(facts: Iterable[Fact], at: str, first: int = 1, owner: int = 1) -> list[bytes]:
+    """Return facts as lines of a journal, from the record number `first` on."""
+    return [encode_line(seq, at, owner, encode_fact(fact)) for seq, fact in enumerate(facts, first)]
+
+
+class Holder:
+    """A run that holds documents, as far as this process has read it."""
+
+    def __init__(self, run_id: str, source: str) -> None:
+        self.run_id = run_id
+        self._source = source
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin with nothing read."""
+        self.builder = Builder(self.run_id)
+        #: The first line, which tells what the run is; the last line that was read, and its number.
+        self.first = self._line = b""
+        self.seq = 0
+        #: Blobs that this process has written to the run.
+        self._sound: set[str] = set()
+        #: What the head knew to be spent and the records do not tell.
+        self._missing: Gap | None = None
+
+    def take(self, document: Document) -> None:
+        """Take in a document that was read; KeyError, TypeError, ValueError and AttributeError are logged."""
+
+    def own(self, store: Store, at: str) -> Journal:
+        """Own the run, read it to its end and record what opening it had to leave out.
+
+        Raises:
+            RunNotFound, RunLocked, CheckpointCorrupt, SchemaTooNew, WriteFailed: As Store.open and Journal.append.
+        """
+        journal = store.open(self.run_id)
+        try:
+            if journal.repairs or (self.seq != journal.last_seq and not (self.seq and self.read_on(store))):
+                self.reset()
+                self.read_on(store, store.written_head(self.run_id))
+            self.mend(journal, at)
+        except BaseException:
+            journal.close()
+            raise
+        return journal
+
+    def read_on(self, store: Store, head: Mapping[str, Any] | None = None) -> bool:
+        """Read the records that came since; return False if another run has this name by now.
+
+        Args:
+            head: The head as it was written before, to see whether records are missing at the end.
+
+        Raises:
+            RunNotFound: The run is gone.
+        """
+        lines = store.read(self.run_id, after=max(self.seq - 1, 0))
+        if self.seq and (known := next(lines, b"").rstrip(b"\n")) != self._line:
+            return False
+        self.read(chain([known], lines) if self.seq else lines, head)
+        return True
+
+    def read(self, lines: Iterable[bytes], head: Mapping[str, Any] | None = None) -> None:
+        """Read lines that follow; the last known one may stand before them."""
+        before = self.seq
+        records = (each for each in records_in(self._noted(lines), max(before - 1, 0)) if each.seq > before)
+        if not before:
+            self.builder, self._missing = fold_beside(self.run_id, map(self._taken, records), head or {})
+            return
+        for record in records:
+            self.builder.apply(self._taken(record))
+
+    def _noted(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        for line in lines:
+            self._line = line.rstrip(b"\n")
+            self.seq = line_seq(self._line)
+            self.first = self.first or self._line
+            yield self._line
+
+    def _taken(self, record: Record) -> Record:
+        fact = record.fact
+        if isinstance(fact, Gap):
+            _log.warning("Records %s to %s of run %s are damaged: the checkpoints that they held are not found.",
+                         fact.first, fact.last, self.run_id)  # fmt: skip
+        elif isinstance(fact, DocumentKept) and fact.source == self._source:
+            try:
+                self.take(Document(self.run_id, record.seq, fact.content))
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                _log.warning("Record %s of run %s makes no sense (%s); what it held is not found.",
+                             record.seq, self.run_id, error)  # fmt: skip
+        return record
+
+    def mend(self, journal: Journal, at: str) -> None:
+        """Record what opening the journal had to leave out; raises as `add`."""
+        lost = [Gap(*repair) for repair in journal.repairs if not getattr(repair, "recorded", False)]
+        if self._missing is not None:
+            lost.append(self._missing)
+            self._missing = None
+        if lost:
+            self._append(journal, lost, at)
+
+    def add(
+        self, journal: Journal, contents: Iterable[Mapping[str, Any] | bytes], blobs: Mapping[str, bytes], at: str
+    ) -> int:
+        """Add documents to a run that is owned and read to its end, durable on return; return the last one's number.
+
+        Args:
+            contents: Documents, or their JSON texts.
+            blobs: What is stored beside them, by hash; what this process has stored in the run already costs nothing.
+
+        Raises:
+            WriteFailed: The store refused.
+        """
+        for blob in blobs.keys() - self._sound:
+            journal.put_blob(blobs[blob])
+            self._sound.add(blob)
+        texts = (each if isinstance(each, bytes) else encode_value(each) for each in contents)
+        self._append(journal, [DocumentKept(text, self._source) for text in texts], at)
+        return self.seq
+
+    def _append(self, journal: Journal, facts: Iterable[Fact], at: str) -> None:
+        lines = lines_of(facts, at, journal.last_seq + 1, self.builder.state.owner)
+        journal.append(journal.last_seq + 1, lines)
+        self.read(lines)
+        self.write_head(journal)
+
+    def write_head(self, journal: Journal) -> None:
+        """Write the view of the run that listings read; made afresh from the records if a power cut takes it."""
+        journal.write_head({**head_document(self.builder.state, journal.size, ()), **self.extras()}, durable=False)
+
+    def extras(self) -> Mapping[str, Any]:
+        """Return what the head holds beside the usual."""
+        return {}
