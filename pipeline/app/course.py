@@ -214,7 +214,7 @@ def _check_pipeline(state: RunState) -> None:
     Raises:
         CheckpointCorrupt, ConfigError: It cannot be read, or is of another one.
     """
-    from pipeline.formats.langgraph.finding import check_is_no_thread
+    from pipeline.formats.langgraph.threads import check_is_no_thread
 
     check_readable(state)
     check_is_no_thread(state)

@@ -47,7 +47,7 @@ def run_file(
     from pipeline.engine import preflight
     from pipeline.engine.engine import Engine
     from pipeline.engine.pipeline import load_pipeline
-    from pipeline.formats.langgraph.finding import check_is_no_thread
+    from pipeline.formats.langgraph.threads import check_is_no_thread
     from pipeline.store.reading import load, resolve
 
     pipeline, verb = load_pipeline(target), f"run {target}"

@@ -29,7 +29,7 @@ def fork(store: Store, run: str, *, at: str, assignments: Sequence[str], into: S
         ConfigError, RunNotFound, SecretRefused, CheckpointCorrupt: See travel.fork.
     """
     from pipeline import __version__
-    from pipeline.formats.langgraph.finding import PIPELINE as THREAD
+    from pipeline.formats.langgraph.threads import PIPELINE as THREAD
     from pipeline.store.reading import load
     from pipeline.travel.fork import fork as made
     from pipeline.travel.given import read_assignments, wishes
@@ -99,7 +99,7 @@ def definition_of(store: Store, state: RunState, target: str | None) -> Definiti
     Raises:
         ConfigError: None of these is it.
     """
-    from pipeline.formats.langgraph.finding import check_is_no_thread
+    from pipeline.formats.langgraph.threads import check_is_no_thread
 
     check_is_no_thread(state)
     if target:

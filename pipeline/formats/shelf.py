@@ -140,15 +140,21 @@ class Holder:
             RunNotFound: The run is gone.
         """
         lines = store.read(self.run_id, after=max(self.seq - 1, 0))
-        if self.seq and (known := next(lines, b"").rstrip(b"\n")) != self._line:
+        seen = next(lines, b"").rstrip(b"\n") if self.seq else b""
+        if seen != self._line:
             return False
-        self.read(chain([known], lines) if self.seq else lines, head)
+        self.read(lines, head, seen)
         return True
 
-    def read(self, lines: Iterable[bytes], head: Mapping[str, Any] | None = None) -> None:
-        """Read lines that follow; the last known one may stand before them."""
+    def read(self, lines: Iterable[bytes], head: Mapping[str, Any] | None = None, seen: bytes = b"") -> None:
+        """Read lines that follow.
+
+        Args:
+            seen: The known line before them, if it is at hand: what is missing behind it shows.
+        """
         before = self.seq
-        records = (each for each in records_in(self._noted(lines), max(before - 1, 0)) if each.seq > before)
+        noted = chain([seen], self._noted(lines)) if seen else self._noted(lines)
+        records = (each for each in records_in(noted, before - bool(seen)) if each.seq > before)
         if not before:
             self.builder, self._missing = fold_beside(self.run_id, map(self._taken, records), head or {})
             return

@@ -9,12 +9,12 @@ import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 
 from pipeline import LangGraphSaver
-from pipeline.formats.langgraph.finding import names_of
+from pipeline.formats.langgraph.threads import names_of
 from tests.said import Cli
 
 THREAD = "Letter 1"
 RUN = names_of(THREAD)[0]
-GO_ON = """Hint: Go on in your own program: graph.invoke(None, {"configurable": {"thread_id": "Letter 1"}})"""
+GO_ON = """Hint: Resume it in your own program: graph.invoke(None, {"configurable": {"thread_id": "Letter 1"}})"""
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from langgraph.checkpoint.conformance.capabilities import Capability
 
 from pipeline import LangGraphSaver
 from pipeline.errors import StoreError
-from pipeline.formats.langgraph.finding import homes, names_of
-from pipeline.formats.langgraph.shelf import Shelf
+from pipeline.formats.langgraph.threads import Threads, homes, names_of
 from pipeline.store.base import Store
 from tests.journals import AT, started
 from tests.stores import ids
@@ -157,7 +156,7 @@ def test_langgraph_thread_whose_beginner_died_before_it_looked_again_holds_what_
         put(other, "t", x=1)
         made.append(put(other, "t", x=2))
         other.prune(["t"])
-        patched.setattr(Shelf, "_delete", die)
+        patched.setattr(Threads, "_delete", die)
 
     with monkeypatch.context() as patched:
         between(patched, store, begin_and_prune)
@@ -188,7 +187,7 @@ def test_langgraph_thread_pruned_again_and_again_changes_between_two_names(store
 def test_langgraph_thread_with_the_name_of_another_run_is_refused(store: Store) -> None:
     run = names_of("t")[0]
     store.create_named(run, started(), at=AT).close()  # type: ignore[attr-defined]
-    with pytest.raises(StoreError, match=f"Run {run} is not of thread 't'"):
-        put(LangGraphSaver(store), "t", x=2)
-    with pytest.raises(StoreError, match=f"Run {run} is not of thread 't'"):
-        LangGraphSaver(store).get_tuple(thread("t"))
+    for act in (lambda: put(LangGraphSaver(store), "t", x=2), lambda: LangGraphSaver(store).get_tuple(thread("t"))):
+        with pytest.raises(StoreError) as refused:
+            act()
+        assert (refused.value.code, refused.value.data["run"]) == ("not_of_thread", run)

@@ -1,15 +1,55 @@
-"""A thread as its records say it: checkpoints and the writes that wait on them. No I/O."""
+"""A thread as its records tell it: checkpoints and the writes that wait on them. No I/O."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import base64
+from collections.abc import Callable, Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pipeline.formats.langgraph.stored import Stored, stored_values
+from pipeline.formats.packer import Gathered
 
 CHECKPOINT, WRITES, MOVED = "checkpoint", "writes", "moved"
+#: Values of more bytes than this are stored out of line.
+INLINE_BYTES = 2048
+#: A value as LangGraph's serializers give it: the name of its encoding, and its bytes.
+Typed = tuple[str, bytes]
+
+
+class Stored(NamedTuple):
+    """A serialized value: its bytes, or the hash that they are stored under."""
+
+    #: The name of its encoding, as the serializer gave it.
+    encoding: str
+    #: The bytes; b"" where `blob` names them.
+    data: bytes = b""
+    #: The hash; "": the bytes are here.
+    blob: str = ""
+
+    @classmethod
+    def of(cls, typed: Typed, blobs: Gathered) -> Stored:
+        """Return a value as a record holds it; `blobs` takes a long one."""
+        encoding, data = typed
+        return cls(encoding, bytes(data)) if len(data) <= INLINE_BYTES else cls(encoding, blob=blobs.put(bytes(data)))
+
+    def typed(self, get: Callable[[str], bytes]) -> Typed:
+        """Return the value as it was given."""
+        return self.encoding, get(self.blob) if self.blob else self.data
+
+    def to_json(self) -> list[str]:
+        """Return it as a record's JSON."""
+        return [self.encoding, base64.b64encode(self.data).decode("ascii"), *([self.blob] if self.blob else ())]
+
+    @classmethod
+    def from_json(cls, row: Any) -> Stored:
+        """Return the value of a record.
+
+        Raises:
+            ValueError, TypeError: It makes no sense.
+        """
+        encoding, data, *blob = row
+        return cls(str(encoding), base64.b64decode(data, validate=True), *map(str, blob))
 
 
 class Key(NamedTuple):
@@ -34,7 +74,7 @@ class Kept:
     values: Mapping[str, tuple[Any, Stored]]
 
     def document(self) -> dict[str, Any]:
-        """As it is recorded."""
+        """Return it as it is recorded."""
         return {
             "type": CHECKPOINT,
             "namespace": self.key.namespace,
@@ -42,7 +82,7 @@ class Kept:
             "parent": self.parent,
             "checkpoint": self.checkpoint.to_json(),
             "metadata": self.metadata.to_json(),
-            "values": stored_values(self.values),
+            "values": {name: [version, *value.to_json()] for name, (version, value) in self.values.items()},
         }
 
 
@@ -50,7 +90,7 @@ class Write(NamedTuple):
     """What a task wrote to a channel after a checkpoint."""
 
     task: str
-    #: Where the task stands in its step.
+    #: The task's place in its step.
     path: str
     #: Its place among the task's writes; below 0: one that replaces what was there.
     place: int
@@ -59,7 +99,7 @@ class Write(NamedTuple):
 
 
 def writes_document(key: Key, task: str, path: str, writes: Collection[Write]) -> dict[str, Any]:
-    """The writes of one task, as they are recorded."""
+    """Return the writes of one task, as they are recorded."""
     rows = [[write.place, write.channel, *write.value.to_json()] for write in writes]
     return {"type": WRITES, "namespace": key.namespace, "id": key.id, "task": task, "path": path, "writes": rows}
 
@@ -77,7 +117,7 @@ class Thread:
     moved: bool = False
 
     def take(self, document: Mapping[str, Any]) -> None:
-        """Add what a record says; one of a kind that came later is passed over.
+        """Add a record; one of an unknown kind is passed over.
 
         Raises:
             ValueError, TypeError, KeyError: It makes no sense.
@@ -85,53 +125,68 @@ class Thread:
         kind = document["type"]
         self.moved = kind == MOVED
         if kind == CHECKPOINT:
-            self._take_checkpoint(document)
+            key = Key(document["namespace"], document["id"])
+            values = {name: (version, Stored.from_json(row)) for name, (version, *row) in document["values"].items()}
+            checkpoint, metadata = Stored.from_json(document["checkpoint"]), Stored.from_json(document["metadata"])
+            self.checkpoints[key] = Kept(key, document["parent"], checkpoint, metadata, values)
+            for name, (version, value) in values.items():
+                self.known[key.namespace, name, version] = value
         elif kind == WRITES:
-            self._take_writes(document)
-
-    def _take_checkpoint(self, document: Mapping[str, Any]) -> None:
-        key = Key(document["namespace"], document["id"])
-        values = {name: (version, Stored.from_json(row)) for name, (version, *row) in document["values"].items()}
-        checkpoint, metadata = Stored.from_json(document["checkpoint"]), Stored.from_json(document["metadata"])
-        self.checkpoints[key] = Kept(key, document["parent"], checkpoint, metadata, values)
-        for name, (version, value) in values.items():
-            self.known[key.namespace, name, version] = value
-
-    def _take_writes(self, document: Mapping[str, Any]) -> None:
-        there = self.writes.setdefault(Key(document["namespace"], document["id"]), {})
-        task, path = document["task"], document["path"]
-        for index, channel, *row in document["writes"]:
-            if index < 0 or (task, index) not in there:
-                there[task, index] = Write(task, path, index, channel, Stored.from_json(row))
+            there = self.writes.setdefault(Key(document["namespace"], document["id"]), {})
+            task, path = document["task"], document["path"]
+            for index, channel, *row in document["writes"]:
+                if index < 0 or (task, index) not in there:
+                    there[task, index] = Write(task, path, index, channel, Stored.from_json(row))
 
     def newest_first(self, namespace: str | None = None) -> list[Kept]:
-        """The checkpoints (of a namespace), the greatest id first: LangGraph's ids grow with time."""
+        """Return the checkpoints (of a namespace), the greatest id first: LangGraph's ids grow with time."""
         found = [kept for key, kept in self.checkpoints.items() if namespace in (None, key.namespace)]
         return sorted(found, key=lambda kept: kept.key.id, reverse=True)
 
-    def latest(self, namespace: str) -> Kept | None:
-        """The newest checkpoint of a namespace."""
-        found = (kept for key, kept in self.checkpoints.items() if key.namespace == namespace)
+    def find(self, key: Key) -> Kept | None:
+        """Return a checkpoint; one without an id is the newest of its namespace."""
+        if key.id:
+            return self.checkpoints.get(key)
+        found = (kept for each, kept in self.checkpoints.items() if each.namespace == key.namespace)
         return max(found, key=lambda kept: kept.key.id, default=None)
 
     def writes_of(self, key: Key) -> list[Write]:
-        """The writes that wait on a checkpoint, in the order in which a graph applies them."""
+        """Return the writes that wait on a checkpoint, in the order in which a graph applies them."""
         return sorted(self.writes.get(key, {}).values(), key=lambda write: (write.path, write.task, write.place))
 
+    def newest(self, deltas: Callable[[Kept], Collection[str]]) -> set[Key]:
+        """Return the newest checkpoint of each namespace, and those before it that it cannot be put together without.
+
+        Args:
+            deltas: The channels of a checkpoint that are stored as what was written since an earlier one. Such a
+                channel is its last whole value and all that was written after it, so the way back to that value stays.
+        """
+        stay: set[Key] = set()
+        for namespace in {key.namespace for key in self.checkpoints}:
+            kept = self.find(Key(namespace, ""))
+            missing = set(deltas(kept)) - kept.values.keys() if kept is not None else set()
+            while kept is not None:
+                stay.add(kept.key)
+                missing -= kept.values.keys()
+                parent = Key(namespace, kept.parent or "")
+                kept = self.checkpoints.get(parent) if missing and parent not in stay else None
+        return stay
+
     def documents(self, keys: AbstractSet[Key]) -> Iterator[dict[str, Any]]:
-        """Records that say of these checkpoints what is known, in the order in which they came."""
+        """Yield records that tell of these checkpoints what is known, in the order in which they came."""
         for key, kept in self.checkpoints.items():
             if key in keys:
                 yield kept.document()
-        for key, writes in self.writes.items():
-            if key in keys:
-                for task, path in dict.fromkeys((write.task, write.path) for write in writes.values()):
-                    own = [write for write in writes.values() if (write.task, write.path) == (task, path)]
-                    yield writes_document(key, task, path, own)
+        for key in (key for key in self.writes if key in keys):
+            by_task: dict[tuple[str, str], list[Write]] = {}
+            for write in self.writes[key].values():
+                by_task.setdefault((write.task, write.path), []).append(write)
+            for (task, path), own in by_task.items():
+                yield writes_document(key, task, path, own)
 
     def blobs(self, keys: AbstractSet[Key]) -> set[str]:
-        """The hashes of what stands out of line, of these checkpoints."""
-        stored = [value for key in keys & self.writes.keys() for value in (w.value for w in self.writes[key].values())]
+        """Return the hashes of what is stored out of line, of these checkpoints."""
+        stored = [write.value for key in keys & self.writes.keys() for write in self.writes[key].values()]
         for kept in (self.checkpoints[key] for key in keys & self.checkpoints.keys()):
             stored += [kept.checkpoint, kept.metadata, *(value for _, value in kept.values.values())]
         return {value.blob for value in stored if value.blob}

@@ -16,6 +16,12 @@ from pipeline.graph.model import Graph
 from pipeline.graph.validate import validate
 from tests.layered import THREE, chain, dag
 
+#: Names of a task with values that they cannot have.
+WRONG: list[dict[str, Any]] = [
+    {"arguments": []}, {"depends_on": "b"}, {"tool": 3}, {"effect": "magic"}, {"version": True}, {"safe_to_fail": 1},
+    {"run": 3},
+]  # fmt: skip
+
 
 @pytest.mark.parametrize(
     ("tasks", "code", "named"),
@@ -31,15 +37,9 @@ from tests.layered import THREE, chain, dag
         ([{"tool": "t"}], "invalid_task", None),
         ([{"id": 3}], "invalid_task", None),
         *(([{"id": name}], "invalid_task", name) for name in ("", "a/b", "a#1", "a->b", "@start")),
-        *(
-            ([{"id": "a", **wrong}], "invalid_task", "a")
-            for wrong in (
-                {"arguments": []}, {"depends_on": "b"}, {"tool": 3}, {"effect": "magic"}, {"version": True},
-                {"safe_to_fail": 1}, {"run": 3},
-            )
-        ),
+        *(([{"id": "a", **wrong}], "invalid_task", "a") for wrong in WRONG),
     ],
-)  # fmt: skip
+)
 def test_dag_that_cannot_be_run_is_refused_naming_the_task(tasks: Any, code: str, named: Any) -> None:
     with pytest.raises(GraphError) as refused:
         Dag(tasks)

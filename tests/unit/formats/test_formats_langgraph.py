@@ -23,10 +23,8 @@ from pipeline.app.travel import fork
 from pipeline.clock import SystemClock
 from pipeline.errors import CheckpointCorrupt, ConfigError, RunExists, RunLocked
 from pipeline.extras import how_to_install
-from pipeline.formats.langgraph.choosing import newest
-from pipeline.formats.langgraph.shelf import Shelf
-from pipeline.formats.langgraph.stored import Stored
-from pipeline.formats.langgraph.thread import Kept, Key, Thread
+from pipeline.formats.langgraph.thread import Kept, Key, Stored, Thread
+from pipeline.formats.langgraph.threads import Threads
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
 from pipeline.store.names import JOURNAL
@@ -233,12 +231,12 @@ def test_langgraph_saver_that_died_while_it_pruned_has_lost_nothing(monkeypatch:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Shelf, "_make", die)
+        patched.setattr(Threads, "_make", die)
         with pytest.raises(KeyboardInterrupt):
             saver.prune(["t"])
     assert len(list(LangGraphSaver(store).list(thread("t")))) == 2
     with monkeypatch.context() as patched:
-        patched.setattr(Shelf, "_delete", die)
+        patched.setattr(Threads, "_delete", die)
         with pytest.raises(KeyboardInterrupt):
             saver.prune(["t"])
     # Both runs are there: the new one counts.
@@ -259,9 +257,9 @@ def test_langgraph_pruning_keeps_what_a_channel_of_deltas_is_put_together_from()
     found = Thread("run")
     for each in (kept("1", None, log=1), kept("2", "1", log=1), kept("3", "2"), kept("4", "3", x=1)):
         found.checkpoints[each.key] = each
-    assert {key.id for key in newest(found, lambda _: ["log"])} == {"2", "3", "4"}
-    assert {key.id for key in newest(found, lambda _: [])} == {"4"}
-    assert {key.id for key in newest(found, lambda _: ["x", "gone"])} == {"1", "2", "3", "4"}
+    assert {key.id for key in found.newest(lambda _: ["log"])} == {"2", "3", "4"}
+    assert {key.id for key in found.newest(lambda _: [])} == {"4"}
+    assert {key.id for key in found.newest(lambda _: ["x", "gone"])} == {"1", "2", "3", "4"}
 
 
 def joined(log: list[str] | None, writes: Sequence[list[str]]) -> list[str]:
