@@ -15,12 +15,14 @@ from pipeline import environment
 from pipeline.cli.where import remember
 from pipeline.clock import SystemClock
 from pipeline.errors import PipelineError
+from pipeline.store.folder import FolderBackend
 from pipeline.store.head import HEAD
-from pipeline.store.listing import Listing
+from pipeline.store.heads import Listing
 from pipeline.store.names import JOURNAL
 from pipeline.store.place import folder_of
 
 if TYPE_CHECKING:
+    from pipeline.store.backend import Backend, Tip
     from pipeline.store.base import Account, Head, Listable, Store
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -82,13 +84,13 @@ def open_list(url: str | None) -> Listable:
     folder = folder_of(url or environment.default_store())
     if folder is None or os.path.lexists(folder / JOURNAL):
         return open_store(url)
-    return Listing(folder, _reread, SystemClock())
+    return Listing(FolderBackend(folder, SystemClock()), _rebuild)
 
 
-def _reread(folder: str, name: str, raw: bytes | None) -> Head | None:
-    from pipeline.store import rereading
+def _rebuild(backend: Backend, tip: Tip) -> Head | None:
+    from pipeline.store import head_rebuild
 
-    return rereading.reread(folder, name, raw)
+    return head_rebuild.rebuild(backend, tip)
 
 
 def run_argument(command: F) -> F:

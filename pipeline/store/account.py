@@ -21,8 +21,9 @@ from pipeline.records.charge import amount
 from pipeline.records.lines import check_line, encode_line, line_body, line_seq
 from pipeline.records.structure import REMOVED, fields, problem, text
 from pipeline.store.disk import FOLDER_MODE, Disk, write_all, write_file
+from pipeline.store.folder import file_blocks
 from pipeline.store.names import is_id
-from pipeline.store.scan import lines
+from pipeline.store.survey import whole_lines
 
 ACCOUNT = "account.jsonl"
 #: The same once more: what removed runs cost is known nowhere else.
@@ -278,7 +279,7 @@ class FileAccount:
 
     def _read_on(self, fd: int) -> bool:
         """Take in the facts behind what was read; False where one of them is missing, or makes no sense."""
-        for line in lines(fd, self._size, self._seq):
+        for line in whole_lines(file_blocks(fd, self._size), self._seq):
             if line_seq(line) != self._seq + 1 or not _sensible(self._sums, line):
                 return False
             self._seq += 1
@@ -286,7 +287,7 @@ class FileAccount:
 
     def _read_both(self, fd: int) -> None:
         """Read all facts anew, from either copy."""
-        first = dict[int, bytes]((line_seq(line), line) for line in lines(fd)) if fd >= 0 else {}
+        first = dict[int, bytes]((line_seq(line), line) for line in whole_lines(file_blocks(fd))) if fd >= 0 else {}
         second = dict[int, bytes]((line_seq(line), line) for line in self._copied())
         self._sums, self._seq, self._lost, self._senseless = Sums(), 0, 0, 0
         self._lines = []
@@ -311,7 +312,7 @@ class FileAccount:
         except OSError:
             return []
         try:
-            return list(lines(fd))
+            return list(whole_lines(file_blocks(fd)))
         finally:
             os.close(fd)
 

@@ -44,11 +44,13 @@ class Fenced(Exception):
 class Gone(Exception):
     """The journal was removed, moved or replaced under its owner; what is written here would be lost, or harm."""
 
-    def __init__(self, where: str = "", stored: bytes | None = None, *, written: bool = False) -> None:
+    def __init__(
+        self, where: str = "", stored: Callable[[], bytes | None] = lambda: None, *, written: bool = False
+    ) -> None:
         super().__init__(where)
         #: The folder that it is gone from, for people; "" where it was no folder.
         self.where = where
-        #: The whole journal from its first record on, where that can still be read; else None.
+        #: Read the whole journal from its first record on, where that can still be done; else None.
         self.stored = stored
         #: The lines of this call are in `stored`.
         self.written = written
@@ -104,8 +106,6 @@ class Tail(ABC):
 
     #: Counts owners: each has a higher one than all before it. 1: the first.
     epoch: int = 1
-    #: The last line has its newline; else `rewrite` must come before `append`. Only a file can be otherwise.
-    ended: bool = True
     #: Stamp of the journal as `Backend.own` found it; "": not known. See `left`.
     found: str = ""
 
@@ -242,7 +242,7 @@ class Backend(ABC):
         Args:
             etag: "": there must be none; None: whatever is there.
 
-        Returns its new etag, which no other state of the object ever has had; None: the condition did not hold.
+        Returns its new etag, which no other content of the object has had; None: the condition did not hold.
         """
 
     @abstractmethod
@@ -277,6 +277,10 @@ class Backend(ABC):
     @abstractmethod
     def is_there(self) -> bool:
         """Return whether anything was ever kept here; False: nothing can be read."""
+
+    def ended(self, name: str) -> bool:
+        """Return whether the last line of a journal has its newline; else `Tail.rewrite` must come before `append`."""
+        return True
 
     def place_of(self, run: str) -> str:
         """Return how emergency files name where a run is."""

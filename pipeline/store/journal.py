@@ -1,300 +1,309 @@
-"""The one writer of a run's files: appends, syncs, and what it does when the disk refuses. Knows lines, not facts."""
+"""The one writer of a run, over any backend: appends, and what becomes of lines that are refused. Knows no facts."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import os
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
-from pipeline.errors import StoreError, WriteFailed
+from pipeline.errors import PipelineError, StoreError, WriteFailed
 from pipeline.records.lines import line_body, line_seq
+from pipeline.store import fenced_records
+from pipeline.store.backend import Backend, Fenced, Gone, Refused, Tail, Unsure
 from pipeline.store.base import Taken
-from pipeline.store.blobs import BlobFolder
-from pipeline.store.disk import NO_SPACE, Disk, write_file
 from pipeline.store.emergency import EmergencyFile, advice
-from pipeline.store.head import HEAD, head_bytes
-from pipeline.store.lock import OwnerLock, drop_in_children
-from pipeline.store.names import JOURNAL
-from pipeline.store.repair import Repair
-from pipeline.store.reserve import Reserve
-from pipeline.store.scan import lines as scan_lines
-from pipeline.store.scan import place
+from pipeline.store.head import head_bytes
+from pipeline.store.lease import Lease
+from pipeline.store.lock import drop_in_children
+from pipeline.store.survey import whole_lines
+from pipeline.store.values import Values
 
-_RETRIES = 3
+#: Journals of this process whose unsynced lines may be held back, so that its own readers see them.
+_holding: weakref.WeakSet[RunJournal] = weakref.WeakSet()
+_changing = threading.Lock()
 
 
-class FileJournal:
+def flush(backend: Backend) -> None:
+    """Write what journals of this process hold back from a backend."""
+    if backend.lazy:
+        with _changing:
+            found = [journal for journal in _holding if journal.place == backend.place]
+        for journal in found:
+            journal.flush()
+
+
+class RunJournal:
     """An open journal; see store.base.Journal. One thread at a time."""
-
-    queried = False
 
     def __init__(
         self,
+        backend: Backend,
         run: str,
-        folder: Path,
-        lock: OwnerLock,
+        tail: Tail,
+        values: Values,
         *,
-        disk: Disk,
-        blobs: BlobFolder,
         last_seq: int,
-        reserve: int,
-        repairs: Sequence[Repair] = (),
-        named: str = "",
-        place: str = "",
-        closed: Callable[[os.stat_result, int], None] = lambda info, last_seq: None,
+        size: int,
+        repairs: Sequence[Sequence[Any]] = (),
+        closed: Callable[[RunJournal, str], None],
     ) -> None:
+        """Begin to write behind record `last_seq`.
+
+        Args:
+            size: Bytes of all lines so far.
+            closed: Told of the journal and of its stamp (`Tail.left`) when it is left whole.
+        """
         self.run_id = run
-        #: How people name the run.
-        self._named = named or run
         self.last_seq = last_seq
-        self.repairs: Sequence[Sequence[Any]] = repairs
-        self._folder = folder
-        #: As text, which takes a third of the time to look at: it is done at each append.
-        self._home, self._path = str(folder), str(folder / JOURNAL)
-        self._lock = lock
-        self._disk = disk
-        self._blobs = blobs
-        self._emergency = EmergencyFile(run, place)
+        self.size = size
+        self.repairs = repairs
         self.taken: Sequence[Taken] = ()
-        #: What was written since the last sync: lost by a power cut, so it goes into an emergency file.
+        self.queried = backend.queried
+        self.place = backend.place
+        self._backend = backend
+        self._tail = tail
+        self._values = values
+        self._closed = closed
+        self._emergency = EmergencyFile(run, backend.place_of(run))
+        #: Takes lines; and, where it does not any more, the run's owner still has its lock.
+        self._open = self._owned = True
+        #: Why it is not open, where something went wrong.
+        self._gone: Gone | None = None
+        self._fenced = self._whole = False
+        #: Where the journal ends as far as it was appended, and as far as it is durable: last seq, size.
+        self._written = self._durable = (last_seq, size)
+        #: Lines that were appended since the last sync: they may be lost with a power cut.
         self._loose: list[bytes] = []
-        #: Where the last durable line ends, and its seq.
-        self._durable = (0, 0)
-        self._fd = -1
+        #: Lines that are held back until the next sync or tick.
+        self._waiting: list[bytes] = []
         #: Held by the thread that appends; values are stored by others meanwhile.
         self._writing = threading.Lock()
-        #: The journal is not where others find it any more: nothing here writes to the folder.
-        self._gone = False
-        #: The emergency file holds all of it.
-        self._whole = False
-        #: Told of the file and of its last seq when it is left whole.
-        self._closed = closed
-        self._reserve = Reserve(disk, folder, reserve)
-        try:
-            self._fd = disk.open(folder / JOURNAL, os.O_RDWR | os.O_APPEND)
-        except OSError:
-            self._reserve.free()
-            raise
-        #: Bytes of the journal so far; what a head that follows records as journal_bytes.
-        found = os.stat(self._path)
-        self.size, self._file = found.st_size, (found.st_ino, found.st_dev)
-        self._durable = (self.size, last_seq)
+        self._lease = None
+        if backend.leased:
+            self._lease = Lease(backend.place, run, tail, self.flush if backend.lazy else None)
         drop_in_children(self)
 
     @property
     def strained(self) -> bool:
-        """The disk is full and the reserve is in use: record what is in flight, start nothing."""
-        return self._reserve.released
+        """See store.base.Journal.strained."""
+        return self._tail.strained
 
     def append(self, first_seq: int, lines: Sequence[bytes], sync: bool = True) -> None:
         """See store.base.Journal.append."""
         with self._writing:
-            self._append(first_seq, lines, sync)
+            if not self._open or self._lost:
+                self._refuse(lines)
+            if first_seq != self.last_seq + 1:
+                lines = self._unseen(first_seq, lines)
+            if not sync and self._backend.lazy:
+                self._waiting += lines
+                self.last_seq += len(lines)
+                self.size += sum(map(len, lines))
+                with _changing:
+                    _holding.add(self)
+            elif lines or sync:
+                self._write(lines, sync)
 
-    def _append(self, first_seq: int, lines: Sequence[bytes], sync: bool) -> None:
-        if self._fd < 0:
-            self._refuse(b"".join(lines))
-        if first_seq != self.last_seq + 1:
-            lines = self._unseen(first_seq, lines)
-        data = lines[0] if len(lines) == 1 else b"".join(lines)
-        if not self._lock.is_in(self._home):
-            self._leave_gone(data, written=False)
-        try:
-            if data and self._disk.write(self._fd, data) != len(data):
-                raise OSError(errno.ENOSPC, "only part of it fitted")
-        except OSError as error:
-            self._write_again(data, error)
-        self.last_seq += len(lines)
-        self.size += len(data)
-        if not sync:
-            self._loose.append(data)
-            return
-        try:
-            self._disk.sync(self._fd)
-        except OSError as error:
-            self._give_up(data, error)
-        # The lock was looked at before the write; it is again before the next one.
-        if not self._is_found(self.size):
-            self._leave_gone(data, written=True)
-        self._durable = (self.size, self.last_seq)
-        if self._loose:
-            self._loose.clear()
+    def flush(self) -> None:
+        """Write what is held back, so that others see it. What goes wrong the next append tells."""
+        with self._writing, contextlib.suppress(PipelineError):
+            if self._open and self._waiting:
+                if self._lost:
+                    self._refuse(())
+                self._write((), sync=False)
 
     def put_blob(self, data: bytes) -> str:
         """See store.base.Journal.put_blob."""
-        # A failed sync is one file's: a reply in flight may still be stored, for its record in the emergency file.
-        if self._fd < 0 and (self._gone or not self._saving):
-            self._refuse(b"")
-        # Another thread may be writing records: how long the journal is cannot be compared here.
-        if self._fd >= 0 and not (self._is_found() and self._lock.is_in(self._home)):
-            with self._writing:
-                if self._fd >= 0:
-                    self._leave_gone(b"", written=False)
-                self._refuse(b"")
+        # A reply in flight may still be stored when its record goes into the emergency file, or by an owner that was
+        # fenced: values harm nobody.
+        if not self._open and (self._gone or not (self._owned and self._emergency.path)):
+            raise self._failed("The journal is closed.", "journal_closed")
         try:
-            return self._blobs.put(data)
-        except WriteFailed as error:
-            cause = error.__cause__
-            if not (isinstance(cause, OSError) and cause.errno in NO_SPACE and self._reserve.free()):
-                raise
-            return self._blobs.put(data)
+            return self._values.put(self._tail, data)
+        except Gone as gone:
+            with self._writing:
+                if self._open:
+                    self._leave(gone, ())
+            raise self._failed("The journal is closed.", "journal_closed") from None
 
     def get_blob(self, blob: str) -> bytes:
         """See store.base.Journal.get_blob."""
-        return self._blobs.get(blob)
+        return self._values.get(blob)
 
     def write_head(self, document: Mapping[str, Any], durable: bool) -> None:
         """See store.base.Journal.write_head. On a full disk the space is left to the records."""
-        if self._fd < 0 or (self.strained and not durable) or not self._is_there():
+        if not self._open or self._lost or "/" in self.run_id or (self.strained and not durable):
             return
-        aside = self._folder / ".checkpoint.new"
-        with contextlib.suppress(OSError):
-            write_file(self._disk, aside, head_bytes(document), sync=durable, replace=True)
-            self._disk.replace(aside, self._folder / HEAD)
-            if durable:
-                self._disk.sync_folder(self._folder)
+        data = head_bytes(document)
+        self.flush()
+        with contextlib.suppress(OSError, PipelineError, Refused, Fenced, Gone):
+            self._tail.head(data, durable)
 
     def leave_behind(self, lines: Sequence[bytes]) -> str:
         """See store.base.Journal.leave_behind."""
-        self._emergency.add(b"".join(lines))
+        # Without the lock: the thread that waits for the store has it.
+        self._emergency.add(b"".join(dict.fromkeys([*self._waiting, *lines])))
         return self._emergency.path
 
     def close(self) -> None:
-        """Make durable what was written, and give up ownership; idempotent."""
-        if self._fd >= 0 and self._loose:
-            with contextlib.suppress(OSError):
-                self._disk.sync(self._fd)
-        if self._fd >= 0 and not self._emergency.path:
-            info = os.fstat(self._fd)
-            if info.st_size == self.size:
-                self._closed(info, self.last_seq)
-        self._shut()
+        """See store.base.Journal.close."""
+        self.flush()
+        if self._open and self._lease is not None and self._tail.epoch > 1 and not self._lost:
+            # Only who was fenced leaves something, and there was nobody before the first.
+            with contextlib.suppress(PipelineError):
+                fenced_records.take_in(self._backend, self)
+        if self._open and not self._lost and not self._emergency.path:
+            self._closed(self, self._tail.left())
+        self._open = False
         self._emergency.close()
-        self._lock.release()
+        self._release()
 
     def drop(self) -> None:
-        """In a forked child: the parent owns the run, so nothing here writes any more."""
-        self._shut()
+        """Write nothing in a forked child: the parent owns the run."""
+        self._open = self._owned = False
+        self._writing = threading.Lock()
+        self._waiting = []
+        self._tail.drop()
         self._emergency.close()
 
     @property
-    def _saving(self) -> bool:
-        return bool(self._emergency.path) and self._lock.held
+    def _lost(self) -> bool:
+        return self._fenced or (self._lease is not None and self._lease.lost)
 
-    def _shut(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-        self._reserve.close()
+    def _write(self, lines: Sequence[bytes], sync: bool) -> None:
+        """Append what waits, and these lines behind it."""
+        if self._waiting:
+            lines = [*self._waiting, *lines]
+        try:
+            self._tail.append(self._written[0] + 1, lines, sync)
+        except Fenced:
+            self._fenced = True
+            self._forget()
+            self._refuse(lines)
+        except Gone as gone:
+            self._leave(gone, lines)
+        except Unsure as error:
+            # What the backend holds is not known, so this owner adds nothing more.
+            self._end_at(self._durable)
+            self._emergency.add(b"".join([*self._loose, *lines]))
+            self._shut()
+            raise self._failed(error.message, "write_unsure", error) from error
+        except Refused as error:
+            self._forget()
+            self._emergency.add(b"".join(lines))
+            raise self._failed(error.message, "write_refused", error) from error
+        seq, size = self._written
+        self._end_at((seq + len(lines), size + sum(map(len, lines))))
+        if not sync:
+            self._loose += lines
+            return
+        self._durable = self._written
+        if self._loose:
+            self._loose.clear()
 
     def _unseen(self, first_seq: int, lines: Sequence[bytes]) -> Sequence[bytes]:
-        """Those lines that do not stand in the journal already.
+        """Return those lines that are not in the journal already.
 
         Raises:
             StoreError: A seq holds another fact, or would leave a hole.
         """
-        if first_seq > self.last_seq + 1 and self._saving:
+        if first_seq > self.last_seq + 1 and self._emergency.path:
             # The records before these were refused and are kept elsewhere; what follows goes there too.
-            self._refuse(b"".join(lines))
+            self._refuse(lines)
         if first_seq > self.last_seq + 1:
-            raise StoreError(f"Record {first_seq} cannot follow record {self.last_seq}.", seq=first_seq)
-        after, known = first_seq - 1, self.last_seq + 1 - first_seq
-        stored = {line_seq(line): line for line in scan_lines(self._fd, place(self._fd, self.size, after), after)}
+            text = f"Record {first_seq} cannot follow record {self.last_seq}."
+            raise StoreError(text, seq=first_seq, code="seq_hole")
+        if self._waiting:
+            self._write((), sync=False)
+        known = self.last_seq + 1 - first_seq
+        read = whole_lines(self._backend.read(self.run_id, first_seq - 1), first_seq - 1)
+        stored = {line_seq(line): line for line in read}
         for seq, line in enumerate(lines[:known], first_seq):
             if seq not in stored or line_body(stored[seq]) != line_body(line):
-                raise StoreError(f"Record {seq} holds another fact.", seq=seq)
+                raise StoreError(f"Record {seq} holds another fact.", seq=seq, code="seq_taken")
         return lines[known:]
 
-    def _write_again(self, data: bytes, error: OSError) -> None:
-        """Write after a refusal, from a clean end of file; frees the reserve where space ran out.
+    def _refuse(self, lines: Sequence[bytes]) -> NoReturn:
+        """Take nothing more: what was paid for goes where the run finds it, or where what was refused went."""
+        lines = [*self._waiting, *lines]
+        self._forget()
+        if self._lost and self._open:
+            kept = fenced_records.worth_keeping(lines)
+            if kept and not fenced_records.keep(self._backend, self.run_id, self._tail.epoch, kept):
+                self._emergency.add(b"".join(kept))
+        elif self._owned and self._emergency.path:
+            self._emergency.add(b"".join(lines))
+        raise self._failed("The journal is closed.", "journal_closed")
 
-        Raises:
-            WriteFailed: Refused again and again; the lines are in an emergency file, the journal is as before.
-        """
-        for _ in range(_RETRIES):
-            try:
-                self._disk.truncate(self._fd, self.size)
-                if error.errno in NO_SPACE:
-                    self._reserve.free()
-                if self._disk.write(self._fd, data) == len(data):
-                    return
-            except OSError as again:
-                error = again
-        with contextlib.suppress(OSError):
-            self._disk.truncate(self._fd, self.size)
-        self._emergency.add(data)
-        raise self._failed(f"The disk refused a write ({error.strerror}).", fatal=False) from error
-
-    def _give_up(self, data: bytes, error: OSError) -> NoReturn:
-        """After a failed sync nobody knows what the file holds, and a second sync would lie: leave it for good."""
-        self.size, self.last_seq = self._durable
-        self._emergency.add(b"".join([*self._loose, data]))
-        self._loose.clear()
+    def _leave(self, gone: Gone, lines: Sequence[bytes]) -> NoReturn:
+        """Keep all of a run that was taken away under its owner, since this may be the last of it."""
+        rest = b"".join([*self._loose, *lines])
+        self._end_at(self._durable)
+        stored = gone.stored()
+        if stored is not None:
+            lost = b"" if gone.written else b"".join(lines)
+            self._emergency.add(stored + lost, sent=self.last_seq)
+        else:
+            self._emergency.add(rest)
+        self._gone, self._whole = gone, stored is not None
         self._shut()
-        raise self._failed(f"The disk could not make a record durable ({error.strerror}).", fatal=True) from error
+        raise self._failed("The journal is closed.", "journal_closed")
 
-    def _is_there(self) -> bool:
-        """Return whether others find here what this owner wrote, and the lock that keeps them out."""
-        return self._is_found(self.size) and self._lock.is_in(self._home)
+    def _end_at(self, end: tuple[int, int]) -> None:
+        self._written = end
+        self._forget()
 
-    def _is_found(self, size: int | None = None) -> bool:
-        """Return whether the journal in the run's folder is the one that is written here, of that many bytes."""
-        try:
-            found = os.stat(self._path)
-        except PermissionError:
-            return True
-        except OSError:
-            return False
-        return (found.st_ino, found.st_dev) == self._file and (size is None or found.st_size == size)
+    def _forget(self) -> None:
+        """Take what is held back for not given."""
+        self.last_seq, self.size = self._written
+        if self._waiting:
+            self._waiting = []
+            with _changing:
+                _holding.discard(self)
 
-    def _leave_gone(self, data: bytes, *, written: bool) -> NoReturn:
-        """The run, or its lock, was removed, moved or replaced under its owner: what it writes would be lost, or harm.
+    def _shut(self) -> None:
+        self._loose = []
+        self._open = False
+        if self._lease is not None:
+            self._lease.release()
 
-        Args:
-            written: The journal that is open here has the data already.
-        """
-        try:
-            stored = os.pread(self._fd, self.size + 1, 0)
-        except OSError:
-            stored = b""
-        # All of it, since this may be the last of it; unless it was cut short or belongs to others too by now.
-        whole = len(stored) == self.size
-        lost = b"" if written else data
-        rest = b"".join(self._loose) + data
-        self.size, self.last_seq = self._durable
-        self._emergency.add(stored + lost if whole else rest, sent=self.last_seq if whole else 0)
-        self._loose.clear()
-        self._gone, self._whole = True, whole
-        self._shut()
-        raise self._failed(
-            f"Run {self._named} is gone from {self._home}: its journal or its lock was removed, moved or replaced "
-            "while the run was going on.",
-            fatal=True,
-        )
+    def _release(self) -> None:
+        if self._lease is not None:
+            self._lease.release()
+        elif self._owned:
+            self._tail.release()
+        self._owned = False
 
-    def _refuse(self, data: bytes) -> NoReturn:
-        """Nothing is written any more; after a refusal what is still in flight goes where the rest went."""
-        if self._saving:
-            self._emergency.add(data)
-        raise self._failed("The journal takes nothing more.", fatal=self._fd < 0)
-
-    def _failed(self, what: str, *, fatal: bool) -> WriteFailed:
-        path = self._emergency.path
-        if self._gone:
-            back = f"Bring {self._home} back to its place"
+    def _failed(self, why: str, code: str, error: Refused | None = None) -> WriteFailed:
+        """Return why nothing was appended, and what to do."""
+        path, run = self._emergency.path, self.run_id
+        named = self._backend.named(run)
+        fatal = not self._open or self._lost
+        if self._gone is not None:
+            where = self._gone.where
+            back = f"Bring {where} back to its place" if where else "Bring the run back from a copy of the store"
             hint = (
-                f"{back}, or make the run again from what was kept: `recover {self._named} {path}`."
-                if path
-                else f"{back}."
+                f"{back}, or make the run again from what was kept: `recover {named} {path}`." if path else f"{back}."
             )
+            why = f"Run {named} is gone: it was removed from the store while it was going on."
+            if where:
+                why = (
+                    f"Run {named} is gone from {where}: its journal or its lock was removed, moved or replaced while "
+                    "the run was going on."
+                )
+            else:
+                hint = f"{back}, then go on with the run."
             return WriteFailed(
-                what, hint=hint, fatal=fatal, emergency=path, run=self.run_id, gone=back, whole=self._whole
-            )
-        hint = "Free space on the disk, then resume the run."
+                why, code="run_gone", hint=hint, fatal=True, emergency=path, run=run, gone=back,
+                whole=self._whole,
+            )  # fmt: skip
+        hint = error.hint if error is not None else ""
+        if self._lost:
+            why, code = f"Run {named} was taken over by another process, so this one stops.", "run_taken_over"
+            hint = f"What it had paid for is kept with the run: `status {named}` shows it."
         if path:
-            hint = advice(self._named, path)
-        return WriteFailed(what, hint=hint, fatal=fatal, emergency=path, run=self.run_id)
+            hint = advice(named, path)
+        data = error.data if error is not None else {}
+        return WriteFailed(why, code=code, hint=hint, fatal=fatal, emergency=path, run=run, **data)

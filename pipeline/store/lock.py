@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from pipeline.clock import iso
 from pipeline.errors import RunLocked
+from pipeline.store.backend import Held
 from pipeline.store.disk import Disk
 from pipeline.store.owner import LOCK, owner, process
 
@@ -85,11 +86,11 @@ class OwnerLock:
             self._fd = -1
 
 
-def acquire(disk: Disk, folder: Path, run: str, since: datetime) -> OwnerLock:
+def acquire(disk: Disk, folder: Path, since: datetime) -> OwnerLock:
     """Own the run in `folder`.
 
     Raises:
-        RunLocked: A living process owns it; names host, pid, since when.
+        Held: A living process owns it.
         OSError: The folder cannot be written, or is gone.
     """
     path = folder / LOCK
@@ -105,7 +106,7 @@ def acquire(disk: Disk, folder: Path, run: str, since: datetime) -> OwnerLock:
         os.ftruncate(fd, len(text))
     except BlockingIOError:
         os.close(fd)
-        raise locked(run, _named_owner(folder)) from None
+        raise Held(_named_owner(folder)) from None
     except BaseException:
         os.close(fd)
         raise
@@ -134,6 +135,20 @@ def locked(run: str, holder: Mapping[str, Any], lease_seconds: int | None = None
         if lease_seconds is not None and holder.get("host") != process()["host"]:
             hint += f" If that host is gone, the run is free within {lease_seconds} s: give the same command then."
     return RunLocked(f"Run {run} is owned by {who}.", hint=hint, run=run, **holder)
+
+
+def try_lock(disk: Disk, path: Path) -> int:
+    """Lock a file, which is made where it is missing; the descriptor that holds it, -1 where another does."""
+    fd = disk.open(path, os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return -1
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from pipeline.store.account import FileAccount
 from pipeline.store.files import FileStore
 from pipeline.store.head import HEAD
 from pipeline.store.importing import document_problem
-from pipeline.store.journal import FileJournal
+from pipeline.store.journal import RunJournal
 from pipeline.store.reading import load, records
 from pipeline.store.retention import MAX_AGE_DAYS, MAX_RUNS, cleanup
 from pipeline.store.view import first_problem, pinned_nodes
@@ -34,7 +34,7 @@ class CheckpointManager:
         self.base_path = Path(base_path) if base_path is not None else _BASE
         self.checkpoint_file = self.base_path / run_id / HEAD
         self._clock = clock or SystemClock()
-        self._store = FileStore(self.base_path, self._clock)
+        self._store = FileStore(self.base_path, self._clock, concurrency=0)
 
     def load_or_create(self, subject: str | None = None, level: str | None = None) -> PipelineState:
         """The state as last saved; or a new run, pending, that exists on return.
@@ -66,7 +66,7 @@ class CheckpointManager:
             if not self.checkpoint_file.parent.exists():
                 self._create(state)
                 return
-            journal = self._store.open(self.run_id, reserve=False)
+            journal = self._store.open(self.run_id)
             try:
                 self._append(journal, state, self._owner(journal))
             finally:
@@ -126,7 +126,7 @@ class CheckpointManager:
         kept = {key: value for key, value in document.items() if key not in _OF_THE_HEAD}
         return PipelineState.from_json({**kept, "run_id": self.run_id})
 
-    def _owner(self, journal: FileJournal) -> int:
+    def _owner(self, journal: RunJournal) -> int:
         """The owner mark for a record appended now; after a repair a new owner has to say that it knows of it."""
         owner = 1
         for line in self._store.read(self.run_id):
@@ -139,7 +139,7 @@ class CheckpointManager:
             journal.append(owner, [line], sync=False)
         return owner
 
-    def _append(self, journal: FileJournal, state: PipelineState, owner: int) -> None:
+    def _append(self, journal: RunJournal, state: PipelineState, owner: int) -> None:
         document = {key: value for key, value in state.to_json().items() if key not in _OF_THE_HEAD}
         seq = journal.last_seq + 1
         at = state.updated_at or iso(self._clock.now())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pipeline.clock import Clock
+from pipeline.store.journal import RunJournal as MemoryJournal
 from pipeline.store.ledger import BackendAccount
 from pipeline.store.memory_backend import MemoryBackend
-from pipeline.store.run_journal import RunJournal as MemoryJournal
 from pipeline.store.runs import RunStore
 
 __all__ = ["MemoryAccount", "MemoryJournal", "MemoryStore"]

@@ -8,93 +8,100 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from pipeline.clock import Clock, parse_iso
 from pipeline.errors import RunExists, RunNotFound, StoreError
-from pipeline.files import open_regular
 from pipeline.records.lines import LineDamaged, check_line
-from pipeline.store.base import Claim, Head
-from pipeline.store.blobs import BLOBS, BlobFolder
-from pipeline.store.disk import Disk, read_file, write_file
-from pipeline.store.files import FileStore
+from pipeline.store.backend import Tail, Tip
+from pipeline.store.base import Claim
+from pipeline.store.disk import FOLDER_MODE, Disk, read_file
+from pipeline.store.folder import BLOBS, NEW, FolderBackend, FolderTail, first_line
 from pipeline.store.head import HEAD, parse_head
-from pipeline.store.listing import first_line
-from pipeline.store.lock import OwnerLock, acquire
+from pipeline.store.journal import RunJournal
+from pipeline.store.lock import acquire
 from pipeline.store.names import JOURNAL, PARTS, is_id, is_minted, minted
 from pipeline.store.owner import LOCK
+from pipeline.store.runs import RunStore
+from pipeline.store.values import unpacked
 
 #: The id of a run that does not say when it began.
 _UNDATED = "run"
 
 
-class RunFolder(FileStore):
-    """A store of one run; see store.base.Store. `root` is the run's own folder."""
+class RunFolderBackend(FolderBackend):
+    """A folder that is one run; every id means it."""
 
-    def __init__(self, folder: Path | str, clock: Clock, *, concurrency: int = 4, disk: Disk | None = None) -> None:
-        # Whoever names a link means the folder behind it.
+    def __init__(self, folder: Path | str, clock: Clock, *, concurrency: int = 0, disk: Disk | None = None) -> None:
+        # Who names a link means the folder behind it.
         super().__init__(os.path.realpath(folder), clock, concurrency=concurrency, disk=disk)
         self.url = f"files:{folder}"
         #: Kept once it was told, so that taking over a document of another name does not rename an open run.
-        self._run_id = ""
+        self.told = ""
 
     @property
     def run_id(self) -> str:
-        """The id of the run that lies here.
+        """Return the id of the run that lies here.
 
         Raises:
             RunNotFound: There is none.
         """
         if not has_run(self.root):
             raise RunNotFound(f"There is no run in {self.root}.", hint="--run-dir DIR makes one.", run=str(self.root))
-        if not self._run_id:
-            self._run_id = _named(self.root.name) or _from_journal(self.root) or _from_document(self.root) or _UNDATED
-        return self._run_id
+        if not self.told:
+            self.told = _minted_name(self.root) or _from_journal(self.root) or _from_document(self.root) or _UNDATED
+        return self.told
 
-    def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
-        """See store.base.Listable.heads."""
-        if has_run(self.root) and (head := self._listing.head(str(self.root), self.run_id, match)):
-            yield head
+    def home(self, run_id: str) -> Path:
+        """See FolderBackend.home."""
+        if self.told != run_id and run_id != self.run_id:
+            raise RunNotFound(f"There is no run {run_id} in {self.root}.", run=run_id)
+        return self.root
 
-    def _remove(self, home: Path) -> None:
-        """Take away the run's own files; what else lies in the folder stays."""
-        for name in (JOURNAL, HEAD):
-            (home / name).unlink(missing_ok=True)
-        self._disk.sync_folder(home)
+    def tips(self, claim: str = "") -> Iterator[Tip]:
+        """See Backend.tips."""
+        if has_run(self.root) and (tip := self.tip(str(self.root), self.run_id)):
+            yield tip
+
+    def delete(self, prefix: str) -> None:
+        """See Backend.delete: the run's own files; what else lies in the folder stays."""
+        path = self.path(prefix)
+        if path != self.root:
+            super().delete(prefix)
+            return
+        if os.path.lexists(path / JOURNAL):
+            for name in (JOURNAL, HEAD):
+                (path / name).unlink(missing_ok=True)
+            self.disk.sync_folder(path)
         for name in (BLOBS, PARTS):
-            shutil.rmtree(home / name, ignore_errors=True)
-        (home / LOCK).unlink(missing_ok=True)
+            shutil.rmtree(path / name, ignore_errors=True)
+        for name in (LOCK, NEW):
+            (path / name).unlink(missing_ok=True)
         with contextlib.suppress(OSError):
-            home.rmdir()
+            path.rmdir()
 
-    def sweep(self, before: datetime) -> list[str]:
-        """Nothing half built lies here under a name of its own."""
-        return []
+    def named(self, run: str) -> str:
+        """See Backend.named."""
+        return str(self.root)
 
-    def _begin(
-        self, first: bytes, blobs: Iterable[bytes], names: Iterator[str], at: datetime, claim: Claim | None
-    ) -> tuple[str, OwnerLock]:
-        """Make the run in the folder, which may hold other files: it exists once its journal has its name."""
-        name = _named(self.root.name) or _dated(first.partition(b"\n")[0]) or next(names)
-        lock = acquire(self._disk, self.root, name, at)
+    def new_name(self, first: bytes, at: datetime) -> str:
+        """Return the id of a run that is to be made here, by its first record and the time."""
+        return _minted_name(self.root) or _dated(first.partition(b"\n")[0]) or next(minted(at))
+
+    def _begin(self, name: str, since: datetime) -> Tail | None:
+        """Own the folder, which may hold other files: the run exists once its journal has its name."""
+        self.root.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+        lock = acquire(self.disk, self.root, since)
         try:
             self._refuse_taken()
-            store = BlobFolder(self.root / BLOBS, self._disk)
-            for data in blobs:
-                store.put(data)
-            aside = self.root / ".journal.new"
-            write_file(self._disk, aside, first, replace=True)
-            self._disk.replace(aside, self.root / JOURNAL)
-            self._disk.sync_folder(self.root)
-            self._disk.sync_folder(self.root.parent)
+            self.told = name
+            os.close(self.disk.open(self.root / NEW, os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
+            return FolderTail(self, name, self.root, lock)
         except BaseException:
             lock.release()
             raise
-        self._run_id = name
-        return name, lock
 
     def _refuse_taken(self) -> None:
         if os.path.lexists(self.root / JOURNAL):
@@ -104,28 +111,45 @@ class RunFolder(FileStore):
                 run=self.run_id,
             )
         if has_runs(self.root):
-            raise StoreError(
-                f"{self.root} is a folder of runs, so it cannot be the folder of one.", hint="Name another folder."
-            )
+            text = f"{self.root} is a folder of runs, so it cannot be the folder of one."
+            raise StoreError(text, hint="Name another folder.", code="folder_of_runs")
 
-    def _named(self, run: str) -> str:
-        return str(self.root)
 
-    def _home(self, run_id: str) -> Path:
-        if run_id != self.run_id:
-            raise RunNotFound(f"There is no run {run_id} in {self.root}.", run=run_id)
-        return self.root
+class RunFolder(RunStore):
+    """A store of one run; see store.base.Store. `root` is the run's own folder."""
+
+    backend: RunFolderBackend
+
+    def __init__(self, folder: Path | str, clock: Clock, *, concurrency: int = 4, disk: Disk | None = None) -> None:
+        """Name the folder, which need not be there; `concurrency` as of FileStore."""
+        super().__init__(RunFolderBackend(folder, clock, concurrency=concurrency, disk=disk), clock)
+        self.root = self.backend.root
+
+    @property
+    def run_id(self) -> str:
+        """Return the id of the run that lies here.
+
+        Raises:
+            RunNotFound: There is none.
+        """
+        return self.backend.run_id
+
+    def create(
+        self, first: bytes, blobs: Sequence[bytes], *, at: datetime, claim: Claim | None = None
+    ) -> tuple[str, RunJournal]:
+        """See store.base.Store.create; the folder itself is the claim."""
+        return self._make(first, blobs, iter([self.backend.new_name(first, at)]), at)
 
 
 def has_run(folder: Path | str) -> bool:
-    """Whether a folder is a run's own: it has a journal, or a checkpoint.json to be taken over and no runs in it."""
+    """Return whether a folder is a run's own: it has a journal, or a checkpoint.json to be taken over and no runs."""
     if os.path.lexists(os.path.join(folder, JOURNAL)):
         return True
     return os.path.lexists(os.path.join(folder, HEAD)) and not has_runs(folder)
 
 
 def has_runs(folder: Path | str) -> bool:
-    """Whether a folder is one of runs: a run has its own folder in it."""
+    """Return whether a folder is one of runs: a run has its own folder in it."""
     try:
         names = os.listdir(folder)
     except OSError:
@@ -133,26 +157,32 @@ def has_runs(folder: Path | str) -> bool:
     return any(is_id(name) and os.path.lexists(os.path.join(folder, name, JOURNAL)) for name in names)
 
 
-def _named(name: str) -> str:
+def read_value(folder: Path, name: str) -> bytes:
+    """Return a value of the run that lies in a folder, verified.
+
+    Raises:
+        CheckpointCorrupt: It is missing or damaged.
+    """
+    try:
+        return unpacked(name, read_file(folder / BLOBS / name[:2] / name))
+    except OSError:
+        return unpacked(name, None)
+
+
+def _minted_name(folder: Path) -> str:
     # Such a folder lies in a store, or was copied from one: its name is its id.
-    return name if is_minted(name) else ""
+    return folder.name if is_minted(folder.name) else ""
 
 
 def _from_journal(folder: Path) -> str:
     try:
-        fd = open_regular(folder / JOURNAL, os.O_RDONLY | os.O_NOFOLLOW)
+        return _dated(first_line(str(folder / JOURNAL)))
     except OSError:
         return ""
-    try:
-        return _dated(first_line(fd))
-    except OSError:
-        return ""
-    finally:
-        os.close(fd)
 
 
 def _dated(line: bytes) -> str:
-    """The id that a first record's time gives; "" where the line is damaged."""
+    """Return the id that a first record's time gives; "" where the line is damaged."""
     try:
         # {"seq":1,"at":"2026-…
         return next(minted(parse_iso(check_line(line).split(b'"', 6)[5].decode("ascii"))))

@@ -18,15 +18,15 @@ from pipeline.store.base import Claim, Head
 from pipeline.store.claims import refuse_if_held
 from pipeline.store.head import parse_head, scan_int, sealed, whole_head
 from pipeline.store.head_rebuild import rebuild
+from pipeline.store.heads import Listing
 from pipeline.store.importing import import_lines
+from pipeline.store.journal import RunJournal, flush
 from pipeline.store.lease import TTL_SECONDS
 from pipeline.store.ledger import BackendAccount, pause
-from pipeline.store.lists import Listing
 from pipeline.store.lock import locked
 from pipeline.store.names import minted, split
 from pipeline.store.recovery import kept_whole, took_in
-from pipeline.store.repairs import Repair, lost_since, mend
-from pipeline.store.run_journal import RunJournal, flush
+from pipeline.store.repair import Repair, lost_since, mend
 from pipeline.store.survey import Blocks, Survey, survey, whole_lines
 from pipeline.store.values import Values
 from pipeline.store.view import first_problem
@@ -86,17 +86,18 @@ class RunStore:
     def create_named(self, run: str, first: bytes, blobs: Iterable[bytes] = (), *, at: datetime) -> RunJournal:
         """See store.base.Movable.create_named."""
         taken = StoreError(f"A run named {run} cannot be made: the name is taken.", run=run, code="run_name_taken")
-        if split(run)[1] or self._exists(run):
+        if split(run)[1]:
             raise taken
-        with self._refusals("No run could be made"):
-            self._clear(run)
         try:
             return self._make(first, blobs, iter([run]), at)[1]
         except StopIteration:
-            if self._exists(run):
-                raise taken from None
-            # Another process is not done with it.
-            raise locked(run, {}) from None
+            with self._refusals("No run could be made"):
+                if self._exists(run) or not self._cleared(run):
+                    raise taken from None
+        try:
+            return self._make(first, blobs, iter([run]), at)[1]
+        except StopIteration:
+            raise taken from None
 
     def _own_claim(self, name: str, at: datetime) -> Tail | None:
         try:
@@ -112,12 +113,14 @@ class RunStore:
             return False
         return True
 
-    def _clear(self, run: str) -> None:
-        """Remove what is left of a run whose creation or removal was cut off.
+    def _cleared(self, run: str) -> bool:
+        """Remove what is left of a run whose creation or removal was cut off; False: nothing is.
 
         Raises:
             RunLocked: Its process is alive.
         """
+        if not any(tip.leftover and tip.run == run for tip in self.backend.tips()):
+            return False
         tail = self._owned(run)
         if tail is not None:
             try:
@@ -125,6 +128,7 @@ class RunStore:
                     self.backend.delete(folder_key(run))
             finally:
                 tail.release()
+        return True
 
     def _make(self, first: bytes, blobs: Iterable[bytes], names: Iterator[str], at: datetime) -> tuple[str, RunJournal]:
         """Make a run under the first name that is free: it exists once its first lines are there.
@@ -136,7 +140,7 @@ class RunStore:
         backend = self.backend
         lines = [line + b"\n" for line in first.splitlines()]
         with self._refusals("No run could be made"):
-            run, tail = next((name, tail) for name in names if (tail := backend.own(name, at, new=True)) is not None)
+            run, tail = next((name, tail) for name in names if (tail := self._begin(name, at)) is not None)
             values = Values(backend, run)
             try:
                 values.put_all(tail, blobs)
@@ -148,6 +152,12 @@ class RunStore:
                     tail.release()
                 raise
         return run, self._journal(run, tail, values, line_seq(lines[-1]), sum(map(len, lines)), ())
+
+    def _begin(self, name: str, at: datetime) -> Tail | None:
+        try:
+            return self.backend.own(name, at, new=True)
+        except Held as held:
+            raise locked(name, held.holder) from None
 
     # --- own ---
 
@@ -192,7 +202,8 @@ class RunStore:
         """Return the survey of a journal that is owned, sound from now on, and what had to be mended."""
         backend = self.backend
         try:
-            found = survey(lambda: backend.read(run), ended=tail.ended)
+            ended = backend.ended(run)
+            found = survey(lambda: backend.read(run), ended=ended)
         except FileNotFoundError:
             if path:
                 return Survey(), []
@@ -203,14 +214,11 @@ class RunStore:
         if problem:
             problem.args = (f"Run {run} cannot be opened. {problem.message}",)
             raise problem
-        if not found.text and tail.ended:
-            return found, []
-        if not found.text:
+        if not found.text and not ended and found.count:
             # Sound, but for the newline behind it.
             tail.rewrite([line + b"\n" for block in backend.read(run) for line in block if line])
             found.size += 1
-            return found, []
-        if found.tail is None and not found.middle and tail.ended:
+        if not found.text or (ended and found.tail is None and not found.middle):
             return found, []
         lines, said = mend(found, lambda what, data: self._keep(run, what, data))
         tail.rewrite(lines)
@@ -321,7 +329,7 @@ class RunStore:
         """See store.base.Movable.flaws."""
         backend = self.backend
         try:
-            found = survey(lambda: backend.read(run))
+            found = survey(lambda: backend.read(run), ended=backend.ended(run))
         except FileNotFoundError:
             if split(run)[1] or backend.get(f"runs/{run}/head") is None:
                 yield "Its journal is missing."
@@ -435,13 +443,13 @@ class RunStore:
         return True
 
     def _check(self, run: str) -> None:
-        """Make sure that a run is there, if only as a document.
+        """Make sure that a run is there, if only as a document, or as what is left of it.
 
         Raises:
             RunNotFound: It is not.
         """
-        split(run)
-        if not self._exists(run) and ("/" in run or self.backend.get(f"runs/{run}/head") is None):
+        path = split(run)[1]
+        if not self._exists(run) and (path or not any(tip.run == run for tip in self.backend.tips())):
             raise self._missing(run)
 
     @staticmethod

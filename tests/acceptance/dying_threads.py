@@ -20,7 +20,7 @@ from langgraph.graph import END, START, StateGraph
 from pipeline import LangGraphSaver
 from pipeline.clock import SystemClock
 from pipeline.store.files import FileStore
-from pipeline.store.journal import FileJournal
+from pipeline.store.journal import RunJournal
 
 
 class State(TypedDict):
@@ -96,14 +96,14 @@ def process(home: Path, at: int) -> int:
     pid = os.fork()
     if pid == 0:
         deaths = Deaths(at)
-        append = FileJournal.append
+        append = RunJournal.append
 
-        def dying(self: FileJournal, *args: Any, **more: Any) -> None:
+        def dying(self: RunJournal, *args: Any, **more: Any) -> None:
             deaths.moment()
             append(self, *args, **more)
             deaths.moment()
 
-        FileJournal.append = dying  # type: ignore[method-assign]
+        RunJournal.append = dying  # type: ignore[method-assign]
         asyncio.run(go_on(home, deaths))
         os._exit(0)
     _, status = os.waitpid(pid, 0)

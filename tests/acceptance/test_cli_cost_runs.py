@@ -14,7 +14,7 @@ import pytest
 
 from pipeline.records.charge import BATCH, Charge
 from pipeline.records.kinds import ChargeSettled, Invalidated, TaskFailed
-from pipeline.store import rereading
+from pipeline.store import head_rebuild
 from pipeline.store.files import FileStore
 from pipeline.store.head import head_bytes
 from tests.runs import BEGIN, Script
@@ -57,7 +57,7 @@ def test_cost_of_many_runs_reads_heads_only(store: Path, cli: Cli, monkeypatch: 
         raise AssertionError("a journal was read")
 
     monkeypatch.setattr(FileStore, "read", refuse)
-    monkeypatch.setattr(rereading, "fresh_document", refuse)
+    monkeypatch.setattr(head_rebuild, "fresh_document", refuse)
     # These two have no journal, so what they cost is read from elsewhere.
     for run in ("20260108_161230", "20260107_161230"):
         (store / run / "checkpoint.json").unlink()

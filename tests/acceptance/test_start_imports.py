@@ -14,7 +14,7 @@ from tests.sample_runs import completed_run
 
 ROOT = Path(__file__).resolve().parents[2]
 #: What reads records: not needed for runs whose checkpoint.json is up to date.
-FOLD = {"pipeline.records.kinds", "pipeline.records.fold", "pipeline.store.files", "pipeline.store.rereading"}
+FOLD = {"pipeline.records.kinds", "pipeline.records.fold", "pipeline.store.files", "pipeline.store.head_rebuild"}
 HEAVY = {"anthropic", "genai_prices", "httpx2", "pydantic", "pydantic_core", "rich", "sqlite3", "tenacity"}
 
 

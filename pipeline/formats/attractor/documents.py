@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,10 @@ from pipeline.errors import CheckpointCorrupt, InvalidValue, RunNotFound, StoreE
 from pipeline.files import read_regular
 from pipeline.formats.attractor.outcome import FAIL, SUCCESS, normalise
 from pipeline.records.values import encode_value, resolve_value
-from pipeline.store.blobs import BLOBS, BlobFolder
 from pipeline.store.disk import Disk, write_file
 from pipeline.store.head import HEAD, parse_head, sealed
 from pipeline.store.names import JOURNAL
+from pipeline.store.run_folder import read_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def load_checkpoint(path: Path | str) -> Checkpoint:
             f"{target} was damaged or edited: its crc does not fit.", hint="Remove its crc to load it as it is."
         )
     try:
-        return read_document(document, BlobFolder(target.parent / BLOBS, Disk()).get)
+        return read_document(document, partial(read_value, target.parent))
     except CheckpointCorrupt as error:
         error.args = (f"{target} is no checkpoint: {error.message}",)
         raise

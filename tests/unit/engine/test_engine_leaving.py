@@ -16,7 +16,7 @@ from pipeline.records.charge import Charge
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import CallEnded, CallStarted, Fact
 from pipeline.store.files import FileStore
-from pipeline.store.journal import FileJournal
+from pipeline.store.journal import RunJournal
 from pipeline.store.reading import load
 from tests.journals import AT, StillClock, started
 
@@ -26,7 +26,7 @@ PAID = Charge("exact", Decimal(1), Decimal(1)).to_json()
 class Frozen:
     """A journal whose store stops to answer, and answers again when the test says so."""
 
-    def __init__(self, journal: FileJournal) -> None:
+    def __init__(self, journal: RunJournal) -> None:
         self._journal = journal
         self.answers = threading.Event()
         self.answers.set()

@@ -16,7 +16,7 @@ from pipeline.records.kinds import CallEnded, CallStarted, Gap, RunResumed, Step
 from pipeline.records.lines import line_seq
 from pipeline.store.account import FileAccount
 from pipeline.store.files import FileStore
-from pipeline.store.journal import FileJournal
+from pipeline.store.journal import RunJournal
 from pipeline.store.reading import load, records
 from pipeline.store.recovery import recover
 from tests.faulty_disk import FaultyDisk
@@ -43,7 +43,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "state" / "pipeline" / "kept"
 
 
-def begin(store: FileStore) -> tuple[str, FileJournal]:
+def begin(store: FileStore) -> tuple[str, RunJournal]:
     return store.create(started(), [], at=AT)
 
 

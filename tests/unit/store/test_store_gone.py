@@ -15,7 +15,7 @@ from pipeline.errors import RunNotFound, WriteFailed
 from pipeline.records.charge import Charge
 from pipeline.records.kinds import CallEnded, CallStarted, StepStarted
 from pipeline.store.files import FileStore
-from pipeline.store.journal import FileJournal
+from pipeline.store.journal import RunJournal
 from pipeline.store.reading import load
 from pipeline.store.recovery import recover
 from tests.faulty_disk import LazyDisk
@@ -64,7 +64,7 @@ MISHAPS: dict[str, Callable[[Path], object]] = {
 }  # fmt: skip
 
 
-def begun(store: FileStore) -> tuple[str, FileJournal]:
+def begun(store: FileStore) -> tuple[str, RunJournal]:
     """A run with a call out."""
     run, journal = store.create(started(), [], at=AT)
     journal.append(2, [line(2, StepStarted("a#1")), line(3, CallStarted("a#1", "k", "m", "r", worst="2"))])
@@ -151,7 +151,7 @@ def test_blob_that_is_stored_while_a_record_is_being_written_finds_the_run_there
     class Shared(LazyDisk):
         """Between a write and what its writer does next, another thread stores a blob."""
 
-        journal: FileJournal | None = None
+        journal: RunJournal | None = None
 
         def write(self, fd: int, data: bytes) -> int:
             written = super().write(fd, data)

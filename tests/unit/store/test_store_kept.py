@@ -19,7 +19,7 @@ from pipeline.records.kinds import CallEnded, CallStarted, Fact, StepStarted
 from pipeline.records.lines import encode_line, line_seq
 from pipeline.store.emergency import EmergencyFile
 from pipeline.store.files import FileStore
-from pipeline.store.journal import FileJournal
+from pipeline.store.journal import RunJournal
 from pipeline.store.reading import load
 from pipeline.store.recovery import recover
 from tests.faulty_disk import FaultyDisk
@@ -46,7 +46,7 @@ def store(tmp_path: Path, disk: FaultyDisk) -> FileStore:
     return FileStore(tmp_path / "runs", StillClock(), concurrency=2, disk=disk)
 
 
-def refused(store: FileStore, disk: FaultyDisk, *facts: Fact, run: str = "") -> tuple[str, Path, FileJournal]:
+def refused(store: FileStore, disk: FaultyDisk, *facts: Fact, run: str = "") -> tuple[str, Path, RunJournal]:
     """A run that could not record these facts."""
     if run:
         journal = store.open(run)

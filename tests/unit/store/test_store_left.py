@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,8 @@ from pipeline.records.kinds import StepStarted
 from pipeline.store.disk import Disk
 from pipeline.store.files import FileStore
 from pipeline.store.names import JOURNAL
-from pipeline.store.repair import Survey
-from pipeline.store.repair import survey as whole_survey
+from pipeline.store.survey import Blocks, Survey
+from pipeline.store.survey import survey as whole_survey
 from tests.journals import AT, StillClock, line, started
 
 
@@ -34,11 +35,11 @@ def test_journal_that_this_store_left_is_not_surveyed_again(store: FileStore, mo
     other = FileStore(store.root, StillClock())
     surveyed = []
 
-    def survey(fd: int) -> Survey:
-        surveyed.append(fd)
-        return whole_survey(fd)
+    def survey(read: Callable[[], Blocks], *, ended: bool = True) -> Survey:
+        surveyed.append(read)
+        return whole_survey(read, ended=ended)
 
-    monkeypatch.setattr("pipeline.store.readying.survey", survey)
+    monkeypatch.setattr("pipeline.store.runs.survey", survey)
     for seq in range(600, 603):
         journal = store.open(run)
         assert journal.last_seq == seq - 1

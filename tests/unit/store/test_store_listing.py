@@ -13,9 +13,11 @@ import pytest
 from pipeline.errors import StoreError
 from pipeline.records.documents import head_document
 from pipeline.records.lines import encode_line
+from pipeline.store.backend import Backend, Tip
 from pipeline.store.base import Head
 from pipeline.store.files import FileStore
-from pipeline.store.listing import Listing
+from pipeline.store.folder import FolderBackend
+from pipeline.store.heads import Listing
 from pipeline.store.reading import load
 from tests.journals import AT, StillClock, small_run
 from tests.other_user import as_other
@@ -39,15 +41,19 @@ class Asked:
         self.runs: list[str] = []
         self._answer = answer
 
-    def __call__(self, folder: str, name: str, raw: bytes | None) -> Head | None:
-        self.runs.append(name)
+    def __call__(self, backend: Backend, tip: Tip) -> Head | None:
+        self.runs.append(tip.run)
         return self._answer
+
+
+def listing(root: Path, asked: Asked) -> Listing:
+    return Listing(FolderBackend(root, StillClock()), asked)
 
 
 def test_fresh_head_is_listed_without_reading_records(tmp_path: Path) -> None:
     run = finished_run(tmp_path).name
     asked = Asked(None)
-    (head,) = Listing(tmp_path, asked, StillClock()).heads(lambda document: document["subject"] == "mathematics")
+    (head,) = listing(tmp_path, asked).heads(lambda document: document["subject"] == "mathematics")
     assert (head.run_id, head.document["last_completed_step"], asked.runs) == (run, "sow", [])
 
 
@@ -93,22 +99,22 @@ def test_run_whose_head_cannot_be_trusted_is_read_again(tmp_path: Path, harm: Ca
     folder = finished_run(tmp_path)
     harm(folder)
     asked = Asked(Head(folder.name, {"status": "failed"}))
-    listing = Listing(tmp_path, asked, StillClock())
-    assert [head.document for head in listing.heads()] == [{"status": "failed"}]
+    runs = listing(tmp_path, asked)
+    assert [head.document for head in runs.heads()] == [{"status": "failed"}]
     assert asked.runs == [folder.name]
-    assert list(listing.heads(lambda document: document["status"] == "completed")) == []
+    assert list(runs.heads(lambda document: document["status"] == "completed")) == []
 
 
 def test_folder_that_is_no_run_is_not_listed(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
-    assert list(Listing(tmp_path, Asked(None), StillClock()).heads()) == []
+    assert list(listing(tmp_path, Asked(None)).heads()) == []
 
 
 def test_running_run_without_a_living_owner_is_seen_as_interrupted(tmp_path: Path) -> None:
     folder = finished_run(tmp_path)
     (folder / "checkpoint.json").unlink()
     asked = Asked(Head(folder.name, {"status": "in_progress", "status_detail": "running"}))
-    (head,) = Listing(tmp_path, asked, StillClock()).heads()
+    (head,) = listing(tmp_path, asked).heads()
     assert (head.owned, head.document["status_detail"]) == (False, "interrupted")
 
 
