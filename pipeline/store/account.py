@@ -21,7 +21,7 @@ from pipeline.records.charge import amount
 from pipeline.records.lines import check_line, encode_line, line_body, line_seq
 from pipeline.records.structure import REMOVED, fields, problem, text
 from pipeline.store.disk import FOLDER_MODE, Disk, write_all, write_file
-from pipeline.store.folder import file_blocks
+from pipeline.store.journal_file import file_blocks
 from pipeline.store.names import is_id
 from pipeline.store.survey import whole_lines
 

@@ -18,9 +18,10 @@ from pipeline.records.lines import LineDamaged, check_line
 from pipeline.store.backend import Tail, Tip
 from pipeline.store.base import Claim
 from pipeline.store.disk import FOLDER_MODE, Disk, read_file
-from pipeline.store.folder import BLOBS, NEW, FolderBackend, FolderTail, first_line
+from pipeline.store.folder import BLOBS, FolderBackend
 from pipeline.store.head import HEAD, parse_head
 from pipeline.store.journal import RunJournal
+from pipeline.store.journal_file import NEW, first_line
 from pipeline.store.lock import acquire
 from pipeline.store.names import JOURNAL, PARTS, is_id, is_minted, minted
 from pipeline.store.owner import LOCK
@@ -98,7 +99,7 @@ class RunFolderBackend(FolderBackend):
             self._refuse_taken()
             self.told = name
             os.close(self.disk.open(self.root / NEW, os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
-            return FolderTail(self, name, self.root, lock)
+            return self.tail(self.root, lock)
         except BaseException:
             lock.release()
             raise
