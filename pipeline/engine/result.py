@@ -1,4 +1,4 @@
-"""How a go at a run ended, for whoever started it."""
+"""Result of one start or resume."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.errors import ConfigError, ExecutorLost, PipelineError, StoreError
+from pipeline.errors import ConfigError, ExecutorLost, PipelineError, RunInterrupted, StoreError
 from pipeline.records.run import Spend
 
 
@@ -32,9 +32,14 @@ class RunResult:
 
     @property
     def exit_code(self) -> int:
-        """0 where all that was asked for is done."""
-        if self.status == "completed" or self.detail == "stopped_as_asked":
-            return 0
-        if self.detail == "interrupted" and not isinstance(self.error, (ConfigError, StoreError, ExecutorLost)):
-            return 130
-        return self.error.exit_code if self.error is not None else 1
+        """See exit_code_of."""
+        return exit_code_of(self.status, self.detail, self.error)
+
+
+def exit_code_of(status: str, detail: str | None, error: PipelineError | None) -> int:
+    """Return the exit code of a run that ended so: 0 where all that was requested is done, 130 after an interrupt."""
+    if status == "completed" or detail == "stopped_as_asked":
+        return 0
+    if detail == "interrupted" and not isinstance(error, (ConfigError, StoreError, ExecutorLost)):
+        return RunInterrupted.exit_code
+    return error.exit_code if error is not None else 1
