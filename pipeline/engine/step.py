@@ -267,7 +267,7 @@ class StepContext:
         Raises:
             StepFailed: Items failed; the others were finished first.
         """
-        found = list(items)
+        found = items if isinstance(items, (tuple, range)) else list(items)
         work = tasks.Work(name, found, body, self._child, version, warm=warm, skip_failed=skip_failed)
         work.lineage = self._lineage
         return self._run(work, (str(key(item)) for item in found))

@@ -28,9 +28,11 @@ from pipeline.records.kinds import CHECK, CODE, PROVIDER, Invalidated, TaskCompl
 from pipeline.records.redaction import without_keys
 from pipeline.records.run import TaskRun, bare
 from pipeline.records.statuses import FAILED
-from pipeline.records.values import Plain, canonical, digest, encode_value
+from pipeline.records.values import Plain, canonical, decode_value, digest, encode_value
 
 _HASH_CHARS = 16
+#: Values that a body cannot change.
+_SCALARS = (str, int, float, bool, type(None))
 #: Names that are listed; of more, only their number.
 _MOST_NAMES = 10
 #: Longest error message kept; a page of it says as much as a book.
@@ -335,7 +337,9 @@ class _Pool:
         item = work.items[index]
         self._record_start(scope, task)
         try:
-            value = work.body(work.context(scope), json.loads(encode_value(item, f"{task} item")))
+            # What the body does to its item, no other body sees.
+            own = item if type(item) in _SCALARS else decode_value(encode_value(item, f"{task} item"))
+            value = work.body(work.context(scope), own)
             scope.leave_if_paused()
             text = recorder.fit_text(value, f"{task} value")
         except (Exception, SystemExit) as error:
