@@ -51,56 +51,9 @@ class StepContext:
         return self._scope.attempt
 
     @property
-    def node(self) -> Node:
-        """The node, with its attributes."""
-        return self._lineage.graph.nodes[self._lineage.node]
-
-    @property
-    def graph(self) -> Graph:
-        """The graph that runs."""
-        return self._lineage.graph
-
-    @property
-    def seen(self) -> Mapping[str, Any]:
-        """The context as it was when this node was activated, as one value; reading it is noted once."""
-        self._note_read("context")
-        return self._seen
-
-    @property
-    def arrivals(self) -> list[Arrival]:
-        """The tokens this visit consumed, in order of their edges' declaration."""
-        self._note_read("arrivals")
-        return self._lineage.arrivals(self._running.recorder, self._running.sources.values.get)
-
-    def ancestors(self) -> list[StepRun]:
-        """Return the visits this one descends from, oldest first, always in the same order; values as recorded."""
-        self._note_read("ancestors")
-        with self._running.recorder.reading():
-            return self._lineage.contexts.ancestors(self._lineage.consumed)
-
-    def nearest(self, most: int) -> list[StepRun]:
-        """Return the visits this one descends from, nearest first, at most so many."""
-        self._note_read("ancestors")
-        with self._running.recorder.reading():
-            return self._lineage.contexts.nearest(self._lineage.consumed, most)
-
-    @property
-    def consumed(self) -> list[Sequence[str]]:
-        """(edge id, path of the visit that chose it) of each token consumed, in order of the edges' declaration."""
-        return self._lineage.contexts.ordered(self._lineage.consumed)
-
-    @property
-    def resumed_at(self) -> int:
-        """The seq up to which work was recorded before the run was last resumed; 0: it never was."""
-        state = self._running.sources.state
-        if state.resumes:
-            return state.owner
-        # A document of another system is the record after the first.
-        return state.owner + 1 if state.imported else 0
-
-    def recorded(self, value: Any) -> Any:
-        """Return a value of an ancestor, read back where it is a reference to a blob."""
-        return self._running.sources.values.get(value)
+    def place(self) -> VisitPlace:
+        """Where this visit is in its graph and what led to it; for handlers of graph formats."""
+        return VisitPlace(self)
 
     @property
     def remark(self) -> tuple[str, Any] | None:
@@ -183,13 +136,6 @@ class StepContext:
         with self._running.recorder.reading() as state:
             tries = tries_of(state.memo.get(self._scope.slot(state), {}), request, n, self._running.sources.values)
             return any(call.usable or (call.batch and not call.ended) for call in tries)
-
-    def answered_requests(self) -> list[Request]:
-        """Return the requests that this attempt has a recorded reply to, as they were sent; asking them is free."""
-        running, mine = self._running, (self._scope.path, self._scope.task, self._scope.attempt)
-        with running.recorder.reading() as state:
-            seqs = [call.seq for tries in state.memo.get(mine, {}).values() for call in tries if call.usable]
-        return [found for seq in seqs if (found := running.sources.values.request(seq)) is not None]
 
     def ask_person(
         self,
@@ -313,3 +259,70 @@ class StepContext:
     def _note_read(self, name: str) -> None:
         if name not in self._scope.reads:
             self._scope.reads[name] = self._running.sources.hash(name, self._seen)
+
+
+@dataclass(frozen=True, slots=True)
+class VisitPlace:
+    """Where a visit is in its graph and what led to it; for handlers of graph formats."""
+
+    _ctx: StepContext
+
+    @property
+    def node(self) -> Node:
+        """The node, with its attributes."""
+        return self._ctx._lineage.graph.nodes[self._ctx._lineage.node]
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that runs."""
+        return self._ctx._lineage.graph
+
+    @property
+    def seen(self) -> Mapping[str, Any]:
+        """The context as it was when this node was activated, as one value; reading it is noted once."""
+        self._ctx._note_read("context")
+        return self._ctx._seen
+
+    @property
+    def arrivals(self) -> list[Arrival]:
+        """The tokens this visit consumed, in order of their edges' declaration."""
+        self._ctx._note_read("arrivals")
+        return self._ctx._lineage.arrivals(self._ctx._running.recorder, self._ctx._running.sources.values.get)
+
+    def ancestors(self) -> list[StepRun]:
+        """Return the visits this one descends from, oldest first, always in the same order; values as recorded."""
+        self._ctx._note_read("ancestors")
+        with self._ctx._running.recorder.reading():
+            return self._ctx._lineage.contexts.ancestors(self._ctx._lineage.consumed)
+
+    def nearest(self, most: int) -> list[StepRun]:
+        """Return the visits this one descends from, nearest first, at most so many."""
+        self._ctx._note_read("ancestors")
+        with self._ctx._running.recorder.reading():
+            return self._ctx._lineage.contexts.nearest(self._ctx._lineage.consumed, most)
+
+    @property
+    def consumed(self) -> list[Sequence[str]]:
+        """(edge id, path of the visit that chose it) of each token consumed, in order of the edges' declaration."""
+        return self._ctx._lineage.contexts.ordered(self._ctx._lineage.consumed)
+
+    @property
+    def resumed_at(self) -> int:
+        """The seq up to which work was recorded before the run was last resumed; 0: it never was."""
+        state = self._ctx._running.sources.state
+        if state.resumes:
+            return state.owner
+        # A document of another system is the record after the first.
+        return state.owner + 1 if state.imported else 0
+
+    def recorded(self, value: Any) -> Any:
+        """Return a value of an ancestor, read back where it is a reference to a blob."""
+        return self._ctx._running.sources.values.get(value)
+
+    def answered_requests(self) -> list[Request]:
+        """Return the requests that this attempt has a recorded reply to, as they were sent; asking them is free."""
+        running, scope = self._ctx._running, self._ctx._scope
+        mine = (scope.path, scope.task, scope.attempt)
+        with running.recorder.reading() as state:
+            seqs = [call.seq for tries in state.memo.get(mine, {}).values() for call in tries if call.usable]
+        return [found for seq in seqs if (found := running.sources.values.request(seq)) is not None]
