@@ -205,7 +205,7 @@ class Engine:
         setup = self._setup
         begun = setup.clock.monotonic()
         stop = Stop(setup.clock)
-        recorder.on_strain = lambda: stop.request("interrupted", WriteFailed(_FULL, hint=_FREE_SPACE))
+        recorder.on_strain = lambda: stop.request("interrupted", WriteFailed(_FULL, code="disk_full", hint=_FREE_SPACE))
         stopped: PipelineError | None = None
         detail: str | None = None
 

@@ -68,7 +68,9 @@ class StepMemory:
         own = self._scope
         if own.task is not None:
             raise ConfigError(
-                f"{own.task} writes to the memory; only a step does.", hint="Return it, and let the step write it."
+                f"{own.task} writes to the memory; only a step may.",
+                code="memory_write_in_task",
+                hint="Return it, and let the step write it.",
             )
         run = self._running.recorder.state.run_id
         key = f"{run}/{own.path}/{own.attempt}/{len(own.writes) + 1}"
@@ -90,6 +92,7 @@ def apply(running: ActiveRun, path: str, writes: Sequence[Mapping[str, Any]]) ->
     except Exception as error:
         cause = PipelineError(
             f"The memory did not take what {bare(path)} wrote: {type(error).__name__}: {error}",
+            code="memory_refused",
             hint="Resume: it is applied before anything else.",
         )
         raise Pause("interrupted", cause) from error
@@ -107,7 +110,6 @@ def apply_left(running: ActiveRun) -> None:
 def _given(running: ActiveRun) -> Memory:
     memory: Memory | None = running.services.get("memory")
     if memory is None:
-        raise ConfigError(
-            "This run has no memory.", hint='Give one: services={"memory": …} with read(query) and write(…, key).'
-        )
+        hint = 'Give one: services={"memory": …} with read(query) and write(…, key).'
+        raise ConfigError("This run has no memory.", code="no_memory", hint=hint)
     return memory

@@ -200,10 +200,11 @@ def load_pipeline(target: str) -> Pipeline:
         raise _unnamed(target if target.endswith(".py") else text)
     path = Path(os.path.expanduser(text)).absolute()
     if not path.is_file():
-        raise ConfigError(f"{text!r} is no regular file." if path.exists() else f"There is no file {text!r}.")
+        what = f"{text!r} is not a regular file." if path.exists() else f"There is no file {text!r}."
+        raise ConfigError(what, code="file_not_found")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise ConfigError(f"{text!r} is not a Python file.", hint="Its name must end in .py.")
+        raise ConfigError(f"{text!r} is not a Python file.", code="not_python", hint="Its name must end in .py.")
     module = importlib.util.module_from_spec(spec)
     # What the file imports from beside itself must be found, as when it is run as a script.
     sys.path.insert(0, str(path.parent))
@@ -211,11 +212,13 @@ def load_pipeline(target: str) -> Pipeline:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise ConfigError(f"{text} cannot be imported: {type(error).__name__}: {error}") from error
+        text = f"{text} cannot be imported: {type(error).__name__}: {error}"
+        raise ConfigError(text, code="import_failed") from error
     found = getattr(module, name, None)
     if not isinstance(found, Pipeline):
         there = ", ".join(key for key, value in vars(module).items() if isinstance(value, Pipeline)) or "none"
-        raise ConfigError(f"{name!r} in {text} is no Pipeline.", hint=f"Pipelines there: {there}.")
+        text = f"{name!r} in {text} is not a Pipeline."
+        raise ConfigError(text, code="pipeline_not_found", hint=f"Pipelines there: {there}.")
     return found
 
 
@@ -223,13 +226,14 @@ def _unnamed(file: str) -> ConfigError:
     """Return the error of a target that names a file and no pipeline in it; the file is read, not run."""
     path = Path(os.path.expanduser(file))
     if file.endswith(".py") and not path.is_file():
-        return ConfigError(f"There is no file {file!r}.")
+        return ConfigError(f"There is no file {file!r}.", code="file_not_found")
     names = _assigned(path) if file.endswith(".py") else []
     if not names:
-        return ConfigError("A Python target is FILE.py:NAME; NAME is the Pipeline object in the file.",
-                           hint="For example: ./pipeline.sh run my_pipeline.py:PIPELINE")  # fmt: skip
+        text = "A Python target is FILE.py:NAME; NAME is the Pipeline object in the file."
+        return ConfigError(text, code="invalid_target", hint="For example: ./pipeline.sh run my_pipeline.py:PIPELINE")
     commands = " or ".join(f"`run {shlex.quote(f'{file}:{name}')}`" for name in names)
-    return ConfigError(f"{file} needs the NAME of a pipeline in it: FILE.py:NAME.", hint=f"Type {commands}.")
+    text = f"{file} needs the NAME of a pipeline in it: FILE.py:NAME."
+    return ConfigError(text, code="invalid_target", hint=f"Type {commands}.")
 
 
 def _assigned(path: Path) -> list[str]:

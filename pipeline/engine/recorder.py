@@ -242,7 +242,7 @@ class Recorder:
         except WriteFailed as caught:
             error = caught
         except BaseException as caught:
-            error = WriteFailed(f"The journal could not be written: {caught}")
+            error = WriteFailed(f"The journal could not be written: {caught}", code="journal_failed")
             raise
         finally:
             self._lock.acquire()
@@ -319,7 +319,7 @@ class Recorder:
             stuck = bool(lines) or self._leading or self._broken is not None
             kept = self.journal.leave_behind(lines) if stuck else ""
             self._left = True
-            self._break(WriteFailed("The process leaves at once.", emergency=kept))
+            self._break(WriteFailed("The process leaves at once.", code="left_at_once", emergency=kept))
         return kept
 
     def fit(self, value: Any, encoded: bytes) -> Any:

@@ -113,7 +113,7 @@ def test_handlers_of_ones_own(tmp_path: Path) -> None:
     seen: list[Any] = []
     handlers = standard_registry()
     handlers.register("greet", lambda ctx: NodeOutcome("port", context_updates={"who": ctx.context["reader"]}))
-    handlers.register("codergen", lambda ctx: seen.append(ctx.node.id))
+    handlers.register("codergen", lambda ctx: seen.append(ctx.place.node.id))
     text = SHIP.replace('write [prompt="Write it for $reader"]', "write [type=greet]")
     text = text.replace("-> exit", '\n  write -> exit [condition="outcome=port && context.who=Ann"]').replace(
         "-> write \n", "-> write\n"

@@ -85,7 +85,7 @@ def why_lost(task: str, error: BaseException) -> PipelineError:
     why = f"{type(error).__name__}{': ' if text else ''}{text}"
     if isinstance(error, CancelledError):
         why = "it cancelled the task, as it does when its scheduler is gone."
-    return ExecutorLost(f"The executor has lost {task}: {why}", hint=hint, task=task)
+    return ExecutorLost(f"The executor has lost {task}: {why}", code="task_lost", hint=hint, task=task)
 
 
 def missing_module(error: BaseException | None) -> str | None:

@@ -114,7 +114,7 @@ class _Around:
 
         A diamond is told what they came to.
         """
-        if not self.plan.is_implicit(self.node.id) or not any(arrival.branch for arrival in ctx.arrivals):
+        if not self.plan.is_implicit(self.node.id) or not any(arrival.branch for arrival in ctx.place.arrivals):
             return None
         visit = Visit(ctx, self.node, self.plan.dot)
         branches = branches_of(visit)

@@ -175,7 +175,7 @@ def allowed(updates: Mapping[str, Any], ctx: StepContext) -> dict[str, Any]:
     kept = {key: value for key, value in updates.items() if not str(key).startswith(_OURS)}
     if len(kept) < len(updates):
         refused = ", ".join(sorted(str(key) for key in updates if key not in kept))
-        ctx.note(f"{ctx.node.id}: it may not set {refused}.")
+        ctx.note(f"{ctx.place.node.id}: it may not set {refused}.")
     return kept
 
 

@@ -45,10 +45,10 @@ def die_if(name: str) -> None:
 def act(ctx: StepContext) -> None:
     """Note that this step acts; then die or fail where that was asked for."""
     with (home() / "ran").open("a") as out:
-        out.write(ctx.node.id + "\n")
-    die_if(f"die-{ctx.node.id}")
-    if (home() / f"fail-{ctx.node.id}").exists():
-        raise ValueError(f"{ctx.node.id} has no luck")
+        out.write(ctx.place.node.id + "\n")
+    die_if(f"die-{ctx.place.node.id}")
+    if (home() / f"fail-{ctx.place.node.id}").exists():
+        raise ValueError(f"{ctx.place.node.id} has no luck")
 
 
 def letter(name: str, before: str = "") -> StepSpec:

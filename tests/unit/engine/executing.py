@@ -162,7 +162,14 @@ def write_or_reject(ctx: StepContext, item: int) -> str:
 
 
 def read_much(ctx: StepContext, item: int) -> list[Any]:
-    return [ctx.outputs["plan"]["count"], ctx.load("notes"), ctx.pin("style"), ctx.context["mood"], ctx.node.id, item]
+    return [
+        ctx.outputs["plan"]["count"],
+        ctx.load("notes"),
+        ctx.pin("style"),
+        ctx.context["mood"],
+        ctx.place.node.id,
+        item,
+    ]
 
 
 def use_service(ctx: StepContext, item: int) -> str:

@@ -29,7 +29,7 @@ DONE = {"step": "a", "path": "a#1", "context": {"left": [1, 2]}, "outcome": "fai
 def three(ran: list[str]) -> Definition:
     def body(ctx: StepContext) -> Outcome:
         ran.append(f"{ctx.path} {ctx.attempt} {ctx.context.get('left')}")
-        return Outcome({}, context={ctx.node.id: "done"})
+        return Outcome({}, context={ctx.place.node.id: "done"})
 
     nodes, edges = [Node(name) for name in "abc"], [Edge("a", "b"), Edge("b", "c"), Edge("a", "c")]
     return Definition("three", Graph.of(nodes, edges, "a"), {name: StepSpec(name, body) for name in "abc"})

@@ -47,10 +47,10 @@ class Shape:
         return load(self.store, self.run)
 
     def _body(self, ctx: StepContext) -> dict[str, Any]:
-        self.ran.append(ctx.node.id)
-        if ctx.node.id in self.bad:
+        self.ran.append(ctx.place.node.id)
+        if ctx.place.node.id in self.bad:
             raise ValueError("bad")
-        return {"from": sorted(arrival.node for arrival in ctx.arrivals)}
+        return {"from": sorted(arrival.node for arrival in ctx.place.arrivals)}
 
 
 @pytest.fixture

@@ -79,9 +79,9 @@ def test_an_interviewer_who_waits_in_vain_leaves_the_default(store: MemoryStore)
 def test_the_nearest_visits_come_first_and_no_more_than_asked_for(store: MemoryStore) -> None:
     def last(ctx: StepContext) -> dict[str, Any]:
         return {
-            "two": [run.path for run in ctx.nearest(2)],
-            "all": [run.path for run in ctx.nearest(9)],
-            "from": list(ctx.consumed),
+            "two": [run.path for run in ctx.place.nearest(2)],
+            "all": [run.path for run in ctx.place.nearest(9)],
+            "from": list(ctx.place.consumed),
         }
 
     def nothing(ctx: StepContext) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def test_a_body_knows_whether_its_question_was_answered_before_it_died(store: Me
     told: list[tuple[bool, bool, int]] = []
 
     def body(ctx: StepContext) -> dict[str, Any]:
-        told.append((ctx.answered(ask("one")), ctx.answered(ask("two")), ctx.resumed_at))
+        told.append((ctx.answered(ask("one")), ctx.answered(ask("two")), ctx.place.resumed_at))
         ctx.ask(ask("one"))
         if len(told) == 1:
             ctx.stop("here")

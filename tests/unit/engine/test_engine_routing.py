@@ -70,7 +70,7 @@ def test_an_outcome_with_an_error_fails_the_visit_and_keeps_what_it_set(store: M
     what = definition(
         [Node("a"), Node("mend")], [Edge("a", "mend", "fail")],
         {"a": lambda ctx: Outcome({"text": "half"}, "fail", {"left": 1}, error={"type": "Bad", "message": "no"}),
-         "mend": lambda ctx: {"saw": ctx.context["left"], "from": ctx.arrivals[0].outputs["text"]}},
+         "mend": lambda ctx: {"saw": ctx.context["left"], "from": ctx.place.arrivals[0].outputs["text"]}},
     )  # fmt: skip
     result = go(what, store)
     assert (result.status, result.outputs["mend"]) == ("completed", {"saw": 1, "from": "half"})
@@ -133,7 +133,7 @@ def test_a_gathering_node_sees_the_context_from_before_its_branches_and_reads_th
         "z": broken,
         "gather": lambda ctx: {
             "seen": dict(ctx.context),
-            "from": [[a.branch, a.failed, a.context] for a in ctx.arrivals],
+            "from": [[a.branch, a.failed, a.context] for a in ctx.place.arrivals],
         },
     }
     result = go(definition(nodes, edges, bodies), store)
@@ -166,12 +166,13 @@ def test_a_fan_out_runs_no_more_branches_at_once_than_it_may(store: MemoryStore)
 def test_an_edge_that_restarts_lets_only_graph_keys_through_and_forgets_what_was_before(store: MemoryStore) -> None:
     def begin(ctx: StepContext) -> Any:
         again = ctx.visit > 1
-        return Outcome({"saw": sorted(ctx.context), "before": len(ctx.ancestors())}, "done" if again else "again",
+        return Outcome({"saw": sorted(ctx.context), "before": len(ctx.place.ancestors())}, "done" if again else "again",
                        {"graph.goal": "g", "other": 1})  # fmt: skip
 
     edges = [Edge("a", "a", "again", attributes={"restart": True}), Edge("a", "b", "done")]
     result = go(
-        definition([Node("a"), Node("b")], edges, {"a": begin, "b": lambda ctx: {"from": len(ctx.ancestors())}}), store
+        definition([Node("a"), Node("b")], edges, {"a": begin, "b": lambda ctx: {"from": len(ctx.place.ancestors())}}),
+        store,
     )
     assert result.outputs["a"] == {"saw": ["graph.goal"], "before": 0}
     assert result.outputs["b"] == {"from": 1}
@@ -274,8 +275,8 @@ def test_refresh_makes_completed_steps_of_an_effect_class_again(store: MemorySto
     ran: list[str] = []
 
     def body(ctx: StepContext) -> Any:
-        ran.append(ctx.node.id)
-        return {"n": ctx.outputs["b"]["n"] if ctx.node.id == "d" else len(ran)}
+        ran.append(ctx.place.node.id)
+        return {"n": ctx.outputs["b"]["n"] if ctx.place.node.id == "d" else len(ran)}
 
     graph = Graph.of([Node(name) for name in "abcd"], [Edge("a", "b"), Edge("b", "c"), Edge("c", "d")], "a")
     effects = {"a": "pure", "b": "read", "c": "external", "d": "pure"}

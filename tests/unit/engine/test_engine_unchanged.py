@@ -67,7 +67,7 @@ def test_engine_asks_nothing_again_of_a_step_that_read_the_whole_context() -> No
     @step()
     def whole(ctx: StepContext) -> dict[str, Any]:
         RAN.append("whole")
-        return {"keys": sorted(ctx.seen)}
+        return {"keys": sorted(ctx.place.seen)}
 
     store = MemoryStore(FakeClock())
     engine = _engine(store, Pipeline("tale", [first, whole]))

@@ -49,11 +49,11 @@ class Play:
 
     def _act(self, ctx: StepContext) -> Any:
         self.called.append((ctx.path, ctx.attempt))
-        said = self.script.get(ctx.node.id, NodeOutcome())
+        said = self.script.get(ctx.place.node.id, NodeOutcome())
         if callable(said):
             return said(ctx)
         if not isinstance(said, str | NodeOutcome):
-            said = said[min(self.count(ctx.node.id), len(said)) - 1]
+            said = said[min(self.count(ctx.place.node.id), len(said)) - 1]
         return NodeOutcome(said) if isinstance(said, str) else said
 
     def _gather(self, visit: Visit) -> NodeOutcome:

@@ -141,7 +141,7 @@ class Bench:
         self.definition = compile_graph(parse(text), handlers=made)
 
     def _act(self, ctx: StepContext) -> NodeOutcome:
-        node = ctx.node.id
+        node = ctx.place.node.id
         said = [
             ctx.ask(Request(MODEL, [Message("user", f"{ctx.path} asks {number}")], max_tokens=50)).text
             for number in range(self.drawing.asks.get(node, 0))

@@ -39,7 +39,7 @@ def test_failure_and_its_class_are_in_the_context_until_something_succeeds() -> 
     seen: list[dict[str, Any]] = []
 
     def look(ctx: StepContext) -> Any:
-        seen.append(dict(ctx.seen))
+        seen.append(dict(ctx.place.seen))
         return NodeOutcome()
 
     text = f'{ENDS}start -> w\nw -> b [condition="outcome!=success"]\nb -> c -> exit'

@@ -25,7 +25,7 @@ LOOSE = FAN.replace("J [shape=tripleoctagon]", "J [shape=box]")
 
 
 def sets(ctx: StepContext) -> NodeOutcome:
-    return NodeOutcome(context_updates={"k": ctx.node.id, f"own.{ctx.node.id}": 1})
+    return NodeOutcome(context_updates={"k": ctx.place.node.id, f"own.{ctx.place.node.id}": 1})
 
 
 def test_every_branch_runs_and_they_are_gathered_once() -> None:
@@ -40,7 +40,7 @@ def test_branches_do_not_see_each_other_and_nothing_is_merged_but_results_are_to
     seen: dict[str, Any] = {}
 
     def look(ctx: StepContext) -> NodeOutcome:
-        seen.update(ctx.seen)
+        seen.update(ctx.place.seen)
         return NodeOutcome()
 
     play, result = played(text, {"a": sets, "b": sets, "exit": look})

@@ -63,7 +63,7 @@ def test_restart_keeps_what_is_known_of_the_graph_only() -> None:
     seen: list[dict[str, Any]] = []
 
     def plan(ctx: StepContext) -> NodeOutcome:
-        seen.append(dict(ctx.seen))
+        seen.append(dict(ctx.place.seen))
         return NodeOutcome(context_updates={"mine": 1})
 
     play, result = played(RESTART, {"plan": plan, "work": ["again", "success"]})
@@ -77,7 +77,7 @@ def test_restart_keeps_the_keys_that_the_graph_names() -> None:
     seen: list[dict[str, Any]] = []
 
     def plan(ctx: StepContext) -> NodeOutcome:
-        seen.append(dict(ctx.seen))
+        seen.append(dict(ctx.place.seen))
         return NodeOutcome(context_updates={"mine": 1, "yours": 2})
 
     played('loop_restart_persist_keys="mine, other"' + "\n" + RESTART, {"plan": plan, "work": ["again", "success"]})

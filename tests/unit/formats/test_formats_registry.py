@@ -48,7 +48,7 @@ def own(handler: Any, rest: str = "x -> exit", **more: Any) -> Act:
 def test_a_function_of_ones_own_works_a_node() -> None:
     def size(ctx: StepContext) -> dict[str, Any]:
         """How large it is."""
-        return {"size": ctx.node.attributes["size"]}
+        return {"size": ctx.place.node.attributes["size"]}
 
     act = own(size)
     assert act.visit("x").outputs == {"size": 3}
@@ -144,7 +144,7 @@ def test_logs_root_is_the_folder_that_is_lent(tmp_path: Any) -> None:
 
 
 def test_registering_a_known_type_replaces_it_and_keeps_its_shape_and_effect() -> None:
-    made = with_type(lambda ctx: {"ran": ctx.node.attributes["tool_command"]}, "tool")
+    made = with_type(lambda ctx: {"ran": ctx.place.node.attributes["tool_command"]}, "tool")
     row = next(row for row in made.rows() if row.type == "tool")
     assert (row.shape, row.effect) == ("parallelogram", "external")
     act = Act('t [shape=parallelogram, tool_command="rm -rf /"]\nstart -> t -> exit', handlers=made)

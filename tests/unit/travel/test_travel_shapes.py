@@ -86,15 +86,15 @@ def gathering() -> tuple[Definition, list[str]]:
     ran: list[str] = []
 
     def branch(ctx: StepContext) -> Outcome:
-        ran.append(ctx.node.id)
-        text = ask(ctx, f"{ctx.node.id} of {ctx.context['goal']}")
-        if ctx.node.id == "b3":
+        ran.append(ctx.place.node.id)
+        text = ask(ctx, f"{ctx.place.node.id} of {ctx.context['goal']}")
+        if ctx.place.node.id == "b3":
             raise ValueError("boom")
         return Outcome({"text": text}, context={"own": text})
 
     def gather(ctx: StepContext) -> dict[str, Any]:
         ran.append("gather")
-        return {"texts": [each.outputs.get("text") for each in ctx.arrivals], "own": "own" in ctx.context}
+        return {"texts": [each.outputs.get("text") for each in ctx.place.arrivals], "own": "own" in ctx.context}
 
     bodies: dict[str, Any] = {f"b{n}": branch for n in range(6)}
     bodies |= {"fan": lambda ctx: Outcome({}, context={"goal": ask(ctx, "goal")}), "gather": gather}
@@ -153,7 +153,7 @@ def looping() -> Definition:
         text = ask(ctx, f"judge {ctx.context['n']} at {ctx.attempt}")
         if ctx.visit == 2 and ctx.attempt < 3:
             raise ValueError("cannot say")
-        return Outcome({"text": text, "seen": len(ctx.ancestors())}, "good" if ctx.visit > 2 else "poor")
+        return Outcome({"text": text, "seen": len(ctx.place.ancestors())}, "good" if ctx.visit > 2 else "poor")
 
     def router(settled: Settled) -> Route:
         if settled.failed and settled.attempt < 3:
@@ -199,7 +199,7 @@ def test_visits_of_a_shared_node_get_the_numbers_they_had_whoever_was_faster(sto
 
     def shared(ctx: StepContext) -> dict[str, Any]:
         other_was_there.set()
-        return {"from": ctx.arrivals[0].node, "said": ask(ctx, f"visit {ctx.visit}")}
+        return {"from": ctx.place.arrivals[0].node, "said": ask(ctx, f"visit {ctx.visit}")}
 
     nodes = [Node("fan"), Node("slow"), Node("quick"), Node("shared")]
     edges = [Edge("fan", "slow"), Edge("fan", "quick"), Edge("slow", "shared"), Edge("quick", "shared")]
@@ -228,7 +228,7 @@ def test_a_restart_replays_equal(store: MemoryStore) -> None:
     def begin(ctx: StepContext) -> Outcome:
         again = ctx.visit > 1
         values = {"graph.goal": ask(ctx, "goal"), "other": sorted(ctx.context)}
-        return Outcome({"before": len(ctx.ancestors())}, "done" if again else "again", values)
+        return Outcome({"before": len(ctx.place.ancestors())}, "done" if again else "again", values)
 
     edges = [Edge("a", "a", "again", attributes={"restart": True}), Edge("a", "b", "done")]
     what = definition([Node("a"), Node("b")], edges, {"a": begin, "b": lambda ctx: dict(ctx.context)})

@@ -137,7 +137,7 @@ def two(ctx: StepContext) -> dict[str, int]:
 
 @step()
 def three(ctx: StepContext) -> dict[str, int]:
-    return {"n": len(ctx.seen)}
+    return {"n": len(ctx.place.seen)}
 
 
 CHAIN = Pipeline("chain", [one, two, three])

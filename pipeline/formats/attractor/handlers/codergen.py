@@ -112,7 +112,7 @@ def _by_backend(visit: Visit, backend: Backend, prompt: str) -> NodeOutcome:
     # A later attempt asks anew: what the one before it made did not do.
     name = "backend" if ctx.attempt == 1 else f"backend {ctx.attempt}"
     done = ctx.task(name, body, prompt, effect=effect)
-    thread = thread_of(visit, ctx.nearest(1))
+    thread = thread_of(visit, ctx.place.nearest(1))
     outputs = {"prompt": prompt, "fidelity": mode_of(visit), "thread": thread, **done["outputs"]}
     if done["text"] is not None:
         return _judged(visit, done["text"], outputs)
@@ -181,18 +181,18 @@ def check_providers(graph: DotGraph, options: Mapping[str, Any], services: Mappi
 def _chosen(visit: Visit, configured: str, prompt: str, rules: str) -> tuple[History, Request]:
     """Return what the visit asks: what this attempt asked before and was answered, else by its mode now."""
     ctx, now = visit.ctx, _mode_now(visit, configured)
-    resumed = configured == FULL and ctx.resumed_at
+    resumed = configured == FULL and ctx.place.resumed_at
     ways: dict[str, tuple[History, Request]] = {}
     for mode in dict.fromkeys((*_MODES, now) if resumed else (now,)):
         before = history(visit, mode)
         if mode != configured:
             before = replace(before, preamble=f"{_RESUMED.format(mode)}\n{before.preamble}".rstrip())
         ways[mode] = before, _request(visit, prompt, before, rules)
-        if ctx.resumed_at and ctx.answered(ways[mode][1]):
+        if ctx.place.resumed_at and ctx.answered(ways[mode][1]):
             return ways[mode]
     # What was answered may differ in the rules for its end only: they follow the edges (and the program). Mending the
     # edges after a reply that none of them took buys no other.
-    heard = ctx.answered_requests() if ctx.resumed_at else []
+    heard = ctx.place.answered_requests() if ctx.place.resumed_at else []
     found = ((before, asked) for before, request in ways.values() for asked in heard
              if _same_but_rules(asked, request, rules))  # fmt: skip
     return next(found, ways[now])
@@ -208,10 +208,10 @@ def _same_but_rules(asked: Request, request: Request, rules: str) -> bool:
 def _mode_now(visit: Visit, configured: str) -> str:
     """Return the configured mode; less of it for the first node of a conversation after a resume, once."""
     ctx = visit.ctx
-    if configured != FULL or not ctx.resumed_at:
+    if configured != FULL or not ctx.place.resumed_at:
         return configured
-    asked = (run for run in ctx.ancestors() if visit.graph.kind(run.node) == kinds.CODERGEN)
-    if any(run.ended_seq > ctx.resumed_at for run in asked):
+    asked = (run for run in ctx.place.ancestors() if visit.graph.kind(run.node) == kinds.CODERGEN)
+    if any(run.ended_seq > ctx.place.resumed_at for run in asked):
         return configured
     wanted = str(ctx.options.get(RESUME_FIDELITY) or COMPACT)
     return wanted if wanted in FIDELITIES else COMPACT

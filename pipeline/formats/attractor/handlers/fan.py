@@ -120,7 +120,7 @@ def branches_of(visit: Visit) -> list[Branch]:
     """Return what the branches that have come here came to, in order of declaration of their first nodes."""
     edges = [edge for node in _said_by(visit)[1:] for edge in visit.graph.outgoing(node.id)]
     order = {edge.target: number for number, edge in reversed(list(enumerate(edges)))}
-    return sorted(map(Branch.of, visit.ctx.arrivals), key=lambda branch: order.get(branch.id, len(edges)))
+    return sorted(map(Branch.of, visit.ctx.place.arrivals), key=lambda branch: order.get(branch.id, len(edges)))
 
 
 def joined(visit: Visit, branches: Sequence[Branch]) -> NodeOutcome:
@@ -147,7 +147,7 @@ def joined(visit: Visit, branches: Sequence[Branch]) -> NodeOutcome:
 
 def _said_by(visit: Visit) -> list[DotNode]:
     """Return the fan-in, and the fan-outs whose branches it gathers."""
-    scope = visit.ctx.node.attributes.get("scope") or ()
+    scope = visit.ctx.place.node.attributes.get("scope") or ()
     names = [scope] if isinstance(scope, str) else list(scope)
     return [visit.node, *(visit.graph.nodes[name] for name in names if name in visit.graph.nodes)]
 

@@ -57,7 +57,7 @@ def name_value(visit: Visit, name: str) -> str | None:
     node, _, key = name.rpartition(".")
     if key not in ("response", "output", "prompt") or node not in visit.graph.nodes:
         return None
-    runs = [run for run in ctx.ancestors() if run.node == node and run.ended_seq]
+    runs = [run for run in ctx.place.ancestors() if run.node == node and run.ended_seq]
     found = _outputs(visit, max(runs, key=lambda run: run.visit)).get(key) if runs else None
     return None if found is None else value_text(found, compact=False)
 
@@ -145,7 +145,7 @@ def thread_of(visit: Visit, before: Sequence[StepRun]) -> str:
 
 def history(visit: Visit, mode: str) -> History:
     """Return what the model is told before the prompt, in a mode."""
-    near = visit.ctx.nearest(_VISITS)
+    near = visit.ctx.place.nearest(_VISITS)
     thread = thread_of(visit, near)
     if mode == FULL:
         return History(mode, thread, turns=list(_turns(visit, thread)))
@@ -205,7 +205,7 @@ def _fitting(lines: Iterable[str], size: int, more: str = "") -> Iterator[str]:
 
 def _turns(visit: Visit, thread: str) -> Iterator[Message]:
     """Yield prompt and reply of every visit of the thread that led here, oldest first."""
-    for run in visit.ctx.ancestors():
+    for run in visit.ctx.place.ancestors():
         if run.status == FAILED:
             continue
         outputs = _outputs(visit, run)
@@ -218,12 +218,12 @@ def _turns(visit: Visit, thread: str) -> Iterator[Message]:
 
 def _edges(visit: Visit) -> Iterator[Any]:
     """Yield the drawn edges by which the visit was reached."""
-    edges = (visit.graph.edge(edge_id) for edge_id, _ in visit.ctx.consumed)
+    edges = (visit.graph.edge(edge_id) for edge_id, _ in visit.ctx.place.consumed)
     return (edge for edge in edges if edge is not None)
 
 
 def _outputs(visit: Visit, run: StepRun) -> Mapping[str, Any]:
-    outputs = visit.ctx.recorded(run.outputs)
+    outputs = visit.ctx.place.recorded(run.outputs)
     return outputs if isinstance(outputs, Mapping) else {}
 
 

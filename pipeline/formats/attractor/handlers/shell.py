@@ -186,7 +186,7 @@ def workdir(visit: Visit) -> Path:
 
 def own_name(ctx: StepContext) -> str:
     """Return what a visit's own part of the named folder is called; "": it has the folder itself, alone."""
-    return bare(ctx.path).replace("/", "_") if ctx.node.attributes.get("fan") else ""
+    return bare(ctx.path).replace("/", "_") if ctx.place.node.attributes.get("fan") else ""
 
 
 class OutcomeFolder:

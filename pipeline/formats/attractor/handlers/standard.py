@@ -37,7 +37,7 @@ def conditional(visit: Visit) -> NodeOutcome:
 
     The specification lets it succeed, after which a condition such as outcome!=success could never hold behind it.
     """
-    ctx, arrivals = visit.ctx, visit.ctx.arrivals
+    ctx, arrivals = visit.ctx, visit.ctx.place.arrivals
     if not arrivals:
         return NodeOutcome()
     last = arrivals[-1]
@@ -58,7 +58,7 @@ def supervise(visit: Visit) -> NodeOutcome:
     ctx, node, nodes = visit.ctx, visit.node, visit.graph.nodes
     if not any(each.text(CHILD_OF) == node.id for each in nodes.values()):
         return NodeOutcome(notes="Its child is not started here (stack.child_autostart=false).")
-    before = (nodes.get(path.rpartition("/")[2].rpartition("#")[0]) for _, path in ctx.consumed)
+    before = (nodes.get(path.rpartition("/")[2].rpartition("#")[0]) for _, path in ctx.place.consumed)
     if not any(each is not None and each.text(CHILD_OF) == node.id for each in before):
         return NodeOutcome(context_updates={STATUS: children.RUNNING, OUTCOME: ""})
     status, outcome = str(ctx.context.get(STATUS) or ""), str(ctx.context.get(OUTCOME) or "")
@@ -70,7 +70,7 @@ def supervise(visit: Visit) -> NodeOutcome:
     if status == children.STOPPED:
         return replace(made, notes=f"The child was stopped: {node.text('manager.stop_condition')}.")
     reason = "The child pipeline failed."
-    failed = next((arrival for arrival in ctx.arrivals if arrival.error is not None), None)
+    failed = next((arrival for arrival in ctx.place.arrivals if arrival.error is not None), None)
     if status == children.EXHAUSTED:
         most = node.number("manager.max_cycles") or MAX_CYCLES
         reason = f"The child pipeline had not ended after {most} visits (manager.max_cycles)."
