@@ -44,14 +44,14 @@ class Receipt:
 class Standing:
     """What is published under a name now."""
 
-    #: Of the version that stands there; "" where its manifest was changed.
+    #: Of the version that is there; "" where its manifest was changed.
     content_hash: str
-    #: The run of the last receipt, and the version that is of: that which stands, or the one it replaced; "": unknown.
+    #: The run of the last receipt, and its version: the present one, or the one it replaced; "": unknown.
     run: str
     run_hash: str
     #: That version is still kept.
     kept: bool
-    #: Files that somebody changed since.
+    #: Files that were changed since.
     edited: Sequence[str] = ()
 
 
@@ -72,4 +72,4 @@ class Publisher(Protocol):
         """Write cost, run id and times beside the published version, outside its hash."""
 
     def standing(self, bundle_name: str) -> Standing | None:
-        """What is published under that name now; None: nothing."""
+        """Return what is published under that name now, or None."""

@@ -1,4 +1,4 @@
-"""Figures: charts drawn from their data as SVG, always with the data as a table."""
+"""Tables with a caption and scopes, and charts drawn from their data as SVG, always with the data as a table."""
 
 from __future__ import annotations
 
@@ -7,9 +7,58 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.publish import tables
 from pipeline.publish.html import Html, clean, el, join
-from pipeline.publish.prose import inline
+from pipeline.publish.prose import LONG_FORMULA, inline
+
+#: More columns than fit a phone.
+_MANY_COLUMNS = 4
+_ANNOTATION = re.compile(r"<annotation[^>]*>(.*?)</annotation>", re.DOTALL)
+
+
+def table(
+    caption: object,
+    head: Sequence[object],
+    body: Sequence[Html],
+    *,
+    foot: Html | None = None,
+    right: int = -1,
+    cls: str = "",
+) -> Html:
+    """A table.
+
+    Args:
+        caption: Stands above it.
+        head: Column headings.
+        body: Its tbody elements.
+        foot: A row for tfoot.
+        right: The column whose numbers stand at the right.
+        cls: Class of the table.
+    """
+    headings = [el("th", cell, scope="col", cls="r" if place == right else None) for place, cell in enumerate(head)]
+    made = el(
+        "table",
+        el("caption", caption),
+        el("thead", el("tr", headings)),
+        body,
+        el("tfoot", foot) if foot else None,
+        cls=cls or None,
+    )
+    longest = max((len(source) for source in _ANNOTATION.findall(made)), default=0)
+    if len(head) <= _MANY_COLUMNS and longest <= LONG_FORMULA:
+        return el("div", made, cls="scroll")
+    return el("div", made, cls="scroll", role="group", tabindex="0", aria_label="Table, scrolls sideways")
+
+
+def row(head: object, *cells: object, right: int = -1) -> Html:
+    """A row whose first cell is its heading; `right` counts from 0 with the heading."""
+    made = [el("td", cell, cls="r" if place == right else None) for place, cell in enumerate(cells, 1)]
+    return el("tr", el("th", head, scope="row"), made)
+
+
+def group_row(head: object, columns: int) -> Html:
+    """A row that heads a tbody."""
+    return el("tr", el("th", head, scope="rowgroup", colspan=columns))
+
 
 _WIDTH, _HEIGHT = 340, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 326, 14, 192
@@ -22,19 +71,20 @@ Points = Sequence[tuple[float, float]]
 
 
 def figure(data: Mapping[str, Any], anchor: str) -> Html:
-    """The figure with its caption and data.
+    """Return the figure with its caption and data.
 
     A shape (triangle, solid, …) is given by its parts and measures in the table: nothing is
     drawn that code did not compute. `anchor` is unique on the page.
     """
     drawing = _drawing(data, anchor)
-    rows = [tables.row(inline(cells[0]), *[inline(cell) for cell in cells[1:]]) for cells in data["rows"] if cells]
+    rows = [row(inline(cells[0]), *map(inline, cells[1:])) for cells in data["rows"] if cells]
     caption = "The same data" if drawing else inline(data["alt"])
-    table = tables.table(caption, [inline(cell) for cell in data["columns"]], [el("tbody", rows)], cls="data")
     function = data.get("function") or ""
-    formula = el("p", f"y = {function}") if function and data["kind"] == "function_graph" and drawing is None else None
-    drawn = el("figure", drawing, el("figcaption", inline(data["alt"]))) if drawing else None
-    return join([drawn, formula, table])
+    return join([
+        el("figure", drawing, el("figcaption", inline(data["alt"]))) if drawing else None,
+        el("p", f"y = {function}") if function and data["kind"] == "function_graph" and not drawing else None,
+        table(caption, [inline(cell) for cell in data["columns"]], [el("tbody", rows)], cls="data"),
+    ])  # fmt: skip
 
 
 def _drawing(data: Mapping[str, Any], anchor: str) -> Html | None:
@@ -108,15 +158,7 @@ def _bars(rows: Sequence[Sequence[str]], points: Points) -> list[Html]:
     for index, (_, value) in enumerate(points):
         x, y = _LEFT + (index + 0.2) * wide, _at(value, ticks, _BOTTOM, _TOP)
         top, height = min(y, floor), abs(floor - y)
-        out.append(
-            el(
-                "rect",
-                x=_n(x),
-                y=_n(top),
-                width=_n(0.6 * wide),
-                height=_n(height),
-            )
-        )
+        out.append(el("rect", x=_n(x), y=_n(top), width=_n(0.6 * wide), height=_n(height)))
         name = clean(rows[index][0])
         short = name if len(name) <= room else name[: max(room - 1, 1)] + "…"
         out.append(el("text", short, x=_n(x + 0.3 * wide), y=_BOTTOM + 19, text_anchor="middle"))

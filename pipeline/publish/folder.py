@@ -51,7 +51,7 @@ class FolderPublisher:
 
         Raises:
             PublishedFilesEdited: As publishing would.
-            PublishError: The folder cannot be written, or what stands under that name is not ours; names it.
+            PublishError: The folder cannot be written, or what has that name is not ours; names it.
         """
         with self._writing():
             _check_writable(self.root)
@@ -72,8 +72,17 @@ class FolderPublisher:
         files = self._build(bundle)
         _check_files(files)
         made = manifest.make(bundle, files)
+        shown, wanted = self.root / bundle.name, str(made["content_hash"])
         with self._writing(), self._alone(bundle.name):
-            return self._publish(bundle, files, made, overwrite)
+            current = self._current(bundle.name, overwrite)
+            new = current is None or not _is_intact(current, wanted)
+            if new:
+                version = self._version(bundle.name, wanted)
+                if not version.exists():
+                    self._make(version, files, made)
+                previous = _switch(shown, version, self._versions(bundle.name)) or current
+                self._forget(bundle.name, keep={version, previous})
+            return Receipt(str(shown), wanted, len(files) + 1, new=new)
 
     def receipt(self, bundle_name: str, facts: Mapping[str, Any]) -> None:
         _check_plain(bundle_name)
@@ -91,24 +100,9 @@ class FolderPublisher:
         content_hash = str(found["content_hash"]) if found else ""
         receipt = _read_json(self._receipt(bundle_name))
         run, run_hash = str(receipt.get("run_id") or ""), str(receipt.get("content_hash") or "")
-        kept = (
-            _HASH.fullmatch(run_hash) is not None and (self._versions(bundle_name) / run_hash[:_HASH_DIGITS]).is_dir()
-        )
+        version = self._versions(bundle_name) / run_hash[:_HASH_DIGITS]
+        kept = _HASH.fullmatch(run_hash) is not None and version.is_dir()
         return Standing(content_hash, run, run_hash, kept, tuple(_changes(folder)))
-
-    def _publish(self, bundle: Bundle, files: Mapping[str, bytes], made: Mapping[str, Any], overwrite: bool) -> Receipt:
-        shown = self.root / bundle.name
-        current = self._current(bundle.name, overwrite)
-        wanted = str(made["content_hash"])
-        receipt = Receipt(str(shown), wanted, len(files) + 1)
-        if current is not None and _is_intact(current, wanted):
-            return Receipt(receipt.path, wanted, receipt.files, new=False)
-        version = self._version(bundle.name, wanted)
-        if not version.exists():
-            self._make(version, files, made)
-        previous = _switch(shown, version, self._versions(bundle.name)) or current
-        self._forget(bundle.name, keep={version, previous})
-        return receipt
 
     def _versions(self, name: str) -> Path:
         return self.root / ".versions" / name
@@ -118,10 +112,12 @@ class FolderPublisher:
 
     def _check_inside(self, versions: Path) -> None:
         if not Path(os.path.realpath(versions)).is_relative_to(os.path.realpath(self.root)):
-            raise PublishError(f"{versions} leads out of the output folder.", hint="Remove that link.")
+            raise PublishError(
+                f"{versions} leads out of the output folder.", code="link_leads_out", hint="Remove that link."
+            )
 
     def _current(self, name: str, overwrite: bool) -> Path | None:
-        """The folder that is published now, after the check that nobody edited it."""
+        """Return the folder that is published now; refuse one that was edited."""
         shown = self.root / name
         if not os.path.lexists(shown):
             return None
@@ -129,6 +125,7 @@ class FolderPublisher:
         if not ours and not (shown / manifest.MANIFEST).is_file():
             raise PublishError(
                 f"{shown} exists and was not published by this program.",
+                code="not_published_here",
                 hint="Move it away, or choose another folder with --out DIR.",
                 path=str(shown),
             )
@@ -141,13 +138,9 @@ class FolderPublisher:
         return folder
 
     def _version(self, name: str, content_hash: str) -> Path:
-        """Where the version of this hash stands or will stand: a folder that was edited is left alone."""
+        """Return where the version of this hash is or will be: a folder that was edited is left alone."""
         base = self._versions(name) / content_hash[:_HASH_DIGITS]
-        candidate, number = base, 1
-        while candidate.exists() and not _is_intact(candidate, content_hash):
-            number += 1
-            candidate = base.with_name(f"{base.name}-{number}")
-        return candidate
+        return _free(base, lambda candidate: _is_intact(candidate, content_hash))
 
     def _make(self, version: Path, files: Mapping[str, bytes], made: Mapping[str, Any]) -> None:
         """Build aside, the manifest last, everything on disk before the version gets its name."""
@@ -168,7 +161,7 @@ class FolderPublisher:
         _sync_folder(version.parent)
 
     def _forget(self, name: str, keep: set[Path | None]) -> None:
-        """Remove versions older than the one before; those that somebody edited stay."""
+        """Remove versions older than the one before; edited ones stay."""
         kept = {os.path.realpath(path) for path in keep if path is not None}
         for folder in sorted(self._versions(name).iterdir()):
             if folder.is_symlink() or not folder.is_dir() or os.path.realpath(folder) in kept:
@@ -199,6 +192,7 @@ class FolderPublisher:
             where = error.filename or str(self.root)
             raise PublishError(
                 f"Cannot write {where}: {error.strerror or error}.",
+                code="cannot_write",
                 hint="Make the folder writable and free some space, or choose another folder with --out DIR.",
                 path=str(where),
             ) from error
@@ -224,16 +218,18 @@ def _exists(path: Path) -> bool:
 
 def _check_plain(name: str) -> None:
     if not _NAME.match(name):
-        raise PublishError(f"{name!r} is no name for a published course.", hint="Use letters, digits, - and _.")
+        raise PublishError(f"{name!r} is no name for a published course.", code="invalid_name",
+                           hint="Use letters, digits, - and _.")  # fmt: skip
 
 
 def _check_name(bundle: Bundle) -> None:
-    """A draft has its own name, so it can never stand where a model's course stood."""
+    """Refuse a name that mixes drafts and finished courses: a draft never replaces a model's course."""
     _check_plain(bundle.name)
     offline = bundle.about.get("author") == "offline"
     if bundle.draft != bundle.name.endswith("-draft") or (offline and not bundle.draft):
         raise PublishError(
             f"{bundle.name!r} mixes a draft with a finished course.",
+            code="mixed_draft",
             hint="What the offline author wrote is a draft and its name ends in -draft; nothing else does.",
         )
 
@@ -241,11 +237,11 @@ def _check_name(bundle: Bundle) -> None:
 def _check_files(files: Mapping[str, bytes]) -> None:
     for name in files:
         if not _FILE.match(name) or name == manifest.MANIFEST:
-            raise PublishError(f"{name!r} is no file name inside a published course.")
+            raise PublishError(f"{name!r} is no file name inside a published course.", code="invalid_name")
 
 
 def _read_json(path: Path) -> Mapping[str, Any]:
-    """The object in a file; {} where there is none."""
+    """Return the object in a file; {} where there is none."""
     try:
         found = parse_json(read_regular(path))
     except (OSError, ValueError):
@@ -282,11 +278,9 @@ def _switch(shown: Path, version: Path, versions: Path) -> Path | None:
     aside = versions / ".link"
     if os.path.lexists(aside):
         aside.unlink()
-    try:
+    linked = False
+    with contextlib.suppress(OSError):
         os.symlink(os.path.relpath(version, shown.parent), aside)
-    except OSError:
-        linked = False
-    else:
         linked = True
     if shown.is_dir() and not shown.is_symlink():
         moved = _free(versions / f"{_folder_hash(shown)}-folder")
@@ -305,9 +299,10 @@ def _folder_hash(folder: Path) -> str:
     return "edited" if found is None else str(found["content_hash"])[:_HASH_DIGITS]
 
 
-def _free(path: Path) -> Path:
+def _free(path: Path, fits: Callable[[Path], bool] = lambda candidate: False) -> Path:
+    """Return the path, or one with the first number behind it that is free or fits."""
     candidate, number = path, 1
-    while candidate.exists():
+    while candidate.exists() and not fits(candidate):
         number += 1
         candidate = path.with_name(f"{path.name}-{number}")
     return candidate

@@ -26,17 +26,17 @@ class Html(str):
 
 
 def clean(value: object) -> str:
-    """The value as text that a UTF-8 page can carry; what it cannot becomes U+FFFD, what cannot be seen goes."""
+    """Return the value as text that a UTF-8 page can carry; what it cannot becomes U+FFFD, what cannot be seen goes."""
     return _UNFIT.sub("\ufffd", visible(str(value)).replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def text(value: object) -> Html:
-    """The value as escaped text; markup passes unchanged."""
+    """Return the value as escaped text; markup passes unchanged."""
     return value if isinstance(value, Html) else Html(escape(clean(value), quote=False))
 
 
 def join(parts: Iterable[object], between: str = "") -> Html:
-    """Markup of the parts in their order; None and False are left out, lists are flattened."""
+    """Return markup of the parts in their order; None and False are left out, lists are flattened."""
     return Html(str(text(between)).join(_flat(parts)))
 
 
@@ -51,9 +51,9 @@ def _flat(parts: Iterable[object]) -> Iterable[str]:
 
 
 def el(tag: str, *content: object, **attributes: object) -> Html:
-    """One element. `cls` is class; a trailing underscore is dropped; underscores become hyphens.
+    """Return one element. `cls` is class; a trailing underscore is dropped; underscores become hyphens.
 
-    Attributes that are None or False are left out, True stands bare. Children are
+    Attributes that are None or False are left out, True has no value. Children are
     escaped unless they are markup.
 
     Raises:
@@ -63,6 +63,16 @@ def el(tag: str, *content: object, **attributes: object) -> Html:
         raise ValueError(f"not an element name: {tag!r}")
     opening = Html(f"<{tag}{''.join(_attribute(name, value) for name, value in attributes.items())}>")
     return opening if tag in _VOID else Html(f"{opening}{join(content)}</{tag}>")
+
+
+def section(anchor: str, title: object, *content: object, cls: str | None = None) -> Html:
+    """Return a section that is named by its heading."""
+    return el("section", el("h2", title, id=anchor), content, cls=cls, aria_labelledby=anchor)
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number and its noun: "1 lesson", "2 lessons"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _attribute(name: str, value: object) -> str:
@@ -79,7 +89,7 @@ def _attribute(name: str, value: object) -> str:
 
 
 def slug(title: str, limit: int = 48) -> str:
-    """A file name part for a title: lower-case ASCII letters and digits, joined by hyphens.
+    """Return a file name part for a title: lower-case ASCII letters and digits, joined by hyphens.
 
     Cut at a word where it is too long; "lesson" where nothing is left.
     """

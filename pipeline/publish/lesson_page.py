@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.publish.figures import figure
-from pipeline.publish.html import Html, clean, el, join
-from pipeline.publish.page import Page, link
+from pipeline.publish.figures import figure, squared_paper
+from pipeline.publish.html import Html, clean, count, el, join, section
+from pipeline.publish.page import INDEX, Page, link
 from pipeline.publish.prose import Plain, Terms, blocks, inline
-from pipeline.publish.questions import calculator_rule, question, working
-from pipeline.publish.view import CALCULATOR, KINDS, CourseView, LessonView
+from pipeline.publish.view import CALCULATOR, KINDS, CourseView, LessonView, Question
+
+#: Outcomes named beside a lesson where it has more than one more.
+_FEW = 3
 
 
 def build(view: CourseView, lesson: LessonView) -> Page:
-    """lessons/NN-slug.html."""
+    """Return lessons/NN-slug.html."""
     path = f"lessons/{lesson.file}.html"
     text = _Text(lesson)
     sections = [text.section(card, place) for place, card in enumerate(lesson.cards, 1)]
@@ -26,26 +29,28 @@ def build(view: CourseView, lesson: LessonView) -> Page:
 def _head(view: CourseView, lesson: LessonView) -> Html:
     block = clean(lesson.entry.get("block", ""))
     place = f"{lesson.type} {lesson.order} of {view.total}" + (f" · {block}" if block else "")
-    sheet = [el("span", "Name"), el("span", "Date")]
     return el(
         "div",
         el("p", el("span", f"{view.title} · ", cls="paper"), place, cls="code"),
         el("h1", inline(lesson.title)),
         el("p", inline(lesson.lesson["outcome"]), cls="lede"),
-        el("p", sheet, cls="sheet"),
+        el("p", el("span", "Name"), el("span", "Date"), cls="sheet"),
     )
 
 
 def kind_of(card: Mapping[str, Any], lesson: LessonView) -> tuple[str, str]:
-    """Class and word of a card."""
+    """Return class and word of a card."""
     if card["kind"] == "assessment" and lesson.lesson.get("lesson_type") == "mock_exam":
         return "exit", "Mock exam"
     return KINDS[card["kind"]]
 
 
-def eyebrow(card: Mapping[str, Any], lesson: LessonView) -> Html:
-    """The line over a section's heading: kind and minutes."""
-    return el("p", el("b", kind_of(card, lesson)[1]), el("span", f"{card['minutes']} min"), cls="kind")
+def card_section(card: Mapping[str, Any], lesson: LessonView, anchor: str, *content: object) -> Html:
+    """Return a card under its kind, minutes and title."""
+    css, kind = kind_of(card, lesson)
+    eyebrow = el("p", el("b", kind), el("span", f"{card['minutes']} min"), cls="kind")
+    heading = el("h2", inline(card["title"]), id=anchor)
+    return el("section", eyebrow, heading, content, cls=css, aria_labelledby=anchor)
 
 
 class _Text:
@@ -57,70 +62,52 @@ class _Text:
         self._plain: Plain = Terms((clean(word["term"]), f"w{place}") for place, word in enumerate(self._keywords, 1))
         self._beliefs = {belief["id"]: belief for belief in lesson.lesson.get("misconceptions") or ()}
         met = {name for card in lesson.cards for name in card.get("misconceptions") or ()}
-        #: Misconceptions that no explanation claims stand after the first one that can hold them.
+        #: Misconceptions that no explanation claims; the first one that can hold them gets them.
         self._homeless = [name for name in self._beliefs if name not in met]
 
     def words(self) -> Html | None:
-        """The keywords with their meanings."""
-        if not self._keywords:
-            return None
+        """Return the keywords with their meanings."""
         rows = []
         for place, word in enumerate(self._keywords, 1):
             gaelic = el("span", clean(word["gaelic"]), lang="gd") if word.get("gaelic") else None
             rows += [el("dt", inline(word["term"]), gaelic, id=f"w{place}"), el("dd", inline(word["definition"]))]
-        heading = el("h2", "Words you need", id="words")
-        return el("section", heading, el("dl", rows), cls="words", aria_labelledby="words")
+        return section("words", "Words you need", el("dl", rows), cls="words") if rows else None
 
     def section(self, card: Mapping[str, Any], place: int) -> Html:
-        """One card."""
-        bodies = {"explainer": self._explainer, "modelling": self._modelling}
-        body = bodies.get(card["kind"], self._questions)(card, place)
-        heading = el("h2", inline(card["title"]), id=f"s{place}")
-        return el(
-            "section",
-            eyebrow(card, self._lesson),
-            heading,
-            body,
-            cls=kind_of(card, self._lesson)[0],
-            aria_labelledby=f"s{place}",
-        )
+        """Return one card."""
+        body = {"explainer": self._explainer, "modelling": self._modelling}.get(card["kind"], self._questions)
+        return card_section(card, self._lesson, f"s{place}", body(card, place))
 
     def _explainer(self, card: Mapping[str, Any], place: int) -> list[object]:
         names = [*(card.get("misconceptions") or ()), *self._homeless]
         self._homeless = []
+        plainer = el("summary", "Read this part in plainer words")
         return [
             blocks(card["text"], self._plain),
             [figure(data, f"s{place}-f{number}") for number, data in enumerate(card.get("figures") or (), 1)],
-            el("h3", "Not an example") if card.get("non_example") else None,
-            blocks(card["non_example"]) if card.get("non_example") else None,
-            el(
-                "details",
-                el("summary", "Read this part in plainer words"),
-                el("div", blocks(card["plain"]), cls="plain"),
-            ),
+            [el("h3", "Not an example"), blocks(card["non_example"])] if card.get("non_example") else None,
+            el("details", plainer, el("div", blocks(card["plain"]), cls="plain")),
             self._watch([self._beliefs[name] for name in names if name in self._beliefs]),
         ]
 
     def _watch(self, beliefs: Sequence[Mapping[str, Any]]) -> Html | None:
-        if not beliefs:
-            return None
         rows = []
         for belief in beliefs:
             rows += [el("dt", "✗ A common mistake"), el("dd", inline(belief["belief"]))]
             rows += [el("dt", "✓ What is true"), el("dd", inline(belief["correction"]))]
-        return el("div", el("h3", "Watch out"), el("dl", rows), cls="watch")
+        return el("div", el("h3", "Watch out"), el("dl", rows), cls="watch") if rows else None
 
     def _modelling(self, card: Mapping[str, Any], place: int) -> list[object]:
         several = len(card["examples"]) > 1
-        out: list[object] = []
-        for number, example in enumerate(card["examples"], 1):
-            out += [
+        return [
+            [
                 el("h3", f"Example {number}" if several else "Example"),
                 blocks(example["problem"]),
                 working(example["steps"]),
                 el("p", "Answer: ", inline(example["answer"]), cls="result"),
             ]
-        return out
+            for number, example in enumerate(card["examples"], 1)
+        ]
 
     def _questions(self, card: Mapping[str, Any], place: int) -> list[object]:
         asked = self._lesson.questions_of(card)
@@ -137,57 +124,129 @@ class _Text:
 def _rail(view: CourseView, lesson: LessonView, path: str) -> Html:
     data = lesson.lesson
     outcomes = [view.outcome_names.get(ref, ref) for ref in data["outcome_refs"]]
-    few = 3
-    more = [f"and {len(outcomes) - few} more"] if len(outcomes) > few + 1 else []
-    named = [el("div", inline(name)) for name in (outcomes[:few] + more if more else outcomes)]
+    named = outcomes if len(outcomes) <= _FEW + 1 else [*outcomes[:_FEW], f"and {len(outcomes) - _FEW} more"]
     facts = [
         el("dt", "Time"), el("dd", f"{data['minutes']} minutes"),
-        el("dt", "Outcome" if len(outcomes) == 1 else "Outcomes"), el("dd", named),
+        el("dt", "Outcome" if len(outcomes) == 1 else "Outcomes"), el("dd", [el("div", inline(n)) for n in named]),
         el("dt", "Calculator"), el("dd", CALCULATOR.get(data.get("calculator", ""), "No")),
         _guidance(data),
     ]  # fmt: skip
-    links = [
-        el("li", el("a", _said(kind_of(card, lesson)[1], card["title"]), href=f"#s{place}"))
-        for place, card in enumerate(lesson.cards, 1)
-    ]
+    links = []
+    for place, card in enumerate(lesson.cards, 1):
+        kind, title = kind_of(card, lesson)[1], card["title"]
+        # The kind is not said twice.
+        said = inline(title) if title.lower().startswith(kind.lower()) else join([f"{kind}: ", inline(title)])
+        links.append(el("li", el("a", said, href=f"#s{place}")))
     contents = el("nav", el("h2", "On this page", id="contents"), el("ul", links), aria_labelledby="contents")
-    answers = el("a", "Answers and mark scheme", href=link(path, f"answers/{lesson.file}.html"))
-    return el(
-        "aside",
-        el("dl", facts, cls="facts"),
-        contents,
-        el("p", answers, cls="go"),
-        cls="rail",
-        aria_label="This lesson",
-    )
-
-
-def _said(kind: str, title: str) -> Html:
-    """Kind and title of a section in one link, without saying the kind twice."""
-    return inline(title) if title.lower().startswith(kind.lower()) else join([f"{kind}: ", inline(title)])
+    answers = el("p", el("a", "Answers and mark scheme", href=link(path, f"answers/{lesson.file}.html")), cls="go")
+    return el("aside", el("dl", facts, cls="facts"), contents, answers, cls="rail", aria_label="This lesson")
 
 
 def _guidance(data: Mapping[str, Any]) -> list[Html]:
     labels = [clean(label["category"]).replace("_", " ") for label in data.get("labels") or ()]
-    if (data.get("teacher_notes") or {}).get("safety") and "practical work" not in labels:
+    if (data.get("teacher_notes") or {}).get("safety"):
         labels.append("practical work")
     if not labels:
         return []
-    return [
-        el("dt", "For the teacher"),
-        el("dd", f"{', '.join(dict.fromkeys(labels))}: see the notes with the answers"),
-    ]
+    said = f"{', '.join(dict.fromkeys(labels))}: see the notes with the answers"
+    return [el("dt", "For the teacher"), el("dd", said)]
 
 
 def _pager(view: CourseView, lesson: LessonView, path: str) -> Html:
     before, after = view.neighbour(lesson, -1), view.neighbour(lesson, 1)
-    if before:
-        back = el("a", "Back: ", inline(before.title), href=link(path, f"lessons/{before.file}.html"))
-    else:
-        back = el("a", "Back: all topics", href=link(path, "index.html"))
-    forward: Html | None = None
-    if after:
-        forward = el("a", "Next: ", inline(after.title), href=link(path, f"lessons/{after.file}.html"))
-    elif before:
-        forward = el("a", "All topics", href=link(path, "index.html"))
+
+    def to(words: str, other: LessonView | None) -> Html:
+        target = f"lessons/{other.file}.html" if other else INDEX
+        return el("a", words, inline(other.title) if other else None, href=link(path, target))
+
+    back = to("Back: ", before) if before else to("Back: all topics", None)
+    forward = to("Next: ", after) if after else to("All topics", None) if before else None
     return el("nav", back, forward, cls="pager", aria_label="Previous and next lesson")
+
+
+# --- a question: number, stem, marks, options or parts, room for the answer in print ----------------
+
+_DRAWN = re.compile(r"\b(?:sketch|draw|plot)\b", re.IGNORECASE)
+#: Cards in which hints would spoil what is tested.
+_WITHOUT_HINTS = frozenset({"assessment", "exit_ticket"})
+#: Room is given by classes m3 to m6, 12 mm a mark; less than three marks get the least, 24 mm.
+_LEAST_ROOM, _MOST_ROOM = 2, 6
+#: A line of working of more characters may be wider than a phone.
+_WIDE = 40
+
+
+def letter(place: int) -> str:
+    """Return A, B, C, … for options."""
+    return chr(ord("A") + place)
+
+
+def question(asked: Question, *, mixed: bool) -> Html:
+    """Return the question as a list item; `mixed` where its neighbours differ in the use of the calculator."""
+    item = asked.item
+    answer = item["answer"]
+    parts = answer.get("parts") or ()
+    figures = item.get("figures") or ()
+    body = [
+        blocks(item["stem"]),
+        el("p", calculator_rule(item), cls="muted") if mixed else None,
+        [figure(data, f"{asked.anchor}-f{place}") for place, data in enumerate(figures, 1)],
+        options(answer) if answer["kind"] == "mcq" else None,
+        el("ol", [_part(part) for part in parts], cls="parts") if parts else None,
+        _hints(asked),
+        None if parts or answer["kind"] == "mcq" else room(int(item["marks"]), item["stem"]),
+    ]
+    return el("li", _numbered(asked.number, body, item["marks"]), id=asked.anchor, cls="q")
+
+
+def _part(part: Mapping[str, Any]) -> Html:
+    answer, number = part["answer"], int(part["marks"])
+    space = options(answer) if answer["kind"] == "mcq" else room(number, part["prompt"])
+    return el("li", _numbered(part["label"], [blocks(part["prompt"]), space], number))
+
+
+def _numbered(number: object, body: object, marks: Any) -> list[Html]:
+    said = el("span", count(int(marks), "mark"), cls="marks")
+    return [el("span", number, cls="n"), el("div", body, cls="body"), said]
+
+
+def calculator_rule(item: Mapping[str, Any]) -> str:
+    """Return whether the calculator is allowed, as a sentence."""
+    return "Calculator allowed." if item.get("calculator") else "No calculator."
+
+
+def options(answer: Mapping[str, Any], *, key: int | None = None) -> Html:
+    """Return options in rings; `key` marks the right one."""
+    rows = []
+    for place, option in enumerate(answer["options"]):
+        right = place == key
+        words = el("span", inline(option["text"]), " (right)" if right else None)
+        rows.append(el("li", el("span", letter(place), cls="ring"), words, cls="right" if right else None))
+    return el("ol", rows, cls="options")
+
+
+def room(number: int, stem: str) -> Html:
+    """Return empty space on paper: 12 mm a mark, squared paper where something is drawn."""
+    if _DRAWN.search(stem):
+        return el("div", squared_paper(), cls="space grid")
+    size = min(number, _MOST_ROOM)
+    return el("div", cls=f"space m{size}" if size > _LEAST_ROOM else "space")
+
+
+def _hints(asked: Question) -> Html | None:
+    hints = asked.item.get("hints") or ()
+    if not hints or asked.card["kind"] in _WITHOUT_HINTS:
+        return None
+    noun = "Hint" if len(hints) == 1 else "Hints"
+    words = el("ul", [el("li", inline(hint)) for hint in hints])
+    return el("details", el("summary", f"{noun} for question {asked.number}"), words)
+
+
+def working(steps: object) -> Html:
+    """Return numbered steps: what we do beside the line of mathematics."""
+    rows = []
+    for step in steps if isinstance(steps, (list, tuple)) else ():
+        shows = step.get("shows") or ""
+        label = {"role": "group", "tabindex": "0", "aria_label": "Line of working"} if len(shows) > _WIDE else {}
+        line = el("p", inline(shows), cls="line", **label) if shows else None
+        rows.append(el("li", el("div", el("p", inline(step["does"])), line, cls="two")))
+    return el("ol", rows, cls="steps")

@@ -1,4 +1,4 @@
-"""The manifest: what was published, file by file, and how to tell that somebody changed it since."""
+"""The manifest: what was published, file by file, and how to tell that it was changed since."""
 
 from __future__ import annotations
 
@@ -23,15 +23,12 @@ _SHAPE = fields(
     content_hash=text,
     files=table(fields(("sha256", "bytes"), sha256=text, bytes=count)),
 )
-#: What file managers leave behind; nobody's edit.
+#: What file managers leave behind is no edit.
 _LITTER = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", ".directory"})
 
 
 def make(bundle: Bundle, files: Mapping[str, bytes]) -> dict[str, Any]:
-    """The manifest of these files; its content_hash covers every other field.
-
-    Files are {relative path: bytes}.
-    """
+    """Return the manifest of files {relative path: bytes}; its content_hash covers every other field."""
     body: dict[str, Any] = {
         "format": FORMAT,
         "course": bundle.name,
@@ -43,12 +40,12 @@ def make(bundle: Bundle, files: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 def encode(manifest: Mapping[str, Any]) -> bytes:
-    """The manifest as it is stored: sorted, indented ASCII JSON."""
+    """Return the manifest as it is stored: sorted, indented ASCII JSON."""
     return (json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=True) + "\n").encode("ascii")
 
 
 def read(folder: Path) -> dict[str, Any] | None:
-    """The manifest of a published folder; None where it is missing, cut or not consistent in itself."""
+    """Return the manifest of a published folder; None where it is missing, cut or not consistent in itself."""
     try:
         found = parse_json(read_regular(folder / MANIFEST))
         if problem(found, _SHAPE):
@@ -62,7 +59,7 @@ def read(folder: Path) -> dict[str, Any] | None:
 
 
 def edited(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """Files that differ from the manifest, as "path (changed | missing | added)", sorted."""
+    """Return the files that differ from the manifest, as "path (changed | missing | added)", sorted."""
     listed = manifest["files"]
     found = []
     for name, entry in listed.items():
@@ -76,7 +73,7 @@ def edited(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
 
 
 def present(folder: Path) -> list[str]:
-    """Every file below the folder, as a relative path with /, sorted; litter of file managers left out."""
+    """Return every file below the folder, as a relative path with /, sorted; litter of file managers left out."""
     found = []
     for where, _, names in os.walk(folder):
         inside = Path(where).relative_to(folder)

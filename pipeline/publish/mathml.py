@@ -1,12 +1,32 @@
-r"""Presentation MathML for the mathematics in text fields: \( … \) inline, \[ … \] on a line of its own."""
+r"""Presentation MathML for the mathematics in text fields: \( … \) inline, \[ … \] on a line of its own.
+
+Recursive descent over the pieces of a TeX expression: strict, no recovery.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from pipeline.publish.html import Html, el, join, text
-from pipeline.publish.tex import TexError
-from pipeline.publish.tex_parser import row
+from pipeline.publish.tex import (
+    ACCENTS,
+    DELIMITERS,
+    ENVIRONMENTS,
+    FONTS,
+    FUNCTIONS,
+    LARGE,
+    LETTERS,
+    MAX_DEPTH,
+    OPERATORS,
+    SPACES,
+    UPRIGHT,
+    WIDE,
+    TexError,
+    Token,
+    partners,
+    tokens,
+)
 
 
 def parse(tex: str, *, block: bool = False) -> Html:
@@ -19,7 +39,7 @@ def parse(tex: str, *, block: bool = False) -> Html:
     Raises:
         TexError: (a ValueError) Not in the subset; says what and at which character.
     """
-    content = row(tex)
+    content = _Parser(tex).whole()
     source = el("annotation", tex.strip(), encoding="application/x-tex")
     tall = any(name in content for name in ("<mfrac", "<munderover", "<mtable"))
     return el(
@@ -77,3 +97,347 @@ def inline(value: str) -> Html:
     """
     parts = [text(content) if kind == "text" else parse(content) for kind, content, _ in split(value)]
     return join(parts)
+
+
+_SPELLED = {"-": "−", "*": "×", "'": "′"}
+_SIGN_LETTERS = {"π": "i", "%": "o", "°": "o", "£": "i", "€": "i"}
+
+
+def _operator(sign: str, **attributes: object) -> Html:
+    return el("mo", sign, **attributes)
+
+
+class _Atom:
+    """One thing in a row: its markup and how it wants to stand beside others."""
+
+    __slots__ = ("limits", "markup", "role")
+
+    def __init__(self, markup: Html, role: str = "", limits: bool = False) -> None:
+        self.markup = markup
+        #: "function" asks for a thin space before an argument without brackets; "fence" takes none.
+        self.role = role
+        self.limits = limits
+
+
+class _Parser:
+    """Recursive descent over the tokens of one expression."""
+
+    def __init__(self, source: str) -> None:
+        self._tokens = tokens(source)
+        self._partners = partners(self._tokens)
+        self._at = 0
+        self._depth = 0
+
+    def whole(self) -> Html:
+        if self._peek().kind == "end":
+            raise TexError("the expression is empty", 0)
+        row = self._row(lambda token: token.kind == "end")
+        return row
+
+    def _peek(self) -> Token:
+        return self._tokens[self._at]
+
+    def _next(self) -> Token:
+        token = self._tokens[self._at]
+        if token.kind != "end":
+            self._at += 1
+        return token
+
+    def _row(self, ends: Callable[[Token], bool]) -> Html:
+        """Atoms up to the token that ends the row (which stays)."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise TexError(f"nested more than {MAX_DEPTH} deep", self._peek().position)
+        atoms: list[_Atom] = []
+        while not ends(self._peek()):
+            atoms.append(self._scripted())
+        self._depth -= 1
+        return _spaced(atoms)
+
+    def _scripted(self) -> _Atom:
+        """An atom with its primes, power and index."""
+        base = self._atom()
+        below: Html | None = None
+        above: Html | None = None
+        while True:
+            token = self._peek()
+            if token.kind == "sign" and token.value == "'":
+                if above is not None:
+                    raise TexError("a prime after a power", token.position)
+                above = self._primes()
+            elif token.kind == "sign" and token.value in "^_":
+                self._next()
+                if (above if token.value == "^" else below) is not None:
+                    raise TexError(f"a second {token.value!r} on one thing; use braces", token.position)
+                script = self._argument(token)
+                above, below = (script, below) if token.value == "^" else (above, script)
+            else:
+                return _with_scripts(base, below, above)
+
+    def _primes(self) -> Html:
+        count = 0
+        while self._peek().kind == "sign" and self._peek().value == "'":
+            self._next()
+            count += 1
+        return _operator("′" * count)
+
+    def _argument(self, owner: Token) -> Html:
+        """What follows a command or a ^: a group in braces or one token."""
+        token = self._peek()
+        if token.kind == "sign" and token.value == "{":
+            return self._group()
+        if token.kind == "end" or (token.kind == "sign" and token.value in "}&^_'"):
+            raise TexError(f"nothing after {_shown(owner)}", owner.position)
+        if token.kind == "number" and len(token.value) > 1:
+            # TeX would take its first digit only, which nobody means.
+            raise TexError(f"{token.value} needs braces after {_shown(owner)}", token.position)
+        return self._atom(alone=True).markup
+
+    def _group(self) -> Html:
+        opening = self._next()
+        row = self._row(lambda token: token.kind == "end" or _is(token, "}"))
+        if self._next().kind == "end":
+            raise TexError("a brace is never closed", opening.position)
+        return el("mrow", row)
+
+    def _atom(self, alone: bool = False) -> _Atom:
+        index = self._at
+        token = self._peek()
+        if token.kind == "sign":
+            return self._sign(token, index, alone)
+        self._next()
+        if token.kind == "number":
+            return _Atom(el("mn", token.value))
+        if token.kind == "letter":
+            return _Atom(el("mi", token.value))
+        if token.kind == "text":
+            words = token.value.replace(" ", "\u00a0")
+            return _Atom(el("mtext", words))
+        if token.kind == "end":
+            raise TexError("something is missing at the end", token.position)
+        return self._command(token)
+
+    def _sign(self, token: Token, index: int, alone: bool) -> _Atom:
+        if token.value == "{":
+            return _Atom(self._group())
+        if token.value in "}&":
+            what = "a brace closes that was never opened" if token.value == "}" else "a & outside a table"
+            raise TexError(what, token.position)
+        if token.value in "^_":
+            raise TexError(f"nothing before {token.value!r}", token.position)
+        self._next()
+        if token.value in "([" and index in self._partners and not alone:
+            return self._bracketed(token, self._partners[index])
+        if token.value in "()[]|":
+            return _Atom(_operator(token.value, stretchy="false", lspace="0", rspace="0"), "fence")
+        if token.value in _SIGN_LETTERS:
+            return _Atom(_sign_letter(token.value))
+        if token.value in ",;":
+            return _Atom(_operator(token.value, separator="true"))
+        return _Atom(_operator(_SPELLED.get(token.value, token.value)))
+
+    def _bracketed(self, opening: Token, closing: int) -> _Atom:
+        """A bracket pair as one thing, so that it grows with its content and carries its power."""
+        row = self._row(lambda token: token is self._tokens[closing] or token.kind == "end")
+        sign = self._next().value
+        return _Atom(el("mrow", _operator(opening.value), row, _operator(sign)), "fence")
+
+    def _command(self, token: Token) -> _Atom:
+        name = token.value
+        simple = _simple(name)
+        if simple is not None:
+            return simple
+        handler = _HANDLERS.get(name)
+        if handler is not None:
+            return handler(self, token)
+        if name in ACCENTS:
+            accent = _operator(ACCENTS[name], stretchy="true" if name in WIDE else "false", accent="true")
+            return _Atom(el("mover", self._argument(token), accent, accent="true"))
+        if name in FONTS:
+            return _Atom(self._font(token))
+        raise TexError(rf"the command \{name} is not allowed", token.position)
+
+    def _fraction(self, token: Token) -> _Atom:
+        return _Atom(el("mfrac", self._argument(token), self._argument(token)))
+
+    def _root(self, token: Token) -> _Atom:
+        if not _is(self._peek(), "["):
+            return _Atom(el("msqrt", self._argument(token)))
+        self._next()
+        index = self._row(lambda piece: piece.kind == "end" or _is(piece, "]"))
+        if self._next().kind == "end":
+            raise TexError("the index of the root is never closed", token.position)
+        return _Atom(el("mroot", self._argument(token), el("mrow", index)))
+
+    def _sized(self, token: Token) -> _Atom:
+        r"""\left( … \right): the delimiters grow; a dot is an invisible one."""
+        opening = self._delimiter(token)
+        row = self._row(lambda piece: piece.kind == "end" or _is(piece, "right", "command"))
+        closing = self._next()
+        if closing.kind == "end":
+            raise TexError(r"\left without \right", token.position)
+        return _Atom(el("mrow", _fence(opening), row, _fence(self._delimiter(closing))), "fence")
+
+    def _delimiter(self, owner: Token) -> str:
+        token = self._next()
+        if token.kind == "sign" and token.value in "()[]|.<>/":
+            return {"<": "⟨", ">": "⟩", ".": ""}.get(token.value, token.value)
+        if token.kind == "command" and token.value in "{}|":
+            return "‖" if token.value == "|" else token.value
+        if token.kind == "command" and token.value in DELIMITERS:
+            return DELIMITERS[token.value]
+        raise TexError(f"no bracket after {_shown(owner)}", owner.position)
+
+    def _stray_right(self, token: Token) -> _Atom:
+        raise TexError(rf"\{token.value} without its opening", token.position)
+
+    def _font(self, token: Token) -> Html:
+        variant = FONTS[token.value]
+        opening = self._peek()
+        if not _is(opening, "{"):
+            raise TexError(rf"\{token.value} needs braces", token.position)
+        self._next()
+        letters = ""
+        while not _is(self._peek(), "}"):
+            piece = self._next()
+            if piece.kind not in ("letter", "number") and piece.value not in ("-", "/", "·", "°", "%", "."):
+                raise TexError(rf"only letters inside \{token.value}", piece.position)
+            letters += piece.value
+        self._next()
+        if not letters:
+            raise TexError(f"nothing after {_shown(token)}", token.position)
+        plain = variant == "italic" or (variant == "normal" and len(letters) > 1)
+        return el("mi", letters, mathvariant=None if plain else variant)
+
+    def _table(self, token: Token) -> _Atom:
+        name = self._name(token)
+        if name not in ENVIRONMENTS:
+            raise TexError(f"the table {name!r} is not allowed", token.position)
+        if name == "array":
+            self._column_letters(token)
+        rows = [[self._cell()]]
+        while True:
+            piece = self._next()
+            if _is(piece, "&"):
+                rows[-1].append(self._cell())
+            elif _is(piece, "\\", "command"):
+                if _is(self._peek(), "end", "command"):
+                    continue
+                rows.append([self._cell()])
+            elif _is(piece, "end", "command"):
+                break
+            else:
+                raise TexError(rf"\begin{{{name}}} is never ended", token.position)
+        if self._name(token) != name:
+            raise TexError(rf"\begin{{{name}}} is ended by another name", token.position)
+        return _Atom(_matrix(name, rows), "fence")
+
+    def _cell(self) -> Html:
+        return self._row(
+            lambda piece: (
+                piece.kind == "end" or _is(piece, "&") or _is(piece, "\\", "command") or _is(piece, "end", "command")
+            )
+        )
+
+    def _name(self, owner: Token) -> str:
+        if not _is(self._next(), "{"):
+            raise TexError(f"no name in braces after {_shown(owner)}", owner.position)
+        letters = ""
+        while self._peek().kind == "letter":
+            letters += self._next().value
+        if not _is(self._next(), "}"):
+            raise TexError(f"no name in braces after {_shown(owner)}", owner.position)
+        return letters
+
+    def _column_letters(self, owner: Token) -> None:
+        if set(self._name(owner)) - set("lcr"):
+            raise TexError("columns are l, c or r", owner.position)
+
+
+_HANDLERS: dict[str, Callable[[_Parser, Token], _Atom]] = {
+    "frac": _Parser._fraction,
+    "dfrac": _Parser._fraction,
+    "tfrac": _Parser._fraction,
+    "sqrt": _Parser._root,
+    "left": _Parser._sized,
+    "right": _Parser._stray_right,
+    "end": _Parser._stray_right,
+    "begin": _Parser._table,
+}
+
+
+def _is(token: Token, value: str, kind: str = "sign") -> bool:
+    return token.kind == kind and token.value == value
+
+
+def _shown(token: Token) -> str:
+    return f"\\{token.value}" if token.kind == "command" else repr(token.value)
+
+
+def _fence(sign: str) -> Html | None:
+    return _operator(sign, stretchy="true", fence="true") if sign else None
+
+
+def _sign_letter(sign: str) -> Html:
+    if _SIGN_LETTERS[sign] == "i":
+        return el("mi", sign, mathvariant="normal" if sign != "π" else None)
+    return _operator(sign, lspace="0", rspace="0")
+
+
+def _simple(name: str) -> _Atom | None:
+    """The atom of a command without arguments, if it is one."""
+    if name in LETTERS:
+        return _Atom(el("mi", LETTERS[name]))
+    if name in ("degree", "circ"):
+        return _Atom(_sign_letter("°") if name == "degree" else _operator(UPRIGHT[name]))
+    if name in UPRIGHT:
+        return _Atom(el("mi", UPRIGHT[name], mathvariant="normal"))
+    if name in OPERATORS:
+        return _Atom(_operator(OPERATORS[name]))
+    if name in FUNCTIONS:
+        return _Atom(el("mi", name), "function", limits=name in ("lim", "min", "max"))
+    if name in LARGE:
+        return _Atom(_operator(LARGE[name]), "function", limits=name != "int")
+    if name in SPACES:
+        return _Atom(el("mspace", width=SPACES[name]), "fence")
+    if name in ("%", "$", "{", "}", "&", "#", "_"):
+        sign = name in "{}"
+        return _Atom(_operator(name, stretchy="false" if sign else None, lspace="0", rspace="0"), "fence")
+    return _Atom(_operator(DELIMITERS[name], stretchy="false"), "fence") if name in DELIMITERS else None
+
+
+def _with_scripts(base: _Atom, below: Html | None, above: Html | None) -> _Atom:
+    if below is None and above is None:
+        return base
+    if above is not None and "∘" in above and below is None and _DEGREES.fullmatch(above):
+        return _Atom(el("mrow", base.markup, _sign_letter("°")), base.role)
+    names = ("munder", "mover", "munderover") if base.limits else ("msub", "msup", "msubsup")
+    tag = names[2] if below is not None and above is not None else names[0 if below is not None else 1]
+    return _Atom(el(tag, base.markup, below, above), base.role)
+
+
+_DEGREES = re.compile(r"(?:<mrow>)?<mo>∘</mo>(?:</mrow>)?")
+
+
+def _spaced(atoms: list[_Atom]) -> Html:
+    """The row, with a thin space round the names of functions."""
+    out: list[object] = []
+    for index, atom in enumerate(atoms):
+        before = atoms[index - 1] if index else None
+        if before is not None and _thin(before, atom):
+            out.append(el("mspace", width=SPACES[","]))
+        out.append(atom.markup)
+    return join(out)
+
+
+def _thin(before: _Atom, atom: _Atom) -> bool:
+    if before.role == "function":
+        return atom.role != "fence"
+    return atom.role == "function" and not before.markup.startswith("<mo") and before.role != "fence"
+
+
+def _matrix(name: str, rows: list[list[Html]]) -> Html:
+    opening, closing = ENVIRONMENTS[name]
+    align = {"cases": "left", "aligned": "right left"}.get(name)
+    body = [el("mtr", *(el("mtd", cell) for cell in row)) for row in rows]
+    return el("mrow", _fence(opening), el("mtable", *body, columnalign=align), _fence(closing))

@@ -7,10 +7,11 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from pipeline.publish.html import Html, clean, el, join
+from pipeline.publish.html import Html, clean, el
 from pipeline.publish.view import CourseView
 
-NAV = (("index.html", "Topics"), ("scheme.html", "Scheme"), ("answers/index.html", "Answers"), ("about.html", "About"))
+INDEX, SCHEME, ABOUT = "index.html", "scheme.html", "about.html"
+NAV = ((INDEX, "Topics"), (SCHEME, "Scheme"), ("answers/index.html", "Answers"), (ABOUT, "About"))
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,12 @@ class Page:
 
 
 def link(page: str, target: str) -> str:
-    """A relative link from one page's path to another's ("lessons/01-a.html#q1")."""
+    """Return a relative link from one page's path to another's ("lessons/01-a.html#q1")."""
     return ("../" if "/" in page else "") + target
 
 
 def frame(view: CourseView, page: Page) -> bytes:
-    """The page as UTF-8 HTML."""
+    """Return the page as UTF-8 HTML."""
     whole = el("html", _head(view, page), _body(view, page), lang="en-GB")
     return f"<!DOCTYPE html>\n{whole}\n".encode()
 
@@ -41,7 +42,9 @@ def frame(view: CourseView, page: Page) -> bytes:
 def _head(view: CourseView, page: Page) -> Html:
     draft = view.bundle.draft
     title = page.title if page.title == view.title else f"{page.title} – {view.title}"
-    rule = _print_rule(view, page)
+    foot = page.foot or f"{view.title}. {page.title}" if page.title != view.title else view.title
+    foot += ". Draft." if draft else "."
+    rule = f'@page{{@bottom-left{{content:"{_css_text(foot)}";font:9pt sans-serif}}}}'
     digest = base64.b64encode(hashlib.sha256(rule.encode()).digest()).decode("ascii")
     policy = (
         f"default-src 'none'; style-src 'self' 'sha256-{digest}'; img-src 'self'; base-uri 'none'; form-action 'none'"
@@ -58,14 +61,8 @@ def _head(view: CourseView, page: Page) -> Html:
     )
 
 
-def _print_rule(view: CourseView, page: Page) -> str:
-    foot = page.foot or f"{view.title}. {page.title}" if page.title != view.title else view.title
-    foot += ". Draft." if view.bundle.draft else "."
-    return f'@page{{@bottom-left{{content:"{_css_text(foot)}";font:9pt sans-serif}}}}'
-
-
 def _css_text(value: str) -> str:
-    """Words inside a quoted CSS string: all but plain letters, digits and spaces is escaped by number.
+    """Return words inside a quoted CSS string: all but plain letters, digits and spaces is escaped by number.
 
     The space after an escape ends it and is not shown.
     """
@@ -73,48 +70,36 @@ def _css_text(value: str) -> str:
 
 
 def _body(view: CourseView, page: Page) -> Html:
+    items = [
+        el("li", el("a", name, href=link(page.path, target), aria_current="page" if page.path == target else None))
+        for target, name in NAV
+    ]
+    home = el("a", view.title, href=link(page.path, INDEX), cls="home")
+    menu = el("nav", el("ul", items), aria_label="Course")
+    about = el("a", "About this course", href=link(page.path, ABOUT))
     return el(
         "body",
         el("a", "Skip to the content", href="#main", cls="skip"),
         _banner() if view.bundle.draft else None,
-        _header(view, page),
+        el("header", el("div", home, menu, cls="wrap"), cls="top"),
         el("main", el("div", page.body, cls="wrap"), id="main", tabindex="-1"),
-        _footer(view, page),
+        el("footer", el("div", el("p", by_line(view), " ", about, "."), cls="wrap"), cls="end"),
     )
 
 
 def _banner() -> Html:
     words = "made without a model and read by nobody. Check it before you use it with a class."
-    return el(
-        "div",
-        el("p", el("strong", "Offline draft:"), f" {words}", cls="wrap"),
-        cls="draft",
-        role="region",
-        aria_label="Draft notice",
-    )
-
-
-def _header(view: CourseView, page: Page) -> Html:
-    items = [
-        el("li", el("a", name, href=link(page.path, target), aria_current="page" if page.path == target else None))
-        for target, name in NAV
-    ]
-    home = el("a", view.title, href=link(page.path, "index.html"), cls="home")
-    return el("header", el("div", home, el("nav", el("ul", items), aria_label="Course"), cls="wrap"), cls="top")
-
-
-def _footer(view: CourseView, page: Page) -> Html:
-    about = el("a", "About this course", href=link(page.path, "about.html"))
-    return el("footer", el("div", el("p", join([by_line(view), " ", about, "."])), cls="wrap"), cls="end")
+    said = el("p", el("strong", "Offline draft:"), f" {words}", cls="wrap")
+    return el("div", said, cls="draft", role="region", aria_label="Draft notice")
 
 
 def by_line(view: CourseView) -> str:
-    """Who wrote the course and who has read it, in one or two sentences."""
+    """Return who wrote the course and who has read it, in one or two sentences."""
     about = view.bundle.about
     signed = about.get("sign_off") or {}
     author = "the offline author, without a model" if view.offline else str(about.get("model") or "a model")
     if signed.get("name"):
         return f"Written by {author}; read by {signed['name']}."
-    if not any(lesson.critic for lesson in view.lessons):
+    if not view.scored:
         return f"Written by {author}. Nobody has read it: code checked what code can check."
     return f"Written by {author}. Code checked what code can check, a critic model scored it; no teacher has read it."

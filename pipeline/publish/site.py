@@ -1,19 +1,33 @@
-"""The files of a published course: pages, style sheet, data; the same bundle gives the same bytes."""
+"""The files of a published course: pages, style sheet, data; the same bundle gives the same bytes.
+
+Here are the pages about the whole course: its index, its scheme of work, and who wrote and checked it.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
+from itertools import groupby
+from typing import Any
 
-from pipeline.publish import about_page, answers_page, data, index_page, lesson_page, scheme_page
+from pipeline.publish import answers_page, data, lesson_page
 from pipeline.publish.base import Bundle
-from pipeline.publish.page import Page, frame
-from pipeline.publish.view import CourseView
+from pipeline.publish.figures import group_row, row, table
+from pipeline.publish.html import Html, clean, count, el, join, section
+from pipeline.publish.lesson_page import letter
+from pipeline.publish.page import ABOUT, INDEX, SCHEME, Page, by_line, frame, link
+from pipeline.publish.prose import inline
+from pipeline.publish.view import NOBODY, PARTLY, TYPES, CourseView, Group, LessonView, Outcome, counts
+from pipeline.records.values import value_hash
 
 STYLE = "site.css"
+#: Digits of a hash that a person compares.
+_SHORT = 16
 
 
 def build(bundle: Bundle) -> dict[str, bytes]:
-    """{path below the published folder: bytes}; the manifest is not among them."""
+    """Return {path below the published folder: bytes}; the manifest is not among them."""
     view = CourseView(bundle)
     made = {page.path: frame(view, page) for page in pages(view)}
     made[STYLE] = files("pipeline.publish").joinpath(STYLE).read_bytes()
@@ -22,8 +36,302 @@ def build(bundle: Bundle) -> dict[str, bytes]:
 
 
 def pages(view: CourseView) -> list[Page]:
-    """Every page of the course."""
+    """Return every page of the course."""
     lessons = [
         page for lesson in view.lessons for page in (lesson_page.build(view, lesson), answers_page.build(view, lesson))
     ]
-    return [index_page.build(view), scheme_page.build(view), about_page.build(view), answers_page.index(view), *lessons]
+    return [index(view), scheme(view), about(view), answers_page.index(view), *lessons]
+
+
+# --- what is taught, topic by topic, and where ------------------------------------------------------
+
+
+def index(view: CourseView) -> Page:
+    """Return the course index."""
+    partial = "Partial course: " if view.taught < len(view.outcomes) else ""
+    made = count(len(view.lessons), "lesson")
+    lede = f"{partial}{made} with explanations, worked examples and questions; answers stand on pages of their own."
+    body = join(
+        [
+            el("p", _code_line(view), cls="code"),
+            el("h1", view.title),
+            el("p", lede, cls="lede"),
+            _coverage(view),
+            [_group(group) for group in view.groups if not group.cross_cutting],
+            _other_lessons(view),
+            [_cross_cutting(view, group) for group in view.groups if group.cross_cutting],
+            _not_covered(view),
+            _failed(view),
+        ]
+    )
+    return Page(INDEX, view.title, body)
+
+
+def _code_line(view: CourseView) -> str:
+    """Return code, level and credits, as a teacher looks for them."""
+    course = view.bundle.course
+    scqf = course.get("scqf") or {}
+    parts = [f"SQA {course['code']}" if course.get("code") else ""]
+    parts.append(f"SCQF level {scqf['level']}" if scqf.get("level") else "")
+    parts.append(f"{scqf['credits']} credits" if scqf.get("credits") else "")
+    return " · ".join(clean(part) for part in parts if part)
+
+
+def _coverage(view: CourseView) -> Html:
+    segments: list[Html] = []
+    for group in view.groups:
+        for place, outcome in enumerate(() if group.cross_cutting else group.outcomes):
+            names = " ".join(name for name, on in (("first", place == 0), ("on", bool(outcome.lessons))) if on)
+            segments.append(el("span", cls=names or None))
+    total, missing = len(view.outcomes), len(view.outcomes) - view.taught
+    have = "outcome has" if missing == 1 else "outcomes have"
+    sentence = f"Partial course: {missing} {have} no lesson yet." if missing else "Every outcome has a lesson."
+    heading = el("h2", f"{view.taught} of {count(total, 'outcome')} taught")
+    return join([heading, el("div", segments, cls="bar", aria_hidden="true"), el("p", sentence)])
+
+
+def _group(group: Group) -> Html | None:
+    if not group.outcomes:
+        return None
+    anchor, taught = f"g-{group.id}", sum(bool(outcome.lessons) for outcome in group.outcomes)
+    said = el("p", f"{taught} of {count(len(group.outcomes), 'outcome')}", cls="muted")
+    head = el("div", el("h2", group.title, id=anchor), said, cls="topic-head")
+    rows = [_outcome(outcome) for outcome in group.outcomes]
+    return el("section", head, el("ul", rows, cls="outcomes"), aria_labelledby=anchor)
+
+
+def _outcome(outcome: Outcome) -> Html:
+    title = _numbered(outcome)
+    failed = [el("li", el("p", f"Lesson {row['order']} failed", cls="muted")) for row in outcome.failed]
+    if not outcome.lessons and not failed:
+        return el("li", title, el("p", "No lesson yet", cls="muted"))
+    return el("li", title, el("ul", [_lesson_item(lesson) for lesson in outcome.lessons], failed, cls="lessons"))
+
+
+def _numbered(outcome: Outcome) -> Html:
+    return el("p", el("span", outcome.number, cls="num"), inline(outcome.title))
+
+
+def _lesson_item(lesson: LessonView) -> Html:
+    words = join([f"{lesson.type} {lesson.order}: ", inline(lesson.title)])
+    return el("li", el("a", words, href=link(INDEX, f"lessons/{lesson.file}.html")))
+
+
+def _other_lessons(view: CourseView) -> Html | None:
+    """Return the lessons that no outcome lists above: practice, revision, assessments."""
+    listed = {lesson.order for outcome in view.outcomes for lesson in outcome.lessons}
+    items = [_lesson_item(lesson) for lesson in view.lessons if lesson.order not in listed]
+    return section("other", "Practice, revision and assessment", el("ul", items, cls="lessons")) if items else None
+
+
+def _cross_cutting(view: CourseView, group: Group) -> Html:
+    rows = []
+    for outcome in group.outcomes:
+        used = [lesson.order for lesson in view.lessons if outcome.id in lesson.lesson.get("cross_cutting", ())]
+        where = f"Practised in lessons {ranges(used)}." if used else "In no lesson yet."
+        rows.append(el("li", el("p", inline(outcome.title)), el("p", where, cls="muted")))
+    return section(f"g-{group.id}", f"Cross-cutting skills: {group.title}", el("ul", rows, cls="outcomes"))
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Return 1–3, 5, 8–9 for [1, 2, 3, 5, 8, 9]."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return ", ".join("–".join(map(str, run)) for run in runs)
+
+
+def _not_covered(view: CourseView) -> Html | None:
+    rows = [el("li", _numbered(outcome), cls="wide") for outcome in view.outcomes if not outcome.lessons]
+    words = el("p", "This course does not reach these outcomes. They are listed in teaching order.")
+    return section("not-covered", "Not covered", words, el("ul", rows, cls="outcomes")) if rows else None
+
+
+def _failed(view: CourseView) -> Html | None:
+    rows = []
+    for failed in view.failed:
+        name = join([f"Lesson {failed['order']}: ", inline(failed.get("label") or "untitled")])
+        reason = clean(failed.get("reason") or "no reason recorded")
+        rows.append(el("li", el("p", name), el("p", reason, cls="muted")))
+    words = el("p", "These lessons did not pass their checks, so they are not here.")
+    return section("failed", "Lessons that failed", words, el("ul", rows, cls="outcomes")) if rows else None
+
+
+# --- all lessons in teaching order ------------------------------------------------------------------
+
+_COLUMNS = ("No", "Lesson", "Type", "Minutes")
+_MINUTES = len(_COLUMNS) - 1
+#: Outcomes named in a row.
+_FEW = 6
+
+
+def scheme(view: CourseView) -> Page:
+    """Return the scheme of work: one table."""
+    entries = list(view.entries.values())
+    bodies = []
+    for block, rows in groupby(entries, key=lambda entry: clean(entry.get("block", ""))):
+        members = list(rows)
+        head = join([inline(block or "Lessons"), el("span", _hours(members), cls="sub")])
+        bodies.append(el("tbody", group_row(head, len(_COLUMNS)), [_entry(view, entry) for entry in members]))
+    foot = el("tr", el("th", "Total", scope="row", colspan=_MINUTES), el("td", _hours(entries), cls="r"))
+    lede = el("p", f"{count(len(entries), 'lesson')} in teaching order.", cls="lede")
+    body = [
+        el("h1", "Scheme of work"), lede, table("Lessons by block", _COLUMNS, bodies, foot=foot, right=_MINUTES)
+    ]  # fmt: skip
+    return Page(SCHEME, "Scheme of work", join(body))
+
+
+def _hours(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return the minutes of lessons as hours: 90 → "1.5 h"."""
+    minutes = sum(int(entry.get("minutes", 0)) for entry in entries)
+    return f"{minutes / 60:.1f}".removesuffix(".0") + "\u202fh"
+
+
+def _entry(view: CourseView, entry: Mapping[str, Any]) -> Html:
+    order = int(entry["order"])
+    found = next((lesson for lesson in view.lessons if lesson.order == order), None)
+    if found:
+        name: object = el("a", inline(found.title), href=f"lessons/{found.file}.html")
+    else:
+        name = join([inline(entry.get("label", "")), " (not in this course)"])
+    numbers = [view.outcome_names.get(ref, ref).split(" ")[0] for ref in entry.get("outcome_refs", ())]
+    codes = ", ".join(clean(number) for number in numbers[:_FEW])
+    codes += f" and {len(numbers) - _FEW} more" if len(numbers) > _FEW else ""
+    kind = TYPES.get(entry.get("lesson_type", ""), "Lesson")
+    return row(order, join([name, el("span", codes, cls="sub")]), kind, entry.get("minutes", ""), right=_MINUTES)
+
+
+# --- who wrote it, what code checked, what a critic scored, and what nobody checked -----------------
+
+
+def about(view: CourseView) -> Page:
+    """Return the page about the course."""
+    parts: list[tuple[str, str, object]] = [
+        ("made", "How it was made", el("dl", list(_made(view)), cls="facts")),
+        ("checked", "What was checked", _checked(view)),
+        ("scores", "Lesson by lesson", _scores(view)),
+        ("warnings", "Warnings of the checks", _warnings(view)),
+        ("nobody", "What nobody checked", _nobody(view)),
+        ("sources", "Where the course facts come from", _sources(view)),
+        ("mistakes", "Licence and mistakes", _mistakes(view)),
+    ]
+    sections = [section(anchor, title, content) for anchor, title, content in parts if content]
+    body = join([el("h1", "About this course"), el("p", by_line(view), cls="lede"), sections])
+    return Page(ABOUT, "About this course", body)
+
+
+def _made(view: CourseView) -> Iterator[Html]:
+    about = view.bundle.about
+    prompts = about.get("prompts") or {}
+    catalogue = about.get("catalogue") or view.bundle.scheme.get("catalogue", "")
+    rows: list[tuple[str, object]] = [
+        ("Author", "Offline author: a program, no model" if view.offline else clean(about.get("model") or "a model")),
+        ("Critic", clean(about.get("critic") or "") or ("the author's model" if view.scored else "none")),
+        ("Effort", clean(about.get("effort") or "")),
+        ("Course file", el("code", clean(catalogue)[:_SHORT]) if catalogue else ""),
+        ("Prompt set", el("code", value_hash(prompts)[:_SHORT]) if prompts else ""),
+        ("Read by", _signed(about.get("sign_off") or {})),
+    ]
+    for name, value in rows:
+        if value:
+            yield el("dt", name)
+            yield el("dd", value)
+
+
+def _signed(sign_off: Mapping[str, Any]) -> str:
+    if not sign_off.get("name"):
+        return "No teacher has read this"
+    changes = f"; changes: {clean(sign_off['changes'])}" if sign_off.get("changes") else ""
+    return clean(sign_off["name"]) + changes
+
+
+def _checked(view: CourseView) -> Html:
+    found = counts(view.lessons)
+    total = sum(found.values())
+    answers = total - found[NOBODY]
+    rows = [
+        row("Questions", total, right=1),
+        row("Answers computed again by code", answers - found[PARTLY], right=1),
+        row("Answers computed in part", found[PARTLY], right=1),
+        row("Answers that need a person", found[NOBODY], right=1),
+    ]
+    sentence = (
+        f"{answers} of {count(total, 'answer')} were recomputed from the question's own numbers, at least in part."
+    )
+    also = (
+        "Code also checked that the lines of working it can calculate are true, that lessons refer only to outcomes of "
+        "the course, that marks add up and that no lesson asks a question twice."
+    )
+    # A place of the right option that is always the same gives the answer away.
+    keys = [question.item["answer"] for lesson in view.lessons for question in lesson.questions]
+    places = Counter(letter(int(answer["key"])) for answer in keys if answer["kind"] == "mcq")
+    listed = ", ".join(f"{place} {places[place]}" for place in sorted(places))
+    return join(
+        [
+            el("p", sentence),
+            el("p", also),
+            table("Questions by check", ("What", "Number"), [el("tbody", rows)], right=1),
+            el("p", f"Right options by place: {listed}.") if places else None,
+        ]
+    )
+
+
+def _scores(view: CourseView) -> Html:
+    criteria = ["fidelity", "quality"] if view.scored else []
+    rows = []
+    for lesson in view.lessons:
+        found = counts([lesson])
+        name = el("a", inline(lesson.title), href=f"lessons/{lesson.file}.html")
+        scores = [lesson.score(criterion) for criterion in criteria]
+        rows.append(row(lesson.order, name, sum(found.values()), found[NOBODY] + found[PARTLY], *scores))
+    words = (
+        "A critic model scored each lesson; code set the verdict: fidelity at least 0.90, quality at least 0.80."
+        if criteria
+        else "No critic scored these lessons: nobody has read them."
+    )
+    head = ["No", "Lesson", "Questions", "Need a person", *(criterion.capitalize() for criterion in criteria)]
+    return join([el("p", words), table("Lessons and their checks", head, [el("tbody", rows)])])
+
+
+def _warnings(view: CourseView) -> Html | None:
+    rows = []
+    for lesson in view.lessons:
+        if lesson.warnings:
+            where = el("a", f"Lesson {lesson.order}", href=f"answers/{lesson.file}.html#review")
+            rows.append(el("li", where, f": {count(len(lesson.warnings), 'warning')}"))
+    return el("ul", rows) if rows else None
+
+
+def _nobody(view: CourseView) -> Html:
+    rows = [
+        "Whether the explanations are the best for your class.",
+        "Statements of fact in words, and pictures described in words.",
+        "Answers marked as not checkable by code.",
+    ]
+    if not view.scored:
+        rows.insert(0, "The reading of any lesson from start to end: no person and no second model has done it.")
+    return el("ul", [el("li", words) for words in rows])
+
+
+def _sources(view: CourseView) -> Html | None:
+    rows = []
+    for source in view.bundle.course.get("sources") or ():
+        states = {True: "compared with the source", "partly": "compared in part"}
+        state = states.get(source.get("verified"), "not compared with a source")
+        covers = "; ".join(clean(part) for part in source.get("covers") or ())
+        rows.append(el("li", clean(source.get("ref", "")), f": {covers} ({state})" if covers else f" ({state})"))
+    return el("ul", rows) if rows else None
+
+
+def _mistakes(view: CourseView) -> Html:
+    licence = clean(
+        view.bundle.about.get("licence") or "None is stated: ask whoever published the course before you share it."
+    )
+    report = (
+        "To report a mistake, tell whoever gave you this course the lesson number, the question number and what is "
+        "wrong. The files under data hold the same lessons for tools, and manifest.json their hashes."
+    )
+    return join([el("p", f"Licence: {licence}"), el("p", report)])

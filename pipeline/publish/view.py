@@ -1,8 +1,9 @@
-"""What the pages are about: the bundle's lessons, outcomes and counts, derived once."""
+"""What the pages are about: the bundle's lessons, outcomes and counts, and how answers were checked; derived once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -35,6 +36,46 @@ CALCULATOR = {
     "mixed": "In some questions",
     "exam_conditions": "As in the exam",
 }
+COMPUTED, TESTED, SUBSTITUTED, PARTLY, NOBODY = "computed", "point-tested", "substituted", "in part", "nobody"
+
+#: How an answer of each kind is checked before its lesson may be published; the key carries the calculation.
+_HOW = {
+    **dict.fromkeys(
+        ("numeric", "surd", "fraction", "power", "statistics", "geometry", "trig", "vector", "science"), COMPUTED
+    ),
+    "algebra": TESTED,
+    "equation": SUBSTITUTED,
+    "system": SUBSTITUTED,
+    "inequality": SUBSTITUTED,
+}
+SENTENCES = {
+    COMPUTED: "Checked by calculation.",
+    TESTED: "Checked by calculation at many points.",
+    SUBSTITUTED: "Checked by putting it back into the question.",
+    PARTLY: "Checked by calculation in part; the rest is not checkable by code, a person must judge it.",
+    NOBODY: "Not checkable by code: a person must judge it.",
+}
+
+
+def verified(answer: Mapping[str, Any]) -> str:
+    """Return how an answer was checked: one of COMPUTED, TESTED, SUBSTITUTED, PARTLY, NOBODY."""
+    kind = answer["kind"]
+    if kind == "structured":
+        found = {verified(part["answer"]) for part in answer["parts"]}
+        if NOBODY in found and len(found) > 1:
+            return PARTLY
+        return found.pop() if len(found) == 1 else COMPUTED
+    if kind == "mcq":
+        key = answer["options"][int(answer["key"])]
+        return COMPUTED if key.get("expression") and key.get("method") else NOBODY
+    return _HOW.get(kind, NOBODY)
+
+
+def _line(found: object) -> str:
+    if not isinstance(found, Mapping):
+        return str(found)
+    words = found.get("text") or "; wanted ".join(str(found[key]) for key in ("found", "wanted") if found.get(key))
+    return f"{found['where']}: {words}" if found.get("where") else str(words)
 
 
 @dataclass(frozen=True)
@@ -49,6 +90,11 @@ class Question:
     def anchor(self) -> str:
         """Its id, the same on the lesson and the answers page."""
         return f"q{self.number}"
+
+    @property
+    def verified(self) -> str:
+        """How its answer was checked."""
+        return verified(self.item["answer"])
 
 
 @dataclass(frozen=True)
@@ -90,8 +136,23 @@ class LessonView:
         return [Question(number, item, card) for number, (card, item) in enumerate(pairs, 1)]
 
     def questions_of(self, card: Mapping[str, Any]) -> list[Question]:
-        """The questions of one of its cards."""
+        """Return the questions of one of its cards."""
         return [question for question in self.questions if question.card is card]
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """Findings of the checks that were recorded without stopping the lesson, one line each."""
+        return [clean(_line(found)) for found in self.checks.get("warnings") or ()]
+
+    def score(self, name: str) -> str:
+        """Return a group's score by the critic with two decimals; a dash where there is none."""
+        value = (self.critic or {}).get(name)
+        return f"{float(value):.2f}" if isinstance(value, (int, float)) else "–"
+
+
+def counts(lessons: Iterable[LessonView]) -> Counter[str]:
+    """Return how many questions of these lessons were checked how."""
+    return Counter(question.verified for lesson in lessons for question in lesson.questions)
 
 
 @dataclass(frozen=True)
@@ -195,7 +256,12 @@ class CourseView:
         """True where no model wrote it."""
         return self.bundle.about.get("author") == "offline"
 
+    @property
+    def scored(self) -> bool:
+        """True where a critic scored a lesson."""
+        return any(lesson.critic for lesson in self.lessons)
+
     def neighbour(self, lesson: LessonView, step: int) -> LessonView | None:
-        """The published lesson before (-1) or after (1)."""
+        """Return the published lesson before (-1) or after (1)."""
         place = self.lessons.index(lesson) + step
         return self.lessons[place] if 0 <= place < len(self.lessons) else None

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.publish import index_page, site
+from pipeline.publish import site
 from pipeline.publish.base import Bundle
 from pipeline.publish.page import frame
 from pipeline.publish.view import CourseView
@@ -168,7 +168,7 @@ def test_site_is_the_same_bytes_again_whatever_the_order_of_keys() -> None:
 
 def test_site_keeps_its_sizes() -> None:
     long_course = CourseView(publishing.bundle(lessons=110))
-    index = frame(long_course, index_page.build(long_course))
+    index = frame(long_course, site.index(long_course))
     files = SITES["scored"]
     assert index.count(b"lessons/") == 110
     assert len(index) <= 100_000

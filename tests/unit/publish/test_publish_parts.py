@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 import pipeline.publish
-from pipeline.publish import verified
+from pipeline.publish import view
 from pipeline.publish.figures import figure, squared_paper
-from pipeline.publish.index_page import _ranges as ranges
-from pipeline.publish.notation import shown, tex
-from pipeline.publish.prose import Terms, blocks, formula, inline, words
-from pipeline.publish.questions import room
+from pipeline.publish.lesson_page import room
+from pipeline.publish.prose import Terms, blocks, calculated, formula, inline, tex, words
+from pipeline.publish.site import ranges
 from tests import publishing
 from tests.pages import read
 
@@ -108,13 +107,13 @@ def test_terms_with_signs_of_patterns_are_words_all_the_same() -> None:
 )
 def test_notation_becomes_tex(value: str, wanted: str) -> None:
     assert tex(value) == wanted
-    assert shown(value).startswith("<math")
+    assert calculated(value).startswith("<math")
 
 
 @pytest.mark.parametrize("value", ["60", "-3.5", "Monday", "sqrt(", "2^", '3*"<b>', "((((*"])
 def test_notation_that_is_no_expression_stays_text(value: str) -> None:
-    assert "<b>" not in shown(value)
-    assert shown(value) == words(value) or shown(value).startswith("<math")
+    assert "<b>" not in calculated(value)
+    assert calculated(value) == words(value) or calculated(value).startswith("<math")
 
 
 # --- figures -------------------------------------------------------------------------------------
@@ -168,12 +167,12 @@ def test_ranges_join_neighbours() -> None:
 
 
 def test_every_kind_of_answer_has_a_sentence_on_its_check() -> None:
-    found = {answer["kind"]: verified.verified(answer) for answer in publishing.answers()}
-    assert set(found.values()) <= set(verified.SENTENCES)
-    assert found["numeric"] == verified.COMPUTED
-    assert found["short_text"] == verified.NOBODY
-    assert found["structured"] == verified.PARTLY
-    assert found["mcq"] == verified.NOBODY
+    found = {answer["kind"]: view.verified(answer) for answer in publishing.answers()}
+    assert set(found.values()) <= set(view.SENTENCES)
+    assert found["numeric"] == view.COMPUTED
+    assert found["short_text"] == view.NOBODY
+    assert found["structured"] == view.PARTLY
+    assert found["mcq"] == view.NOBODY
 
 
 # --- colours -------------------------------------------------------------------------------------
