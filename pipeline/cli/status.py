@@ -32,7 +32,7 @@ from pipeline.cli.text import (
     with_unpriced,
 )
 from pipeline.errors import CheckpointCorrupt
-from pipeline.records.run import RunState, Spend, StepRun, bare
+from pipeline.records.run import RunState, Spend, StepRun, bare, completed_tasks
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS, PENDING
 from pipeline.records.values import resolve_value
 from pipeline.store.base import Store
@@ -107,7 +107,7 @@ def _visit(store: Store, state: RunState, step: StepRun, spend: Spend) -> dict[s
         "outputs": _inline(store, state, step.outputs),
         "error": step.error,
         "inherited": 0 < step.ended_seq <= state.inherited,
-        "items_completed": sum(task.status == COMPLETED for task in state.tasks.get(step.path, {}).values()),
+        "items_completed": completed_tasks(state, step.path),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -194,7 +195,7 @@ def _missing(running: ActiveRun, path: str, work: Work, seen: Mapping[str, Any])
     """Return which items are to be made, now that everything recorded has been looked at."""
     names = work.names
     with running.recorder.reading() as state:
-        known = dict(state.tasks.get(path, ()))
+        known = copy(state.tasks.get(path, {}))
     if not known:
         return range(len(names))
     #: Equal read sets are one object, so each is compared once.

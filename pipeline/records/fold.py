@@ -6,7 +6,7 @@ No I/O, clock or randomness; one thread owns a Builder; applying costs O(size of
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -51,19 +51,20 @@ from pipeline.records.run import (
     RunState,
     Spend,
     TaskRun,
+    TaskTable,
     Token,
     first_heard,
     slot_of,
 )
 from pipeline.records.spending import CLOSING, VOID, Spending
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
+from pipeline.records.tasks import NOTHING_READ
 
 #: A task value whose JSON text is at most this long (bytes) stays in memory; longer ones are read back.
 KEEP_BYTES = 1024
 
 #: Why a single task is void: a person wants it made again.
 REDO = "redo"
-_NOTHING: Mapping[str, str] = {}
 
 
 class Builder:
@@ -72,9 +73,6 @@ class Builder:
     def __init__(self, run_id: str) -> None:
         self.state = RunState(run_id=run_id)
         self._spending = Spending(self.state)
-        #: Equal `reads` are one object: thousands of tasks read the same.
-        self._reads: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
-        self._same: Mapping[str, str] = _NOTHING
         #: After a gap, until the next owner: what the lost lines said of the position is not known.
         self._adrift = False
         self._actions: dict[type, Callable[[Record, Any], None]] = {
@@ -123,7 +121,7 @@ class Builder:
             setattr(state, name, getattr(state, name).copy())
         # What is open is written down further where it stands.
         state.steps.update({path: copy.copy(state.steps[path]) for path in state.open_paths})
-        state.tasks = {path: dict(tasks) for path, tasks in state.tasks.items()}
+        state.tasks = {path: copy.copy(tasks) for path, tasks in state.tasks.items()}
         state.memo = {slot: {ask: list(tries) for ask, tries in asks.items()} for slot, asks in state.memo.items()}
         state.recalled = {slot: dict(asks) for slot, asks in state.recalled.items()}
         state.spend = {key: spend.copy() for key, spend in state.spend.items()}
@@ -301,16 +299,14 @@ class Builder:
 
     def _task_completed(self, record: Record, fact: TaskCompleted) -> None:
         state, path, task = self.state, fact.path, fact.task
-        text, reads = fact.value, fact.reads or _NOTHING
-        if reads is not self._same:
-            self._same = reads = self._reads.setdefault(tuple(reads.items()), reads)
+        text = fact.value
         tasks = state.tasks.get(path)
         if tasks is None:
-            tasks = state.tasks[path] = {}
+            tasks = state.tasks[path] = TaskTable()
         tasks[task] = TaskRun(
             fact.item,
             fact.hash,
-            reads,
+            fact.reads or NOTHING_READ,
             record.seq,
             text if len(text) <= KEEP_BYTES else None,
             fact.attempt,
@@ -331,8 +327,16 @@ class Builder:
         state.unknown_tasks.discard((fact.path, fact.task))
         state.submitted.pop((fact.path, fact.task), None)
         self._failed(fact, fact.task)
-        state.tasks.setdefault(fact.path, {})[fact.task] = TaskRun(
-            fact.item, "", _NOTHING, record.seq, None, fact.attempt, status=FAILED, error=fact.error, cause=fact.cause
+        state.tasks.setdefault(fact.path, TaskTable())[fact.task] = TaskRun(
+            fact.item,
+            "",
+            NOTHING_READ,
+            record.seq,
+            None,
+            fact.attempt,
+            status=FAILED,
+            error=fact.error,
+            cause=fact.cause,
         )
         state.active[fact.path] = record.seq
 

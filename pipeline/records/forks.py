@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
+from pipeline.records.kinds import replace
 from pipeline.records.positions import merged_context, split
 from pipeline.records.run import (
     Answered,
@@ -19,6 +19,7 @@ from pipeline.records.run import (
     RunState,
     StepRun,
     TaskRun,
+    TaskTable,
     Token,
     next_attempt,
 )
@@ -142,7 +143,7 @@ def take_inherited(state: RunState, seq: int, document: Mapping[str, Any]) -> No
     ]
     state.tasks = {}
     for row in found["tasks"]:
-        state.tasks.setdefault(_typed(row, "path"), {})[str(row["task"])] = _task(row, seq)
+        state.tasks.setdefault(_typed(row, "path"), TaskTable())[str(row["task"])] = _task(row, seq)
     state.attempts = {(str(path), _name(task)): _number(attempt) for path, task, attempt in found["attempts"]}
     state.memo = {}
     for row in found["replies"]:

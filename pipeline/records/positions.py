@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
-from pipeline.records.kinds import Invalidated, StepCompleted, StepFailed, StepStarted
+from pipeline.records.kinds import Invalidated, StepCompleted, StepFailed, StepStarted, replace
 from pipeline.records.run import CheckpointMark, RunState, StepRun, Token
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 

@@ -7,15 +7,16 @@ under the Recorder's lock.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from pipeline.records.parts import Submitted
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS, PENDING
+from pipeline.records.tasks import TaskRun as TaskRun
+from pipeline.records.tasks import TaskTable as TaskTable
 
 _VISIT = re.compile(r"#[0-9]+$")
 _PIECES = re.compile(r"([^0-9]+)|([0-9]{1,18})")
@@ -25,8 +26,7 @@ T = TypeVar("T")
 WHOLE = frozenset({"context", "arrivals", "ancestors"})
 
 
-@dataclass(slots=True)
-class Token:
+class Token(Struct, gc=False):
     """An edge chosen and not yet consumed. Replaced, never changed."""
 
     #: Edge id ("a->b", "a->b#2"); "" (with source ""): the start of the run.
@@ -37,8 +37,7 @@ class Token:
     seq: int
 
 
-@dataclass(slots=True)
-class StepRun:
+class StepRun(Struct, gc=False):
     """One visit of a node. Once it has ended the fold replaces it, never changes it, so copies may share it."""
 
     #: node#visit frames.
@@ -56,10 +55,10 @@ class StepRun:
     #: Active seconds over all attempts.
     seconds: float = 0.0
     #: Inline outputs or {"$blob": …}.
-    outputs: Mapping[str, Any] = field(default_factory=dict)
-    artifacts: Mapping[str, str] = field(default_factory=dict)
-    context: Mapping[str, Any] = field(default_factory=dict)
-    reads: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, Any] = {}
+    artifacts: Mapping[str, str] = {}
+    context: Mapping[str, Any] = {}
+    reads: Mapping[str, str] = {}
     outcome: str = ""
     edges: Sequence[str] = ()
     #: Why these edges; "" where the outcome's label says it.
@@ -76,29 +75,7 @@ class StepRun:
     code: str = ""
 
 
-@dataclass(slots=True)
-class TaskRun:
-    """One task that ended. Its value: inline JSON bytes if short, else read back at `seq`."""
-
-    #: Hash of the item and of the value; what it read.
-    item: str
-    hash: str
-    reads: Mapping[str, str]
-    #: seq of the record that holds the value.
-    seq: int
-    #: JSON text of the value if at most KEEP_BYTES long; None: read it back.
-    value: bytes | None
-    attempt: int = 1
-    version: int = 1
-    status: str = COMPLETED
-    error: Mapping[str, Any] | None = None
-    cause: str = ""
-    #: As of StepRun.
-    code: str = ""
-
-
-@dataclass(slots=True)
-class CallRun:
+class CallRun(Struct, gc=False):
     """One try of a paid call, kept while its task attempt is unfinished. Replaced, never changed."""
 
     #: seq of call_started.
@@ -134,13 +111,12 @@ class CallRun:
 _ZERO = Decimal(0)
 
 
-@dataclass(slots=True)
-class Spend:
+class Spend(Struct, gc=False):
     """Sums of charges; one a bucket (path's step, model, label, day, outcome)."""
 
     calls: int = 0
-    tokens: dict[str, int] = field(default_factory=dict)
-    usd_by_kind: dict[str, Decimal] = field(default_factory=dict)
+    tokens: dict[str, int] = {}
+    usd_by_kind: dict[str, Decimal] = {}
     #: Exact spend, and the sums of the open intervals' low and high ends.
     usd: Decimal = _ZERO
     low: Decimal = _ZERO
@@ -149,7 +125,7 @@ class Spend:
     unpriced: int = 0
     unbounded: int = 0
     #: Calls that billed a token kind.
-    kind_calls: dict[str, int] = field(default_factory=dict)
+    kind_calls: dict[str, int] = {}
     #: What the same tokens would have cost more without a cache (below 0: less), and outside a batch.
     saved_cache: Decimal = _ZERO
     saved_batch: Decimal = _ZERO
@@ -198,8 +174,7 @@ class Spend:
         return out
 
 
-@dataclass(frozen=True, slots=True)
-class SpendKey:
+class SpendKey(Struct, frozen=True, gc=False):
     """What a sum is of."""
 
     #: Step path with first visits bare: "lessons", "fan#2/left/write#3".
@@ -277,19 +252,18 @@ class CheckpointMark(Struct, gc=False):
     usd: Decimal
 
 
-@dataclass(slots=True)
-class RunState:
+class RunState(Struct):
     """Everything the records say."""
 
     run_id: str = ""
     pipeline: str = ""
-    params: Mapping[str, Any] = field(default_factory=dict)
-    identity: dict[str, Any] = field(default_factory=dict)
-    execution: dict[str, Any] = field(default_factory=dict)
-    pins: dict[str, str] = field(default_factory=dict)
+    params: Mapping[str, Any] = {}
+    identity: dict[str, Any] = {}
+    execution: dict[str, Any] = {}
+    pins: dict[str, str] = {}
     claim: Sequence[str] | None = None
     parent: Mapping[str, Any] | None = None
-    host: Mapping[str, Any] = field(default_factory=dict)
+    host: Mapping[str, Any] = {}
     product: str = ""
     status: str = PENDING
     detail: str | None = None
@@ -302,75 +276,73 @@ class RunState:
     seq: int = 0
     owner: int = 0
     #: Position: edges chosen and not consumed, by (edge, source), oldest first.
-    waiting: dict[tuple[str, str], Token] = field(default_factory=dict)
+    waiting: dict[tuple[str, str], Token] = {}
     #: Visits by path, in order of first start.
-    steps: dict[str, StepRun] = field(default_factory=dict)
+    steps: dict[str, StepRun] = {}
     #: Visits so far by node path prefix + node id.
-    visits: dict[str, int] = field(default_factory=dict)
+    visits: dict[str, int] = {}
     #: Context: key → value, merged from completed steps.
-    context: dict[str, Any] = field(default_factory=dict)
+    context: dict[str, Any] = {}
     #: Ended tasks: step path → task key → TaskRun.
-    tasks: dict[str, dict[str, TaskRun]] = field(default_factory=dict)
+    tasks: dict[str, MutableMapping[str, TaskRun]] = {}
     #: Replies of unfinished attempts: slot → (request hash, n) → tries.
-    memo: dict[tuple[str, str | None, int], dict[tuple[str, int], list[CallRun]]] = field(default_factory=dict)
+    memo: dict[tuple[str, str | None, int], dict[tuple[str, int], list[CallRun]]] = {}
     #: Next attempt number of a task: (path, task) → n (absent: 1).
-    attempts: dict[tuple[str, str | None], int] = field(default_factory=dict)
+    attempts: dict[tuple[str, str | None], int] = {}
     #: First attempt whose replies the present one hears again, where code failed in between: (path, task).
-    heard_from: dict[tuple[str, str | None], int] = field(default_factory=dict)
+    heard_from: dict[tuple[str, str | None], int] = {}
     #: Tasks that act outside (task_started) and have no recorded end: (path, task).
-    unknown_tasks: set[tuple[str, str]] = field(default_factory=set)
+    unknown_tasks: set[tuple[str, str]] = set()
     #: Tasks that are with an executor, and whose end is not recorded here: (path, task).
-    submitted: dict[tuple[str, str], Submitted] = field(default_factory=dict)
+    submitted: dict[tuple[str, str], Submitted] = {}
     #: Tries without a recorded end, by seq of call_started.
-    open_calls: dict[int, CallRun] = field(default_factory=dict)
+    open_calls: dict[int, CallRun] = {}
     #: Worst cases of the open tries that the present owner admitted, and how many of them have no upper bound.
     flying: Decimal = _ZERO
     flying_unbounded: int = 0
-    spend: dict[SpendKey, Spend] = field(default_factory=dict)
-    checkpoints: list[CheckpointMark] = field(default_factory=list)
+    spend: dict[SpendKey, Spend] = {}
+    checkpoints: list[CheckpointMark] = []
     #: Imported totals, not itemised: {"cost_usd", "total_tokens"}.
-    reported: Mapping[str, Any] = field(default_factory=dict)
+    reported: Mapping[str, Any] = {}
     #: Snapshot document the run was imported from; {} otherwise.
-    imported: Mapping[str, Any] = field(default_factory=dict)
-    gaps: list[Mapping[str, Any]] = field(default_factory=list)
+    imported: Mapping[str, Any] = {}
+    gaps: list[Mapping[str, Any]] = []
     #: What records that are missing may have told of money (in `total` too): at least `low`, `high` as far as a head
     #: knew, and `unbounded`: how many places are missing whose cost is not known.
     lost: Spend = field(default_factory=Spend)
     #: Times the run was taken by a new owner.
     resumes: int = 0
     #: Visits started without an end, and those that failed with no edge to go on by (ordered sets).
-    open_paths: dict[str, None] = field(default_factory=dict)
-    failed_paths: dict[str, None] = field(default_factory=dict)
+    open_paths: dict[str, None] = {}
+    failed_paths: dict[str, None] = {}
     #: Which visit consumed a token before it was made void: the same one gets it again.
-    returning: dict[tuple[str, str], str] = field(default_factory=dict)
+    returning: dict[tuple[str, str], str] = {}
     #: seq of the last call or task record of a path; tells a step that got somewhere from one that did not.
-    active: dict[str, int] = field(default_factory=dict)
+    active: dict[str, int] = {}
     #: Completed visits that are void only because they followed from changed ones: they stand again if all they
     #: read turns out to be the same.
-    former: dict[str, StepRun] = field(default_factory=dict)
+    former: dict[str, StepRun] = {}
     #: Active seconds of visits that are void, until they are made again: they count on.
-    worked: dict[str, float] = field(default_factory=dict)
+    worked: dict[str, float] = {}
     #: seq of the snapshot with which a fork began: what ended by then was inherited. 0: no fork.
     inherited: int = 0
     #: Remarks on tasks that are to be made again: (path, task).
-    remarks: dict[tuple[str, str], Remark] = field(default_factory=dict)
+    remarks: dict[tuple[str, str], Remark] = {}
     #: Answers of the user's memory: slot → (query, n) → traces; dropped when the work has ended.
-    recalled: dict[tuple[str, str | None, int], dict[tuple[str, int], Sequence[Mapping[str, Any]]]] = field(
-        default_factory=dict
-    )
+    recalled: dict[tuple[str, str | None, int], dict[tuple[str, int], Sequence[Mapping[str, Any]]]] = {}
     #: Writes of completed steps that have not reached the user's memory yet, oldest first.
-    unapplied: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    unapplied: dict[str, Sequence[Mapping[str, Any]]] = {}
     #: Slices on the store's account of the owner that works, and of owners that died: id → (UTC day, owner).
-    slices: dict[str, tuple[str, int]] = field(default_factory=dict)
+    slices: dict[str, tuple[str, int]] = {}
     #: Batches by nonce, oldest first.
-    batches: dict[str, BatchRun] = field(default_factory=dict)
+    batches: dict[str, BatchRun] = {}
     #: Unanswered questions by path, and answers by (path, hash of the question).
-    questions: dict[str, OpenQuestion] = field(default_factory=dict)
-    decisions: dict[tuple[str, str], Answered] = field(default_factory=dict)
+    questions: dict[str, OpenQuestion] = {}
+    decisions: dict[tuple[str, str], Answered] = {}
     #: Times the position was changed other than by steps (void, snapshot): indexes of it are built again.
     jumps: int = 0
     #: Models that answered in the place of one that was asked: asked → answered.
-    answered_by: dict[str, frozenset[str]] = field(default_factory=dict)
+    answered_by: dict[str, frozenset[str]] = {}
     #: All of `spend` in one sum.
     total: Spend = field(default_factory=Spend)
 
@@ -426,3 +398,11 @@ def open_steps(state: RunState) -> list[StepRun]:
 def failed_steps(state: RunState) -> list[StepRun]:
     """Visits that failed with no edge to go on by, in order of failure."""
     return [state.steps[path] for path in state.failed_paths]
+
+
+def completed_tasks(state: RunState, path: str) -> int:
+    """Return how many tasks of a visit completed."""
+    found = state.tasks.get(path, {})
+    if isinstance(found, TaskTable):
+        return found.count_completed()
+    return sum(task.status == COMPLETED for task in found.values())

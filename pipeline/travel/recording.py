@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pipeline.records.codec import Record
 from pipeline.records.forks import INHERITED, call_row, inherited_document, references
-from pipeline.records.kinds import CallEnded, CallStarted, Fact, Invalidated, RunStarted, Snapshot, StepFailed
+from pipeline.records.kinds import CallEnded, CallStarted, Fact, Invalidated, RunStarted, Snapshot, StepFailed, replace
 from pipeline.records.run import CallRun, RunState, StepRun
 from pipeline.records.statuses import FAILED, IN_PROGRESS
 from pipeline.store.base import Store

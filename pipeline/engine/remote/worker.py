@@ -36,10 +36,11 @@ from pipeline.engine.stop import Stop
 from pipeline.engine.takeover import record_repairs
 from pipeline.errors import BudgetExceeded, ConfigError, Pause, PipelineError, RunLocked
 from pipeline.graph.model import Graph
+from pipeline.records import kinds
 from pipeline.records.codec import decode_line
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import FORMAT, RunEnded, TaskCompleted, TaskTaken
-from pipeline.records.run import RunState, TaskRun
+from pipeline.records.run import RunState, TaskRun, TaskTable
 from pipeline.store.base import Journal, Store
 from pipeline.store.parts import part_records
 from pipeline.store.reading import records
@@ -233,11 +234,10 @@ def part_of(base: RunState, store: Store, path: str, task: str, attempt: int) ->
         return bool(key[0] == path and key[1] is not None and (key[1] == task or str(key[1]).startswith(inner)))
 
     state.tasks = dict(base.tasks)
-    state.tasks[path] = {
-        name: _whole(run, base.run_id, store)
-        for name, run in base.tasks.get(path, {}).items()
-        if name.startswith(inner)
-    }
+    known = base.tasks.get(path, {})
+    state.tasks[path] = TaskTable(
+        {name: _whole(known[name], base.run_id, store) for name in known if name.startswith(inner)}
+    )
     state.attempts = {key: number for key, number in base.attempts.items() if mine(key)}
     state.attempts[path, task] = attempt
     state.heard_from = {key: number for key, number in base.heard_from.items() if mine(key)}
@@ -256,7 +256,11 @@ def part_of(base: RunState, store: Store, path: str, task: str, attempt: int) ->
 
 def _whole(run: TaskRun, run_id: str, store: Store) -> TaskRun:
     """Return a finished task with its value in it: its seq means nothing in the part."""
-    return run if run.value is not None or run.error is not None else replace(run, value=_read(store, run_id, run.seq))
+    return (
+        run
+        if run.value is not None or run.error is not None
+        else kinds.replace(run, value=_read(store, run_id, run.seq))
+    )
 
 
 def _read(store: Store, run_id: str, seq: int) -> bytes | None:

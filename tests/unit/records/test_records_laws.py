@@ -9,12 +9,13 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from pipeline.records import kinds
 from pipeline.records.codec import Record, decode_line, encode_fact
 from pipeline.records.fold import Builder, fold, spent
 from pipeline.records.lines import encode_line
-from pipeline.records.run import RunState, Spend
+from pipeline.records.run import RunState, Spend, TaskTable
 from tests.tape import AT, Tape
 
 PATHS = ("a#1", "b#1", "b#2", "a#1/x#1")
@@ -129,12 +130,12 @@ def plain(state: RunState) -> Any:
     """A state without the difference of tuples and lists, which JSON does not know."""
 
     def flat(value: Any) -> Any:
-        if isinstance(value, dict):
+        if isinstance(value, (dict, TaskTable)):
             return {key: flat(item) for key, item in value.items()}
         if isinstance(value, (list, tuple)):
             return [flat(item) for item in value]
-        if hasattr(value, "__slots__") and not isinstance(value, Decimal):
-            return [flat(getattr(value, name)) for name in value.__slots__]
+        if isinstance(value, Struct):
+            return [flat(getattr(value, name)) for name in value.__struct_fields__]
         return value
 
     return flat(state)
@@ -205,9 +206,9 @@ def test_a_frozen_state_shares_no_container_with_the_live_one() -> None:
     tape.call("a#1", "k2")
     tape.done("a#1", "k1")
     frozen = tape.builder.freeze()
-    for name in RunState.__slots__:
+    for name in RunState.__struct_fields__:
         value = getattr(frozen, name)
-        if isinstance(value, (dict, list, set)) and value:
+        if isinstance(value, (dict, list, set, TaskTable)) and value:
             assert value is not getattr(tape.state, name) or name in ("params", "reported", "imported"), name
     assert frozen.memo["a#1", "k", 1]["key", 1] is not tape.state.memo["a#1", "k", 1]["key", 1]
     assert frozen.updated_at == AT
