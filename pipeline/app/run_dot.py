@@ -1,34 +1,39 @@
-"""The run command for DOT files: which graph, where its records lie, going on with it, how it ended."""
+"""The run command for DOT files: which graph, where its records lie, who answers its prompts, how it ended."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.decided import Confirm
-from pipeline.app.dot_answers import Answers, DotOptions
 from pipeline.app.gates import Gate, open_gates
 from pipeline.app.start import (
     RunResult,
     Start,
+    check_asked_model,
     check_readable,
     finish,
+    has_credential,
     nothing_left,
     open_store,
     resume_command,
+    set_up,
     store_note,
+    tell_model,
     unmodelled,
     wishes,
 )
 from pipeline.app.unread import unnamed_params
-from pipeline.errors import ConfigError, SettingsConflict, WaitingForHuman
+from pipeline.errors import ConfigError, CredentialMissing, SettingsConflict, WaitingForHuman
 from pipeline.files import write_over
-from pipeline.settings import LessonsOptions
+from pipeline.records.redaction import without_keys
+from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
 from pipeline.store.base import Store
 from pipeline.store.head import HEAD
 from pipeline.store.names import JOURNAL
@@ -37,6 +42,7 @@ from pipeline.store.place import store_words
 if TYPE_CHECKING:
     from pipeline.engine.events import Listener
     from pipeline.engine.people import Interviewer
+    from pipeline.engine.result import RunResult as EngineResult
     from pipeline.engine.setup import Setup
     from pipeline.formats.attractor.documents import Checkpoint
     from pipeline.formats.attractor.runner import CompiledGraph
@@ -45,6 +51,33 @@ if TYPE_CHECKING:
 
 #: Warnings of a graph that are shown; the rest `validate` tells.
 _MOST_WARNINGS = 10
+#: Variables in which an agent's command is found again.
+_AGENT_VARIABLES = ("PIPELINE_AGENT_CMD", "ATTRACTOR_AGENT_CMD")
+#: A name that a command gives a value: --name, NAME=.
+_NAMED = re.compile(r"--?([A-Za-z][\w-]*)|([A-Za-z_]\w*)=")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DotOptions:
+    """What only DOT pipelines are started with."""
+
+    #: The run's own folder; None: it lies in the store.
+    run_dir: Path | None = None
+    #: A run of the store, or a folder with a run or another system's checkpoint.
+    resume: str | None = None
+    simulate: bool = False
+    auto_approve: bool = False
+    allow_tools: bool = False
+    #: Run the node that ended last again.
+    rerun_current: bool = False
+    #: How much the first node after a resume is told; None: compact.
+    resume_fidelity: str | None = None
+    #: A command that answers prompts in the place of the model.
+    agent_cmd: str | None = None
+    #: Where commands and agents leave their outcome.json.
+    stage_dir: Path | None = None
+    #: Where execution.log.json is written at the end; None: nowhere.
+    execution_log: Path | None = None
 
 
 def run_dot(
@@ -57,7 +90,7 @@ def run_dot(
     interviewer: Interviewer | None = None,
     confirm: Confirm | None = None,
 ) -> RunResult:
-    """Run a DOT file, or go on with one of its runs.
+    """Run a DOT file, or resume one of its runs.
 
     Args:
         target: The file; None (with a resume): the graph that the run holds.
@@ -70,14 +103,14 @@ def run_dot(
     preflight.check_params(params)
     if options.executor is not None:
         raise ConfigError(
-            "A DOT graph has no maps that an executor could do; its branches run in threads of this process.",
-            hint="Leave --executor (PIPELINE_EXECUTOR) out.",
-        )
+            "A DOT graph has no maps for an executor to run; its branches run in threads of this process.",
+            code="executor_unused", hint="Leave --executor (PIPELINE_EXECUTOR) out.",
+        )  # fmt: skip
     listeners = [listener, interviewer] if callable(interviewer) else [listener]
-    return _Go(target, options, dot, Answers(options, dot, interviewer), listeners, confirm).run(params)
+    return _DotStart(target, options, dot, interviewer, listeners, confirm).run(params)
 
 
-class _Go:
+class _DotStart:
     """One start of the program with a graph."""
 
     def __init__(
@@ -85,7 +118,7 @@ class _Go:
         target: str | None,
         options: LessonsOptions,
         dot: DotOptions,
-        answers: Answers,
+        interviewer: Interviewer | None,
         listeners: list[Listener],
         confirm: Confirm | None,
     ) -> None:
@@ -94,115 +127,85 @@ class _Go:
         self._target = target
         self._options = options
         self._dot = dot
-        self._answers = answers
+        self._interviewer = interviewer
         self._listeners = listeners
         self._confirm = confirm
         self._registry = standard_registry()
 
     def run(self, params: Mapping[str, Any]) -> RunResult:
-        """A new run, or an old one gone on with."""
+        """Start a new run, or resume one."""
         if self._dot.resume is None:
             return self._new(params, None)
-        self._dot = replace(self._dot, resume=its_folder(self._dot.resume))
+        resume = Path(os.path.expanduser(self._dot.resume))
+        if resume.name == HEAD and has_run(resume.parent):
+            # Of a run of ours the journal alone says where it stands.
+            self._dot = replace(self._dot, resume=str(resume.parent))
         store, run, checkpoint = self._found(str(self._dot.resume))
         if checkpoint is not None:
             return self._new(params, checkpoint)
-        self._check_place(store, run)
-        if params:
-            raise ConfigError("--resume goes on with the parameters of its run; give no --param.")
-        return self._again(store, run)
-
-    def _check_place(self, store: Store, run: str) -> None:
-        """Refuse another folder than the run's: it stays where it is.
-
-        Raises:
-            SettingsConflict: --run-dir names one.
-        """
         wanted, own = self._dot.run_dir, _folder(store)
-        if wanted is None or (own is not None and Path(os.path.expanduser(wanted)).absolute() == own.absolute()):
-            return
-        raise SettingsConflict(
-            f"Run {run} is kept in {own or self._options.store_url}, but --run-dir {wanted} is given.",
-            hint="Leave --run-dir out: a run goes on where it is. `fork` makes a new one.",
-        )
+        if wanted is not None and (own is None or Path(os.path.expanduser(wanted)).absolute() != own.absolute()):
+            raise SettingsConflict(
+                f"Run {run} is kept in {own or self._options.store_url}, but --run-dir {wanted} is given.",
+                code="other_run_dir", hint="Leave --run-dir out: a run stays in its place. `fork` makes a new one.",
+            )  # fmt: skip
+        if params:
+            message = "--resume uses the parameters of its run; give no --param."
+            raise ConfigError(message, code="params_of_a_resume")
+        return self._resumed(store, run)
 
     def _new(self, params: Mapping[str, Any], checkpoint: Checkpoint | None) -> RunResult:
+        from pipeline.formats.attractor.library import identity_of
         from pipeline.formats.attractor.runner import GraphRunner
         from pipeline.formats.attractor.source import Source
 
         if self._target is None:
-            raise ConfigError("Another system's checkpoint holds no graph.", hint="Name its file: run FILE.dot")
+            hint = "Name its file: run FILE.dot"
+            raise ConfigError("Another system's checkpoint holds no graph.", code="graph_missing", hint=hint)
         source = Source.read(self._target)
         start = self._start(self._new_store(checkpoint))
         graph = self._compiled(source, start)
         for text in unnamed_params(params, graph.dot):
             start.emit("note", text=text)
-        model = self._answers.model(graph, None, simulate=self._answers.simulates)
-        setup = self._setup(start, model, {}, simulate=self._answers.simulates)
-        launch = GraphRunner(graph, setup, _folder(start.store))
-        identity = self._answers.identity(setup)
-        result = launch.start(params, identity, checkpoint, rerun_current=self._dot.rerun_current)
+        simulate = self._simulates
+        setup = self._setup(start, self._model(graph, None, simulate=simulate), {}, simulate=simulate)
+        runner = GraphRunner(graph, setup, _folder(start.store))
+        result = runner.start(params, identity_of(setup), checkpoint, rerun_current=self._dot.rerun_current)
         return self._finished(start, setup, graph, result)
 
-    def _again(self, store: Store, run: str) -> RunResult:
+    def _resumed(self, store: Store, run: str) -> RunResult:
         from pipeline.formats.attractor.library import check_is_dot, current_node
         from pipeline.formats.attractor.runner import GraphRunner
+        from pipeline.formats.attractor.source import Source
         from pipeline.store.reading import load
 
         state = load(store, run)
         check_readable(state)
         check_is_dot(state)
         start = self._start(store)
-        graph = self._compiled(self._source(store, state), start)
+        stored = Source.stored(store, state)
+        given = Source.read(self._target) if self._target is not None else stored
+        graph = self._compiled(stored if given.same(stored) else given, start)
         if graph.definition.name != state.pipeline and not self._options.accept_changes:
-            raise ConfigError(f"Run {run} is of the graph {state.pipeline!r}, but {self._target} is "
-                              f"{graph.definition.name!r}.", hint="Leave the file out.")  # fmt: skip
-        if self._idle(state, start, graph):
+            message = f"Run {run} is of the graph {state.pipeline!r}, but {self._target} is {graph.definition.name!r}."
+            raise ConfigError(message, code="other_graph", hint="Leave the file out.")
+        identity, rerun = self._changes(state), self._dot.rerun_current
+        idle = not (identity or rerun) and graph.decides_as(stored, store, state)
+        if idle and nothing_left(state, graph.definition, self._options, same=True):
             setup = unmodelled(start, state.execution, "run")
             setup.command = self._command(store)
             return self._finished(start, setup, graph, GraphRunner(graph, setup, _folder(store)).resume(state))
-        simulate, identity = self._answers.stays_simulated(state), self._answers.changes(state)
+        simulate = self._stays_simulated(state)
         pinned = identity.get("model") or state.identity.get("model")
-        model = self._answers.model(graph, str(pinned) if pinned else None, simulate=simulate)
+        model = self._model(graph, str(pinned) if pinned else None, simulate=simulate)
         setup = self._setup(start, model, state.execution, simulate=simulate)
         wanted = wishes(self._options)
-        if self._dot.rerun_current and not wanted["from_step"]:
+        if rerun and not wanted["from_step"]:
             wanted["from_step"] = current_node(state)
         result = GraphRunner(graph, setup, _folder(store)).resume(
             state, accept=self._options.accept_changes, identity=identity or None, **wanted
         )
         return self._finished(start, setup, graph, result)
-
-    def _idle(self, state: RunState, start: Start, graph: CompiledGraph) -> bool:
-        """Whether the run is completed and nothing else is wanted of it."""
-        from pipeline.formats.attractor.source import Source
-
-        other = self._answers.changes(state) or self._dot.rerun_current
-        if other or not graph.decides_as(Source.stored(start.store, state), start.store, state):
-            return False
-        return nothing_left(state, graph.definition, self._options, same=True)
-
-    def _setup(self, start: Start, model: str, recorded: Mapping[str, Any], *, simulate: bool) -> Setup:
-        setup = self._answers.set_up(start, model, recorded, simulate=simulate)
-        # Recorded, so that whoever looks at the run, or forks it, can say what goes on with it.
-        setup.options = {**setup.options, "target": self._target or recorded.get("target")}
-        setup.command = self._command(start.store)
-        setup.again = self._answers.again()
-        if (folder := _folder(start.store)) is not None:
-            setup.services = {**setup.services, "logs_root": str(folder)}
-        return setup
-
-    # Which graph
-
-    def _source(self, store: Store, state: RunState) -> Source:
-        """The file's texts, where it is given and says other than the run's; else those that the run holds."""
-        from pipeline.formats.attractor.source import Source
-
-        stored = Source.stored(store, state)
-        if self._target is None:
-            return stored
-        given = Source.read(self._target)
-        return stored if given.same(stored) else given
 
     def _compiled(self, source: Source, start: Start) -> CompiledGraph:
         from pipeline.formats.attractor.runner import CompiledGraph
@@ -212,10 +215,139 @@ class _Go:
         for finding in found[:_MOST_WARNINGS]:
             where = f"line {finding.line}: " if finding.line else ""
             start.emit("note", text=f"Warning: {where}{finding.message}")
-        if len(found) > _MOST_WARNINGS:
-            more = len(found) - _MOST_WARNINGS
-            start.emit("note", text=f"{more} warnings more: ./pipeline.sh validate FILE.dot")
+        if (more := len(found) - _MOST_WARNINGS) > 0:
+            start.emit("note", text=f"{more} more warnings: ./pipeline.sh validate FILE.dot")
         return CompiledGraph.of(source, self._registry)
+
+    # Who answers
+
+    @property
+    def _simulates(self) -> bool:
+        """Whether no model is to be asked."""
+        return self._dot.simulate or self._options.model == OFFLINE
+
+    def _stays_simulated(self, state: RunState) -> bool:
+        """Return whether a resumed run asks no model.
+
+        Raises:
+            SettingsConflict: It asks one, and now it is not to.
+        """
+        from pipeline.formats.attractor.library import is_simulated
+
+        if self._simulates and not is_simulated(state):
+            raise SettingsConflict(
+                f"Run {state.run_id} is answered by {state.identity.get('model') or 'no model'}; it is not simulated.",
+                code="not_simulated", hint="Leave --simulate out, or start a new run.",
+            )  # fmt: skip
+        return is_simulated(state)
+
+    def _changes(self, state: RunState) -> dict[str, Any]:
+        """Return another model than the pinned one, given now.
+
+        Raises:
+            SettingsConflict: It is given without --accept-changes, or for a simulated run.
+        """
+        from pipeline.formats.attractor.library import is_simulated
+
+        asked, pinned = self._options.model, state.identity.get("model")
+        if asked in (None, OFFLINE, pinned) or "model" not in self._options.given:
+            return {}
+        if is_simulated(state):
+            raise SettingsConflict(
+                f"Run {state.run_id} is simulated; no model answers in it.",
+                code="simulated", hint="Start a new run without --simulate.",
+            )  # fmt: skip
+        if pinned is not None and not self._options.accept_changes:
+            raise SettingsConflict(
+                f"Run {state.run_id} was made with --model {pinned}, but {asked} is given now.", code="other_model",
+                hint="Leave the option out to keep the model, or --accept-changes to re-run what it touches.",
+            )  # fmt: skip
+        return {"model": asked}
+
+    def _model(self, graph: CompiledGraph, pinned: str | None, *, simulate: bool) -> str:
+        """Return the model to set up; "" if none is needed.
+
+        Raises:
+            CredentialMissing: The graph asks a model, and no credential is set.
+        """
+        nodes = [] if simulate or self._dot.agent_cmd else graph.asking_nodes()
+        if not nodes:
+            return ""
+        if self._options.model:
+            check_asked_model(self._options.model)
+        if not has_credential():
+            shown = ", ".join(nodes[:5]) + (", …" if len(nodes) > 5 else "")
+            raise CredentialMissing(
+                f"This graph asks a model ({shown}), and no credential is set.",
+                hint="Set ANTHROPIC_API_KEY (in the environment or in .env beside pipeline.sh); "
+                "--simulate runs it without any model.",
+            )
+        return pinned or self._options.model or DEFAULT_MODEL
+
+    def _setup(self, start: Start, model: str, recorded: Mapping[str, Any], *, simulate: bool) -> Setup:
+        """Return what a start or resume works with.
+
+        Raises:
+            CredentialMissing, ModelError, BudgetExceeded, ConfigError: Before any step.
+        """
+        from pipeline.dot.attributes import FIDELITIES
+        from pipeline.formats.attractor.handlers.interviewers import AutoApprove
+
+        dot = self._dot
+        if dot.resume_fidelity is not None and dot.resume_fidelity not in FIDELITIES:
+            message = f"Invalid --resume-fidelity {dot.resume_fidelity!r}; use {', '.join(FIDELITIES)}."
+            raise ConfigError(message, code="invalid_fidelity")
+        setup = set_up(start, model, recorded, "run")
+        workdir = str(recorded.get("workdir") or os.getcwd())
+        stage_dir = recorded.get("stage_dir") if dot.stage_dir is None else str(dot.stage_dir.absolute())
+        permissions = self._permissions()
+        # Recorded, the target and `needs` too, so that `status` and `fork` can say what resumes the run.
+        setup.options = {
+            **setup.options, "simulate": simulate, "allow_tools": dot.allow_tools, "auto_approve": dot.auto_approve,
+            "resume_fidelity": dot.resume_fidelity, "workdir": workdir, "stage_dir": stage_dir,
+            "needs": " ".join(permissions) or None, "target": self._target or recorded.get("target"),
+        }  # fmt: skip
+        services = {
+            "workdir": workdir,
+            "interviewer": AutoApprove() if dot.auto_approve else self._interviewer,
+            "backend": self._agent(workdir, stage_dir) if dot.agent_cmd and not simulate else None,
+            "logs_root": str(_folder(start.store) or ""),
+        }
+        setup.services = {name: value for name, value in services.items() if value}
+        setup.command = self._command(start.store)
+        setup.again = self._again(permissions)
+        tell_model(start, setup)
+        return setup
+
+    def _agent(self, workdir: str, stage_dir: str | None) -> Any:
+        from pipeline.formats.attractor.handlers.codergen import AgentCommand
+
+        command = str(self._dot.agent_cmd)
+        if not self._dot.allow_tools:
+            raise ConfigError(
+                f"--agent-cmd runs a command; pass --allow-tools to permit it:\n  {command}",
+                code="tools_not_allowed", hint="Read the command first; --allow-tools holds for this start only.",
+            )  # fmt: skip
+        return AgentCommand(command, Path(stage_dir or Path(workdir, ".attractor")), Path(workdir))
+
+    def _permissions(self) -> list[str]:
+        """Return the options of this start that permit something, so that a resume needs them again."""
+        dot = self._dot
+        given = {"--allow-tools": dot.allow_tools, "--agent-cmd": dot.agent_cmd, "--auto-approve": dot.auto_approve}
+        return [option for option, there in given.items() if there]
+
+    def _again(self, permissions: list[str]) -> str:
+        """Return these options as they are typed: for the person who gave them, never recorded.
+
+        A command that may hold a secret is not repeated; one that a variable holds need not be typed.
+        """
+        typed, command = list(permissions), self._dot.agent_cmd
+        if command:
+            at = typed.index("--agent-cmd")
+            typed[at] += f" {'COMMAND' if may_hold_secret(command) else quote(command)}"
+            if any(os.environ.get(name) == command for name in _AGENT_VARIABLES):
+                del typed[at]
+        return "".join(f" {option}" for option in typed)
 
     # Where
 
@@ -254,13 +386,13 @@ class _Go:
         return lambda run: f"./pipeline.sh {verb} --resume {quote(str(self._named_folder()))}"
 
     def _named_folder(self) -> Path:
-        """The run's folder as it was named: a run that is gone on with stays in its own."""
+        """Return the run's folder as it was named: a resumed run stays in its own."""
         own = self._dot.run_dir is None or (self._dot.resume is not None and has_run(self._dot.resume))
         return Path(str(self._dot.resume)) if own else Path(str(self._dot.run_dir))
 
     # The end
 
-    def _finished(self, start: Start, setup: Setup, graph: CompiledGraph, result: Any) -> RunResult:
+    def _finished(self, start: Start, setup: Setup, graph: CompiledGraph, result: EngineResult) -> RunResult:
         from pipeline.formats.attractor.run_documents import ended_visits, passed_visits
         from pipeline.store.reading import load
 
@@ -274,30 +406,34 @@ class _Go:
         if made.resume_command:
             more = made.resume_command.removeprefix(resume_command(self._options, result.run_id, "run"))
             made = replace(made, resume_command=setup.command(result.run_id) + more + setup.again)
-        return self._asked(start, made, open_gates(state)) if made.detail == "waiting_for_human" else made
-
-    def _asked(self, start: Start, made: RunResult, gates: list[Gate]) -> RunResult:
-        """The end of a run that waits for people: each question with the command that answers it."""
+        if made.detail != "waiting_for_human" or not (gates := open_gates(state)):
+            return made
+        # Each question is shown with the command that answers it.
         for gate in gates[1:]:
             start.emit("note", text=f"{gate.gate} waits, too: {gate.text} {self._answer(start.store, gate)}")
-        if not gates:
-            return made
-        first = gates[0]
-        hint = f"Answer with: {self._answer(start.store, first)}"
-        return replace(made, error=WaitingForHuman(f"{first.gate} waits for an answer: {first.text}", hint=hint))
+        hint = f"Answer with: {self._answer(start.store, gates[0])}"
+        message = f"{gates[0].gate} waits for an answer: {gates[0].text}"
+        return replace(made, error=WaitingForHuman(message, hint=hint))
 
     def _answer(self, store: Store, gate: Gate) -> str:
-        """The command that answers a question."""
+        """Return the command that answers a question."""
         own = _folder(store) is not None
         named = self._options.store if not own and "store" in self._options.given else ""
-        place = store_words(named) if named else ""
         run = quote(str(self._named_folder())) if own else gate.run
         choices = f" ({', '.join(gate.choices)})" if gate.choices else ""
-        return f"./pipeline.sh answer {run} {gate.gate} CHOICE{place}{choices}"
+        return f"./pipeline.sh answer {run} {gate.gate} CHOICE{store_words(named) if named else ''}{choices}"
+
+
+def may_hold_secret(command: str) -> bool:
+    """Return whether a command's text may hold a secret: something in it looks like one, or a name says so."""
+    from pipeline.formats.attractor.handlers import shell
+
+    names = [(option or variable).replace("-", "_") for option, variable in _NAMED.findall(command)]
+    return without_keys(command) != command or any(map(shell.is_secret, names))
 
 
 def is_place(text: str) -> bool:
-    """Whether a resume names a folder or a file, not a run of the store."""
+    """Return whether a resume names a folder or a file, not a run of the store."""
     path = Path(os.path.expanduser(text))
     if os.sep in text or text.startswith((".", "~")):
         return True
@@ -305,26 +441,20 @@ def is_place(text: str) -> bool:
     return any((path / name).exists() for name in documents) or (path.suffix == ".json" and path.is_file())
 
 
-def its_folder(text: str) -> str:
-    """What a resume names; for the checkpoint.json of a run of ours its folder, which alone says how it stands."""
-    path = Path(os.path.expanduser(text))
-    return str(path.parent) if path.name == HEAD and has_run(path.parent) else text
-
-
 def has_run(folder: Path | str) -> bool:
-    """Whether a run of ours lies in a folder."""
+    """Return whether a run of ours lies in a folder."""
     return Path(os.path.expanduser(folder), JOURNAL).exists()
 
 
 def _folder(store: Store) -> Path | None:
-    """The run's own folder; None: it lies in a store."""
+    """Return the run's own folder; None if it lies in a store."""
     from pipeline.store.run_folder import RunFolder
 
     return store.root if isinstance(store, RunFolder) else None
 
 
 def _write_log(path: Path, graph: CompiledGraph, state: RunState) -> str:
-    """Write run_dot's execution log; what came of it, for people."""
+    """Write run_dot's execution log; return what came of it, for people."""
     from pipeline.formats.attractor.run_documents import execution_log
 
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from pipeline.cli.options import RunName, json_option, open_store, own, place_of
 from pipeline.cli.reading import head_of, state_of
 from pipeline.cli.text import count, money_between, one_line, say, say_json, table, with_unpriced
 from pipeline.dot import kinds
-from pipeline.dot.diagnostics import ERROR, Diagnostic
+from pipeline.dot.diagnostics import ERROR, WARNING, Diagnostic
 from pipeline.dot.drawing import as_picture, as_text
 from pipeline.dot.model import DotEdge, DotGraph, DotNode
 from pipeline.dot.parser import parse as parse_text
@@ -57,80 +57,71 @@ def validate(file: Path, as_json: bool) -> int:
     except GraphError as error:
         if not as_json:
             raise
-        say_json(_unread(file, error))
+        fault = Diagnostic("syntax", ERROR, error.message, fix=error.hint, line=error.data.get("line", 0))
+        say_json(_checked(file, None, [fault], [], column=error.data.get("column")))
         return error.exit_code
-    whole, faults = _whole(file, graph)
+    # What its child pipelines would run counts too.
+    whole, faults = graph, list[Diagnostic]()
+    try:
+        whole = inline_children(graph, from_folder(file.absolute().parent))
+    except (GraphError, ConfigError) as error:
+        faults = [Diagnostic("child_pipeline", ERROR, error.message, fix=error.hint)]
     found = [*faults, *check(graph)]
     commands = tool_commands(whole)
-    errors = sum(finding.severity == ERROR for finding in found)
     if as_json:
         say_json(_checked(file, graph, found, commands))
     else:
-        for line in _findings(found) + _commands(commands) + [_verdict(file, graph, found)]:
+        for line in _report(file, graph, found, commands):
             say(line)
-    return GraphError.exit_code if errors else 0
-
-
-def _whole(file: Path, graph: DotGraph) -> tuple[DotGraph, list[Diagnostic]]:
-    """The graph with its child pipelines worked in: what they would run counts too; and why it cannot be had."""
-    try:
-        return inline_children(graph, from_folder(file.absolute().parent)), []
-    except (GraphError, ConfigError) as error:
-        return graph, [Diagnostic("child_pipeline", ERROR, error.message, fix=error.hint)]
+    return GraphError.exit_code if any(finding.severity == ERROR for finding in found) else 0
 
 
 def _checked(
-    file: Path, graph: DotGraph, found: Sequence[Diagnostic], commands: Sequence[tuple[str, str]]
+    file: Path,
+    graph: DotGraph | None,
+    found: Sequence[Diagnostic],
+    commands: Sequence[tuple[str, str]],
+    **place: Any,
 ) -> dict[str, Any]:
+    """Return what `validate --json` says; `graph` None: the file holds none, `place` says where reading stopped."""
     severities = Counter(finding.severity for finding in found)
     return {
         "file": str(file),
-        "name": graph.name,
+        "name": graph.name if graph else None,
         "valid": not severities[ERROR],
-        "nodes": len(graph.nodes),
-        "edges": len(graph.edges),
+        "nodes": len(graph.nodes) if graph else 0,
+        "edges": len(graph.edges) if graph else 0,
         "errors": severities[ERROR],
-        "warnings": severities["WARNING"],
-        "diagnostics": [finding.to_json() for finding in found],
+        "warnings": severities[WARNING],
+        "diagnostics": [{**finding.to_json(), **place} for finding in found],
         "tool_commands": [{"node": node, "command": command} for node, command in commands],
     }
 
 
-def _unread(file: Path, error: GraphError) -> dict[str, Any]:
-    """As `_checked`, of a file that holds no graph."""
-    finding = Diagnostic("syntax", ERROR, error.message, fix=error.hint, line=error.data.get("line", 0))
-    place = {**finding.to_json(), "column": error.data.get("column")}
-    return {"file": str(file), "name": None, "valid": False, "nodes": 0, "edges": 0, "errors": 1, "warnings": 0,
-            "diagnostics": [place], "tool_commands": []}  # fmt: skip
-
-
-def _findings(found: Sequence[Diagnostic]) -> list[str]:
-    lines = []
+def _report(
+    file: Path, graph: DotGraph, found: Sequence[Diagnostic], commands: Sequence[tuple[str, str]]
+) -> Iterator[str]:
     for finding in found:
         where = f"line {finding.line}: " if finding.line else ""
-        lines.append(f"{finding.severity:7} {finding.rule}: {where}{finding.message}")
+        yield f"{finding.severity:7} {finding.rule}: {where}{finding.message}"
         if finding.fix:
-            lines.append(f"        {finding.fix}")
-    return [*lines, ""] if lines else []
-
-
-def _commands(commands: Sequence[tuple[str, str]]) -> list[str]:
-    if not commands:
-        return []
-    lines = ["Shell commands it would run, with --allow-tools only:"]
-    for node, command in commands:
-        # In full: who allows them should see all of them.
-        lines += [f"  {node}:", *(f"    {line}" for line in command.splitlines())]
-    return [*lines, ""]
-
-
-def _verdict(file: Path, graph: DotGraph, found: Sequence[Diagnostic]) -> str:
+            yield f"        {finding.fix}"
+    if found:
+        yield ""
+    if commands:
+        yield "Shell commands it would run, with --allow-tools only:"
+        for node, command in commands:
+            # In full: they should be read before they are allowed.
+            yield f"  {node}:"
+            yield from (f"    {line}" for line in command.splitlines())
+        yield ""
     severities = Counter(finding.severity for finding in found)
     size = f"{count(len(graph.nodes), 'node')}, {count(len(graph.edges), 'edge')}"
+    warned = f"; {count(severities[WARNING], 'warning')}" if severities[WARNING] else ""
     if severities[ERROR]:
-        return f"{file}: cannot be run ({size}; {count(severities[ERROR], 'error')})."
-    warned = f"; {count(severities['WARNING'], 'warning')}" if severities["WARNING"] else ""
-    return f"{file}: can be run ({size}{warned})."
+        yield f"{file}: cannot be run ({size}; {count(severities[ERROR], 'error')})."
+    else:
+        yield f"{file}: can be run ({size}{warned})."
 
 
 @click.command("parse")
@@ -148,21 +139,19 @@ def parse(file: Path, as_json: bool) -> None:
     nodes = list(graph.nodes.values())
     say(f"{graph.name or file.name}: {count(len(nodes), 'node')}, {count(len(graph.edges), 'edge')}")
     say()
-    say(table(["Node", "Type", "Label", "Attributes"], [_node_row(graph, node) for node in nodes]))
+    rows = []
+    for node in nodes:
+        more = ", ".join(name for name in node.attributes if name not in ("label", "shape", "type"))
+        label = one_line(node.label, 40) if node.label != node.id else "-"
+        rows.append([one_line(node.id, 40), graph.kind(node), label, one_line(more, 60) or "-"])
+    say(table(["Node", "Type", "Label", "Attributes"], rows))
     if graph.edges:
         say()
-        say(table(["From", "To", "Label", "Condition"], [_edge_row(edge) for edge in graph.edges]))
-
-
-def _node_row(graph: DotGraph, node: DotNode) -> list[str]:
-    more = [name for name in node.attributes if name not in ("label", "shape", "type")]
-    label = one_line(node.label, 40) if node.label != node.id else "-"
-    return [one_line(node.id, 40), graph.kind(node), label, one_line(", ".join(more), 60) or "-"]
-
-
-def _edge_row(edge: DotEdge) -> list[str]:
-    return [one_line(edge.source, 40), one_line(edge.target, 40), one_line(edge.label, 40) or "-",
-            one_line(edge.condition, 60) or "-"]  # fmt: skip
+        say(table(["From", "To", "Label", "Condition"], [
+            [one_line(edge.source, 40), one_line(edge.target, 40), one_line(edge.label, 40) or "-",
+             one_line(edge.condition, 60) or "-"]
+            for edge in graph.edges
+        ]))  # fmt: skip
 
 
 @click.command("handlers")
@@ -173,14 +162,14 @@ def handlers(as_json: bool) -> None:
         for kind in kinds.KINDS:
             say_json(kind._asdict())
         return
-    say(table(["Type", "Shape", "What it does"], [list(kind) for kind in kinds.KINDS]))
+    say(table(["Type", "Shape", "What it does"], list(map(list, kinds.KINDS))))
 
 
 @click.command("draw")
 @click.argument("what", type=FileOrRun(), metavar="FILE.dot|RUN")
 @click.option("-o", "--format", "form", type=click.Choice(FORMATS), default="txt", show_default=True,
               envvar=own("draw", "format"), show_envvar=True,
-              help="How it is drawn, on stdout; svg and png need Graphviz.")  # fmt: skip
+              help="Output format, on stdout; svg and png need Graphviz.")  # fmt: skip
 @store_option
 def draw(what: str, form: str, store: str | None) -> None:
     """Draw a DOT pipeline, or a run with the status and cost of each node.
@@ -200,13 +189,14 @@ def draw(what: str, form: str, store: str | None) -> None:
         say(as_text(graph, marks))
         return
     if form == "png" and sys.stdout.isatty():
-        raise ConfigError("A PNG is no text for a terminal.", hint=f"./pipeline.sh draw {what} -o png > graph.png")
+        hint = f"./pipeline.sh draw {what} -o png > graph.png"
+        raise ConfigError("A PNG cannot be shown in a terminal.", code="binary_output", hint=hint)
     picture = as_picture(graph, "svg" if form == "svg" else "png", marks)
     sys.stdout.buffer.write(picture)
 
 
 def drawn_graph(store: Store, state: RunState) -> DotGraph:
-    """The graph a run is pinned to: its DOT text, or that of a pipeline in Python.
+    """Return the graph a run is pinned to: its DOT text, or that of a pipeline in Python.
 
     Raises:
         CheckpointCorrupt: It cannot be read.
@@ -218,7 +208,9 @@ def drawn_graph(store: Store, state: RunState) -> DotGraph:
             return _plain_graph(state.pipeline, json.loads(store.get_blob(state.run_id, state.pins["graph"])))
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointCorrupt(f"Run {state.run_id}: its graph cannot be read: {error}.") from error
-    raise CheckpointCorrupt(f"Run {state.run_id} holds no graph.", hint="It was imported from a document.")
+    raise CheckpointCorrupt(
+        f"Run {state.run_id} holds no graph.", code="no_graph", hint="It was imported from a document."
+    )
 
 
 def _plain_graph(name: str, pinned: Mapping[str, Any]) -> DotGraph:
@@ -229,7 +221,7 @@ def _plain_graph(name: str, pinned: Mapping[str, Any]) -> DotGraph:
 
 
 def drawn_marks(state: RunState) -> dict[str, tuple[str, str]]:
-    """Node → its last visit's status, how often it was visited, and what all visits cost."""
+    """Return by node its last visit's status, how often it was visited, and what all visits cost."""
     spent: dict[str, Spend] = {}
     for key, amount in state.spend.items():
         node = key.step.rpartition("/")[2].partition("#")[0]
@@ -237,23 +229,16 @@ def drawn_marks(state: RunState) -> dict[str, tuple[str, str]]:
     visits = Counter(step.node for step in state.steps.values())
     marks = {}
     for step in state.steps.values():
-        status = _status(state, step.path, step.status)
+        status = "running" if step.status == IN_PROGRESS else step.status
+        if step.path in state.questions:
+            status = "waiting"
+        elif step.status == COMPLETED and step.error:
+            status = "failed"
         if visits[step.node] > 1:
             status += f", {visits[step.node]} visits"
-        marks[step.node] = (status, _usd(spent.get(step.node)))
+        spend, usd = spent.get(step.node), ""
+        if spend is not None and spend.calls:
+            high = None if spend.unbounded else spend.usd + spend.high
+            usd = with_unpriced(money_between(spend.usd + spend.low, high), spend.unpriced)
+        marks[step.node] = (status, usd)
     return marks
-
-
-def _status(state: RunState, path: str, status: str) -> str:
-    if path in state.questions:
-        return "waiting"
-    if status == COMPLETED and state.steps[path].error:
-        return "failed"
-    return "running" if status == IN_PROGRESS else status
-
-
-def _usd(spend: Spend | None) -> str:
-    if spend is None or not spend.calls:
-        return ""
-    high = None if spend.unbounded else spend.usd + spend.high
-    return with_unpriced(money_between(spend.usd + spend.low, high), spend.unpriced)
