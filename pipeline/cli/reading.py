@@ -8,7 +8,7 @@ from pipeline.records.codec import decode_line
 from pipeline.records.fold import fold
 from pipeline.records.run import RunState
 from pipeline.store.base import Head, Store
-from pipeline.store.importing import import_lines
+from pipeline.store.imports import import_lines
 from pipeline.store.reading import load
 
 

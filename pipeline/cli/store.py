@@ -18,8 +18,8 @@ from pipeline.clock import SystemClock
 from pipeline.errors import StoreError
 from pipeline.records.statuses import IN_PROGRESS
 from pipeline.store.base import Movable, Store
-from pipeline.store.checking import Problem, check
-from pipeline.store.copying import Copied, arriving, copy, copy_account
+from pipeline.store.copies import Copied, arriving, copy, copy_account
+from pipeline.store.integrity import Problem, check
 from pipeline.store.place import store_words
 from pipeline.store.reading import resolve
 from pipeline.store.sql.store import SqlStore

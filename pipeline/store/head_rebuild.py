@@ -8,7 +8,7 @@ from pipeline.errors import PipelineError
 from pipeline.store.backend import Backend, Tip
 from pipeline.store.base import Head
 from pipeline.store.head import parse_head, whole_head
-from pipeline.store.importing import document_problem, imported_view
+from pipeline.store.imports import document_problem, imported_view
 from pipeline.store.survey import whole_lines
 from pipeline.store.values import Values
 from pipeline.store.view import first_problem, fresh_document

@@ -7,15 +7,21 @@ given to `rebuild`, which reads its records.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
+from pipeline.clock import parse_iso
+from pipeline.errors import RunExists
 from pipeline.records.lines import LineDamaged, check_line
+from pipeline.records.statuses import COMPLETED
 from pipeline.store.backend import Backend, Tip
-from pipeline.store.base import Head
+from pipeline.store.base import Claim, Head
 from pipeline.store.head import HeadText, scan_int, sealed, whole_head
 from pipeline.store.owner import seen_now
 
 Match = Callable[[Mapping[str, Any]], bool]
+#: A run untouched for longer holds its claim no more.
+WARM = timedelta(days=7)
 Rebuild = Callable[[Backend, Tip], Head | None]
 
 
@@ -96,3 +102,30 @@ def _begins_well(line: bytes) -> bool:
     except LineDamaged:
         return False
     return line.startswith(b'{"seq":1,') and b'"kind":"run_started"' in line and b'"format"' not in line
+
+
+def refuse_if_held(heads: Callable[[Match], Iterator[Head]], claim: Claim, at: datetime) -> None:
+    """Look for the newest unfinished run that holds a claim.
+
+    Raises:
+        RunExists: There is one; data["run"].
+    """
+    wanted = claim.to_json()
+
+    def holds(document: Mapping[str, Any]) -> bool:
+        return document.get("claim") == wanted and document.get("status") != COMPLETED and _warm(document, at)
+
+    for head in heads(holds):
+        if not head.corrupt:
+            raise RunExists(
+                f"Run {head.run_id} of this course is not finished.",
+                hint=f"Resume it, or use --force for a new run: --resume {head.run_id}",
+                run=head.run_id,
+            )
+
+
+def _warm(document: Mapping[str, Any], at: datetime) -> bool:
+    try:
+        return parse_iso(document["updated_at"]) >= at - WARM
+    except (KeyError, TypeError, ValueError):
+        return False

@@ -15,7 +15,7 @@ from pipeline.records.values import encode_value
 from pipeline.store.account import FileAccount
 from pipeline.store.files import FileStore
 from pipeline.store.head import HEAD
-from pipeline.store.importing import document_problem
+from pipeline.store.imports import document_problem
 from pipeline.store.journal import RunJournal
 from pipeline.store.reading import load, records
 from pipeline.store.retention import MAX_AGE_DAYS, MAX_RUNS, cleanup

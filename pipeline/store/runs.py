@@ -15,11 +15,10 @@ from pipeline.records.values import digest
 from pipeline.store import fenced_records
 from pipeline.store.backend import Backend, Fenced, Gone, Held, Refused, Tail, claim_text, folder_key
 from pipeline.store.base import Claim, Head
-from pipeline.store.claims import refuse_if_held
 from pipeline.store.head import parse_head, scan_int, sealed, whole_head
 from pipeline.store.head_rebuild import rebuild
-from pipeline.store.heads import Listing
-from pipeline.store.importing import import_lines
+from pipeline.store.heads import Listing, refuse_if_held
+from pipeline.store.imports import import_lines
 from pipeline.store.journal import RunJournal, flush
 from pipeline.store.lease import TTL_SECONDS
 from pipeline.store.ledger import BackendAccount, pause

@@ -10,8 +10,8 @@ import pytest
 from pipeline.store.backend import Backend
 from pipeline.store.base import Store
 from pipeline.store.files import FileStore
-from pipeline.store.memory import MemoryStore
-from pipeline.store.memory_backend import MemoryBackend
+from pipeline.store.folder import FolderBackend
+from pipeline.store.memory import MemoryBackend, MemoryStore
 from pipeline.store.objects.backend import open_objects as open_backend
 from pipeline.store.objects.store import open_objects
 from pipeline.store.run_folder import RunFolder
@@ -29,7 +29,7 @@ from tests.servers.real_objects import weed as weed
 #: Each keeps the whole contract.
 STORES = ["files", "memory", "objects", "sqlite", "postgresql"]
 #: Each keeps the whole contract of the seam below the store.
-BACKENDS = ["memory", "objects"]
+BACKENDS = ["memory", "files", "objects"]
 
 
 @pytest.fixture
@@ -54,6 +54,7 @@ def make_store(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock
 def make_backend(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock) -> Callable[[str], Backend]:
     makers: dict[str, Callable[[], Backend]] = {
         "memory": MemoryBackend,
+        "files": lambda: FolderBackend(tmp_path / "runs", clock, disk=LazyDisk()),
         "objects": lambda: open_backend(request.getfixturevalue("objects")),
     }
     return lambda kind: makers[kind]()

@@ -12,9 +12,9 @@ from pipeline.errors import RunNotFound
 from pipeline.records.kinds import Gap, StepStarted
 from pipeline.records.values import digest
 from pipeline.store.base import Movable, Store
-from pipeline.store.checking import check
-from pipeline.store.copying import Copied, arriving, copy, copy_account
+from pipeline.store.copies import Copied, arriving, copy, copy_account
 from pipeline.store.files import FileStore
+from pipeline.store.integrity import check
 from pipeline.store.memory import MemoryAccount, MemoryJournal, MemoryStore
 from tests.faulty_disk import LazyDisk
 from tests.journals import AT, StillClock, ended, line, small_run, started

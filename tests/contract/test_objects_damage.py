@@ -9,7 +9,7 @@ import pytest
 from pipeline.errors import CheckpointCorrupt, StoreError
 from pipeline.records.kinds import Gap, StepStarted
 from pipeline.records.lines import line_seq
-from pipeline.store.checking import check
+from pipeline.store.integrity import check
 from pipeline.store.objects import keys
 from pipeline.store.reading import load, records
 from tests.contract.harm import BucketStore, account_of, bucket_of, open_bucket, segment_appends

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import StoreError
 from pipeline.store.base import Claim
-from pipeline.store.checking import check
+from pipeline.store.integrity import check
 from pipeline.store.names import is_id, is_part
 from pipeline.store.objects import keys
 from tests.contract.harm import BucketStore, account_of, bucket_of, claimants, open_bucket

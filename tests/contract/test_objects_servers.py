@@ -14,8 +14,8 @@ import pytest
 from pipeline.errors import RunLocked, StoreError
 from pipeline.records.lines import line_seq
 from pipeline.store.base import Journal
-from pipeline.store.checking import check
-from pipeline.store.copying import copy
+from pipeline.store.copies import copy
+from pipeline.store.integrity import check
 from pipeline.store.memory import MemoryStore
 from pipeline.store.objects import keys
 from tests.contract.harm import BucketStore, account_of, bucket_of, open_bucket

@@ -14,9 +14,9 @@ from pipeline.records.codec import decode_line
 from pipeline.records.kinds import CallEnded, Gap, StepStarted
 from pipeline.records.lines import line_seq
 from pipeline.store.base import Journal, Movable
-from pipeline.store.checking import check
-from pipeline.store.copying import copy
+from pipeline.store.copies import copy
 from pipeline.store.files import FileStore
+from pipeline.store.integrity import check
 from pipeline.store.memory import MemoryAccount
 from pipeline.store.reading import all_records, load
 from tests.contract import harm

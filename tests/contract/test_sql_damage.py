@@ -10,7 +10,7 @@ from pipeline import LayerCheckpoints, WorkflowState
 from pipeline.errors import CheckpointCorrupt, StoreError
 from pipeline.records.kinds import CallStarted, StepStarted
 from pipeline.store.base import Claim
-from pipeline.store.checking import check
+from pipeline.store.integrity import check
 from pipeline.store.sql.store import SqlStore
 from tests.journals import AT, line, small_run, started
 from tests.layered import chain

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import PipelineError, StoreError
-from pipeline.store.checking import check
+from pipeline.store.integrity import check
 from pipeline.store.sql import file as lite
 from pipeline.store.sql.database import Database, close_all
 from pipeline.store.sql.store import SqlStore, open_sql

@@ -17,7 +17,7 @@ from pipeline.records.charge import Charge
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
 from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import digest
-from pipeline.store.checking import check
+from pipeline.store.integrity import check
 from pipeline.store.reading import load
 from pipeline.store.sql import schema
 from pipeline.store.sql.database import close_all

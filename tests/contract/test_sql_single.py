@@ -13,7 +13,7 @@ from pipeline import LayerCheckpoints, WorkflowState
 from pipeline.errors import ConfigError, PipelineError, RunExists, StoreError, WriteFailed
 from pipeline.records.kinds import CallStarted, StepStarted
 from pipeline.records.lines import line_seq
-from pipeline.store.copying import copy
+from pipeline.store.copies import copy
 from pipeline.store.memory import MemoryStore
 from pipeline.store.sql.address import parse_address
 from pipeline.store.sql.database import Database, close_all

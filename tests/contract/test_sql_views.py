@@ -13,7 +13,7 @@ from pipeline.cost.report import NOWHERE, of_removed, of_sums, report
 from pipeline.records.charge import Charge
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
 from pipeline.store.base import Account, Movable, Store
-from pipeline.store.copying import copy, copy_account
+from pipeline.store.copies import copy, copy_account
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount
 from pipeline.store.reading import kept_spend

@@ -14,8 +14,8 @@ from pipeline.clock import Clock
 from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound, StoreError, WriteFailed
 from pipeline.records.lines import line_seq
 from pipeline.store.base import Claim, Head
-from pipeline.store.claims import refuse_if_held
 from pipeline.store.head import whole_head
+from pipeline.store.heads import refuse_if_held
 from pipeline.store.lock import locked
 from pipeline.store.names import is_id, minted, split
 from pipeline.store.objects import claiming, inside, keys, late

@@ -13,8 +13,8 @@ from pipeline.records.codec import decode_line
 from pipeline.records.kinds import RunStarted
 from pipeline.records.lines import LineDamaged
 from pipeline.store.base import Claim, Head
-from pipeline.store.claims import refuse_if_held
 from pipeline.store.head import scan_int, sealed, whole_head
+from pipeline.store.heads import refuse_if_held
 from pipeline.store.lock import locked
 from pipeline.store.names import minted, split
 from pipeline.store.recovery import took_in

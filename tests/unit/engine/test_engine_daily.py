@@ -32,7 +32,7 @@ from pipeline.engine.result import RunResult
 from pipeline.errors import BudgetExceeded, ConfigError, StoreError, WriteFailed
 from pipeline.records.charge import in_full
 from pipeline.store.account import FileAccount
-from pipeline.store.checking import check
+from pipeline.store.integrity import check
 from pipeline.store.memory import MemoryAccount, MemoryStore
 from pipeline.store.reading import load
 from pipeline.testing import FakeClock

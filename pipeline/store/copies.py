@@ -11,7 +11,7 @@ from pipeline.clock import Clock
 from pipeline.errors import CheckpointCorrupt, PackageMissing, PipelineError, RunNotFound, StoreError, WriteFailed
 from pipeline.records.lines import line_seq
 from pipeline.store.base import Account, Head, Journal, Movable
-from pipeline.store.checking import values_of
+from pipeline.store.integrity import values_of
 from pipeline.store.view import first_problem, fresh_document, unrecorded_gaps
 
 #: Lines that are appended at once where a run is there already.

@@ -14,8 +14,8 @@ from pipeline.records.kinds import StepCompleted, StepStarted
 from pipeline.records.lines import encode_line
 from pipeline.records.values import digest
 from pipeline.store.account import FileAccount
-from pipeline.store.checking import Problem, check
 from pipeline.store.files import FileStore
+from pipeline.store.integrity import Problem, check
 from tests.faulty_disk import LazyDisk
 from tests.journals import AT, StillClock, line, small_run, started
 from tests.stores import write
