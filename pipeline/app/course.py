@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pipeline.engine.events import Listener
     from pipeline.engine.setup import Setup
     from pipeline.lessons.course import Course
-    from pipeline.lessons.scheme import Entry
+    from pipeline.lessons.schemas import Entry
     from pipeline.records.run import RunState
 
 
@@ -253,7 +253,7 @@ def pinned(store: Store, state: RunState, pins: Mapping[str, Any]) -> tuple[Cour
     Raises:
         CheckpointCorrupt: The run is pinned to no course that can be read.
     """
-    from pipeline.lessons.examine import course_of
+    from pipeline.lessons.author import course_of
 
     # The graph is compared, not worked from.
     read = state.pins.keys() - pins.keys() - {"graph"}
@@ -431,7 +431,7 @@ def scheme_of(store: Store, state: RunState) -> Sequence[Entry] | None:
 
     What a run will cost is estimated without it: the run itself finds out that it is damaged, and makes it again.
     """
-    from pipeline.lessons.scheme import Scheme
+    from pipeline.lessons.schemas import Scheme
 
     sow = state.steps.get("sow#1")
     if sow is None or sow.status != COMPLETED or "scheme" not in sow.artifacts:

@@ -22,7 +22,7 @@ from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
 if TYPE_CHECKING:
     from pipeline.lessons.asks import Asks
     from pipeline.lessons.course import Course
-    from pipeline.lessons.scheme import Entry
+    from pipeline.lessons.schemas import Entry
     from pipeline.llm.base import Request
     from pipeline.records.run import RunState
     from pipeline.store.base import Store

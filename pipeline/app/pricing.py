@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipeline.engine.limits import Prices
     from pipeline.lessons.course import Course
     from pipeline.lessons.estimate import Estimate, Row
-    from pipeline.lessons.scheme import Entry
+    from pipeline.lessons.schemas import Entry
 
 #: How a course can be bought: in a batch or not, with a shared prefix cached or not.
 WAYS = ("sync", "sync_uncached", "batch", "batch_uncached")

@@ -1,14 +1,188 @@
-"""Which courses there are: the shipped files and, over them, a folder of the user's own."""
+"""The catalogue: built-in courses and files of the user; each fault is named with file, line and key."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
 
 from pipeline.errors import CatalogueError
-from pipeline.lessons.catalogue_file import read_course
-from pipeline.lessons.course import Course
+from pipeline.files import read_regular
+from pipeline.lessons.course import FORMAT, Course, Place, course_problems
 from pipeline.lessons.names import LEVEL_DIGITS, known_level, known_subject, level_name, shown, subject_name
+
+#: A catalogue file is some kilobytes; more than this (bytes) is a mistake.
+MAX_BYTES = 1_000_000
+#: So many faults are named at once.
+MAX_FAULTS = 10
+
+
+def read_course(path: Path) -> Course:
+    """The course a catalogue file describes; one whose text was seen before is not parsed again.
+
+    Raises:
+        CatalogueError: It cannot be read, is no YAML or breaks the format; each fault names
+            file, line and key.
+    """
+    return _course(path, _text(path))
+
+
+@functools.lru_cache(32)
+def _course(path: Path, text: str) -> Course:
+    lines, data = _parse(path, text)
+    if not isinstance(data, dict):
+        raise CatalogueError(f"{path}:1: is not a mapping of keys to values", code="invalid_catalogue", hint=_HINT)
+    version = data.get("catalogue")
+    if version != FORMAT:
+        line = lines.get(("catalogue",), 1)
+        raise CatalogueError(
+            f"{path}:{line}: catalogue: is {version!r}, wanted {FORMAT}", code="invalid_catalogue", hint=_HINT
+        )
+    faults = list(_normalise(data))
+    told = [where for where, _ in faults]
+    try:
+        course = Course.model_validate(data)
+        if not (faults := faults or course_problems(course)):
+            return course
+    except ValidationError as error:
+        # A place that was named is not named again, but for keys that nobody knows there: they may be the reason.
+        faults += [
+            (item["loc"], _said(item))
+            for item in error.errors(include_url=False)
+            if item["type"] == "extra_forbidden" or not any(item["loc"][: len(where)] == where for where in told)
+        ]
+    raise CatalogueError("\n".join(_located(path, lines, faults)), code="invalid_catalogue", hint=_HINT, file=str(path))
+
+
+_HINT = "`./pipeline.sh subjects new SUBJECT LEVEL` prints a file with every key."
+
+
+def _text(path: Path) -> str:
+    try:
+        raw = read_regular(path, MAX_BYTES)
+        if len(raw) > MAX_BYTES:
+            raise CatalogueError(
+                f"{path}: is larger; a catalogue file has at most {MAX_BYTES:,}", code="invalid_catalogue"
+            )
+        return raw.decode("utf-8")
+    except OSError as error:
+        raise CatalogueError(f"{path}: cannot be read: {error.strerror}", code="unreadable_file") from None
+    except UnicodeDecodeError as error:
+        raise CatalogueError(f"{path}: is not UTF-8 text (byte {error.start})", code="invalid_catalogue") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader without aliases: one may contain itself, and nothing in this format needs one."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+            problem = f"*{event.anchor}: aliases are not allowed"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+        node: yaml.Node | None = super().compose_node(parent, index)
+        return node
+
+
+def _parse(path: Path, text: str) -> tuple[dict[Place, int], Any]:
+    lines: dict[Place, int] = {}
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        if node is None:
+            return lines, None
+        _note_lines(path, node, (), lines)
+        return lines, loader.construct_document(node)
+    except yaml.MarkedYAMLError as error:
+        raise CatalogueError(
+            f"{path}:{_line(error.problem_mark)}: {error.problem}", code="invalid_catalogue", hint=_HINT
+        ) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise CatalogueError(
+            f"{path}: is not YAML: {str(error).splitlines()[0]}", code="invalid_catalogue", hint=_HINT
+        ) from None
+
+
+def _line(mark: Any) -> int:
+    return 1 if mark is None else int(mark.line) + 1
+
+
+def _note_lines(path: Path, node: yaml.Node, where: Place, lines: dict[Place, int]) -> None:
+    lines[where] = node.start_mark.line + 1
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            _note_lines(path, item, (*where, index), lines)
+    elif isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            place = (*where, str(key.value))
+            if place in lines:
+                shown = ".".join(str(part) for part in place)
+                raise CatalogueError(
+                    f"{path}:{key.start_mark.line + 1}: {shown}: appears twice", code="invalid_catalogue", hint=_HINT
+                )
+            _note_lines(path, value, place, lines)
+            lines[place] = key.start_mark.line + 1
+
+
+def _normalise(data: dict[str, Any]) -> Iterator[tuple[Place, str]]:
+    """Turn content points and standards into one list of points with ids, in place; yields faults."""
+    groups = data.get("groups")
+    for g, group in enumerate(groups if isinstance(groups, list) else []):
+        outcomes = group.get("outcomes") if isinstance(group, dict) else None
+        for o, outcome in enumerate(outcomes if isinstance(outcomes, list) else []):
+            where: Place = ("groups", g, "outcomes", o)
+            if isinstance(outcome, dict):
+                yield from _points(where, outcome)
+
+
+def _points(where: Place, outcome: dict[str, Any]) -> Iterator[tuple[Place, str]]:
+    given = [key for key in ("points", "standards") if key in outcome]
+    if len(given) != 1:
+        wanted = "both points and standards" if given else "neither points nor standards"
+        yield where, f"has {wanted}, wanted one of them"
+        return
+    rows = outcome.pop(given[0])
+    if not isinstance(rows, list):
+        yield (*where, given[0]), "is not a list"
+        return
+    outcome["points"] = points = []
+    for index, row in enumerate(rows):
+        place = (*where, given[0], index)
+        if given[0] == "points" and isinstance(row, str):
+            points.append({"id": f"{outcome.get('id')}.{index + 1}", "text": row})
+        elif given[0] == "standards" and isinstance(row, dict) and isinstance(row.get("code"), str):
+            points.append({**row, "id": f"{outcome.get('id')}.{row['code']}"})
+        elif given[0] == "points":
+            yield place, f"is {row!r}, wanted a text (in quotes where it holds a colon)"
+        else:
+            yield place, "has no code, wanted {code: …, text: …}"
+
+
+def _said(item: Mapping[str, Any]) -> str:
+    found = item.get("input")
+    simple = isinstance(found, (str, int, float, bool)) and item["type"] not in ("extra_forbidden", "missing")
+    return f"{item['msg']}" + (f" (found {found!r})" if simple else "")
+
+
+def _located(path: Path, lines: Mapping[Place, int], faults: list[tuple[Place, str]]) -> Iterator[str]:
+    for where, said in faults[:MAX_FAULTS]:
+        place = where
+        while place and place not in lines:
+            # Standards become points on the way in; their line is found under the old key.
+            old = tuple("standards" if part == "points" else part for part in place)
+            if old in lines:
+                place = old
+                break
+            place = place[:-1]
+        key = ".".join(str(part) for part in where)
+        yield f"{path}:{lines.get(place, 1)}: {key + ': ' if key else ''}{said}"
+    if len(faults) > MAX_FAULTS:
+        yield f"… and {len(faults) - MAX_FAULTS} more"
+
 
 _SHIPPED = Path(__file__).with_name("catalogue")
 
@@ -31,7 +205,7 @@ class Catalogue:
         self._files = {(file.subject, file.level): file for file in _files(_SHIPPED, own=False)}
         if folder is not None:
             if not folder.is_dir():
-                raise CatalogueError(f"--catalogue {folder}: there is no such folder")
+                raise CatalogueError(f"--catalogue {folder}: there is no such folder", code="unreadable_file")
             self._files.update({(file.subject, file.level): file for file in _files(folder, own=True)})
 
     def files(self) -> list[CourseFile]:
@@ -53,7 +227,8 @@ class Catalogue:
         if file is None:
             there = ", ".join(f"{f.subject} {f.level}" for f in self.files())
             raise CatalogueError(
-                f"There is no course file for {shown(key[0])} at {shown(key[1])}. There is: {there}.",
+                f"There is no course file for {shown(key[0])} at {shown(key[1])}. Available: {there}.",
+                code="unknown_course",
                 hint=f"`./pipeline.sh subjects new {key[0]} {key[1]} > DIR/{file_name(*key)}`, "
                 "fill it in, then --catalogue DIR.",
                 subject=key[0],
@@ -63,6 +238,7 @@ class Catalogue:
         if (course.subject, course.level) != key:
             raise CatalogueError(
                 f"{file.path}: id: is {course.id}, but the file's name says {key[0]}/{key[1]}",
+                code="invalid_catalogue",
                 hint=f"Name it {file_name(course.subject, course.level)}.",
             )
         return course
@@ -110,6 +286,7 @@ def _files(folder: Path, *, own: bool) -> list[CourseFile]:
         if not (dash and subject and level):
             raise CatalogueError(
                 f"{path}: the file's name does not say a subject and a level",
+                code="invalid_catalogue",
                 hint="Name it SUBJECT-LEVEL.yaml, e.g. physics-higher.yaml.",
             )
         found.append(CourseFile(known_subject(subject) or subject, known_level(level) or level, path, own))

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.lessons import checks_answers, checks_choices, checks_marks, checks_plan, checks_text, checks_working
+from pipeline.lessons import checks_answers, checks_marks, checks_text, checks_working
 from pipeline.lessons.answers import Structured
+from pipeline.lessons.checks_answers import fault, method
 from pipeline.lessons.findings import Case, Check, Finding, Severity, quoted
 from pipeline.lessons.schemas import Item
 from pipeline.lessons.shape import parse_lesson
-from pipeline.lessons.verify import fault, method
 
 #: The row of shape: pydantic's part and what one field says about another.
 SHAPE = 1
@@ -35,12 +35,12 @@ class Row:
 
 
 ROWS: Sequence[Row] = (
-    Row(2, "R", "references are those of the scheme's entry and of the catalogue", checks_plan.references),
-    Row(3, "R", "every planned point is taught and asked", checks_plan.points),
+    Row(2, "R", "references are those of the scheme's entry and of the catalogue", checks_marks.references),
+    Row(3, "R", "every planned point is taught and asked", checks_marks.points),
     Row(5, "B", "an answer is what its expression gives", checks_answers.values),
     Row(6, "R", "an expression belongs to its question", checks_answers.belongs),
-    Row(8, "B", "a multiple-choice question has exactly one right option", checks_choices.one_right),
-    Row(12, "R", "no option or stem that gives away or confuses", checks_choices.wording),
+    Row(8, "B", "a multiple-choice question has exactly one right option", checks_marks.one_right),
+    Row(12, "R", "no option or stem that gives away or confuses", checks_marks.wording),
     Row(14, "B", "every line of a worked solution is true", checks_working.lines),
     Row(15, "R", "a final answer has the form that is asked", checks_answers.forms),
     Row(16, "R", "a mark for each bullet, and the sums agree", checks_marks.marks),

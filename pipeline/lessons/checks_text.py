@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pipeline.lessons.banned_text import stray_talk
 from pipeline.lessons.findings import Case, Fault
 from pipeline.lessons.schemas import Item
-from pipeline.lessons.stray import stray_talk
 from pipeline.publish import mathml
 
 #: Two stems that share more than this part of their runs of five words are near copies.

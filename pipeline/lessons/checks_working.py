@@ -14,8 +14,7 @@ from itertools import islice, pairwise, product
 
 from pipeline.lessons import answers as a
 from pipeline.lessons.algebra import equal_trees
-from pipeline.lessons.evaluator import FUNCTIONS, parse, value_of
-from pipeline.lessons.exact import EvaluationError, Number, UndefinedValue, same
+from pipeline.lessons.expressions import FUNCTIONS, EvaluationError, Number, UndefinedValue, parse, same, value_of
 from pipeline.lessons.findings import Case, Fault
 from pipeline.lessons.rounding import as_decimal, read_printed
 from pipeline.lessons.schemas import Item, ModellingCard, WorkedStep

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from pipeline.lessons.exact import EvaluationError, Number, square_root
+from pipeline.lessons.expressions import EvaluationError, Number, square_root
 
 #: Longest list that is read.
 MAX_VALUES = 200

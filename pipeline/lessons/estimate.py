@@ -12,7 +12,7 @@ from pipeline.lessons.asks import Asks, Draft
 from pipeline.lessons.author import CRITIC_FORMS, MAX_REVISIONS
 from pipeline.lessons.offline import answer
 from pipeline.lessons.plan import make_plan
-from pipeline.lessons.scheme import Entry, OutlineEntry
+from pipeline.lessons.schemas import Entry, OutlineEntry
 from pipeline.llm.base import BLOCK_TOKENS, Request
 
 #: Bytes of text a token stands for, on average, in prompts like ours.

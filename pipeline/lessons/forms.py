@@ -11,9 +11,8 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 
-from pipeline.lessons.evaluator import FUNCTIONS, parse, value_of
-from pipeline.lessons.exact import EvaluationError, approximate, square_factor
-from pipeline.lessons.polynomials import coefficients, common_factor, degree, polynomial
+from pipeline.lessons.algebra import coefficients, common_factor, degree, polynomial
+from pipeline.lessons.expressions import FUNCTIONS, EvaluationError, approximate, parse, square_factor, value_of
 
 Tree = ast.expr
 

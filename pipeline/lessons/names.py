@@ -106,7 +106,8 @@ def _find(kind: str, text: str, table: Mapping[str, tuple[str, ...]]) -> str:
     guess = f" Did you mean {spellings[near[0]]}?" if near else ""
     raise CatalogueError(
         f"There is no {kind} {text!r}.{guess}",
-        hint=f"There are {', '.join(table)}.",
+        code=f"unknown_{kind}",
+        hint=f"Known: {', '.join(table)}.",
         kind=kind,
         text=text,
         nearest=spellings[near[0]] if near else None,

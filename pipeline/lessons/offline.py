@@ -15,11 +15,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.errors import ModelRejected
+from pipeline.lessons.drafting.bench import parts_of
 from pipeline.lessons.drafting.details import details
-from pipeline.lessons.drafting.lesson import teach
+from pipeline.lessons.drafting.lesson import assess, examine, practise, revise, teach
 from pipeline.lessons.drafting.outline import outline
-from pipeline.lessons.drafting.review import assess, examine, practise, revise
-from pipeline.lessons.drafting.topics import parts_of
 from pipeline.llm.base import ModelInfo, Reply, Request
 
 #: Its name as a model, in replies and on pages.
@@ -61,8 +60,10 @@ def answer(data: Mapping[str, Any]) -> dict[str, Any]:
         if kind == "lesson":
             return lesson(data["course"], data["entry"], _entries(data))
     except KeyError as missing:
-        raise ModelRejected(f"The offline author needs {missing} to answer a request for {kind}.") from None
-    raise ModelRejected(f"The offline author does not answer requests of kind {kind!r}.")
+        raise ModelRejected(
+            f"The offline author needs {missing} to answer a request for {kind}.", code="unanswerable_request"
+        ) from None
+    raise ModelRejected(f"The offline author does not answer requests of kind {kind!r}.", code="unanswerable_request")
 
 
 def lesson(course: Mapping[str, Any], entry: Mapping[str, Any], entries: list[Mapping[str, Any]]) -> dict[str, Any]:

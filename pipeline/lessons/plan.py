@@ -1,6 +1,6 @@
 """How many lessons of which kind, and which points each teaches: pure arithmetic over a course.
 
-The model may distribute points otherwise; what it may not change is in outline_rules.py.
+The model may distribute points otherwise; what it may not change is in outline_checks.py.
 """
 
 from __future__ import annotations

@@ -1,18 +1,141 @@
-"""Prompt files: read, completed with the generated tables, rendered by a template that forgives nothing.
-
-[[name]] is a generated table, filled when a run is pinned, so that a pinned prompt never changes.
-{{name}} is a value of one request, filled when it is asked.
-"""
+"""Prompts and the rules in them: texts from files, numbers from the schemas that check the answers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+from annotated_types import Ge, Le, MaxLen, MinLen
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from pipeline.errors import ConfigError
 from pipeline.files import read_regular
-from pipeline.lessons import rules
+from pipeline.lessons import answers, schemas
+from pipeline.lessons.fields import MATHS_COMMANDS, Words
+from pipeline.lessons.plan import MAX_OUTCOMES, MAX_POINTS, POINT_LIMITS
+from pipeline.lessons.shape import (
+    ALLOWED,
+    CYCLE,
+    FORMATIVE_MARKS,
+    ITEMS,
+    PRACTICE_LEAST,
+    REQUIRED,
+    REVISION_LESSONS,
+    TEACH_LEAST,
+    TEACHER_NOTES_WORDS,
+    TIMING_SLACK,
+)
+
+LESSON_MODELS: tuple[type[BaseModel], ...] = (
+    schemas.Lesson, schemas.PriorKnowledge, schemas.KeyPoint, schemas.Keyword, schemas.Misconception, schemas.Cycle,
+    schemas.ExplainerCard, schemas.ModellingCard, schemas.WorkedExample, schemas.WorkedStep, schemas.QuestionCard,
+    schemas.Band, schemas.Item, schemas.Given, schemas.Figure, answers.Bullet, schemas.PointCoverage, schemas.Label,
+    schemas.TeacherNotes,
+)  # fmt: skip
+ANSWER_MODELS: tuple[type[BaseModel], ...] = (
+    answers.Numeric, answers.Exact, answers.Algebra, answers.Equation, answers.Root, answers.Inequality,
+    answers.Statistics, answers.Geometry, answers.Vector, answers.Science, answers.Substitution, answers.Mcq,
+    answers.Option, answers.ShortText, answers.Structured, answers.SubPart, answers.Rounding, answers.WrongMethod,
+)  # fmt: skip
+OUTLINE_MODELS: tuple[type[BaseModel], ...] = (schemas.Outline, schemas.OutlineEntry)
+ENTRY_MODELS: tuple[type[BaseModel], ...] = (schemas.EntryDetails,)
+CRITIC_MODELS: tuple[type[BaseModel], ...] = (
+    schemas.Critique, schemas.Claim, schemas.Judgement, schemas.Evidence, schemas.Concern,
+)  # fmt: skip
+
+
+def rule_tables() -> dict[str, str]:
+    """Every generated text a prompt file may hold, by name."""
+    return {
+        "lesson_fields": model_rules(LESSON_MODELS),
+        "answer_fields": model_rules(ANSWER_MODELS),
+        "outline_fields": model_rules(OUTLINE_MODELS),
+        "entry_fields": model_rules(ENTRY_MODELS),
+        "critic_fields": model_rules(CRITIC_MODELS),
+        "criteria": "\n".join(f"- {key}: {name}" for key, name in schemas.CRITERION_NAMES.items()),
+        "card_rules": "\n".join(_card_rules()),
+        "lesson_limits": "\n".join(_lesson_limits()),
+        "maths_commands": " ".join(f"\\{name}" for name in sorted(MATHS_COMMANDS)),
+    }
+
+
+def model_rules(models: tuple[type[BaseModel], ...]) -> str:
+    """One block a model: its meaning, then a line for each field that has a limit or a description."""
+    return "\n\n".join("\n".join(_model_lines(model)) for model in models)
+
+
+def limits(info: FieldInfo) -> str:
+    """A field's limits in words; "" where it has none."""
+    low: Any = None
+    high: Any = None
+    unit = ""
+    for rule in info.metadata:
+        if isinstance(rule, Words):
+            return f"{rule.low} to {rule.high} words" + _and_characters(info)
+        if isinstance(rule, MinLen):
+            low, unit = rule.min_length, _unit(info)
+        elif isinstance(rule, MaxLen):
+            high, unit = rule.max_length, _unit(info)
+        elif isinstance(rule, Ge):
+            low = rule.ge
+        elif isinstance(rule, Le):
+            high = rule.le
+    return _range(low, high, unit)
+
+
+def _and_characters(info: FieldInfo) -> str:
+    highs = [rule.max_length for rule in info.metadata if isinstance(rule, MaxLen)]
+    return f", at most {highs[0]} characters" if highs else ""
+
+
+def _unit(info: FieldInfo) -> str:
+    return " entries" if str(info.annotation).startswith("list") else " characters"
+
+
+def _range(low: Any, high: Any, unit: str) -> str:
+    if low is None and high is None:
+        return ""
+    if high is None:
+        return f"at least {low}{unit}"
+    if low in (None, 0) and unit:
+        return f"at most {high}{unit}"
+    return f"exactly {low}{unit}" if low == high else f"{low or 0} to {high}{unit}"
+
+
+def _model_lines(model: type[BaseModel]) -> Iterator[str]:
+    doc = " ".join((model.__doc__ or "").split())
+    yield f"{model.__name__}: {doc}"
+    for name, info in model.model_fields.items():
+        parts = [part for part in (limits(info), info.description or "") if part]
+        if parts:
+            yield f"- {name}: {'; '.join(parts)}."
+
+
+def _card_rules() -> Iterator[str]:
+    for kind, (low, high) in ITEMS.items():
+        yield f"- A {kind} card has {low} to {high} items."
+    for lesson_type, kinds in REQUIRED.items():
+        allowed = ", ".join(sorted(ALLOWED[lesson_type]))
+        yield f"- A {lesson_type} lesson needs {', '.join(kinds)}; it may have {allowed}."
+    yield f"- Each cycle of a teach lesson has {', '.join(CYCLE)}, in this order."
+    yield "- The starter is the first card, the exit_ticket the last."
+    least = ", ".join(f"{number} {name}" for name, number in TEACH_LEAST.items())
+    yield f"- A teach lesson has at least {least}."
+    yield f"- The practice of an independent_practice lesson has at least {PRACTICE_LEAST} items."
+    yield f"- A formative_assessment has {FORMATIVE_MARKS[0]} to {FORMATIVE_MARKS[1]} marks in all."
+    yield f"- A revision draws its items from at least {REVISION_LESSONS} earlier lessons, where there are so many."
+    yield f"- The minutes of the cards add up to those of the lesson, ± {TIMING_SLACK}."
+    yield f"- Teacher notes have at most {TEACHER_NOTES_WORDS} words in all."
+
+
+def _lesson_limits() -> Iterator[str]:
+    yield f"- A teach lesson has 1 to {MAX_OUTCOMES} outcomes and 1 to {MAX_POINTS} points, 2 or more where it can."
+    for kind, limit in POINT_LIMITS.items():
+        yield f"- A lesson of type {kind} draws on at most {limit} points, all taught before it."
+
 
 #: Prompt file → the values its requests give it.
 PLACEHOLDERS: Mapping[str, frozenset[str]] = {
@@ -41,8 +164,8 @@ def load_prompts(folder: Path = _FOLDER) -> dict[str, str]:
     there = {path.stem for path in folder.glob("*.md")}
     if there != set(PLACEHOLDERS):
         wrong = ", ".join(sorted(there ^ set(PLACEHOLDERS)))
-        raise ConfigError(f"{folder}: prompt files missing or unknown: {wrong}")
-    tables = rules.tables()
+        raise ConfigError(f"{folder}: prompt files missing or unknown: {wrong}", code="invalid_prompt")
+    tables = rule_tables()
     prompts = {}
     for name in PLACEHOLDERS:
         text = _text(folder / f"{name}.md")
@@ -55,9 +178,9 @@ def _text(path: Path) -> str:
     try:
         return read_regular(path).decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError:
-        raise ConfigError(f"{path} is no text in UTF-8.", hint="Save it as UTF-8.") from None
+        raise ConfigError(f"{path} is not UTF-8 text.", code="invalid_prompt", hint="Save it as UTF-8.") from None
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.", code="unreadable_file") from None
 
 
 def render(name: str, text: str, values: Mapping[str, str]) -> str:
@@ -68,14 +191,14 @@ def render(name: str, text: str, values: Mapping[str, str]) -> str:
     """
     unused = set(values) - set(_VALUE.findall(text))
     if unused:
-        raise ConfigError(f"prompt {name}: no placeholder for {', '.join(sorted(unused))}")
+        raise ConfigError(f"prompt {name}: no placeholder for {', '.join(sorted(unused))}", code="invalid_prompt")
     return _fill(name, text, _VALUE, values)
 
 
 def _fill(name: str, text: str, pattern: re.Pattern[str], values: Mapping[str, str]) -> str:
     missing = sorted({found for found in pattern.findall(text) if found not in values})
     if missing:
-        raise ConfigError(f"prompt {name}: unknown placeholder {', '.join(missing)}")
+        raise ConfigError(f"prompt {name}: unknown placeholder {', '.join(missing)}", code="invalid_prompt")
     return pattern.sub(lambda match: values[match[1]], text)
 
 
@@ -83,4 +206,4 @@ def _check(name: str, text: str) -> None:
     found, wanted = set(_VALUE.findall(text)), PLACEHOLDERS[name]
     if found != wanted:
         wrong = ", ".join(sorted(found ^ wanted))
-        raise ConfigError(f"prompt {name}: placeholders missing or unknown: {wrong}")
+        raise ConfigError(f"prompt {name}: placeholders missing or unknown: {wrong}", code="invalid_prompt")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pipeline.lessons.critique import CRITERIA, CRITERION_NAMES, FIDELITY, QUALITY, Critique, Judgement
 from pipeline.lessons.fields import walk
+from pipeline.lessons.schemas import CRITERIA, CRITERION_NAMES, FIDELITY, QUALITY, Critique, Judgement
 
 #: Least mean of each group, scores of 1 to 5 mapped to 0 to 1.
 FIDELITY_LEAST, QUALITY_LEAST = Fraction(90, 100), Fraction(80, 100)

@@ -8,7 +8,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from pipeline.lessons.exact import EvaluationError, Number, Surd, approximate, same
+from pipeline.lessons.expressions import EvaluationError, Number, Surd, approximate, same
 
 #: Enough digits that no school value is cut before it is rounded.
 _WIDE = Context(prec=60, rounding=ROUND_HALF_UP)

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from pipeline.lessons.critique import CRITERIA
 from pipeline.lessons.offline import OfflineAuthor
 from pipeline.lessons.prompts import load_prompts
+from pipeline.lessons.schemas import CRITERIA
 from pipeline.llm.base import Message, Request
 from tests.servers.bill import blocks
 

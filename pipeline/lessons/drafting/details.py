@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.lessons.drafting.choice import Draw
 from pipeline.lessons.drafting.course import outcomes, printable
-from pipeline.lessons.drafting.parts import Json
+from pipeline.lessons.drafting.parts import Draw, Json
 
 #: Minutes of a lesson, and of an exam whose papers give no time.
 LESSON_MINUTES, EXAM_MINUTES, MOST_MINUTES = 50, 90, 180

@@ -10,9 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.lessons.drafting.choice import Draw
 from pipeline.lessons.drafting.course import Outcome, printable
-from pipeline.lessons.drafting.parts import Example, Maker, Mistake, Question, Step, Topic, choice, option, words
+from pipeline.lessons.drafting.parts import Draw, Example, Maker, Mistake, Question, Step, Topic, choice, option, words
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]{3,}")
 _COMMON = frozenset(

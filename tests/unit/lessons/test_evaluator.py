@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.lessons.evaluator import evaluate
-from pipeline.lessons.exact import EvaluationError, Surd, UndefinedValue, approximate, same
+from pipeline.lessons.expressions import EvaluationError, Surd, UndefinedValue, approximate, evaluate, same
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from pipeline.lessons.algebra import equal_expressions, equation_fault, expected_roots, inequality_fault
+from pipeline.lessons.algebra import equal_expressions, equation_fault, expected_roots, inequality_fault, polynomial
 from pipeline.lessons.data_summary import summarise
-from pipeline.lessons.evaluator import parse
-from pipeline.lessons.exact import EvaluationError
+from pipeline.lessons.expressions import EvaluationError, parse
 from pipeline.lessons.forms import FORMS, form_fault
-from pipeline.lessons.polynomials import polynomial
 
 GOOD = [
     ("lowest_terms", "-3/4"),

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.lessons.evaluator import evaluate
-from pipeline.lessons.exact import EvaluationError
+from pipeline.lessons.expressions import EvaluationError, evaluate
 from pipeline.lessons.rounding import agrees, last_place, read_printed, round_half_up, show
 
 

@@ -11,15 +11,13 @@ import pytest
 
 from pipeline.engine.step import StepContext
 from pipeline.errors import TaskRejected
-from pipeline.lessons.author import write_lesson
+from pipeline.lessons.author import examine, write_lesson
 from pipeline.lessons.catalogue import Catalogue
-from pipeline.lessons.critique import CRITERIA
-from pipeline.lessons.examine import examine
 from pipeline.lessons.offline import answer
+from pipeline.lessons.pipeline import write_outline
 from pipeline.lessons.plan import make_plan
 from pipeline.lessons.prompts import load_prompts
-from pipeline.lessons.scheme import Outline
-from pipeline.lessons.sow import write_outline
+from pipeline.lessons.schemas import CRITERIA, Outline
 from pipeline.llm.base import Reply, Request
 
 COURSE = Catalogue().course("maths", "n5")

@@ -16,10 +16,10 @@ from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Setup
 from pipeline.errors import StepFailed
 from pipeline.lessons.catalogue import Catalogue
-from pipeline.lessons.critique import CRITERIA
 from pipeline.lessons.offline import answer
 from pipeline.lessons.pipeline import PIPELINE
 from pipeline.lessons.prompts import load_prompts
+from pipeline.lessons.schemas import CRITERIA
 from pipeline.llm.base import ModelInfo, Reply, Request
 from pipeline.publish.base import Bundle, Receipt
 from pipeline.store.memory import MemoryStore

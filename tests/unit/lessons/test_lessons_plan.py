@@ -8,9 +8,9 @@ import pytest
 
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.course import Course
-from pipeline.lessons.outline_rules import entry_problems, outline_problems
+from pipeline.lessons.outline_checks import entry_problems, outline_problems
 from pipeline.lessons.plan import MAX_OUTCOMES, POINT_LIMITS, make_plan
-from pipeline.lessons.scheme import EntryDetails, Outline, OutlineEntry
+from pipeline.lessons.schemas import EntryDetails, Outline, OutlineEntry
 
 COURSES = [("maths", "n5"), ("aom", "n4"), ("physics", "higher")]
 MATHS = Catalogue().course("maths", "n5")

@@ -12,25 +12,23 @@ from annotated_types import Ge, Le, MaxLen, MinLen
 from pydantic import BaseModel
 
 from pipeline.errors import ConfigError
-from pipeline.lessons import prompts, rules
+from pipeline.lessons import prompts
 from pipeline.lessons.asks import Asks, Draft, without_empty
 from pipeline.lessons.catalogue import Catalogue
-from pipeline.lessons.critique import CRITERIA, Critique
 from pipeline.lessons.estimate import estimate
 from pipeline.lessons.fields import MATHS_COMMANDS, Words, wire_schema
 from pipeline.lessons.plan import make_plan
 from pipeline.lessons.prompts import PLACEHOLDERS, load_prompts, render
-from pipeline.lessons.schemas import Lesson
-from pipeline.lessons.scheme import Entry, EntryDetails, Outline
+from pipeline.lessons.schemas import CRITERIA, Critique, Entry, EntryDetails, Lesson, Outline
 from pipeline.lessons.shape import ITEMS
 from pipeline.publish.mathml import check
 
 PROMPTS = load_prompts()
 ALL_MODELS = {
-    "lesson": (*rules.LESSON_MODELS, *rules.ANSWER_MODELS),
-    "outline": rules.OUTLINE_MODELS,
-    "entry": rules.ENTRY_MODELS,
-    "critic": rules.CRITIC_MODELS,
+    "lesson": (*prompts.LESSON_MODELS, *prompts.ANSWER_MODELS),
+    "outline": prompts.OUTLINE_MODELS,
+    "entry": prompts.ENTRY_MODELS,
+    "critic": prompts.CRITIC_MODELS,
 }
 MATHS = Catalogue().course("maths", "n5")
 EIGHTEEN = estimate(Asks(MATHS, PROMPTS, "some-model", "low"), 18)

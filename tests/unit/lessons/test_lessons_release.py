@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.lessons.critique import CRITERIA, Critique
 from pipeline.lessons.release import decide, record
+from pipeline.lessons.schemas import CRITERIA, Critique
 
 LESSON: dict[str, Any] = {
     "title": "Simplifying surds with a square factor",

@@ -17,13 +17,13 @@ from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.checks import check_lesson, summary
 from pipeline.lessons.course import Course
 from pipeline.lessons.drafting import frames
-from pipeline.lessons.drafting.choice import PLACES
+from pipeline.lessons.drafting.bench import WRITTEN
 from pipeline.lessons.drafting.lesson import lesson_title
-from pipeline.lessons.drafting.topics import WRITTEN
+from pipeline.lessons.drafting.parts import PLACES
 from pipeline.lessons.offline import OfflineAuthor, answer
-from pipeline.lessons.outline_rules import entry_problems, outline_problems
+from pipeline.lessons.outline_checks import entry_problems, outline_problems
 from pipeline.lessons.plan import make_plan
-from pipeline.lessons.scheme import EntryDetails, Outline
+from pipeline.lessons.schemas import EntryDetails, Outline
 from pipeline.llm.base import Message, Request
 from tests.checking import items
 

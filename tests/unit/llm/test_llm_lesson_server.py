@@ -10,11 +10,9 @@ import pytest
 
 from pipeline.lessons.asks import Asks, Draft
 from pipeline.lessons.catalogue import Catalogue
-from pipeline.lessons.critique import Critique
 from pipeline.lessons.plan import make_plan
 from pipeline.lessons.prompts import load_prompts
-from pipeline.lessons.schemas import Lesson
-from pipeline.lessons.scheme import Entry, EntryDetails, Outline
+from pipeline.lessons.schemas import Critique, Entry, EntryDetails, Lesson, Outline
 from pipeline.llm.anthropic import AnthropicModel
 from pipeline.llm.base import Request
 from tests.servers.billing import BillingServer

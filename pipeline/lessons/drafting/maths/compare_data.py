@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from pipeline.lessons.data_summary import summarise
-from pipeline.lessons.drafting.choice import Draw
-from pipeline.lessons.drafting.maths.tex import frac, root
-from pipeline.lessons.drafting.maths.writing import Line, ask, example, pick, told
-from pipeline.lessons.drafting.parts import Example, Json, Mistake, Question, Topic, numeric, places, words
-from pipeline.lessons.exact import approximate
+from pipeline.lessons.drafting.maths.tex import Line, ask, example, frac, pick, root, told
+from pipeline.lessons.drafting.parts import Draw, Example, Json, Mistake, Question, Topic, numeric, places, words
+from pipeline.lessons.expressions import approximate
 from pipeline.lessons.rounding import round_half_up, show_fraction
 
 

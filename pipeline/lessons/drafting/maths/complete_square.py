@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from pipeline.lessons.drafting.choice import Draw
-from pipeline.lessons.drafting.maths.tex import bracket, bracket_code, code, m, number, poly, poly_code, signed
-from pipeline.lessons.drafting.maths.writing import Line, ask, example, pick, told
-from pipeline.lessons.drafting.parts import Example, Mistake, Question, Topic, algebra, numeric, wrong
+from pipeline.lessons.drafting.maths.tex import (
+    Line,
+    ask,
+    bracket,
+    bracket_code,
+    code,
+    example,
+    m,
+    number,
+    pick,
+    poly,
+    poly_code,
+    signed,
+    told,
+)
+from pipeline.lessons.drafting.parts import Draw, Example, Mistake, Question, Topic, algebra, numeric, wrong
 
 
 def topic() -> Topic:

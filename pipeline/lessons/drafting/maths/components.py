@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.lessons.drafting.choice import Draw
-from pipeline.lessons.drafting.maths.tex import m, vector
-from pipeline.lessons.drafting.maths.writing import Line, ask, example, pick, told
-from pipeline.lessons.drafting.parts import Example, Mistake, Question, Topic, column, numeric
+from pipeline.lessons.drafting.maths.tex import Line, ask, example, m, pick, told, vector
+from pipeline.lessons.drafting.parts import Draw, Example, Mistake, Question, Topic, column, numeric
 
 Components = tuple[int, ...]
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from pipeline.lessons.drafting.choice import Draw
 from pipeline.lessons.drafting.maths.quadratic_formula import substitute
 from pipeline.lessons.drafting.maths.tex import (
+    Line,
+    ask,
+    example,
     frac,
     m,
+    pick,
     poly,
+    told,
 )
-from pipeline.lessons.drafting.maths.writing import Line, ask, example, pick, told
 from pipeline.lessons.drafting.parts import (
+    Draw,
     Example,
     Mistake,
     Question,

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from math import gcd
 
-from pipeline.lessons.drafting.choice import Draw
-from pipeline.lessons.drafting.maths.tex import bracket, bracket_code, m, poly, poly_code
-from pipeline.lessons.drafting.maths.writing import Line, ask, example, pick, told
+from pipeline.lessons.drafting.maths.tex import (
+    Line,
+    ask,
+    bracket,
+    bracket_code,
+    example,
+    m,
+    pick,
+    poly,
+    poly_code,
+    told,
+)
 from pipeline.lessons.drafting.parts import (
+    Draw,
     Example,
     Json,
     Mistake,

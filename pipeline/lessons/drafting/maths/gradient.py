@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from pipeline.lessons.drafting.choice import Draw
-from pipeline.lessons.drafting.maths.tex import code, frac, m, number
-from pipeline.lessons.drafting.maths.writing import Line, ask, example, pick, told
+from pipeline.lessons.drafting.maths.tex import Line, ask, code, example, frac, m, number, pick, told
 from pipeline.lessons.drafting.parts import (
+    Draw,
     Example,
     Mistake,
     Question,

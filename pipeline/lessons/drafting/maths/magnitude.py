@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isqrt
 
-from pipeline.lessons.drafting.choice import Draw
-from pipeline.lessons.drafting.maths.tex import m, root, surd, surd_code, vector
-from pipeline.lessons.drafting.maths.writing import Line, ask, example, pick, told
-from pipeline.lessons.drafting.parts import Example, Json, Mistake, Question, Topic, exact, numeric, wrong
+from pipeline.lessons.drafting.maths.tex import Line, ask, example, m, pick, root, surd, surd_code, told, vector
+from pipeline.lessons.drafting.parts import Draw, Example, Json, Mistake, Question, Topic, exact, numeric, wrong
 
 
 def topic() -> Topic:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from math import isqrt, sqrt
 
-from pipeline.lessons.drafting.choice import Draw
 from pipeline.lessons.drafting.maths.tex import (
+    Line,
+    ask,
+    example,
     m,
+    pick,
     poly,
     poly_code,
     root,
+    told,
 )
-from pipeline.lessons.drafting.maths.writing import Line, ask, example, pick, told
 from pipeline.lessons.drafting.parts import (
+    Draw,
     Example,
     Mistake,
     Question,

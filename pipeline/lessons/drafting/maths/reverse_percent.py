@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from pipeline.lessons.drafting.choice import Draw
-from pipeline.lessons.drafting.maths.tex import money
-from pipeline.lessons.drafting.maths.writing import Line, ask, example, pick, told
+from pipeline.lessons.drafting.maths.tex import Line, ask, example, money, pick, told
 from pipeline.lessons.drafting.parts import (
     MONEY,
+    Draw,
     Example,
     Mistake,
     Question,

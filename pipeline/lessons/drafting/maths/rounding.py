@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from pipeline.lessons.drafting.choice import Draw
-from pipeline.lessons.drafting.maths.writing import ask, example, pick, told
-from pipeline.lessons.drafting.parts import Example, Mistake, Question, Topic, figures, numeric, places, wrong
+from pipeline.lessons.drafting.maths.tex import ask, example, pick, told
+from pipeline.lessons.drafting.parts import Draw, Example, Mistake, Question, Topic, figures, numeric, places, wrong
 from pipeline.lessons.rounding import round_half_up
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pipeline.lessons.drafting.choice import Draw
 from pipeline.lessons.drafting.maths.linear import one_step, value_of
-from pipeline.lessons.drafting.maths.tex import code, m, poly, poly_code
-from pipeline.lessons.drafting.maths.writing import Line, ask, example, pick, told
+from pipeline.lessons.drafting.maths.tex import Line, ask, code, example, m, pick, poly, poly_code, told
 from pipeline.lessons.drafting.parts import (
+    Draw,
     Example,
     Json,
     Mistake,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from pipeline.lessons.drafting.choice import Draw
 from pipeline.lessons.drafting.maths.gradient import gradient_lines, minus, points_with, shown, simplest
-from pipeline.lessons.drafting.maths.tex import code, frac, m, number, poly, poly_code
-from pipeline.lessons.drafting.maths.writing import Line, ask, example, pick, told
+from pipeline.lessons.drafting.maths.tex import Line, ask, code, example, frac, m, number, pick, poly, poly_code, told
 from pipeline.lessons.drafting.parts import (
+    Draw,
     Example,
     Mistake,
     Question,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import gcd
 
-from pipeline.lessons.drafting.choice import Draw
 from pipeline.lessons.drafting.maths.tex import frac, m, root, surd, surd_code
 from pipeline.lessons.drafting.parts import (
+    Draw,
     Example,
     Mistake,
     Question,
@@ -18,7 +18,7 @@ from pipeline.lessons.drafting.parts import (
     option,
     wrong,
 )
-from pipeline.lessons.exact import square_factor
+from pipeline.lessons.expressions import square_factor
 
 _SQUARE_FREE = (2, 3, 5, 6, 7, 10, 11, 13)
 

@@ -5,10 +5,19 @@ from __future__ import annotations
 from fractions import Fraction
 from math import pi
 
-from pipeline.lessons.drafting.choice import Draw
-from pipeline.lessons.drafting.maths.tex import frac, m
-from pipeline.lessons.drafting.maths.writing import Line, ask, example, pick, told
-from pipeline.lessons.drafting.parts import Example, Json, Mistake, Question, Topic, figures, numeric, places, wrong
+from pipeline.lessons.drafting.maths.tex import Line, ask, example, frac, m, pick, told
+from pipeline.lessons.drafting.parts import (
+    Draw,
+    Example,
+    Json,
+    Mistake,
+    Question,
+    Topic,
+    figures,
+    numeric,
+    places,
+    wrong,
+)
 from pipeline.lessons.rounding import round_half_up
 
 

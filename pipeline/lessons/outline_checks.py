@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pipeline.lessons.course import Course
 from pipeline.lessons.plan import MAX_OUTCOMES, POINT_LIMITS, Plan
-from pipeline.lessons.scheme import EntryDetails, Outline, OutlineEntry
+from pipeline.lessons.schemas import EntryDetails, Outline, OutlineEntry
 
 #: A kind's number may differ from the plan's by this share of it, and always by one.
 TOLERANCE = 0.25
