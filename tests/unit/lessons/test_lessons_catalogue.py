@@ -159,7 +159,7 @@ def test_fault_names_file_line_and_key(tmp_path: Path, old: str, new: str, where
 
 def test_fault_of_a_repeated_key_a_bad_indent_and_an_alias_names_its_line(tmp_path: Path) -> None:
     twice = GOOD + "title: again\n"
-    assert faults(tmp_path, twice) == [f"{len(twice.splitlines())}: title: stands twice"]
+    assert faults(tmp_path, twice) == [f"{len(twice.splitlines())}: title: appears twice"]
     bent = GOOD.replace("structure: areas", "structure: areas: more")
     assert faults(tmp_path, bent)[0].startswith(f"{line_of(bent, 'areas: more')}: ")
     alias = GOOD.replace("aims: []", "aims: &a [*a]")
