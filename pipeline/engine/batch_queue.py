@@ -260,11 +260,7 @@ class BatchClient:
             self._rest_before_next(error)
 
     def _rest_before_next(self, error: ModelError) -> None:
-        """Wait before submitting again: as the provider asks, else not at first where nothing arrived, then longer.
-
-        Raises:
-            Pause: That would take too long, or the run is stopping.
-        """
+        """Wait before submitting again: as the provider asks, else not at first where nothing arrived, then longer."""
         self._refusals += 1
         arrived = error.data.get("status") is not None
         doublings = self._refusals - (1 if arrived else 2)

@@ -77,11 +77,7 @@ class BatchWatch:
                 searching = min(searching * 2, _LONGEST_LOOKING_SECONDS)
 
     def _leave(self, runs: list[BatchRun]) -> NoReturn:
-        """Leave what is out to the provider.
-
-        Raises:
-            Pause: Always.
-        """
+        """Leave what is out to the provider."""
         shown = [run.batch for run in runs if run.batch and run.nonce not in self._searches]
         hidden = [run for run in runs if run.batch not in shown]
         words = [f"The provider works on {', '.join(shown)}."] if shown else []
@@ -121,11 +117,7 @@ class BatchWatch:
         )  # fmt: skip
 
     def _stop_unless_gone(self, error: ModelRejected) -> None:
-        """Return where the provider's answer is that it does not have a batch, or not yet.
-
-        Raises:
-            Pause: Its answer was another.
-        """
+        """Return where the provider's answer is that it does not have a batch, or not yet."""
         if error.data.get("status") not in _GONE:
             self._ledger.stop.pause("waiting_for_batch", error)
 

@@ -180,13 +180,7 @@ class Caller:
         return reply
 
     def _leave_to_batch(self, ask: Ask, tries: Sequence[CallRun]) -> None:
-        """Have it answered by a batch.
-
-        Raises:
-            Suspended: Always, except where it was answered with an error that no other try can mend.
-            ModelRejected: That error.
-            Pause: It failed as often as the policy allows.
-        """
+        """Have it answered by a batch."""
         last = tries[-1] if tries else None
         if last is not None and last.error is not None:
             message = str(last.error.get("message", ""))
@@ -204,11 +198,7 @@ class Caller:
         return not call.request or self.values.blob(call.request).get("max_tokens", 0) >= request.max_tokens
 
     def _longer(self, request: Request, cuts: Sequence[str | None]) -> Request:
-        """Return the request with room for a longer answer, after answers that were cut off for these reasons.
-
-        Raises:
-            ModelTruncated: More room is of no use, or was given.
-        """
+        """Return the request with room for a longer answer, after answers that were cut off for these reasons."""
         cap = min(request.max_tokens * 2, self.ledger.info.max_output_tokens or request.max_tokens * 2)
         if WINDOW_FULL in cuts:
             raise ModelTruncated(
@@ -225,11 +215,7 @@ class Caller:
         return replace(request, max_tokens=cap)
 
     def _check_cap(self, request: Request) -> None:
-        """Refuse a token limit that the model is known not to take, before anything is sent.
-
-        Raises:
-            ModelRejected: Below 1, or above the model's own limit.
-        """
+        """Refuse a token limit that the model is known not to take, before anything is sent."""
         info = self.ledger.info
         most = info.max_output_tokens if request.model in ("", info.id) else None
         cap: object = request.max_tokens

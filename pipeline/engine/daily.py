@@ -150,11 +150,7 @@ class Daily:
         return None
 
     def _compare(self, now: datetime) -> None:
-        """Enter what runs spent today in an account that has no entry of today: it was lost.
-
-        Raises:
-            Pause: The account cannot be written, or is damaged.
-        """
+        """Enter what runs spent today in an account that has no entry of today: it was lost."""
         day = _day(now)
         if self.limit is None or day in self._compared:
             return

@@ -213,8 +213,8 @@ class Engine:
             running = self._running(recorder, stop)
             what = self._definition
             loop = Loop(running, what.graph, what.steps, what.reducers, what.router)
-            if setup.boundary is not None:
-                setup.boundary.begun(recorder)
+            if setup.hook is not None:
+                setup.hook.begun(recorder)
             try:
                 running.maps.begin()
                 memory.apply_left(running)
@@ -251,7 +251,7 @@ class Engine:
         sources = Sources(recorder, setup.store)
         running = ActiveRun(
             recorder, sources, setup.clock, setup.emit, stop, setup.options, setup.store, services=setup.services,
-            spare=threading.Semaphore(workers), workers=workers, repeat_unknown=setup.yes, boundary=setup.boundary,
+            spare=threading.Semaphore(workers), workers=workers, repeat_unknown=setup.yes, hook=setup.hook,
         )  # fmt: skip
         running.anew = self._anew(recorder.state.run_id)
         running.caller = caller_of(setup, recorder, sources.values, stop, batches=partial(batches_of, setup))

@@ -210,16 +210,12 @@ class Loop:
         route = self._route(activation, attempt, seen, made)
         seconds = int((running.clock.monotonic() - begun) * _MICRO) / _MICRO
         wait = self._record(activation, scope, context, made, route, cause, seconds)
-        if running.boundary is not None:
-            running.boundary.ended(path)
+        if running.hook is not None:
+            running.hook.ended(path)
         return wait
 
     def _made(self, spec: StepSpec, context: StepContext, scope: Scope) -> tuple[Made, str]:
-        """What the step's code came to, also where it failed, and whose fault that is.
-
-        Raises:
-            Pause: It has no end.
-        """
+        """What the step's code came to, also where it failed, and whose fault that is."""
         try:
             made = self._make(spec, context)
             scope.leave_if_paused()
@@ -254,8 +250,8 @@ class Loop:
             former.artifacts, former.reads, attempt, reason=UNCHANGED, code=former.code,
         ))  # fmt: skip
         self._running.emit.note(f"Reusing {bare(path)}: its inputs have not changed.")
-        if self._running.boundary is not None:
-            self._running.boundary.ended(path)
+        if self._running.hook is not None:
+            self._running.hook.ended(path)
         if self._running.options.get("until") == activation.node:
             self._stop_after(activation.node)
         return True
@@ -334,7 +330,7 @@ class Loop:
     def _follow(self, activation: Activation, route: Route) -> Activation | None:
         """The visit whose start is recorded in one write with the end of this one: the next one of a chain."""
         running = self._running
-        if not self._inline or running.boundary is not None or running.stop.asked:
+        if not self._inline or running.hook is not None or running.stop.asked:
             return None
         if running.options.get("until") == activation.node:
             return None

@@ -1,8 +1,8 @@
 """The user's memory beside a run: reads are recorded and answered from the record, writes are applied once.
 
 A write is staged while its step runs, recorded with the step's completion, then applied, each under a key that stays
-the same however often it has to be tried; that all of a step's writes are applied is a record too. Whoever takes
-the run over first applies what is recorded and may not have arrived.
+the same however often it has to be tried; that all of a step's writes are applied is a record too. A new
+owner of the run first applies what is recorded and may not have arrived.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Memory(Protocol):
     """What a user's memory offers."""
 
     def read(self, query: str) -> Iterable[tuple[str, str, float]]:
-        """What it remembers of a query: (trace id, content, strength) each."""
+        """Return what it remembers of a query: (trace id, content, strength) each."""
 
     def write(self, type: str, content: str, scope: str, key: str) -> None:
         """Remember something; the same key again must change nothing."""
@@ -45,7 +45,7 @@ class StepMemory:
         self._memory = _given(running)
 
     def read(self, query: str) -> list[Trace]:
-        """What the memory says of a query; a body that runs again in the same attempt gets the same answer."""
+        """Return what the memory holds on a query; a body that runs again in the same attempt gets the same answer."""
         scope = self._scope
         n = scope.queries[query] = scope.queries.get(query, 0) + 1
         with self._running.recorder.reading() as state:
@@ -83,7 +83,7 @@ def apply(running: ActiveRun, path: str, writes: Sequence[Mapping[str, Any]]) ->
     """Hand recorded writes to the user's memory, then record that they arrived.
 
     Raises:
-        Pause: The memory refused; they are applied first when the run goes on.
+        Pause: The memory refused; they are applied first when the run is resumed.
     """
     memory = _given(running)
     try:

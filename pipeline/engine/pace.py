@@ -43,7 +43,7 @@ _NEWEST = 0.25
 REQUESTS, INPUT, OUTPUT = "requests", "input_tokens", "output_tokens"
 
 
-class Bucket:
+class RateBucket:
     """One limit a minute. Unknown at first; then nothing waits for it."""
 
     def __init__(self, news: float = _NEWS_CALLS) -> None:
@@ -121,7 +121,7 @@ class Allowance:
     """All limits of one provider."""
 
     def __init__(self) -> None:
-        self._buckets = {REQUESTS: Bucket(), INPUT: Bucket(_NEWS_TOKENS), OUTPUT: Bucket(_NEWS_TOKENS)}
+        self._buckets = {REQUESTS: RateBucket(), INPUT: RateBucket(_NEWS_TOKENS), OUTPUT: RateBucket(_NEWS_TOKENS)}
         #: Kind of call → tokens that one takes.
         self._usual: dict[str, dict[str, float]] = {}
         #: What the calls that are out take: the provider may not have counted it yet.
@@ -259,7 +259,7 @@ class Pace:
         self._door = threading.Lock()
         #: Calls that left before this moment say nothing new of a provider that was busy then.
         self._busy_at = -1.0
-        #: When the window was last full: one that stands in nobody's way does not grow.
+        #: When the window was last full: one that holds no call up does not grow.
         self._full_at = -1.0
         #: One call goes first and has no answer yet; and the thread whose call that is, until it goes again.
         self._probing = False
@@ -284,7 +284,7 @@ class Pace:
             Pause: The run is stopping.
         """
         if self._first == threading.get_ident():
-            # Whoever stands at the door waits for this one.
+            # The call at the door waits for this one.
             need = self._enter(request)
         else:
             with self._door:

@@ -32,13 +32,13 @@ class Question:
 
     @property
     def hash(self) -> str:
-        """What an answer holds for: the question as it was shown."""
+        """The hash of the question as it was shown; an answer holds for it alone."""
         return value_hash([self.text, list(self.choices), dict(self.shown)])
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a person said."""
+    """A person's answer."""
 
     choice: str
     note: str = ""
@@ -47,13 +47,13 @@ class Answer:
 
 
 class Interviewer(Protocol):
-    """Puts a question to somebody."""
+    """Puts a question to a person."""
 
     def ask(self, question: Question) -> Answer | None:
-        """The answer; None: nobody can be asked here, the run waits."""
+        """Return the answer; None: no person can be asked here, the run waits."""
 
 
-#: Who answers where nobody did in time.
+#: Who answers where no person did in time.
 TIMEOUT = "timeout"
 
 
@@ -66,10 +66,10 @@ def ask(
     seconds: float | None = None,
     otherwise: str = "",
 ) -> Answer:
-    """The answer to a question; a recorded one is used, and only for the same question.
+    """Return the answer to a question; a recorded one is used, and only for the same question.
 
     Args:
-        seconds: So long after it was first put, it is answered by `otherwise`.
+        seconds: So long after it was first asked, the answer is `otherwise`.
 
     Raises:
         Pause: waiting_for_human; the question is recorded and can be answered from outside.
@@ -90,7 +90,7 @@ def ask(
     interviewer: Interviewer | None = running.services.get("interviewer")
     answer = interviewer.ask(question) if interviewer is not None else None
     if answer is None and seconds is not None and (running.clock.now() - begun).total_seconds() >= seconds:
-        answer = Answer(otherwise, f"Nobody answered within {seconds:g} s.", TIMEOUT)
+        answer = Answer(otherwise, f"No answer within {seconds:g} s.", TIMEOUT)
     if answer is None:
         name = bare(scope.path)
         raise Pause("waiting_for_human", WaitingForHuman(

@@ -96,7 +96,7 @@ class Recorder:
         #: How many threads wait for their turn or their record.
         self._waiting = 0
         self._queue: list[_Entry] = []
-        #: What is queued is synced when it is written: some fact asks for it, or somebody has waited long.
+        #: What is queued is synced when it is written: some fact asks for it, or a thread has waited long.
         self._urgent = False
         self._next = journal.last_seq + 1
         self._done = journal.last_seq
@@ -104,7 +104,7 @@ class Recorder:
         #: What is being written now, and ends of calls whose replies are being stored, by number.
         self._writing: list[_Entry] = []
         self._ends: dict[int, Fact] = {}
-        #: The process ends now: whatever is written after all, nobody acts on it.
+        #: The process ends now: nothing acts on what is still written.
         self._left = False
         self._broken: PipelineError | None = None
         self._untold: list[Told] = []
@@ -130,7 +130,7 @@ class Recorder:
         return self._broken
 
     def reading(self) -> Reading:
-        """The state, standing still within a `with`."""
+        """Return the state, held still within a `with`."""
         return self._reading
 
     def append(
@@ -145,10 +145,10 @@ class Recorder:
     ) -> int:
         """Record a fact and return its seq.
 
-        With `sync` it is durable on return. Without, it is written on return and synced by
-        whoever syncs next; `then` is called once it is durable. `outputs`: see encode_fact.
-        `follow` are facts that it leads to: the next records, in the same write. `at`: when it was
-        first recorded, if that was in a part.
+        With `sync` it is durable on return. Without, it is written on return and synced with the next
+        record that is; `then` is called once it is durable. `outputs`: see encode_fact. `follow` are
+        facts that it leads to: the next records, in the same write. `at`: when it was first recorded,
+        if that was in a part.
 
         Raises:
             Pause: The disk refused it; nothing more may start.
@@ -191,13 +191,13 @@ class Recorder:
         return entry
 
     def _wait(self) -> None:
-        """Until whoever writes now is done."""
+        """Wait for the present write to end."""
         self._waiting += 1
         self._turn.wait()
         self._waiting -= 1
 
     def _save(self, fact: Fact, at: str, body: bytes) -> None:
-        """After a refusal: the end of what was in flight still goes where the store keeps what it can."""
+        """Store, after a refusal, the end of what was in flight where the store keeps what it can."""
         if not isinstance(fact, _ENDS):
             return
         while self._leading:
@@ -230,7 +230,7 @@ class Recorder:
                 raise Pause("store", self._broken)
 
     def _lead(self) -> None:
-        """Write what is queued, for everyone who waits; called and left with the lock held."""
+        """Write what is queued, for all threads that wait; called and left with the lock held."""
         batch, self._queue = self._queue, []
         self._writing = batch
         sync, self._urgent = self._urgent, False
@@ -297,7 +297,7 @@ class Recorder:
         return int(getattr(self.journal, "size", 0))
 
     def leave(self) -> None:
-        """Write the head for good; the journal stays open."""
+        """Write the final head; the journal stays open."""
         with self._lock:
             while self._leading:
                 self._wait()
@@ -307,7 +307,8 @@ class Recorder:
     def leave_behind(self, seconds: float) -> str:
         """Take nothing more, since the process ends; what is not durable within some seconds is kept elsewhere.
 
-        Returns the file that keeps it, "" where all of it is in the journal.
+        Returns:
+            The file that keeps it; "" where all of it is in the journal.
         """
         with self._lock:
             self._waiting += 1
@@ -323,25 +324,25 @@ class Recorder:
         return kept
 
     def fit(self, value: Any, encoded: bytes) -> Any:
-        """The value as it goes into a record: itself, or a reference to a blob of its JSON text."""
+        """Return the value as it goes into a record: itself, or a reference to a blob of its JSON text."""
         if len(encoded) <= INLINE_LIMIT and not (isinstance(value, Mapping) and "$blob" in value):
             return value
         return reference(self.put_blob(encoded), len(encoded))
 
     def fit_text(self, value: Any, where: str) -> bytes:
-        """JSON text of the value, or of a reference to a blob of it, as it goes into a record.
+        """Return the JSON text of the value, or of a reference to a blob of it, as it goes into a record.
 
         Raises:
-            InvalidValue: It is no JSON; names the key below `where`.
+            InvalidValue: It is not JSON; names the key below `where`.
         """
         encoded = encode_value(value, where)
         stored = self.fit(value, encoded)
         return encoded if stored is value else encode_value(stored)
 
     def fit_reply(self, reply: dict[str, Any], ended: Callable[[bytes], Fact]) -> bytes:
-        """As `fit_text`, for what was paid for: it never raises.
+        """Do as `fit_text`, for what was paid for: it never raises.
 
-        Where the disk takes no blob, the reply stands in the record itself; what is no JSON is left out.
+        Where the disk takes no blob, the record holds the reply itself; what is not JSON is left out.
 
         Args:
             ended: The record of a reply with that text, kept should the process have to leave before it is stored.
@@ -378,15 +379,15 @@ class Recorder:
 
 
 def _reached(batch: Sequence[_Entry]) -> bool:
-    """Whether a checkpoint boundary is among the records."""
+    """Return whether the end of a step is among the records."""
     return any(isinstance(record.fact, (StepCompleted, StepFailed)) for record, _, _ in batch)
 
 
-class Boundary(Protocol):
-    """What a format does where a visit has ended."""
+class StepEndHook(Protocol):
+    """Called after each recorded step end, in the step's thread; it may record more."""
 
     def begun(self, recorder: Recorder) -> None:
-        """An owner has the run and starts its loop now."""
+        """Take note that an owner has the run and starts its loop now."""
 
     def ended(self, path: str) -> None:
-        """A visit's attempt has ended, and that is recorded."""
+        """Take note that the end of a visit's attempt is recorded."""

@@ -13,7 +13,7 @@ from pipeline.clock import Clock
 from pipeline.engine.contexts import Reducer
 from pipeline.engine.events import Emitter
 from pipeline.engine.limits import Prices, Room
-from pipeline.engine.recorder import Boundary, HeadView, Recorder
+from pipeline.engine.recorder import HeadView, Recorder, StepEndHook
 from pipeline.engine.retry import RetryPolicy
 from pipeline.engine.routing import Router
 from pipeline.engine.sources import Sources
@@ -150,7 +150,7 @@ class Setup:
     #: What a format adds to checkpoint.json; None: nothing.
     view: HeadView | None = None
     #: Called after each recorded end of a visit.
-    boundary: Boundary | None = None
+    hook: StepEndHook | None = None
     #: The command that resumes a run, for people.
     command: Callable[[str], str] = lambda run: f"./pipeline.sh lessons --resume {run}"
     #: The command that cancels a run's batches at the provider, for people.
@@ -182,7 +182,7 @@ class ActiveRun:
     spare: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     #: Work with an unknown outcome that acts outside may be repeated (--yes).
     repeat_unknown: bool = False
-    boundary: Boundary | None = None
+    hook: StepEndHook | None = None
     #: Room under the ceiling that is held for tasks an earlier owner handed out: (path, task).
     held: dict[tuple[str, str], Room] = field(default_factory=dict)
     maps: MapRunner = field(default_factory=MapRunner)

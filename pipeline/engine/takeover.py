@@ -125,13 +125,9 @@ class TakeOver:
             ConfigError: There is no such step to begin from.
         """
         recorder, setup, steps = self._recorder, self._setup, self._definition.steps
-        change = other_graph(self._definition, setup.store, recorder.state)
-        if recorder.state.pins.get("graph") == digest(graph := _graph_text(self._definition)):
-            # Free where it is there, and restores it where it is lost.
-            recorder.put_blob(graph)
-        hashes = {
-            name: recorder.put_blob(canonical(value, name)) for name, value in self._pins(wish.pins, change).items()
-        }
+        text = _graph_text(self._definition)
+        change = other_graph(self._definition, setup.store, recorder.state, text)
+        hashes = self._pin(wish.pins, change, text)
         stale = self._stale(wish.identity, hashes, change)
         if stale and (wish.accept is None or not wish.accept(stale)):
             raise self._refusal(stale)
@@ -174,12 +170,18 @@ class TakeOver:
         usd = dollars(sum((row.low for row in priced), Decimal(0)))
         setup.emit.note(f"Calls that had no price are priced now: {len(priced)}, {usd} ({priced[0].source}).")
 
-    def _pins(self, pins: Mapping[str, Any], change: changes.GraphChange | None) -> Mapping[str, Any]:
-        """Return the values to pin: also the graph, even where only what is drawn or for people differs in it."""
-        pinned = self._recorder.state.pins.get("graph")
-        if change is None and not (pins and pinned and pinned != digest(_graph_text(self._definition))):
-            return pins
-        return {**pins, "graph": self._definition.graph.to_json()}
+    def _pin(self, pins: Mapping[str, Any], change: changes.GraphChange | None, text: bytes) -> dict[str, str]:
+        """Store the values to pin and return their hashes."""
+        recorder = self._recorder
+        pinned = recorder.state.pins.get("graph")
+        same = pinned == digest(text)
+        if same:
+            # Free where it is there, and restores it where it is lost.
+            recorder.put_blob(text)
+        if change is not None or (pins and pinned and not same):
+            # Also where only what is drawn or for people differs in it.
+            pins = {**pins, "graph": self._definition.graph.to_json()}
+        return {name: recorder.put_blob(canonical(value, name)) for name, value in pins.items()}
 
     def _refusal(self, stale: changes.Stale) -> SettingsConflict:
         run = self._recorder.state.run_id
@@ -241,15 +243,19 @@ class TakeOver:
         return [edge for edge in route.edges if edge in added], route.reason or run.reason
 
 
-def other_graph(definition: Definition, store: Store, state: RunState) -> changes.GraphChange | None:
+def other_graph(
+    definition: Definition, store: Store, state: RunState, text: bytes | None = None
+) -> changes.GraphChange | None:
     """Return how a pipeline differs from the one a run was started with; None: in nothing.
+
+    Args:
+        text: The pipeline's graph as canonical JSON, where that is known.
 
     Raises:
         CheckpointCorrupt: The store has lost the one it was started with.
     """
     pinned = state.pins.get("graph")
-    # Most graphs are what they were.
-    if pinned is None or digest(_graph_text(definition)) == pinned:
+    if pinned is None or digest(text or _graph_text(definition)) == pinned:
         return None
     try:
         before = json.loads(store.get_blob(state.run_id, pinned))

@@ -157,11 +157,7 @@ def run(running: ActiveRun, parent: Scope, seen: Mapping[str, Any], work: Work, 
 
 
 def _name(parent: Scope, work: Work, keys: Iterable[str]) -> None:
-    """Give each item's task its recorded name, unique in the step.
-
-    Raises:
-        ConfigError: Two items have the same key, or the name was used before in this step.
-    """
+    """Give each item's task its recorded name, unique in the step."""
     start = ("" if parent.task is None else f"{parent.task}/") + _escaped(work.name)
     if not work.single:
         start += "/"
@@ -364,11 +360,7 @@ class _Pool:
         )
 
     def _record_start(self, scope: Scope, task: str) -> None:
-        """Record the start of a task that acts outside the run.
-
-        Raises:
-            Pause: It may have acted before.
-        """
+        """Record the start of a task that acts outside the run."""
         work, recorder = self._work, self._running.recorder
         if work.effect not in UNSAFE:
             return

@@ -105,7 +105,7 @@ class Nobody:
 class Turns:
     """Lets visits go in the order in which they had ended, so that they get the numbers that they had.
 
-    It stands at the run's boundaries (engine.recorder.Boundary).
+    It stands at the run's boundaries (engine.recorder.StepEndHook).
     """
 
     #: Real seconds after which a visit goes although nobody works and the one before it has not come: only where
@@ -123,10 +123,10 @@ class Turns:
         self._lock = threading.Lock()
 
     def begun(self, recorder: Recorder) -> None:
-        """See engine.recorder.Boundary."""
+        """See engine.recorder.StepEndHook."""
 
     def ended(self, path: str) -> None:
-        """See engine.recorder.Boundary."""
+        """See engine.recorder.StepEndHook."""
         with self._lock:
             self._going.discard(path)
             self._ended.add(path)

@@ -242,11 +242,7 @@ class _RemoteMap:
         return None if caller is None or caller.ledger.ceiling.limit is None else caller.ledger.ceiling
 
     def _hand_out(self, task: _RemoteTask) -> bool:
-        """Grant room and submit; return False where there is no room now, and it waits.
-
-        Raises:
-            Pause: There is no room at all, or the disk refused.
-        """
+        """Grant room and submit; return False where there is no room now, and it waits."""
         ceiling = self._ceiling
         if ceiling is None or task.room is not None:
             # Room that an earlier owner granted, a worker may be using.

@@ -99,11 +99,7 @@ def _run(spec: Mapping[str, Any], clock: Clock) -> Answer:
 
 
 def _own(store: Store, part: str, stop: Stop) -> Journal:
-    """Own a part, after its present owner.
-
-    Raises:
-        Pause: The run is stopping.
-    """
+    """Own a part, after its present owner."""
     while True:
         stop.check()
         try:

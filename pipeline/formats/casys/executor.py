@@ -270,7 +270,7 @@ class LayeredRun:
         self.watch = LayerWatch(dag, self._say, clock, keep, ready.saved if ready is not None else 0, config)
         self.setup = Setup(self._store, clock, Emitter(clock, [self.watch.heard]))
         self.setup.options = {name: config[name] for name in ("concurrency", "max_cost_usd")}
-        self.setup.boundary = self.watch
+        self.setup.hook = self.watch
         self.setup.command = lambda run: f'ControlledExecutor(…).resume_from_checkpoint("{run}")'
         self.setup.anew = lambda run, path, task: (
             "resume_from_checkpoint(…, accept_changes=True) with the id of a checkpoint before it"

@@ -64,7 +64,7 @@ class LayerWatch:
         self._stored: set[str] = set()
 
     def begun(self, recorder: Recorder) -> None:
-        """See engine.recorder.Boundary: what an earlier owner did is done; a checkpoint it could not save is saved."""
+        """See StepEndHook: what an earlier owner did is done; a checkpoint it could not save is saved."""
         self.recorder = recorder
         with recorder.reading() as state:
             done = done_tasks(state, self._dag)
@@ -95,7 +95,7 @@ class LayerWatch:
             self._say("task_start", taskId=task.id, tool=task.tool, layerIndex=layer)
 
     def ended(self, path: str) -> None:
-        """See engine.recorder.Boundary."""
+        """See engine.recorder.StepEndHook."""
         name, recorder = node_of(path), self.recorder
         if name not in self._dag.tasks or recorder is None:
             return

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
-from pipeline.engine.recorder import Boundary, Recorder
+from pipeline.engine.recorder import Recorder, StepEndHook
 from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.step import StepContext, StepSpec
@@ -31,13 +31,13 @@ class Shape:
         self.bad: set[str] = set()
         self.run = ""
 
-    def go(self, *edges: str, boundary: Boundary | None = None, **wish: Any) -> RunResult:
+    def go(self, *edges: str, hook: StepEndHook | None = None, **wish: Any) -> RunResult:
         pairs = [edge.split(">") for edge in edges]
         names = list(dict.fromkeys(name for pair in pairs for name in pair))
         graph = Graph.of([Node(name, "all") for name in names], [Edge(pair[0], pair[1]) for pair in pairs], names[0])
         steps = {name: StepSpec(name, self._body) for name in names}
         clock = FakeClock()
-        setup = Setup(self.store, clock, Emitter(clock), {"concurrency": 1}, boundary=boundary)
+        setup = Setup(self.store, clock, Emitter(clock), {"concurrency": 1}, hook=hook)
         engine = Engine(Definition("shape", graph, steps), setup)
         result = engine.resume(self.run, **wish) if self.run else engine.start({}, identity={}, pins={})
         self.run = result.run_id
@@ -104,7 +104,7 @@ def test_a_boundary_is_told_once_it_is_recorded_and_may_record_more(shape: Shape
             self.recorder.append(DocumentKept(encode_value({path: status}), "test"))
 
     shape.bad = {"b"}
-    shape.go("a>b", boundary=Notes())
+    shape.go("a>b", hook=Notes())
     lines = [line for line in shape.store.read(shape.run) if b"document_kept" in line]
     assert [b'"a#1":"completed"' in lines[0], b'"b#1":"failed"' in lines[1], len(lines)] == [True, True, 2]
     assert shape.go("a>b").status == "failed"
