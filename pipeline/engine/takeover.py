@@ -136,8 +136,8 @@ class TakeOver:
             recorded(setup.options), host=host(), identity=dict(wish.identity) or None, pins=hashes or None,
             product=setup.product, params=dict(wish.params) or None,
         )  # fmt: skip
-        for text in record_repairs(self._journal, recorder, missing):
-            setup.emit.note(text)
+        for sentence in record_repairs(self._journal, recorder, missing):
+            setup.emit.note(sentence)
         recorder.owner = recorder.append(fact, sync=False)
         if change is not None:
             setup.emit.note(f"The graph has changed since the run began: {'; '.join(change.said[:5])}.")
