@@ -155,7 +155,7 @@ class _Replay:
             setup.model = SilentModel(model, author, self._unasked)
             setup.info, setup.prices = setup.model.check(), NoPrices()
         setup.services = quiet_services(self._unknown, {"memory": self._recording.recalled, **self._lent})
-        setup.boundary = self._turns
+        setup.hook = self._turns
         setup.yes = True
         return setup
 
