@@ -88,6 +88,8 @@ class Tip:
     journal: bool = True
     #: No run: what a creation or removal left that was cut off; never listed.
     leftover: bool = False
+    #: Its first line need not be looked at where the head tells all: nothing is written over it.
+    sealed: bool = False
     #: When it was last written to, POSIX seconds; 0.0: not known.
     touched: float = 0.0
     #: Why it cannot be read, a sentence; "" if it can.
@@ -108,6 +110,11 @@ class Tail(ABC):
     epoch: int = 1
     #: Stamp of the journal as `Backend.own` found it; "": not known. See `left`.
     found: str = ""
+
+    @property
+    def inherits(self) -> bool:
+        """Return whether owners before may have left fenced records that this one has to look for."""
+        return self.epoch > 1
 
     @property
     def strained(self) -> bool:
@@ -271,8 +278,12 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def parts(self, run: str) -> Sequence[str]:
-        """Return the paths of the parts of a run that have a journal, sorted."""
+    def parts(self, run: str, beginning: str = "") -> Sequence[str]:
+        """Return the paths of the parts of a run that have a journal, sorted.
+
+        Args:
+            beginning: Only those are wanted of which the last frame begins so; a backend may return others too.
+        """
 
     @abstractmethod
     def is_there(self) -> bool:

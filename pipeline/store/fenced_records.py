@@ -18,6 +18,7 @@ from pipeline.store.survey import whole_lines
 #: Money was spent, or a finished value is known; the rest is for the new owner to decide.
 _KEPT = (CallEnded, TaskCompleted, ChargeSettled)
 #: Where earlier versions kept them: a part of the run.
+_LATE = "late-"
 _PART = re.compile(r"(?:(.*)/)?late-[0-9]+")
 _TRIES = 1000
 
@@ -50,7 +51,7 @@ def take_in(backend: Backend, journal: Journal) -> None:
         if found is not None:
             append_missing(journal, found[0].splitlines(keepends=True), _known(backend, run))
         backend.delete(key)
-    for part in backend.parts(run_id):
+    for part in backend.parts(run_id, _LATE):
         old = _PART.fullmatch(part)
         if old is not None and (old[1] or "") == path:
             append_missing(journal, whole_lines(backend.read(f"{run_id}/{part}")), _known(backend, run))

@@ -204,7 +204,7 @@ class FolderBackend(Backend):
         first = partial(first_line, f"{folder}/{JOURNAL}")
         return Tip(name, raw, size=journal.st_size, touched=touched, first=first, owned=owned)
 
-    def parts(self, run: str) -> Sequence[str]:
+    def parts(self, run: str, beginning: str = "") -> Sequence[str]:
         """See Backend.parts."""
         found = self.home(run).glob(f"{PARTS}/*")
         return sorted(unquote(path.name) for path in found if os.path.lexists(path / JOURNAL))

@@ -75,7 +75,7 @@ class Listing:
                 return None
         except ValueError:
             return self._rebuilt(tip, match)
-        if not _begins_well(tip.first()):
+        if not tip.sealed and not _begins_well(tip.first()):
             return self._rebuilt(tip, match)
         return Head(tip.run, document, owned=tip.owned() if owned is None else owned)
 

@@ -47,13 +47,14 @@ class RunJournal:
         last_seq: int,
         size: int,
         repairs: Sequence[Sequence[Any]] = (),
-        closed: Callable[[RunJournal, str], None],
+        closed: Callable[[RunJournal, str | None], None],
     ) -> None:
         """Begin to write behind record `last_seq`.
 
         Args:
             size: Bytes of all lines so far.
-            closed: Told of the journal and of its stamp (`Tail.left`) when it is left whole.
+            closed: Told of the journal and of its stamp (`Tail.left`) when it is left whole; of None as its stamp
+                when it has left fenced records behind.
         """
         self.run_id = run
         self.last_seq = last_seq
@@ -72,6 +73,8 @@ class RunJournal:
         #: Why it is not open, where something went wrong.
         self._gone: Gone | None = None
         self._fenced = self._whole = False
+        #: The run's next owner has records of this one to take in.
+        self._kept_apart = False
         #: Where the journal ends as far as it was appended, and as far as it is durable: last seq, size.
         self._written = self._durable = (last_seq, size)
         #: Lines that were appended since the last sync: they may be lost with a power cut.
@@ -150,15 +153,18 @@ class RunJournal:
     def close(self) -> None:
         """See store.base.Journal.close."""
         self.flush()
-        if self._open and self._lease is not None and self._tail.epoch > 1 and not self._lost:
+        if self._open and self._lease is not None and self._tail.inherits and not self._lost:
             # Only who was fenced leaves something, and there was nobody before the first.
             with contextlib.suppress(PipelineError):
                 fenced_records.take_in(self._backend, self)
         if self._open and not self._lost and not self._emergency.path:
             self._closed(self, self._tail.left())
+        kept_apart, self._kept_apart = self._kept_apart and self._open, False
         self._open = False
         self._emergency.close()
         self._release()
+        if kept_apart:
+            self._closed(self, None)
 
     def drop(self) -> None:
         """Write nothing in a forked child: the parent owns the run."""
@@ -231,7 +237,9 @@ class RunJournal:
         self._forget()
         if self._lost and self._open:
             kept = fenced_records.worth_keeping(lines)
-            if kept and not fenced_records.keep(self._backend, self.run_id, self._tail.epoch, kept):
+            if kept and fenced_records.keep(self._backend, self.run_id, self._tail.epoch, kept):
+                self._kept_apart = True
+            elif kept:
                 self._emergency.add(b"".join(kept))
         elif self._owned and self._emergency.path:
             self._emergency.add(b"".join(lines))

@@ -6,7 +6,7 @@ import json
 import random
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -111,8 +111,8 @@ class BackendAccount:
     def _sums(self, under: str) -> tuple[dict[str, Mapping[str, Any]], dict[str, StoreError]]:
         """Return the sums that are there by run, and what is wrong with others."""
         found, problems = dict[str, Mapping[str, Any]](), dict[str, StoreError]()
-        for name in self._deleted(under):
-            row = self._backend.get(f"{under}/{name}")
+        names = self._deleted(under)
+        for name, row in zip(names, self._all([f"{under}/{name}" for name in names]), strict=True):
             hint = (
                 f"Bring the object {under}/{name} back from a copy of the store; or delete it, and what that run cost "
                 "is counted no more."
@@ -123,6 +123,15 @@ class BackendAccount:
             except StoreError as wrong:
                 problems[name] = wrong
         return found, problems
+
+    def _all(self, keys: Sequence[str]) -> Sequence[tuple[bytes, str] | None]:
+        """Return objects in order, several at a time where the backend answers over a network."""
+        if self._backend.at_once < 2:
+            return list(map(self._backend.get, keys))
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(self._backend.at_once) as pool:
+            return list(pool.map(self._backend.get, keys))
 
     def _change(self, day: str, change: Change) -> bool:
         """Change a day's slices, again and again until no other change came between; False: there is nothing to change.

@@ -164,7 +164,7 @@ class MemoryBackend(Backend):
                 owned=lambda found=found: bool(found.holder),  # type: ignore[misc]
             )
 
-    def parts(self, run: str) -> Sequence[str]:
+    def parts(self, run: str, beginning: str = "") -> Sequence[str]:
         """See Backend.parts."""
         with self.lock:
             return sorted(name.partition("/")[2] for name in self.journals if name.startswith(f"{run}/"))

@@ -189,7 +189,7 @@ class RunStore:
             said += lost_since(found.last_seq, seen, self.backend.head_name)
         self._checked[run] = found.count
         journal = self._journal(run, tail, values, found.last_seq, found.size, said)
-        if self.backend.leased and tail.epoch > 1:
+        if self.backend.leased and tail.inherits:
             try:
                 fenced_records.take_in(self.backend, journal)
             except BaseException:
@@ -245,7 +245,8 @@ class RunStore:
                 code="head_unreadable", run=run,
             ) from error  # fmt: skip
         if found is None:
-            if next(iter(self.backend.list(f"runs/{run}/blobs/")), None) is not None:
+            # Where owners hold leases, values without a journal are what a creation left that was cut off.
+            if not self.backend.leased and next(iter(self.backend.list(f"runs/{run}/blobs/")), None) is not None:
                 text = f"Run {run} cannot be read. Its journal is missing."
                 raise CheckpointCorrupt(text, run=run, code="journal_missing")
             raise self._missing(run)
@@ -269,10 +270,14 @@ class RunStore:
             self.backend, run, tail, values, last_seq=last_seq, size=size, repairs=repairs, closed=self._note
         )
 
-    def _note(self, journal: RunJournal, stamp: str) -> None:
-        """Remember how an owner left a journal."""
+    def _note(self, journal: RunJournal, stamp: str | None) -> None:
+        """Remember how an owner left a journal; what it has left beside it is taken in, if it has no owner now."""
         self._checked.pop(journal.run_id, None)
-        if stamp and journal.size > _SURVEYED_BYTES:
+        if stamp is None:
+            with contextlib.suppress(PipelineError):
+                self.open(journal.run_id).close()
+            return
+        if stamp and (self.backend.leased or journal.size > _SURVEYED_BYTES):
             self._left[journal.run_id] = stamp, journal.last_seq, journal.size
             while len(self._left) > _MOST_LEFT:
                 self._left.pop(next(iter(self._left)), None)

@@ -6,11 +6,13 @@ from pipeline.clock import Clock, SystemClock
 from pipeline.store.account import FileAccount
 from pipeline.store.base import Account, Store
 from pipeline.store.files import FileStore
+from pipeline.store.ledger import BackendAccount
 from pipeline.store.memory import MemoryAccount, MemoryStore
 from pipeline.store.objects.address import is_objects
-from pipeline.store.objects.store import open_objects
+from pipeline.store.objects.backend import open_objects
 from pipeline.store.place import folder_of
 from pipeline.store.run_folder import RunFolder, has_run
+from pipeline.store.runs import RunStore
 from pipeline.store.sql.address import is_sql
 from pipeline.store.sql.store import open_sql
 
@@ -25,7 +27,7 @@ def open_store(url: str, clock: Clock | None = None, *, concurrency: int = 4) ->
         ConfigError: The URL names no store this program knows.
     """
     if is_objects(url):
-        return open_objects(url, clock or SystemClock())
+        return RunStore(open_objects(url), clock or SystemClock())
     if is_sql(url):
         return open_sql(url, clock or SystemClock())
     folder = folder_of(url)
@@ -39,7 +41,7 @@ def open_store(url: str, clock: Clock | None = None, *, concurrency: int = 4) ->
 def open_account(url: str, clock: Clock | None = None) -> Account:
     """The account of the store at `url`."""
     if is_objects(url):
-        return open_objects(url, clock or SystemClock()).account()
+        return BackendAccount(open_objects(url), clock or SystemClock())
     if is_sql(url):
         return open_sql(url, clock or SystemClock()).account()
     folder = folder_of(url)

@@ -20,7 +20,7 @@ WARM = [
     "alembic.context", "anthropic", "distributed", "genai_prices.data", "psycopg", "pytest",
     "sqlalchemy.dialects.postgresql", "pipeline.app.run_file", "pipeline.engine.engine",
     "pipeline.engine.remote.coordinator",
-    "pipeline.llm.anthropic", "pipeline.publish.folder", "pipeline.store.objects.store", "pipeline.store.sql.store",
+    "pipeline.llm.anthropic", "pipeline.publish.folder", "pipeline.store.objects.backend", "pipeline.store.sql.store",
     "tests.acceptance.fleet_member",
 ]  # fmt: skip
 

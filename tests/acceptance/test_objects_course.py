@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.store.objects.store import open_objects
-from tests.acceptance.killing import CLOCK, Starter, course
+from pipeline.store.objects.backend import open_objects
+from tests.acceptance.killing import Starter, course
 from tests.said import Cli
 from tests.servers.objects import Moto, environ
 from tests.servers.objects import moto as moto
@@ -38,7 +38,7 @@ def test_store_commands_say_what_is_there_and_what_is_wrong(objects: str, tmp_pa
     (row,) = cli("store", "info", "--json", "--store", objects).json()
     assert (row["store"], row["runs"], row["statuses"]) == (objects, 1, {"stopped_as_asked": 1})
     assert f"Store:   {objects}" in cli("store", "info", "--store", objects).out
-    bucket = open_objects(objects, CLOCK).bucket
+    bucket = open_objects(objects).bucket
     (blob, *_) = [entry.key for entry in bucket.under(f"runs/{row['newest']}/b")]
     bucket.put(blob, b"junk")
     said = cli("store", "check", "--store", objects)

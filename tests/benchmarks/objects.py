@@ -23,11 +23,13 @@ from pipeline.records.fold import fold
 from pipeline.store.head import head_bytes
 from pipeline.store.memory import MemoryStore
 from pipeline.store.objects import keys
-from pipeline.store.objects.journal import head_notes
-from pipeline.store.objects.store import ObjectStore, open_objects
+from pipeline.store.objects.backend import open_objects
+from pipeline.store.objects.tail import head_notes
+from pipeline.store.runs import RunStore
 from tests.benchmarks.measure import say
 from tests.benchmarks.saves import saves
 from tests.benchmarks.sql import timed
+from tests.contract.harm import bucket_of
 from tests.journals import small_run
 from tests.servers.objects import Moto, environ
 
@@ -66,16 +68,16 @@ def served() -> Iterator[str]:
         process.kill()
 
 
-def newest(store: ObjectStore) -> None:
+def newest(store: RunStore) -> None:
     """The newest of many runs, against as many bare requests as it takes: a read and a listing each."""
     names = [head.run_id for head in islice(store.heads(), _WANTED)]
 
     def look(number: int) -> None:
-        store.bucket.get(keys.head(names[number % _WANTED]))
-        next(store.bucket.under(keys.home(names[number % _WANTED])))
+        bucket_of(store).get(keys.head(names[number % _WANTED]))
+        next(bucket_of(store).under(keys.home(names[number % _WANTED])))
 
     bare = median(timed(look, 20))
-    listing = median(timed(lambda _: next(store.bucket.under(keys.HEADS)), 5))
+    listing = median(timed(lambda _: next(bucket_of(store).under(keys.HEADS)), 5))
     took = median(timed(lambda _: list(islice(store.heads(), _WANTED)), 3))
     say(
         f"newest {_WANTED} of {_RUNS}: against a listing and {_WANTED} looks",
@@ -86,9 +88,9 @@ def newest(store: ObjectStore) -> None:
     print(f"  {took:.0f} ms; a bare listing {listing:.1f} ms, a bare look {bare:.1f} ms")
 
 
-def saved(name: str, store: ObjectStore) -> None:
+def saved(name: str, store: RunStore) -> None:
     """A save of a layered run: four puts, beside a bare one and beside the same save that nobody stores."""
-    bare = timed(lambda number: store.bucket.put(f"bare/{number}", b"x" * 300), _PUTS)
+    bare = timed(lambda number: bucket_of(store).put(f"bare/{number}", b"x" * 300), _PUTS)
     times = sorted(saves(store))
     p95 = times[int(len(times) * 0.95)]
     say(f"{name}: a save of 1000 tasks, P95", p95, 50, "ms")
@@ -99,8 +101,8 @@ def saved(name: str, store: ObjectStore) -> None:
 def main() -> None:
     with served() as endpoint:
         os.environ.update(environ(endpoint))
-        newest(open_objects(f"s3://{_LOADED}", SystemClock()))
-        saved("moto", open_objects(f"s3://{_EMPTY}/saves", SystemClock()))
+        newest(RunStore(open_objects(f"s3://{_LOADED}"), SystemClock()))
+        saved("moto", RunStore(open_objects(f"s3://{_EMPTY}/saves"), SystemClock()))
     if os.environ.get("OBJECTS_SERVER") == "weed":
         from tests.servers.real_objects import Weed
 
@@ -108,7 +110,7 @@ def main() -> None:
             server = Weed(Path(place))
             try:
                 os.environ.update(environ(server.endpoint))
-                saved("SeaweedFS", open_objects(f"s3://{server.bucket()}/saves", SystemClock()))
+                saved("SeaweedFS", RunStore(open_objects(f"s3://{server.bucket()}/saves"), SystemClock()))
             finally:
                 server.stop()
 

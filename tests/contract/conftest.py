@@ -12,10 +12,10 @@ from pipeline.store.base import Store
 from pipeline.store.files import FileStore
 from pipeline.store.folder import FolderBackend
 from pipeline.store.memory import MemoryBackend, MemoryStore
-from pipeline.store.objects.backend import open_objects as open_backend
-from pipeline.store.objects.store import open_objects
+from pipeline.store.objects.backend import open_objects
 from pipeline.store.run_folder import RunFolder
 from pipeline.store.sql.store import open_sql
+from pipeline.store.url import open_store
 from tests.faulty_disk import LazyDisk
 from tests.journals import StillClock
 from tests.servers.objects import moto as moto
@@ -42,7 +42,7 @@ def make_store(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock
     makers: dict[str, Callable[[], Store]] = {
         "files": lambda: FileStore(tmp_path / "runs", clock, disk=LazyDisk()),
         "memory": lambda: MemoryStore(clock),
-        "objects": lambda: open_objects(request.getfixturevalue("objects"), clock),
+        "objects": lambda: open_store(request.getfixturevalue("objects"), clock),
         "sqlite": lambda: open_sql(f"sqlite:{tmp_path}/runs.db", clock),
         "postgresql": lambda: open_sql(request.getfixturevalue("postgresql"), clock),
         "run folder": lambda: RunFolder(tmp_path / ".attractor_run", clock, disk=LazyDisk()),
@@ -55,7 +55,7 @@ def make_backend(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClo
     makers: dict[str, Callable[[], Backend]] = {
         "memory": MemoryBackend,
         "files": lambda: FolderBackend(tmp_path / "runs", clock, disk=LazyDisk()),
-        "objects": lambda: open_backend(request.getfixturevalue("objects")),
+        "objects": lambda: open_objects(request.getfixturevalue("objects")),
     }
     return lambda kind: makers[kind]()
 

@@ -16,19 +16,22 @@ import pytest
 
 from pipeline.clock import Clock, SystemClock
 from pipeline.errors import StoreError
+from pipeline.store import lease as backend_lease
 from pipeline.store import silence as silence_of
-from pipeline.store.base import Account, Claim, Movable, Store
+from pipeline.store.backend import claim_text
+from pipeline.store.base import Account, Claim, Store
 from pipeline.store.files import FileStore
-from pipeline.store.objects import claiming, keys
-from pipeline.store.objects import journal as object_journal
-from pipeline.store.objects import lease as object_lease
+from pipeline.store.ledger import BackendAccount
+from pipeline.store.objects import keys, tail
 from pipeline.store.objects.address import parse_address
+from pipeline.store.objects.backend import ObjectBackend
 from pipeline.store.objects.bucket import Bucket
-from pipeline.store.objects.store import ObjectStore
 from pipeline.store.owner import process
+from pipeline.store.runs import RunStore
 from pipeline.store.sql import database, guard, lease
 from pipeline.store.sql.database import Database, close_all
 from pipeline.store.sql.store import SqlStore
+from tests.journals import StillClock
 from tests.servers.postgres import Cable
 
 #: An owner on another machine.
@@ -38,9 +41,9 @@ _NOW = {
     False: "extract(epoch from clock_timestamp())::double precision",
 }
 #: A store in a bucket.
-BucketStore = Movable
+BucketStore = RunStore
 #: After how long an owner on another host that says nothing has lost its run.
-TTL_SECONDS = object_lease.TTL_SECONDS
+TTL_SECONDS = backend_lease.TTL_SECONDS
 #: Statements that commit an append or a transaction.
 _COMMITS = (b"COMMIT", b"INSERT INTO records")
 
@@ -129,7 +132,7 @@ def from_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     def named() -> dict[str, object]:
         return {**here, "host": "elsewhere"} if threading.current_thread() is there else here
 
-    monkeypatch.setattr(object_lease, "process", named)
+    monkeypatch.setattr(backend_lease, "process", named)
 
 
 def tick(journal: Any) -> None:
@@ -167,7 +170,7 @@ def remove(store: Store, run: str) -> None:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have owners say that they live, or that they left, twice a second."""
     monkeypatch.setattr(lease, "BEAT_SECONDS", 0.5)
-    monkeypatch.setattr(object_lease, "BEAT_SECONDS", 0.2)
+    monkeypatch.setattr(backend_lease, "BEAT_SECONDS", 0.2)
 
 
 # --- Buckets ---
@@ -175,13 +178,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def open_bucket(url: str, clock: Clock, *, retries: int = 5) -> BucketStore:
     """Return the store in a bucket, as another process opens it."""
-    return ObjectStore(Bucket(parse_address(url), retries=retries), clock)
+    return RunStore(ObjectBackend(Bucket(parse_address(url), retries=retries)), clock)
 
 
 def bucket_of(store: Store) -> Bucket:
     """Return the objects of a store."""
-    assert isinstance(store, ObjectStore)
-    return store.bucket
+    assert isinstance(store, RunStore)
+    assert isinstance(store.backend, ObjectBackend)
+    return store.backend.bucket
 
 
 def bytes_at(store: Store, key: str) -> bytes:
@@ -193,28 +197,28 @@ def bytes_at(store: Store, key: str) -> bytes:
 
 def account_of(store: Any) -> Account:
     """Return the account of the same place."""
-    found: Account = store.account()
-    return found
+    return BackendAccount(store.backend, StillClock())
 
 
 def prove(store: Any) -> None:
     """Have a store look now whether its server honours conditional puts."""
-    store.prove()
+    store.backend._prove()
 
 
 def claimants(store: Store, claim: Claim) -> list[str]:
     """Return the runs that the bucket lists below a claim."""
-    return claiming.holders(bucket_of(store), claim)
+    assert isinstance(store, RunStore)
+    return [tip.run for tip in store.backend.tips(claim_text(claim.to_json())) if not tip.leftover]
 
 
 def segment_appends(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """Have so many appends be written once more as a segment."""
-    monkeypatch.setattr(object_journal, "SEGMENT_APPENDS", number)
+    monkeypatch.setattr(tail, "SEGMENT_APPENDS", number)
 
 
 def confirm_always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have an owner ask before each record whether it still is the owner."""
-    monkeypatch.setattr(object_lease, "CONFIRM_SECONDS", -1)
+    monkeypatch.setattr(tail, "CONFIRM_SECONDS", -1)
 
 
 # --- Answers ---

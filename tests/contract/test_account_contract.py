@@ -15,8 +15,10 @@ from pipeline.errors import StoreError
 from pipeline.store.account import FileAccount
 from pipeline.store.base import Account
 from pipeline.store.memory import MemoryAccount
-from pipeline.store.objects.store import ObjectStore, open_objects
+from pipeline.store.objects.backend import open_objects
+from pipeline.store.runs import RunStore
 from pipeline.store.sql.store import SqlStore, open_sql
+from tests.contract.harm import bucket_of
 from tests.journals import AT, StillClock
 
 DAY = date(2026, 1, 9)
@@ -30,7 +32,7 @@ def account(request: pytest.FixtureRequest, tmp_path: Path) -> Account:
     makers: dict[str, Callable[[], Account]] = {
         "files": lambda: FileAccount(tmp_path / "runs", clock),
         "memory": lambda: MemoryAccount(clock),
-        "objects": lambda: open_objects(request.getfixturevalue("objects"), clock).account(),
+        "objects": lambda: RunStore(open_objects(request.getfixturevalue("objects")), clock).account(),
         "sqlite": lambda: open_sql(f"sqlite:{tmp_path}/runs.db", clock).account(),
         "postgresql": lambda: open_sql(request.getfixturevalue("postgresql"), clock).account(),
     }
@@ -131,7 +133,7 @@ def test_damaged_amount_of_a_database_is_named(tmp_path: Path, usd: str) -> None
 @pytest.mark.parametrize("junk", ["junk", "5", "[]", '{"usd": "abc"}', '{"spend": [{"usd": "NaN"}]}'])
 def test_damaged_sums_of_a_deleted_run_are_named(tmp_path: Path, junk: str, objects: str) -> None:
     clock = StillClock()
-    sql, bucket = open_sql(f"sqlite:{tmp_path}/runs.db", clock), open_objects(objects, clock)
+    sql, bucket = open_sql(f"sqlite:{tmp_path}/runs.db", clock), RunStore(open_objects(objects), clock)
     accounts: list[Account] = [sql.account(), bucket.account()]
     for account in accounts:
         account.keep("20260109_143022", {"usd": "1"})
@@ -139,7 +141,7 @@ def test_damaged_sums_of_a_deleted_run_are_named(tmp_path: Path, junk: str, obje
         assert link.run("UPDATE kept SET sums = ?", junk) == 1
         link.run("DELETE FROM kept_costs")
     for under in ("kept", "kept-again"):
-        bucket.bucket.put(f"{under}/20260109_143022", junk.encode())
+        bucket_of(bucket).put(f"{under}/20260109_143022", junk.encode())
     for account in accounts:
         with pytest.raises(StoreError, match="sums of the deleted run 20260109_143022") as caught:
             account.kept()
@@ -149,11 +151,11 @@ def test_damaged_sums_of_a_deleted_run_are_named(tmp_path: Path, junk: str, obje
 
 
 def test_damaged_day_of_a_bucket_is_named(objects: str) -> None:
-    bucket = open_objects(objects, StillClock())
+    bucket = RunStore(open_objects(objects), StillClock())
     account = bucket.account()
     assert account.reserve(ME, Decimal(1), AT, LIMIT)
     assert list(account.flaws()) == []
-    bucket.bucket.put("account/2020-01-01", b"junk")
+    bucket_of(bucket).put("account/2020-01-01", b"junk")
     (flaw,) = account.flaws()
     assert "The account of 2020-01-01 is damaged." in flaw
 
@@ -196,14 +198,14 @@ def test_sums_of_a_deleted_run_that_are_lost_are_known_once_more(
     request: pytest.FixtureRequest, tmp_path: Path, where: str, how: str
 ) -> None:
     run, spend = "20260109_143022", [{"day": "2026-01-09", "model": "m", "calls": 2, "usd": "0.36", "outcome": "used"}]
-    store: ObjectStore | SqlStore
+    store: RunStore | SqlStore
     if where == "objects":
-        store = open_objects(request.getfixturevalue("objects"), StillClock())
+        store = RunStore(open_objects(request.getfixturevalue("objects")), StillClock())
         store.account().keep(run, {"spend": spend})
         if how == "removed":
-            store.bucket.delete([f"kept/{run}"])
+            bucket_of(store).delete([f"kept/{run}"])
         else:
-            store.bucket.put(f"kept/{run}", b"")
+            bucket_of(store).put(f"kept/{run}", b"")
     else:
         url = f"sqlite:{tmp_path}/runs.db" if where == "sqlite" else request.getfixturevalue("postgresql")
         store = open_sql(url, StillClock())

@@ -179,7 +179,7 @@ def test_check_finds_what_is_damaged_in_a_bucket(store: BucketStore, long: str) 
     bucket.put(keys.segment(long, 9, 16), b"junk")
     assert f"{keys.segment(long, 9, 16)} is damaged" in said()
     bucket.delete([keys.journal(long, 18)])
-    assert f"{keys.segment(long, 17, 24)} is not what the appends say" in said()
+    assert f"{keys.segment(long, 17, 24)} differs from the appends" in said()
     bucket.delete([keys.journal(long, 26)])
     assert "Record 26 is missing from the journal" in said()
     bucket.put(keys.head(long), b"{...}")
@@ -243,5 +243,5 @@ def test_objects_of_others_below_the_prefix_are_no_runs_and_no_records(store: Bu
         account_of(store).total(AT.date())
     assert [problem.text for problem in check(store, account_of(store)) if not problem.run] == [
         "The account of 2026-01-09 is damaged: 'much' is no amount of dollars. Bring the object account/2026-01-09 "
-        "back from a copy of the bucket, or an older version of it."
+        "back from a copy of the store, or an older version of it."
     ]

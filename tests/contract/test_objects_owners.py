@@ -315,6 +315,28 @@ def test_head_of_an_owner_that_was_replaced_changes_nothing(
     assert head_of(store) == {"status": "in_progress", "seq": 8}
 
 
+def test_head_that_arrives_while_a_run_is_taken_over_changes_nothing(
+    elsewhere: BucketStore, store: BucketStore, proxy: Proxy
+) -> None:
+    write(store, small_run())
+    zombie = elsewhere.open(RUN)
+    zombie.write_head({"status": "in_progress", "seq": 7}, durable=True)
+    proxy.skew = timedelta(seconds=TTL_SECONDS + 2)
+    written: list[str] = []
+
+    def meanwhile(method: str, path: str) -> str:
+        if method == "PUT" and "/j/" in path and not written:
+            written.append(path)
+            zombie.write_head({"status": "failed", "seq": 7}, durable=True)
+        return ""
+
+    proxy.mishap = meanwhile
+    journal = store.open(RUN)
+    assert written
+    assert head_of(store)["status"] == "in_progress"
+    journal.close()
+
+
 def test_run_that_is_removed_under_its_owner_takes_nothing_more(
     store: BucketStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

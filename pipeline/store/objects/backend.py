@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import cache, partial
@@ -31,7 +31,7 @@ from pipeline.store.objects.segments import (
     numbers,
     raw_lines,
 )
-from pipeline.store.objects.tail import Left, ObjectTail, claim_hash, claim_key, encode, parse, unpadded
+from pipeline.store.objects.tail import Left, ObjectTail, claim_hash, claim_key, encode, head_data, parse
 from pipeline.store.owner import alive
 from pipeline.store.packed import is_hash
 
@@ -51,6 +51,7 @@ class ObjectBackend(Backend):
     """A prefix of a bucket."""
 
     leased = True
+    at_once = _AT_ONCE
 
     def __init__(self, bucket: Bucket) -> None:
         self.bucket = bucket
@@ -79,7 +80,8 @@ class ObjectBackend(Backend):
         before = parse(found.data) if found else {}
         if found and self._is_held(name, before, found.modified):
             raise Held(before)
-        epoch = before.get("epoch")
+        contested, epoch = "pid" in before, before.get("epoch")
+        head = self.bucket.get(keys.head(name)) if contested and keys.is_run(name) else None
         tail = self._taken(
             name, {**text, "epoch": epoch + 1 if isinstance(epoch, int) else 1}, found.etag if found else ""
         )
@@ -88,7 +90,7 @@ class ObjectBackend(Backend):
             raise Held(parse(winner.data) if winner else {})
         try:
             if not keys.is_claim(name):
-                tail.take_over(contested="pid" in before)
+                tail.take_over(contested=contested, head=head)
         except BaseException:
             with contextlib.suppress(StoreError):
                 tail.release()
@@ -113,7 +115,8 @@ class ObjectBackend(Backend):
         found = self.bucket.get(keys.object_key(key))
         if found is None:
             return None
-        return (unpadded(found.data) if key.endswith("/head") else found.data), found.etag
+        data = head_data(found) if key.endswith("/head") else found.data
+        return None if data is None else (data, found.etag)
 
     def list(self, prefix: str) -> Iterator[str]:
         """See Backend.list. What other programs put there is left out."""
@@ -145,7 +148,7 @@ class ObjectBackend(Backend):
             tail.gone = tail.gone or f"{tail.name}/".startswith(f"{name}/")
 
     def tips(self, claim: str = "") -> Iterator[Tip]:
-        """See Backend.tips. Runs that have lost their heads come last."""
+        """See Backend.tips. Leftovers come last."""
         if claim:
             folder = keys.claim(claim_hash(claim), "").rstrip("/")
             names = [entry.key.removeprefix(f"{folder}/") for entry in self.bucket.listed(folder)]
@@ -153,13 +156,13 @@ class ObjectBackend(Backend):
             return
         seen = set[str]()
         yield from self._looked(self._with_heads(seen))
-        there = self.bucket.names(keys.RUNS, keys.first(keys.RUNS))
-        yield from self._looked(run for run in there if is_id(run) and run not in seen)
+        yield from (tip for tip in self._looked(self._without_heads(seen)) if tip.leftover)
 
-    def parts(self, run: str) -> Sequence[str]:
+    def parts(self, run: str, beginning: str = "") -> Sequence[str]:
         """See Backend.parts."""
         folder = f"{keys.home(run)}/parts"
         paths = (keys.part_path(f"/parts/{name}/") for name in self.bucket.names(folder))
+        paths = (path for path in paths if path.rpartition("/")[2].startswith(beginning))
         # Some servers go on naming a folder for a while whose objects are gone.
         return sorted(path for path in paths if path and self._has_objects(f"{run}/{path}"))
 
@@ -167,6 +170,15 @@ class ObjectBackend(Backend):
         """See Backend.is_there."""
         folders = (keys.HEADS, keys.RUNS, keys.ACCOUNT, keys.KEPT)
         return any(next(self.bucket.under(folder, keys.first(folder)), None) for folder in folders)
+
+    def unlisted(self) -> Sequence[str]:
+        """See Backend.unlisted."""
+        seen = set(self._with_heads(set()))
+        return [tip.run for tip in self._looked(self._without_heads(seen)) if not tip.leftover]
+
+    def relist(self, run: str) -> None:
+        """See Backend.relist."""
+        self.bucket.put(keys.head(run), b"{}", "")
 
     def flaws(self, name: str) -> Iterator[str]:
         """See Backend.flaws. Every append is read, also those that a segment stands for."""
@@ -184,7 +196,7 @@ class ObjectBackend(Backend):
         if lease is not None and not parse(lease.data):
             yield "Its lease is damaged; the next owner writes it anew."
         if keys.is_run(name) and bucket.get(keys.head(name)) is None:
-            yield "Its head is missing; the next owner writes it anew."
+            yield "Its head is missing, so it is not listed; the next `cleanup` makes it again."
 
     def _flawed_segments(self, name: str) -> Iterator[str]:
         for entry in self.bucket.listed(f"{keys.home(name)}/s"):
@@ -226,6 +238,11 @@ class ObjectBackend(Backend):
             if run := keys.head_id(entry.key):
                 seen.add(run)
                 yield run
+
+    def _without_heads(self, seen: Collection[str]) -> Iterator[str]:
+        """Yield the names below which there is something, but for those in `seen`."""
+        there = self.bucket.names(keys.RUNS, keys.first(keys.RUNS))
+        return (run for run in there if is_id(run) and run not in seen)
 
     def _exists(self, name: str) -> bool:
         """Return whether there is anything of a run, even a leftover; of a part: whether its run has records."""
@@ -297,8 +314,9 @@ class ObjectBackend(Backend):
             return Tip(run, leftover=True, touched=max(under).timestamp()) if under else None
         return Tip(
             run,
-            unpadded(head.data) if head else None,
+            head_data(head) if head else None,
             last=last,
+            sealed=True,
             first=partial(self._first, run),
             owned=partial(self._is_owned, run, lease, now),
         )

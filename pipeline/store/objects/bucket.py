@@ -160,19 +160,6 @@ class Bucket:
                         return None
                     _CLOCK.wait(threading.Event(), min(_FIRST_WAIT * 2**number, _LONGEST_WAIT))
 
-    def put_new(self, key: str, data: bytes, notes: dict[str, str] | None = None) -> str | None:
-        return self.put(key, data, "", notes)
-
-    def put_over(self, key: str, data: bytes, etag: str, notes: dict[str, str] | None = None) -> str | None:
-        return self.put(key, data, etag, notes)
-
-    def all_under(self, key: str, after: str) -> list[Entry]:
-        return self.listed(key)
-
-    def get_all(self, wanted: Iterable[str]) -> list[Found | None]:
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return list(pool.map(self.get, wanted))
-
     def under(self, key: str, after: str = "") -> Iterator[Entry]:
         """Yield the objects below a key, in ascending order, lazily.
 

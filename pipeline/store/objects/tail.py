@@ -34,6 +34,8 @@ CONFIRM_SECONDS = 5
 _TRIES = 100
 #: How many numbers further on an owner that still appends is stopped, at first.
 _AHEAD = 8
+#: What is put in the place of a head that is not written yet, so that the run is listed.
+_NO_HEAD = b"{}"
 #: Real seconds, whatever a run's clock says: the server counts them too.
 _CLOCK = SystemClock()
 
@@ -76,10 +78,15 @@ class ObjectTail(Tail):
         self._etag = etag
         self._end = End()
         self._last_put: tuple[int, bytes] = (0, b"")
-        self._lost = self._released = False
+        self._lost = self._released = self._resumed = False
         self._stamp = ""
         self._lock = threading.Lock()
         self._asked = _CLOCK.monotonic()
+
+    @property
+    def inherits(self) -> bool:
+        """See Tail.inherits."""
+        return self.epoch > 1 and not self._resumed
 
     def append(self, seq: int, lines: Sequence[bytes], sync: bool) -> None:
         """See Tail.append. What is written is durable, asked or not."""
@@ -141,8 +148,8 @@ class ObjectTail(Tail):
         self._end.last_append = max((keys.seq(entry.key) for entry in there if keys.seq(entry.key) <= last), default=0)
 
     def left(self) -> str:
-        """See Tail.left."""
-        if self._lost or not self._end.last:
+        """See Tail.left. What the first owner wrote is surveyed once."""
+        if self._lost or not self._end.last or self.epoch == 1:
             return ""
         self._stamp = self._stamp or f"{self._text['id']}.{self._end.last}"
         return self._stamp
@@ -179,28 +186,30 @@ class ObjectTail(Tail):
 
     def resume(self, left: Left) -> None:
         """Go on where this process left the journal."""
-        self.found, self._end = left.stamp, left.end
+        self.found, self._end, self._resumed = left.stamp, left.end, True
 
-    def take_over(self, *, contested: bool) -> None:
+    def take_over(self, *, contested: bool, head: Found | None) -> None:
         """Take the place of the next append and replace the head, so that who wrote before can do neither.
 
         Args:
             contested: The owner before did not give it up: it is dead or silent, and may still write.
+            head: The head before the lease was taken; what came since counts for nothing.
 
         Raises:
             StoreError: The server does not answer, or others write there all the time.
         """
         found = listing(self._bucket, self.name)
-        if found is None and keys.is_run(self.name):
+        if keys.is_run(self.name) and (found is None or not self._begins_well(found)):
+            # A leftover, or a run that cannot be opened: it is left as it is.
             return
         for seq, etag in self._fence(found or Listing()).items():
             self._end.fences[seq] = etag
-        for _ in range(_TRIES if contested and keys.is_run(self.name) else 0):
-            head = self._bucket.get(keys.head(self.name))
-            if head is None or self._replace_head(head):
-                return
-        if contested and keys.is_run(self.name):
-            raise self._busy()
+        if head is not None and contested:
+            self._put_head(padded(head_data(head) or _NO_HEAD, self.epoch), head.notes)
+
+    def _begins_well(self, found: Listing) -> bool:
+        data = self._bucket.fetch((found.segments or found.appends)[0])
+        return next(numbers(data), 0) == 1
 
     def _fence(self, found: Listing) -> dict[int, str]:
         """Find the end and put a fence there; return the fences that are known.
@@ -256,7 +265,7 @@ class ObjectTail(Tail):
 
     def _begin(self, data: bytes) -> None:
         """List the run, by itself and below its claim, before it is there."""
-        self._end.head = self._bucket.put(keys.head(self.name), b"{}", "")
+        self._end.head = self._bucket.put(keys.head(self.name), _NO_HEAD, "")
         for key in claim_key(self.name, data.partition(b"\n")[0]):
             self._bucket.put(key, b"")
 
@@ -273,12 +282,6 @@ class ObjectTail(Tail):
             # Another's is there: of the owner now, or of one before whose last word came late.
             self.renew()
         raise self._busy()
-
-    def _replace_head(self, head: Found) -> bool:
-        """Put the same head in other bytes, so that its etag is void; False: another one is there now."""
-        data = padded(unpadded(head.data), self.epoch)
-        self._end.head = self._bucket.put(keys.head(self.name), data, head.etag, head.notes)
-        return self._end.head is not None
 
     def _put_lease(self, text: Mapping[str, Any]) -> None:
         """Put the lease over the own one.
@@ -364,9 +367,10 @@ def padded(data: bytes, epoch: int) -> bytes:
     return data + b" " * (epoch % 61 + 1)
 
 
-def unpadded(data: bytes) -> bytes:
-    """Return a head as it was given."""
-    return data.rstrip(b" ")
+def head_data(found: Found) -> bytes | None:
+    """Return a head as it was given; None where only its place is kept."""
+    data = found.data.rstrip(b" ")
+    return None if data == _NO_HEAD else data
 
 
 def parse(data: bytes) -> dict[str, Any]:
