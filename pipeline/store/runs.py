@@ -118,7 +118,8 @@ class RunStore:
         Raises:
             RunLocked: Its process is alive.
         """
-        if not any(tip.leftover and tip.run == run for tip in self.backend.tips()):
+        leased = self.backend.leased
+        if not leased and not any(tip.leftover and tip.run == run for tip in self.backend.tips()):
             return False
         tail = self._owned(run)
         if tail is not None:

@@ -125,14 +125,13 @@ def test_name_of_a_run_that_is_there_is_taken(store: BucketStore) -> None:
 def test_name_that_another_takes_at_the_same_moment_is_waited_for(
     store: BucketStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    get = bucket_of(store).get
+    put = bucket_of(store).put
 
-    def seen_too_early(key: str) -> Any:
-        found = get(key)
-        if key == keys.lease(NAME):
-            bucket_of(store).put(key, json.dumps({**process(), "epoch": 1, "beat": 0, "id": "1" * 16}).encode())
-        return found
+    def too_late(key: str, data: bytes, *more: Any) -> str | None:
+        if key == keys.lease(NAME) and bucket_of(store).get(key) is None:
+            put(key, json.dumps({**process(), "epoch": 1, "beat": 0, "id": "1" * 16}).encode())
+        return put(key, data, *more)
 
-    monkeypatch.setattr(bucket_of(store), "get", seen_too_early)
+    monkeypatch.setattr(bucket_of(store), "put", too_late)
     with pytest.raises(RunLocked):
         store.create_named(NAME, started(), at=AT)
