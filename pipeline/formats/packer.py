@@ -70,7 +70,7 @@ class StatePacker:
         self._pieces: dict[str, list[_Piece]] = {}
 
     def packed(self, state: Mapping[str, Any], blobs: Gathered) -> dict[str, Any]:
-        """Return a state's document as a record holds it; `blobs` takes what stands out of line."""
+        """Return a state's document as a record holds it; `blobs` takes what is stored out of line."""
         out: dict[str, Any] = {}
         for name, value in state.items():
             if isinstance(value, list):
@@ -165,12 +165,12 @@ def largest(document: Mapping[str, Any], most: int = 3) -> list[str]:
 
 _LIST, _OBJECT = "$list", "$object"
 _MARKS = frozenset({_BLOB, _LIST, _OBJECT})
-#: Values of more bytes than this stand out of line; a piece has at least so many.
+#: Values of more bytes than this are stored out of line; a piece has at least so many.
 INLINE_BYTES = 16 * 1024
 
 
 def packed(value: Any, blobs: Gathered) -> Any:
-    """Return what stands for a JSON value in a record; `blobs` takes what is long, also where it lies deep."""
+    """Return a JSON value as a record holds it; `blobs` takes what is long, at any depth."""
     text = encode_value(value)
     short = len(text) <= INLINE_BYTES
     if short and not _has_mark(text):

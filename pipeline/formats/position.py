@@ -1,4 +1,4 @@
-"""The position of a run that begins where a document of another system stands; see records.forks."""
+"""The position of a run that begins at a document of another system; see records.forks."""
 
 from __future__ import annotations
 

@@ -46,18 +46,25 @@ def records_of(store: Store, run_id: str, *kinds: str, after: int = 0, holding: 
     Raises:
         RunNotFound: No such run.
     """
-    marks = [b'"kind":"%s"' % kind.encode("ascii") for kind in kinds]
+    mark = re.compile(b'"kind":"(?:%s)"' % "|".join(kinds).encode("ascii"))
     for line in store.read(run_id, after):
-        envelope = line[:ENVELOPE_BYTES]
-        if any(mark in envelope for mark in marks) and holding in line:
+        if mark.search(line, 0, ENVELOPE_BYTES) and holding in line:
             yield decode_line(line, whole=not line.endswith(b"\n"))
 
 
 def documents(store: Store, run_id: str, source: str, *, after: int = 0, holding: bytes = b"") -> Iterator[Document]:
     """Yield the documents of a source in a run, oldest first; raises as `records_of`."""
     for record in records_of(store, run_id, "document_kept", after=after, holding=holding):
-        if isinstance(record.fact, DocumentKept) and record.fact.source == source:
-            yield Document(run_id, record.seq, record.fact.content)
+        if (found := document_of(run_id, record, source)) is not None:
+            yield found
+
+
+def document_of(run_id: str, record: Record, source: str) -> Document | None:
+    """Return the document that a record keeps; None if it keeps none of the source."""
+    fact = record.fact
+    if not isinstance(fact, DocumentKept) or fact.source != source:
+        return None
+    return Document(run_id, record.seq, fact.content)
 
 
 def exists(store: Store, run_id: str) -> bool:
@@ -173,9 +180,9 @@ class Holder:
         if isinstance(fact, Gap):
             _log.warning("Records %s to %s of run %s are damaged: the checkpoints that they held are not found.",
                          fact.first, fact.last, self.run_id)  # fmt: skip
-        elif isinstance(fact, DocumentKept) and fact.source == self._source:
+        elif (found := document_of(self.run_id, record, self._source)) is not None:
             try:
-                self.take(Document(self.run_id, record.seq, fact.content))
+                self.take(found)
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 _log.warning("Record %s of run %s makes no sense (%s); what it held is not found.",
                              record.seq, self.run_id, error)  # fmt: skip

@@ -12,9 +12,9 @@ from pipeline.publish.html import clean
 from pipeline.publish.lesson_page import letter
 from pipeline.publish.view import SENTENCES, CourseView, LessonView
 
-#: Where a bracket would close the words of a link, a picture or what a link stands for.
+#: Where a bracket would close the words of a link, a picture or the target of a link.
 _LINK = re.compile(r"\](?=[(\[:])")
-#: What many renderers make a link of where it stands bare: an address of the web or of mail.
+#: What many renderers turn into a link by itself: an address of the web or of mail.
 _ADDRESS = re.compile(r"(?<=[a-z]):(?=//)|(?<=\bwww)\.|(?<=\bmailto):|(?<=\bxmpp):|(?<=[\w.+-])@(?=[\w-]+\.)", re.I)
 
 
@@ -60,7 +60,7 @@ def _text(blocks: Iterator[str]) -> bytes:
 
 
 def _record(lesson: LessonView) -> dict[str, Any]:
-    """Return the lesson with what a reviewer needs: how each answer stands, warnings, scores."""
+    """Return the lesson with what a reviewer needs: how each answer was checked, warnings, scores."""
     return {
         "lesson": lesson.lesson,
         "checks": lesson.checks,

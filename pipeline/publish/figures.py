@@ -24,14 +24,14 @@ def table(
     right: int = -1,
     cls: str = "",
 ) -> Html:
-    """A table.
+    """Return a table.
 
     Args:
-        caption: Stands above it.
+        caption: Shown above it.
         head: Column headings.
         body: Its tbody elements.
         foot: A row for tfoot.
-        right: The column whose numbers stand at the right.
+        right: The column whose numbers are aligned right.
         cls: Class of the table.
     """
     headings = [el("th", cell, scope="col", cls="r" if place == right else None) for place, cell in enumerate(head)]
@@ -50,13 +50,13 @@ def table(
 
 
 def row(head: object, *cells: object, right: int = -1) -> Html:
-    """A row whose first cell is its heading; `right` counts from 0 with the heading."""
+    """Return a row whose first cell is its heading; `right` counts from 0 with the heading."""
     made = [el("td", cell, cls="r" if place == right else None) for place, cell in enumerate(cells, 1)]
     return el("tr", el("th", head, scope="row"), made)
 
 
 def group_row(head: object, columns: int) -> Html:
-    """A row that heads a tbody."""
+    """Return a row that heads a tbody."""
     return el("tr", el("th", head, scope="rowgroup", colspan=columns))
 
 
@@ -118,7 +118,7 @@ def _number(value: str) -> float | None:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers from at or below `low` to at or above `high`; 0 is among them where it lies near."""
+    """Return round numbers from at or below `low` to at or above `high`; 0 is among them where it lies near."""
     low, high = min(low, 0.0) if low < high / 2 or low < 0 else low, max(high, 0.0)
     span = (high - low) or 1.0
     power = 10.0 ** math.floor(math.log10(span / 4))
@@ -132,7 +132,7 @@ def _at(value: float, ticks: Sequence[float], start: int, end: int) -> float:
 
 
 def _n(value: float) -> str:
-    """A coordinate or a tick as text: the same on every machine."""
+    """Return a coordinate or a tick as text: the same on every machine."""
     return f"{round(value, 2):g}".replace("-0", "0") if abs(value) < 0.005 else f"{round(value, 2):g}"
 
 
@@ -196,6 +196,6 @@ GRID_PATH = "".join(f"M{n * 10} 0V100M0 {n * 10}H100" for n in range(11))
 
 
 def squared_paper() -> Html:
-    """A printed grid for an answer that is a drawing."""
+    """Return a printed grid for an answer that is a drawing."""
     path = el("path", d=GRID_PATH, fill="none", stroke="currentColor", stroke_width="0.3")
     return el("svg", path, viewBox="-1 -1 102 102", width="302", height="302", aria_hidden="true")

@@ -171,7 +171,7 @@ class FolderPublisher:
 
     @contextlib.contextmanager
     def _alone(self, name: str) -> Iterator[None]:
-        """One publish of a course at a time; the kernel frees the lock at death."""
+        """Hold off other publishes of a course; the kernel frees the lock at death."""
         versions = self._versions(name)
         versions.mkdir(parents=True, exist_ok=True)
         self._check_inside(versions)

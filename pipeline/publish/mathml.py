@@ -7,30 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
-from pipeline.publish.html import Html, el, join, text
-from pipeline.publish.tex import (
-    ACCENTS,
-    DELIMITERS,
-    ENVIRONMENTS,
-    FONTS,
-    FUNCTIONS,
-    LARGE,
-    LETTERS,
-    MAX_DEPTH,
-    OPERATORS,
-    SPACES,
-    UPRIGHT,
-    WIDE,
-    TexError,
-    Token,
-    partners,
-    tokens,
-)
+from pipeline.publish import tex as symbols
+from pipeline.publish.html import Html, el, join
+from pipeline.publish.tex import TexError, Token
 
 
 def parse(tex: str, *, block: bool = False) -> Html:
-    """The expression as a `math` element with its TeX as annotation.
+    """Return the expression as a `math` element with its TeX as annotation.
 
     Args:
         tex: Without delimiters.
@@ -55,7 +40,7 @@ _STRAY = re.compile(r"\\|\$")
 
 
 def split(value: str) -> list[tuple[str, str, int]]:
-    """The pieces of a text field: (kind, content, position); kind is text, inline or block."""
+    """Return the pieces of a text field: (kind, content, position); kind is text, inline or block."""
     pieces: list[tuple[str, str, int]] = []
     end = 0
     for match in _DELIMITED.finditer(value):
@@ -70,7 +55,7 @@ def split(value: str) -> list[tuple[str, str, int]]:
 
 
 def check(value: str) -> list[str]:
-    r"""What is wrong with the mathematics of a text field; empty where all can be set.
+    r"""Return what is wrong with the mathematics of a text field; empty where all can be set.
 
     Each problem names its character. A backslash or a dollar sign outside \( … \)
     is a problem: it is mathematics that would be printed raw.
@@ -89,16 +74,6 @@ def check(value: str) -> list[str]:
     return problems
 
 
-def inline(value: str) -> Html:
-    """A text field with its mathematics, escaped; for places that hold one line.
-
-    Raises:
-        TexError: Mathematics that cannot be set.
-    """
-    parts = [text(content) if kind == "text" else parse(content) for kind, content, _ in split(value)]
-    return join(parts)
-
-
 _SPELLED = {"-": "−", "*": "×", "'": "′"}
 _SIGN_LETTERS = {"π": "i", "%": "o", "°": "o", "£": "i", "€": "i"}
 
@@ -107,32 +82,29 @@ def _operator(sign: str, **attributes: object) -> Html:
     return el("mo", sign, **attributes)
 
 
-class _Atom:
-    """One thing in a row: its markup and how it wants to stand beside others."""
+class _Atom(NamedTuple):
+    """One thing in a row."""
 
-    __slots__ = ("limits", "markup", "role")
-
-    def __init__(self, markup: Html, role: str = "", limits: bool = False) -> None:
-        self.markup = markup
-        #: "function" asks for a thin space before an argument without brackets; "fence" takes none.
-        self.role = role
-        self.limits = limits
+    markup: Html
+    #: "function": a thin space comes before an argument without brackets; "fence": none does.
+    role: str = ""
+    #: Its scripts are placed above and below it.
+    limits: bool = False
 
 
 class _Parser:
     """Recursive descent over the tokens of one expression."""
 
     def __init__(self, source: str) -> None:
-        self._tokens = tokens(source)
-        self._partners = partners(self._tokens)
+        self._tokens = symbols.tokens(source)
+        self._partners = symbols.partners(self._tokens)
         self._at = 0
         self._depth = 0
 
     def whole(self) -> Html:
         if self._peek().kind == "end":
             raise TexError("the expression is empty", 0)
-        row = self._row(lambda token: token.kind == "end")
-        return row
+        return self._row(lambda token: token.kind == "end")
 
     def _peek(self) -> Token:
         return self._tokens[self._at]
@@ -144,10 +116,10 @@ class _Parser:
         return token
 
     def _row(self, ends: Callable[[Token], bool]) -> Html:
-        """Atoms up to the token that ends the row (which stays)."""
+        """Return atoms up to the token that ends the row (which stays)."""
         self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise TexError(f"nested more than {MAX_DEPTH} deep", self._peek().position)
+        if self._depth > symbols.MAX_DEPTH:
+            raise TexError(f"nested more than {symbols.MAX_DEPTH} deep", self._peek().position)
         atoms: list[_Atom] = []
         while not ends(self._peek()):
             atoms.append(self._scripted())
@@ -155,7 +127,7 @@ class _Parser:
         return _spaced(atoms)
 
     def _scripted(self) -> _Atom:
-        """An atom with its primes, power and index."""
+        """Return an atom with its primes, power and index."""
         base = self._atom()
         below: Html | None = None
         above: Html | None = None
@@ -182,14 +154,14 @@ class _Parser:
         return _operator("′" * count)
 
     def _argument(self, owner: Token) -> Html:
-        """What follows a command or a ^: a group in braces or one token."""
+        """Return what follows a command or a ^: a group in braces or one token."""
         token = self._peek()
         if token.kind == "sign" and token.value == "{":
             return self._group()
         if token.kind == "end" or (token.kind == "sign" and token.value in "}&^_'"):
             raise TexError(f"nothing after {_shown(owner)}", owner.position)
         if token.kind == "number" and len(token.value) > 1:
-            # TeX would take its first digit only, which nobody means.
+            # TeX would take its first digit only, which is never meant.
             raise TexError(f"{token.value} needs braces after {_shown(owner)}", token.position)
         return self._atom(alone=True).markup
 
@@ -211,8 +183,7 @@ class _Parser:
         if token.kind == "letter":
             return _Atom(el("mi", token.value))
         if token.kind == "text":
-            words = token.value.replace(" ", "\u00a0")
-            return _Atom(el("mtext", words))
+            return _Atom(el("mtext", token.value.replace(" ", "\u00a0")))
         if token.kind == "end":
             raise TexError("something is missing at the end", token.position)
         return self._command(token)
@@ -237,23 +208,23 @@ class _Parser:
         return _Atom(_operator(_SPELLED.get(token.value, token.value)))
 
     def _bracketed(self, opening: Token, closing: int) -> _Atom:
-        """A bracket pair as one thing, so that it grows with its content and carries its power."""
+        """Return a bracket pair as one thing, so that it grows with its content and carries its power."""
         row = self._row(lambda token: token is self._tokens[closing] or token.kind == "end")
         sign = self._next().value
         return _Atom(el("mrow", _operator(opening.value), row, _operator(sign)), "fence")
 
     def _command(self, token: Token) -> _Atom:
         name = token.value
-        simple = _simple(name)
-        if simple is not None:
+        if (simple := _simple(name)) is not None:
             return simple
-        handler = _HANDLERS.get(name)
-        if handler is not None:
+        if (handler := _HANDLERS.get(name)) is not None:
             return handler(self, token)
-        if name in ACCENTS:
-            accent = _operator(ACCENTS[name], stretchy="true" if name in WIDE else "false", accent="true")
+        if name in symbols.ACCENTS:
+            accent = _operator(
+                symbols.ACCENTS[name], stretchy="true" if name in symbols.WIDE else "false", accent="true"
+            )
             return _Atom(el("mover", self._argument(token), accent, accent="true"))
-        if name in FONTS:
+        if name in symbols.FONTS:
             return _Atom(self._font(token))
         raise TexError(rf"the command \{name} is not allowed", token.position)
 
@@ -270,7 +241,7 @@ class _Parser:
         return _Atom(el("mroot", self._argument(token), el("mrow", index)))
 
     def _sized(self, token: Token) -> _Atom:
-        r"""\left( … \right): the delimiters grow; a dot is an invisible one."""
+        r"""Return \left( … \right): the delimiters grow; a dot is an invisible one."""
         opening = self._delimiter(token)
         row = self._row(lambda piece: piece.kind == "end" or _is(piece, "right", "command"))
         closing = self._next()
@@ -284,15 +255,15 @@ class _Parser:
             return {"<": "⟨", ">": "⟩", ".": ""}.get(token.value, token.value)
         if token.kind == "command" and token.value in "{}|":
             return "‖" if token.value == "|" else token.value
-        if token.kind == "command" and token.value in DELIMITERS:
-            return DELIMITERS[token.value]
+        if token.kind == "command" and token.value in symbols.DELIMITERS:
+            return symbols.DELIMITERS[token.value]
         raise TexError(f"no bracket after {_shown(owner)}", owner.position)
 
     def _stray_right(self, token: Token) -> _Atom:
         raise TexError(rf"\{token.value} without its opening", token.position)
 
     def _font(self, token: Token) -> Html:
-        variant = FONTS[token.value]
+        variant = symbols.FONTS[token.value]
         opening = self._peek()
         if not _is(opening, "{"):
             raise TexError(rf"\{token.value} needs braces", token.position)
@@ -311,7 +282,7 @@ class _Parser:
 
     def _table(self, token: Token) -> _Atom:
         name = self._name(token)
-        if name not in ENVIRONMENTS:
+        if name not in symbols.ENVIRONMENTS:
             raise TexError(f"the table {name!r} is not allowed", token.position)
         if name == "array":
             self._column_letters(token)
@@ -385,25 +356,25 @@ def _sign_letter(sign: str) -> Html:
 
 
 def _simple(name: str) -> _Atom | None:
-    """The atom of a command without arguments, if it is one."""
-    if name in LETTERS:
-        return _Atom(el("mi", LETTERS[name]))
+    """Return the atom of a command without arguments, if it is one."""
+    if name in symbols.LETTERS:
+        return _Atom(el("mi", symbols.LETTERS[name]))
     if name in ("degree", "circ"):
-        return _Atom(_sign_letter("°") if name == "degree" else _operator(UPRIGHT[name]))
-    if name in UPRIGHT:
-        return _Atom(el("mi", UPRIGHT[name], mathvariant="normal"))
-    if name in OPERATORS:
-        return _Atom(_operator(OPERATORS[name]))
-    if name in FUNCTIONS:
+        return _Atom(_sign_letter("°") if name == "degree" else _operator(symbols.UPRIGHT[name]))
+    if name in symbols.UPRIGHT:
+        return _Atom(el("mi", symbols.UPRIGHT[name], mathvariant="normal"))
+    if name in symbols.OPERATORS:
+        return _Atom(_operator(symbols.OPERATORS[name]))
+    if name in symbols.FUNCTIONS:
         return _Atom(el("mi", name), "function", limits=name in ("lim", "min", "max"))
-    if name in LARGE:
-        return _Atom(_operator(LARGE[name]), "function", limits=name != "int")
-    if name in SPACES:
-        return _Atom(el("mspace", width=SPACES[name]), "fence")
+    if name in symbols.LARGE:
+        return _Atom(_operator(symbols.LARGE[name]), "function", limits=name != "int")
+    if name in symbols.SPACES:
+        return _Atom(el("mspace", width=symbols.SPACES[name]), "fence")
     if name in ("%", "$", "{", "}", "&", "#", "_"):
         sign = name in "{}"
         return _Atom(_operator(name, stretchy="false" if sign else None, lspace="0", rspace="0"), "fence")
-    return _Atom(_operator(DELIMITERS[name], stretchy="false"), "fence") if name in DELIMITERS else None
+    return _Atom(_operator(symbols.DELIMITERS[name], stretchy="false"), "fence") if name in symbols.DELIMITERS else None
 
 
 def _with_scripts(base: _Atom, below: Html | None, above: Html | None) -> _Atom:
@@ -420,12 +391,12 @@ _DEGREES = re.compile(r"(?:<mrow>)?<mo>∘</mo>(?:</mrow>)?")
 
 
 def _spaced(atoms: list[_Atom]) -> Html:
-    """The row, with a thin space round the names of functions."""
+    """Return the row, with a thin space round the names of functions."""
     out: list[object] = []
     for index, atom in enumerate(atoms):
         before = atoms[index - 1] if index else None
         if before is not None and _thin(before, atom):
-            out.append(el("mspace", width=SPACES[","]))
+            out.append(el("mspace", width=symbols.SPACES[","]))
         out.append(atom.markup)
     return join(out)
 
@@ -437,7 +408,7 @@ def _thin(before: _Atom, atom: _Atom) -> bool:
 
 
 def _matrix(name: str, rows: list[list[Html]]) -> Html:
-    opening, closing = ENVIRONMENTS[name]
+    opening, closing = symbols.ENVIRONMENTS[name]
     align = {"cases": "left", "aligned": "right left"}.get(name)
     body = [el("mtr", *(el("mtd", cell) for cell in row)) for row in rows]
     return el("mrow", _fence(opening), el("mtable", *body, columnalign=align), _fence(closing))

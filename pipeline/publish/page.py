@@ -24,7 +24,7 @@ class Page:
     body: Html
     #: For teachers, or a draft: search engines stay away.
     hidden: bool = False
-    #: What stands at the foot of each printed sheet.
+    #: The text at the foot of each printed sheet.
     foot: str = ""
 
 

@@ -14,7 +14,7 @@ LONG_FORMULA = 28
 
 _BULLET = re.compile(r"\s*[-•–]\s+(?=\S)")
 _NUMBER = re.compile(r"\s*\d{1,2}[.)]\s+(?=\S)")
-#: A minus sign before a number that stands alone, not a hyphen inside a word or a range.
+#: A minus sign before a number by itself, not a hyphen inside a word or a range.
 _MINUS = re.compile(r"(?<![\w.,)\]-])-(?=\d)")
 #: A number and the unit after it stay on one line.
 _UNIT = re.compile(
@@ -23,14 +23,14 @@ _UNIT = re.compile(
 
 #: A hyphen between words, with blanks around it, is a dash.
 _DASH = re.compile(r"(?<=[A-Za-z]{2}) - (?=[A-Za-z]{2})")
-#: A power in plain words, as course files have it: x^2, (a^m)^n, a^(m/n). Its base stands right before it.
+#: A power in plain words, as course files have it: x^2, (a^m)^n, a^(m/n). Its base is right before it.
 _POWER = re.compile(r"(?<=[A-Za-z0-9)])\^(?:([-−]?\d{1,3}|[a-z](?![a-z]))|\(([^()^]{1,12})\))")
 
 Plain = Callable[[str], Html]
 
 
 def words(value: str) -> Html:
-    """Plain words, escaped: real minus signs and dashes, numbers kept with their units, powers raised."""
+    """Return plain words, escaped: real minus signs and dashes, numbers kept with their units, powers raised."""
     typeset = _DASH.sub(" – ", _UNIT.sub("\u202f", _MINUS.sub("−", clean(value))))
     out, at = [], 0
     for power in _POWER.finditer(typeset):
@@ -40,7 +40,7 @@ def words(value: str) -> Html:
 
 
 def inline(value: object, plain: Plain = words) -> Html:
-    """A text field that holds one line; mathematics that cannot be set is shown as it was typed."""
+    """Return a text field that holds one line; mathematics that cannot be set is shown as it was typed."""
     return join([_piece(kind, content, plain) for kind, content, _ in mathml.split(clean(value))])
 
 
@@ -54,7 +54,7 @@ def _piece(kind: str, content: str, plain: Plain) -> Html:
 
 
 def blocks(value: object, plain: Plain = words) -> Html:
-    r"""A text field with its paragraphs, lists ("- " or "1. " at line starts) and \[ … \] formulas."""
+    r"""Return a text field with its paragraphs, lists ("- " or "1. " at line starts) and \[ … \] formulas."""
     out: list[tuple[str, Html]] = []
     for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-•–]|\d{1,2}[.)])\s)", clean(value).strip()):
         lines = [line.strip() for line in paragraph.split("\n") if line.strip()]
@@ -68,7 +68,7 @@ def blocks(value: object, plain: Plain = words) -> Html:
 
 
 def _gather(parts: Iterable[tuple[str, Html]]) -> Html:
-    """Blocks in order; neighbouring items of one kind of list become that list."""
+    """Return blocks in order; neighbouring items of one kind of list become that list."""
     groups = groupby(parts, key=lambda part: part[0])
     return join(
         [
@@ -93,7 +93,7 @@ def _paragraphs(value: str, plain: Plain) -> Iterable[Html]:
 
 
 def formula(tex: str) -> Html:
-    """A formula on a line of its own; a long one scrolls in a labelled region that takes the focus."""
+    """Return a formula on a line of its own; a long one scrolls in a labelled region that takes the focus."""
     try:
         made = mathml.parse(tex, block=True)
     except ValueError:
@@ -102,7 +102,7 @@ def formula(tex: str) -> Html:
 
 
 def focus(content: str, label: str) -> dict[str, object]:
-    """Attributes of something that scrolls sideways, where its content may be wide."""
+    """Return attributes of something that scrolls sideways, where its content may be wide."""
     if len(content) <= LONG_FORMULA:
         return {}
     return {"role": "group", "tabindex": "0", "aria_label": label}
@@ -112,11 +112,11 @@ class Terms:
     """Links the first use of each keyword in a lesson's explanations to the list of words."""
 
     def __init__(self, terms: Iterable[tuple[str, str]]) -> None:
-        """Terms as (term, id of its entry)."""
+        """Keep terms as (term, id of its entry)."""
         self._left = [(term, anchor) for term, anchor in terms if term.strip()]
 
     def __call__(self, value: str) -> Html:
-        """Plain words, escaped, with the links."""
+        """Return plain words, escaped, with the links."""
         for index, (term, anchor) in enumerate(self._left):
             found = re.search(rf"(?<!\w){re.escape(term)}(?:e?s)?(?!\w)", value, re.IGNORECASE)
             if found:
@@ -133,7 +133,7 @@ _SILENT = re.compile(r"\s*\*\s*(?=[A-Za-z({])")
 
 
 def calculated(value: str) -> Html:
-    """The value as it would be written by hand; as typed where it is no simple expression."""
+    """Return the value as it would be written by hand; as typed where it is no simple expression."""
     if _PLAIN.match(value):
         return words(value)
     try:
@@ -143,7 +143,7 @@ def calculated(value: str) -> Html:
 
 
 def tex(value: str) -> str:
-    """Calculator notation as TeX of the subset."""
+    """Return calculator notation as TeX of the subset."""
     out = _NAME.sub(lambda match: f"{{\\{match[0]}}}", value.replace("**", "^"))
     out = _SILENT.sub("", out)
     out = out.replace("<=", r"\le ").replace(">=", r"\ge ").replace("*", r"\times ")
@@ -155,7 +155,7 @@ def tex(value: str) -> str:
 
 
 def _braced(value: str, opening: str, tex_opening: str) -> str:
-    """Brackets after `opening` become braces."""
+    """Return the value with braces for the brackets after `opening`."""
     while match := re.search(rf"(?<!\\){opening}", value):
         depth, end = 1, match.end()
         while end < len(value) and depth:

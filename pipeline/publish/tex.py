@@ -88,7 +88,7 @@ class Token:
 
 
 def tokens(source: str) -> list[Token]:
-    """The pieces of an expression, without spaces; the last one is kind "end".
+    """Return the pieces of an expression, without spaces; the last one is kind "end".
 
     Raises:
         TexError: Too long, or a character or command outside the subset.
@@ -122,7 +122,7 @@ _TEXT_ESCAPE = re.compile(r"\\([%&_#${} ,])")
 
 
 def _text_argument(source: str, start: int, command: int) -> tuple[str, int]:
-    r"""The words of \text{…} from `start`, and where they end."""
+    r"""Return the words of \text{…} from `start`, and where they end."""
     opening = len(source) - len(source[start:].lstrip())
     if source[opening : opening + 1] != "{":
         raise TexError(r"\text needs its words in braces", command)
@@ -145,7 +145,7 @@ _OPEN, _CLOSE = frozenset("(["), frozenset(")]")
 
 
 def partners(pieces: list[Token]) -> dict[int, int]:
-    r"""Which plain closing bracket belongs to which opening one, by index.
+    r"""Return which plain closing bracket belongs to which opening one, by index.
 
     Brackets match only inside one pair of braces, one cell and one \left…\right.
     Unmatched ones (as in a half-open interval typed alone) are left out.
@@ -167,7 +167,7 @@ def partners(pieces: list[Token]) -> dict[int, int]:
 
 
 def _bracket(pieces: list[Token], index: int, signs: frozenset[str]) -> bool:
-    r"""True for a plain bracket; one after \left or \right is sized and matched by these."""
+    r"""Return whether it is a plain bracket; one after \left or \right is sized and matched by these."""
     previous = pieces[index - 1] if index else None
     sized = previous is not None and previous.kind == "command" and previous.value in ("left", "right")
     return pieces[index].kind == "sign" and pieces[index].value in signs and not sized

@@ -19,7 +19,7 @@ TYPES = {
     "revision": "Revision",
     "mock_exam": "Mock exam",
 }
-#: Kind of card → (class of its colour, word that stands beside it).
+#: Kind of card → (class of its colour, word beside it).
 KINDS = {
     "starter": ("starter", "Starter"),
     "explainer": ("explain", "Explain"),

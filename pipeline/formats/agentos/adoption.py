@@ -97,7 +97,7 @@ def graph_of(store: Store, graph_id: str, pipeline: Pipeline | None) -> Graph:
 
 
 def adopt(store: Store, clock: Clock, source: GraphCheckpoint, graph: Graph) -> str:
-    """Make a run that stands where a document does and return its id. It is whole with its creation.
+    """Make a run that begins at a document, atomically, and return its id.
 
     Args:
         graph: Of the pipeline that is to resume it.

@@ -21,14 +21,14 @@ from pipeline.store.base import Store
 
 BEFORE, AFTER, ERROR, INTERRUPT, EXIT = "before", "after", "error", "interrupt", "exit"
 EVERY_NODE = "every_node"
-#: What a node may ask for itself (its attribute `checkpoint`, or as the store was told).
+#: What a node may request itself (its attribute `checkpoint`, or the store's argument `nodes`).
 WISHES: Mapping[str, frozenset[str]] = {
     BEFORE: frozenset({BEFORE}),
     AFTER: frozenset({AFTER}),
     "both": frozenset({BEFORE, AFTER}),
     "none": frozenset(),
 }
-#: Policy → the boundaries it shows of nodes that ask for nothing. Errors and interruptions are always shown.
+#: Policy → the boundaries it shows of nodes without a preference. Errors and interruptions are always shown.
 POLICIES: Mapping[str, frozenset[str]] = {
     **WISHES,
     EVERY_NODE: frozenset({AFTER}),
@@ -53,7 +53,7 @@ class Boundary(NamedTuple):
     place: Place
     #: The record up to which the run stood so.
     upto: int
-    #: Which boundaries the node asks for itself; None: it asks for nothing.
+    #: Which boundaries the node itself requests; None: no preference.
     wishes: frozenset[str] | None = None
 
     def is_shown(self, policy: str) -> bool:
@@ -70,7 +70,7 @@ def check_policy(policy: str) -> None:
 
 
 def checked_wishes(wishes: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what nodes ask for: node → before, after, both or none.
+    """Return what nodes request: node → before, after, both or none.
 
     Raises:
         ConfigError: It is none of these.
@@ -84,10 +84,10 @@ def checked_wishes(wishes: Mapping[str, str]) -> Mapping[str, str]:
 def boundaries(store: Store, run_id: str, records: Iterable[Record], wishes: Mapping[str, str]) -> Iterator[Boundary]:
     """Yield all boundaries of a run, oldest first; each of its records is one at most.
 
-    `before` stands in front of the record that says the node began, so that its edges are still pending there.
+    `before` comes ahead of the record of the node's start, so that its edges are still pending there.
 
     Args:
-        wishes: What nodes ask for, over what the graph says of them.
+        wishes: What nodes request; it overrides the graph.
     """
     walk = _Walk(store, run_id, wishes)
     for record in records:
@@ -152,7 +152,7 @@ class _Walk:
         )  # fmt: skip
 
     def _graph_start(self) -> str:
-        """Return the node where the run starts; reads what nodes ask for where the pinned graph is another one."""
+        """Return the node where the run starts; reads what nodes request where the pinned graph is another one."""
         pin = self.builder.state.pins.get("graph", "")
         if pin != self._pin:
             self._pin = pin
@@ -167,7 +167,7 @@ class _Walk:
         """Return the node that ended last; that where the run starts, where none has."""
         state = self.builder.state
         ended = [step for step in state.steps.values() if step.ended_seq]
-        # What came with a fork ended by one record, in the order in which it stands there.
+        # What came with a fork ended by one record, in the order of its rows.
         last = sorted(ended, key=lambda step: step.ended_seq)[-1].node if ended else ""
         return last or self._graph_start() or state.pipeline
 

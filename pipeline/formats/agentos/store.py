@@ -48,7 +48,7 @@ class CheckpointStore:
             nodes: Node → before, after, both or none: its own boundaries that are listed, whatever the policy.
 
         Raises:
-            ConfigError: A node asks for something else.
+            ConfigError: A node requests something else.
         """
         self._wishes = checked_wishes(nodes or {})
         self._store = store
@@ -165,7 +165,7 @@ class CheckpointStore:
             return made.run_id
 
     def adopt(self, checkpoint_id: str, pipeline: Pipeline | None = None) -> str:
-        """Make a run that stands where a checkpoint does, for Pipeline.resume, and return its id.
+        """Make a run that begins at a checkpoint, for Pipeline.resume, and return its id.
 
         What was visited is done, what is pending comes next, and writes to the memory that were staged and not
         committed are applied first, once. The source stays as it is. Of a run of ours it is a fork.

@@ -14,29 +14,12 @@ from typing import Any, NamedTuple
 from pipeline.clock import Clock, SystemClock, iso
 from pipeline.engine.setup import host
 from pipeline.errors import CheckpointCorrupt, GraphError, InvalidValue, RunExists, RunNotFound
+from pipeline.formats import packer, shelf
 from pipeline.formats.casys.dag import Dag
 from pipeline.formats.casys.plan import PIPELINE, SOURCE, dag_of, graph_of
 from pipeline.formats.casys.settings import KEEP_COUNT, refuse_secrets
 from pipeline.formats.casys.state import CLAIM_KIND, WorkflowState, confirmed, state_of
-from pipeline.formats.packer import (
-    Gathered,
-    StatePacker,
-    largest,
-    packed_text,
-    packed_value,
-    unpacked_state,
-    unpacked_value,
-)
-from pipeline.formats.shelf import (
-    Document,
-    Holder,
-    checkpoint_id,
-    documents,
-    exists,
-    is_checkpoint_id,
-    lines_of,
-    run_mark,
-)
+from pipeline.formats.shelf import Document, Holder, documents
 from pipeline.graph.model import Graph
 from pipeline.records import structure
 from pipeline.records.fold import fold
@@ -134,7 +117,7 @@ class LayerCheckpoints:
         self._dag: _CheckedDag | None = None
         #: By workflow_id: the runs, and the packers, the one used last at the end.
         self._holders: dict[str, Holder] = {}
-        self._packers: dict[str, StatePacker] = {}
+        self._packers: dict[str, packer.StatePacker] = {}
         #: Runs that were warned of.
         self._warned: set[str] = set()
 
@@ -154,9 +137,9 @@ class LayerCheckpoints:
             InvalidValue, GraphError: The state or DAG cannot be saved; names the field or task.
             SecretRefused: A setting or a key of the context is named like a secret.
             RunLocked: Another process owns the run.
-            WriteFailed: The disk refused; what was saved before stands.
+            WriteFailed: The disk refused; what was saved before is kept.
         """
-        settings, blobs = dict(config or {}), Gathered()
+        settings, blobs = dict(config or {}), packer.Gathered()
         state.check()
         ended = [task for task in state.tasks if confirmed(task)]
         with self._lock:
@@ -167,20 +150,22 @@ class LayerCheckpoints:
             packed = self._packer(state.workflow_id).packed({**vars(state), "tasks": ended}, blobs)
             document = {
                 **head_of("", state.workflow_id, iso(self._clock.now()), layer_index, self._keep), "state": packed,
-                "dag": json.loads(packed_text(plan.text, blobs.put)),
-                "config": packed_value(settings, "config", blobs.put),
+                "dag": json.loads(packer.packed_text(plan.text, blobs.put)),
+                "config": packer.packed_value(settings, "config", blobs.put),
             }  # fmt: skip
             # By now they are known to be JSON.
             refuse_secrets(settings, "config")
             refuse_secrets(state.context, "context")
             with self._owning(state.workflow_id, plan.dag) as (holder, journal):
-                made = document["id"] = packed["checkpoint_id"] = checkpoint_id(self._clock.new_id(), holder.run_id)
+                made = document["id"] = packed["checkpoint_id"] = shelf.checkpoint_id(
+                    self._clock.new_id(), holder.run_id
+                )
                 text = encode_value(document)
                 seq = holder.add(journal, [text], blobs, self._clock.stamp())
         if len(text) > LARGE_BYTES and holder.run_id not in self._warned:
             self._warned.add(holder.run_id)
             self._warn(f"Checkpoint {made} takes {len(text):,} bytes (more than {LARGE_BYTES // 1000} kB); "
-                       f"largest: {', '.join(largest(document))}.")  # fmt: skip
+                       f"largest: {', '.join(packer.largest(document))}.")  # fmt: skip
         state.checkpoint_id = made
         stored = WorkflowState(
             state.workflow_id, list(state.messages), ended, list(state.decisions), dict(state.context), made
@@ -242,12 +227,12 @@ class LayerCheckpoints:
         keep = kept[0].content.get("keep") if kept else None
         return kept[:keep] if isinstance(keep, int) else kept
 
-    def _packer(self, workflow_id: str) -> StatePacker:
-        packer = self._packers.pop(workflow_id) if workflow_id in self._packers else StatePacker()
-        self._packers[workflow_id] = packer
+    def _packer(self, workflow_id: str) -> packer.StatePacker:
+        known = self._packers.pop(workflow_id) if workflow_id in self._packers else packer.StatePacker()
+        self._packers[workflow_id] = known
         while len(self._packers) > _MOST_PACKERS:
             del self._packers[next(iter(self._packers))]
-        return packer
+        return known
 
     def _checked(self, dag: Any) -> _CheckedDag:
         """Return the DAG, checked; the one that was used last is not read again."""
@@ -299,7 +284,7 @@ class LayerCheckpoints:
             PIPELINE, {"workflow_id": workflow_id}, {}, {}, pins={"graph": digest(graph)}, claim=claim.to_json(),
             host=host(),
         )  # fmt: skip
-        lines = lines_of([fact], at)
+        lines = shelf.lines_of([fact], at)
         run_id, journal = self._store.create(lines[0], [graph], at=self._clock.now(), claim=claim)
         holder = Holder(run_id, SOURCE)
         holder.read(lines)
@@ -344,7 +329,7 @@ def _claim_of(workflow_id: str) -> Claim:
 
 def run_of(store: Store, workflow_id: str) -> str | None:
     """Return the run of a workflow_id: the run of that name, else the newest whose checkpoints were saved under it."""
-    if is_id(workflow_id) and exists(store, workflow_id):
+    if is_id(workflow_id) and shelf.exists(store, workflow_id):
         return workflow_id
     claim = _claim_of(workflow_id).to_json()
     found = next(store.heads(lambda document: document.get("claim") == claim), None)
@@ -361,8 +346,8 @@ def find(store: Store, checkpoint: str) -> Document:
     wanted = checkpoint.strip().lower()
     own: list[Head] = []
     others: list[Head] = []
-    for head in store.heads() if is_checkpoint_id(wanted) else ():
-        (own if wanted.startswith(run_mark(head.run_id)) else others).append(head)
+    for head in store.heads() if shelf.is_checkpoint_id(wanted) else ():
+        (own if wanted.startswith(shelf.run_mark(head.run_id)) else others).append(head)
     for head in [*own, *others]:
         for found in documents(store, head.run_id, SOURCE, holding=b'"id":"%s"' % wanted.encode("ascii")):
             if found.content.get("id") == wanted:
@@ -457,8 +442,8 @@ def _saved(store: Store, document: Document, content: Mapping[str, Any]) -> Laye
     def get(blob: str) -> bytes:
         return store.get_blob(document.run_id, blob)
 
-    state = WorkflowState.from_json(unpacked_state(content["state"], get))
-    dag, config = (unpacked_value(content[part], get) for part in ("dag", "config"))
+    state = WorkflowState.from_json(packer.unpacked_state(content["state"], get))
+    dag, config = (packer.unpacked_value(content[part], get) for part in ("dag", "config"))
     return _made(document, content, state, Dag.of(dag), config)
 
 

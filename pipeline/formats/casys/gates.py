@@ -49,7 +49,7 @@ class Deciders:
         self._clock = clock
 
     def ask(self, question: Question) -> Answer | None:
-        """Return the answer; None where there is nobody to ask here, so that the run waits.
+        """Return the answer; None where no decider is here, so that the run waits.
 
         Raises:
             StepFailed: No answer came in time; the run is aborted, and asked again when it is resumed.

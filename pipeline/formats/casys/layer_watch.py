@@ -52,7 +52,7 @@ class LayerWatch:
         #: Tasks of each layer that have not ended; whether any ended in this owner's part.
         self._unsettled = [len(layer) for layer in dag.layers]
         self._moved = [False] * len(dag.layers)
-        #: Leading layers that have ended, and that have been told of as begun.
+        #: Leading layers that have ended, and whose begin was told.
         self._ended = 0
         self._begun = 0
         self.recorder: Recorder | None = None
@@ -162,7 +162,7 @@ class LayerWatch:
             index = min(self._ended, self._dag.layers_done(self._done))
             document = head_of(made, name_of(recorder.state), at, index, self._keep)
             if journal.queried:
-                # Damage to a result stops no run here: whoever needs the result reports it.
+                # Damage to a result stops no run here: the step that needs the result reports it.
                 with contextlib.suppress(CheckpointCorrupt):
                     document["shown"] = self._shown(recorder, made)
             recorder.append(DocumentKept(encode_value(document), SOURCE))

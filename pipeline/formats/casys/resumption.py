@@ -19,7 +19,7 @@ from pipeline.formats.casys.dag import Dag
 from pipeline.formats.casys.plan import PIPELINE, SOURCE, START, dag_of, done_tasks, gate_of, graph_of, visit_of
 from pipeline.formats.packer import packed_value
 from pipeline.formats.position import position_document, visit_row
-from pipeline.formats.shelf import Document, documents, is_checkpoint_id, records_of
+from pipeline.formats.shelf import Document, document_of, is_checkpoint_id, records_of
 from pipeline.graph.model import Graph
 from pipeline.records.fold import fold
 from pipeline.records.kinds import RunResumed, RunStarted, Snapshot
@@ -60,14 +60,15 @@ def resumable(store: Store, clock: Clock, wanted: str, gates: Sequence[str]) -> 
     run_id = named.run_id if named is not None else run_of(store, wanted)
     if run_id is None:
         raise RunNotFound(f"There is no checkpoint and no run {wanted!r}.", checkpoint=wanted)
-    newest = next(iter(checkpoints_in(list(documents(store, run_id, SOURCE)))), None)
+    found, pins = _look_through(store, run_id)
+    newest = next(iter(checkpoints_in(found)), None)
     base = named or newest
     if base is None or newest is None:
-        return Resumable(run_id, *_pinned(store, run_id), 0, None)
+        return Resumable(run_id, *_pinned(store, run_id, pins), 0, None)
     if "state" in base.content:
         return _from_state(store, clock, base, gates, is_newest=base.seq == newest.seq)
     check(store, base)
-    graph, config = _pinned(store, run_id)
+    graph, config = _pinned(store, run_id, pins)
     again: dict[str, str] = {}
     if newest.seq > base.seq:
         dag, seq = dag_of(graph), base.seq
@@ -78,12 +79,24 @@ def resumable(store: Store, clock: Clock, wanted: str, gates: Sequence[str]) -> 
     return Resumable(run_id, graph, config, int(content["layer_index"]), str(content["id"]), again)
 
 
+def _look_through(store: Store, run_id: str) -> tuple[list[Document], dict[str, str]]:
+    """Return the documents of a run, and what it is pinned to: name → blob."""
+    found: list[Document] = []
+    pins: dict[str, str] = {}
+    for record in records_of(store, run_id, "document_kept", "run_started", "run_resumed"):
+        if isinstance(record.fact, RunStarted | RunResumed):
+            pins.update(record.fact.pins or {})
+        elif (document := document_of(run_id, record, SOURCE)) is not None:
+            found.append(document)
+    return found, pins
+
+
 def _from_state(store: Store, clock: Clock, document: Document, gates: Sequence[str], *, is_newest: bool) -> Resumable:
     """Make a state that was saved by hand the position of its run, unless the run has moved on from it already."""
     checkpoint = read(store, document)
     moved = take_position(store, clock, checkpoint, graph_of(checkpoint.dag, gates))
     again = {} if moved is None or is_newest else _since(moved, checkpoint.state.results(), checkpoint.dag)
-    graph, config = _pinned(store, document.run_id)
+    graph, config = _pinned(store, document.run_id, _look_through(store, document.run_id)[1])
     return Resumable(document.run_id, graph, config or checkpoint.config, checkpoint.layers_done, checkpoint.id, again)
 
 
@@ -93,12 +106,8 @@ def _since(state: RunState, then: Collection[str], dag: Dag) -> dict[str, str]:
     return {name: step.path for name, step in found if step is not None}
 
 
-def _pinned(store: Store, run_id: str) -> tuple[Graph, dict[str, Any]]:
+def _pinned(store: Store, run_id: str, pins: Mapping[str, str]) -> tuple[Graph, dict[str, Any]]:
     """Return the graph and settings that a run is pinned to."""
-    pins: dict[str, str] = {}
-    for record in records_of(store, run_id, "run_started", "run_resumed"):
-        if isinstance(record.fact, RunStarted | RunResumed):
-            pins.update(record.fact.pins or {})
     if "graph" not in pins:
         raise CheckpointCorrupt(f"Run {run_id} is no layered run, or its first record is damaged.", run=run_id)
     found = {name: json.loads(store.get_blob(run_id, pins[name])) for name in ("graph", "config") if name in pins}

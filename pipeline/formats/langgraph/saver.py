@@ -111,16 +111,9 @@ class LangGraphSaver(BaseCheckpointSaver[str]):
                     left = None if left is None else left - 1
                     yield found
 
-    async def alist(
-        self,
-        config: RunnableConfig | None,
-        *,
-        filter: dict[str, Any] | None = None,
-        before: RunnableConfig | None = None,
-        limit: int | None = None,
-    ) -> AsyncIterator[CheckpointTuple]:
+    async def alist(self, *args: Any, **more: Any) -> AsyncIterator[CheckpointTuple]:
         """Yield what `list` yields."""
-        found = self.list(config, filter=filter, before=before, limit=limit)
+        found = self.list(*args, **more)
         while (each := await asyncio.to_thread(next, found, None)) is not None:
             yield each
 

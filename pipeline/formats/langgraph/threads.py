@@ -173,7 +173,7 @@ class Threads:
             yield None if known is None else known.thread
 
     def add(self, thread_id: str, make: Make) -> None:
-        """Record what `make` returns for the thread as it stands; durable on return.
+        """Record what `make` returns for the current thread; durable on return.
 
         Raises:
             RunLocked: Another process has been writing to it all the time that we wait.

@@ -143,12 +143,6 @@ def test_check_names_bad_expressions_and_raw_tex_by_character() -> None:
     assert mathml.check(r"open \( x") == [r"a backslash outside \( … \) (at character 6)"]
 
 
-def test_inline_escapes_words_and_sets_maths() -> None:
-    made = mathml.inline(r"<b>\(x\)</b>")
-    assert made.startswith("&lt;b&gt;<math>")
-    assert made.endswith("</math>&lt;/b&gt;")
-
-
 _PIECES = st.sampled_from(
     [r"\frac{1}{2}", "x", "2", "^", "_", "{", "}", "(", ")", "[", "]", r"\left(", r"\right)", r"\sqrt", "&", r"\\", "'",
      r"\begin{pmatrix}", r"\end{pmatrix}", r"\text{a}", "+", "=", "<", r"\sin", r"\circ", ",", "\n", "é"]
