@@ -299,20 +299,13 @@ class Builder:
 
     def _task_completed(self, record: Record, fact: TaskCompleted) -> None:
         state, path, task = self.state, fact.path, fact.task
-        text = fact.value
         tasks = state.tasks.get(path)
-        if tasks is None:
-            tasks = state.tasks[path] = TaskTable()
-        tasks[task] = TaskRun(
-            fact.item,
-            fact.hash,
-            fact.reads or NOTHING_READ,
-            record.seq,
-            text if len(text) <= KEEP_BYTES else None,
-            fact.attempt,
-            fact.version,
-            code=fact.code,
-        )
+        if not isinstance(tasks, TaskTable):
+            tasks = state.tasks[path] = TaskTable(tasks)
+        value = fact.value if len(fact.value) <= KEEP_BYTES else None
+        tasks.complete(
+            task, fact.item, fact.hash, fact.reads, record.seq, value, fact.attempt, fact.version, fact.code
+        )  # fmt: skip
         state.active[path] = record.seq
         if state.unknown_tasks:
             state.unknown_tasks.discard((path, task))
@@ -320,7 +313,8 @@ class Builder:
             state.submitted.pop((path, task), None)
         if state.remarks:
             state.remarks.pop((path, task), None)
-        self._forget(path, task, fact.attempt)
+        if state.memo or state.recalled:
+            self._forget(path, task, fact.attempt)
 
     def _task_failed(self, record: Record, fact: TaskFailed) -> None:
         state = self.state

@@ -11,10 +11,11 @@ from msgspec import Struct
 from pipeline.records.statuses import COMPLETED
 
 NOTHING_READ: Mapping[str, str] = {}
-#: A packed task: which of the table's kinds it is of, its seq, its hashes; the value's JSON text follows.
-_ROW = Layout("<HI8s8s")
-_MOST_KINDS, _MOST_SEQ = 1 << 16, 1 << 32
-_ABSENT = bytes(8)
+#: A packed task: which of the table's kinds it is of, its seq, its two hashes; the value's JSON text follows.
+_ROW = Layout("<II16s")
+_MOST_SEQ = 1 << 32
+#: Hex digits of a hash as it is written nowadays.
+_HASH_CHARS = 16
 
 
 class TaskRun(Struct, gc=False):
@@ -44,20 +45,7 @@ class _Kind(Struct, gc=False):
     attempt: int
     version: int
     code: str
-    has_item: bool
-    has_hash: bool
     has_value: bool
-
-    def fits(self, run: TaskRun) -> bool:
-        return (
-            (self.reads is run.reads or self.reads == run.reads)
-            and self.code == run.code
-            and self.attempt == run.attempt
-            and self.version == run.version
-            and self.has_item == bool(run.item)
-            and self.has_hash == bool(run.hash)
-            and self.has_value == (run.value is not None)
-        )
 
 
 class TaskTable(MutableMapping[str, TaskRun]):
@@ -73,14 +61,18 @@ class TaskTable(MutableMapping[str, TaskRun]):
         self._kinds: list[_Kind] = []
         self._numbers: dict[tuple[Any, ...], int] = {}
         #: The number of the kind that the last task was of.
-        self._last = -1
+        self._last = 0
         self.update(tasks or {})
 
     def __getitem__(self, task: str) -> TaskRun:
         return self._run(self._rows[task])
 
     def __setitem__(self, task: str, run: TaskRun) -> None:
-        self._rows[task] = self._packed(run)
+        self._rows[task] = run
+        if run.status == COMPLETED and run.error is None and not run.cause:
+            self.complete(
+                task, run.item, run.hash, run.reads, run.seq, run.value, run.attempt, run.version, run.code
+            )  # fmt: skip
 
     def __delitem__(self, task: str) -> None:
         del self._rows[task]
@@ -108,51 +100,55 @@ class TaskTable(MutableMapping[str, TaskRun]):
         """Return how many of them completed."""
         return sum(type(row) is bytes or self._run(row).status == COMPLETED for row in self._rows.values())
 
+    def complete(
+        self,
+        task: str,
+        item: str,
+        value_hash: str,
+        reads: Mapping[str, str],
+        seq: int,
+        value: bytes | None,
+        attempt: int,
+        version: int,
+        code: str,
+    ) -> None:
+        """Note a task that completed; see `TaskRun`. What is written nowadays is packed."""
+        number = self._last
+        kind = self._kinds[number] if self._kinds else None
+        if (
+            kind is None
+            or kind.reads != reads
+            or kind.code != code
+            or kind.attempt != attempt
+            or kind.version != version
+            or kind.has_value is (value is None)
+        ):
+            self._last = number = self._number(_Kind(reads, attempt, version, code, value is not None))
+        hashes = item + value_hash
+        try:
+            packed = bytes.fromhex(hashes)
+        except ValueError:
+            packed = b""
+        if len(item) == len(value_hash) == len(packed) == _HASH_CHARS and packed.hex() == hashes and seq < _MOST_SEQ:
+            self._rows[task] = _ROW.pack(number, seq, packed) + (value or b"")
+        else:
+            shared = self._kinds[number].reads
+            self._rows[task] = TaskRun(item, value_hash, shared, seq, value, attempt, version, code=code)
+
     def _run(self, row: bytes | TaskRun) -> TaskRun:
         if isinstance(row, TaskRun):
             return row
-        number, seq, item, value_hash = _ROW.unpack_from(row)
-        kind = self._kinds[number]
+        number, seq, hashes = _ROW.unpack_from(row)
+        kind, text = self._kinds[number], hashes.hex()
+        value = row[_ROW.size :] if kind.has_value else None
         return TaskRun(
-            item.hex() if kind.has_item else "", value_hash.hex() if kind.has_hash else "", kind.reads, seq,
-            row[_ROW.size :] if kind.has_value else None, kind.attempt, kind.version, code=kind.code,
-        )  # fmt: skip
-
-    def _packed(self, run: TaskRun) -> bytes | TaskRun:
-        """Return the row of a task: itself where it failed, or is unlike what is written nowadays."""
-        if run.status != COMPLETED or run.error is not None or run.cause or not 0 <= run.seq < _MOST_SEQ:
-            return run
-        item = _short_hash(run.item)
-        value_hash = _short_hash(run.hash)
-        if item is None or value_hash is None:
-            return run
-        if self._last < 0 or not self._kinds[self._last].fits(run):
-            self._last = self._number(run)
-            if self._last < 0:
-                return run
-        return _ROW.pack(self._last, run.seq, item, value_hash) + (run.value or b"")
-
-    def _number(self, run: TaskRun) -> int:
-        """Return the number of a task's kind, a new one where it is the first of it; -1: there are too many."""
-        kind = _Kind(
-            run.reads, run.attempt, run.version, run.code, bool(run.item), bool(run.hash), run.value is not None
+            text[:_HASH_CHARS], text[_HASH_CHARS:], kind.reads, seq, value, kind.attempt, kind.version, code=kind.code
         )
-        key = (tuple(run.reads.items()), *(getattr(kind, name) for name in kind.__struct_fields__[1:]))
-        number = self._numbers.get(key)
-        if number is None:
-            if len(self._kinds) >= _MOST_KINDS:
-                return -1
-            number = self._numbers[key] = len(self._kinds)
+
+    def _number(self, kind: _Kind) -> int:
+        """Return the number of a kind, a new one where it is the first."""
+        key = (tuple(kind.reads.items()), kind.attempt, kind.version, kind.code, kind.has_value)
+        if key not in self._numbers:
+            self._numbers[key] = len(self._kinds)
             self._kinds.append(kind)
-        return number
-
-
-def _short_hash(text: str) -> bytes | None:
-    """Return a hash of 16 hex digits (or none) as eight bytes; None: it is no such text."""
-    if not text:
-        return _ABSENT
-    try:
-        data = bytes.fromhex(text)
-    except ValueError:
-        return None
-    return data if len(data) == len(_ABSENT) and data.hex() == text else None
+        return self._numbers[key]
