@@ -9,7 +9,7 @@ from pipeline.records.fold import fold
 from pipeline.records.run import RunState
 from pipeline.store.base import Head, Store
 from pipeline.store.imports import import_lines
-from pipeline.store.reading import load
+from pipeline.store.reading import load, summary
 
 
 def head_of(store: Store, run: str) -> Head:
@@ -24,9 +24,13 @@ def head_of(store: Store, run: str) -> Head:
     raise RunNotFound(f"There is no run {run!r}.", hint="./pipeline.sh list shows the runs there are.")
 
 
-def state_of(store: Store, head: Head) -> RunState:
-    """What is known of a run; nothing is written, an import that resuming would make is only imagined."""
+def state_of(store: Store, head: Head, *, tasks: bool = True) -> RunState:
+    """What is known of a run; nothing is written, an import that resuming would make is only imagined.
+
+    Args:
+        tasks: With every finished task; else only how many there are.
+    """
     if head.document.get("imported"):
         lines = import_lines(head.document, SystemClock().now())
         return fold(head.run_id, map(decode_line, lines))
-    return load(store, head.run_id)
+    return load(store, head.run_id) if tasks else summary(store, head.run_id)

@@ -65,7 +65,7 @@ def status(run: str, as_json: bool, store: str | None) -> None:
     if row.status == "corrupt":
         raise CheckpointCorrupt(f"Run {name} cannot be read: {row.error}",
                                 hint=f"./pipeline.sh log {name} prints what can still be read.")  # fmt: skip
-    state = state_of(place, head)
+    state = state_of(place, head, tasks=False)
     steps = step_rows(place, state)
     # While somebody works on it, what has no end is being done.
     unknown = [] if row.owned or row.status == COMPLETED else cut_off(place, state)

@@ -54,7 +54,7 @@ class TaskTable(MutableMapping[str, TaskRun]):
     A `TaskRun` is made anew each time it is asked for; equal `reads` are one object.
     """
 
-    __slots__ = ("_kinds", "_last", "_numbers", "_rows")
+    __slots__ = ("_kinds", "_last", "_numbers", "_rows", "unlisted")
 
     def __init__(self, tasks: Mapping[str, TaskRun] | None = None) -> None:
         self._rows: dict[str, bytes | TaskRun] = {}
@@ -62,6 +62,8 @@ class TaskTable(MutableMapping[str, TaskRun]):
         self._numbers: dict[tuple[Any, ...], int] = {}
         #: The number of the kind that the last task was of.
         self._last = 0
+        #: Completed tasks that are only counted (see store.reading.summary).
+        self.unlisted = 0
         self.update(tasks or {})
 
     def __getitem__(self, task: str) -> TaskRun:
@@ -93,12 +95,13 @@ class TaskTable(MutableMapping[str, TaskRun]):
     def __copy__(self) -> TaskTable:
         made = TaskTable()
         made._rows, made._kinds, made._numbers = self._rows.copy(), self._kinds.copy(), self._numbers.copy()
-        made._last = self._last
+        made._last, made.unlisted = self._last, self.unlisted
         return made
 
     def count_completed(self) -> int:
         """Return how many of them completed."""
-        return sum(type(row) is bytes or self._run(row).status == COMPLETED for row in self._rows.values())
+        listed = sum(type(row) is bytes or self._run(row).status == COMPLETED for row in self._rows.values())
+        return listed + self.unlisted
 
     def complete(
         self,
