@@ -28,6 +28,7 @@ class PipelineError(Exception):
 
     Args:
         code: Stable name of this kind of error, for programs; without it that of the class, as in run_not_found.
+        command: What to type next, as it stands; it is the hint, too, where none is given.
     """
 
     exit_code: ClassVar[int] = 1
@@ -38,12 +39,13 @@ class PipelineError(Exception):
     def __init_subclass__(cls) -> None:
         cls.code = re.sub(r"(?<=.)(?=[A-Z])", "_", cls.__name__).lower()
 
-    def __init__(self, message: str = "", *, code: str = "", hint: str = "", **data: Any) -> None:
+    def __init__(self, message: str = "", *, code: str = "", hint: str = "", command: str = "", **data: Any) -> None:
         super().__init__(message or (type(self).__doc__ or "").strip().splitlines()[0])
         if code:
             self.code = code
         #: What to type or do next; one line, may be empty.
-        self.hint = hint
+        self.hint = hint or command
+        self.command = command
         #: What the message was made from, for callers that decide by it.
         self.data = data
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import Any
 
 from pipeline.cost.budget import DEFAULT_CEILING_USD as DEFAULT_CEILING_USD
 from pipeline.cost.budget import MOST_USD as MOST_USD
@@ -21,20 +23,17 @@ UNTIL = ("seed", "sow", "lessons")
 MAX_LESSONS = 120
 #: `--concurrency auto`, and how many calls it may come to.
 AUTO, AT_ONCE = "auto", 64
-#: Effect classes that a resume can be asked to make again; what acts outside is never repeated for freshness.
+#: Effect classes whose steps a resume can run again; what acts outside is never repeated for freshness.
 REFRESHED = ("read", "pure")
 #: How worst cases are bounded.
 BUDGETS = ("worst", "estimate")
 #: An expected cost above this is asked about on a terminal.
 ASK_ABOVE_USD = Decimal(1)
 
-#: What decides what the work is: pinned in the run.
-IDENTITY = frozenset({"model", "effort", "lessons", "catalogue"})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LessonsOptions:
-    """One start of the lessons pipeline, as asked for.
+class Identity:
+    """What decides the work of a course.
 
     Raises:
         ConfigError: A value is outside its range; names the option.
@@ -48,6 +47,22 @@ class LessonsOptions:
     lessons: int = 18
     #: Folder with the user's own course files; None: the shipped ones.
     catalogue: Path | None = None
+    #: Fields the user gave (option, environment or .env); the others are defaults.
+    given: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        _within("lessons", self.lessons, 1, MAX_LESSONS)
+        _one_of("effort", self.effort, EFFORTS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """How one start works.
+
+    Raises:
+        ConfigError: A value is outside its range, or two exclude each other; names the options.
+    """
+
     #: "files:DIR"; "": beside pipeline.sh.
     store: str = ""
     #: None: beside pipeline.sh.
@@ -58,80 +73,70 @@ class LessonsOptions:
     budget: str = "worst"
     #: Limit of a UTC day over all runs of the store; None: none.
     daily_budget_usd: Decimal | None = None
-    #: Paid calls in flight; 1: everything inline; "auto": as many as the provider takes, up to AT_ONCE.
+    #: Paid calls in flight; 1: sequential; "auto": adapted to rate limits, up to AT_ONCE.
     concurrency: int | str = 4
-    #: Where the items of maps are done: dask://HOST:PORT, dask:local; None: threads of this process.
+    #: Where map items run: dask://HOST:PORT, dask:local; None: threads of this process.
     executor: str | None = None
     #: Stop after this step.
     until: str | None = None
     #: Make only the first N lessons, then stop.
     sample: int | None = None
-    #: Ask through Message Batches at half the price; fewer waiting asks than batch_min go as ordinary calls.
+    #: Ask through Message Batches at half the price; fewer waiting requests than batch_min are sent individually.
     batch: bool = False
     batch_min: int = 1
-    #: Hand batches in and leave; seconds between two looks at one.
+    #: Submit batches and exit; polling interval in seconds.
     no_wait: bool = False
     batch_poll: float = 5.0
-    #: Ask again what was handed in and cannot be found, though it may be paid twice.
+    #: Resubmit the requests of a lost batch, which may be billed twice.
     resubmit: bool = False
     #: A file with unit prices that win over the shipped ones.
     prices: Path | None = None
+    #: Only show what would be done.
     dry_run: bool = False
-    #: With dry_run: folder for a file of each prompt; "-": stdout.
-    prompts: Path | None = None
-    quiet: bool = False
-    json: bool = False
     #: Run id, unique prefix or "latest".
     resume: str | None = None
-    #: With resume: the step to begin from again.
+    #: With resume: run this step and those after it again.
     from_step: str | None = None
-    #: With resume: effect class whose completed steps are made again (read, pure).
+    #: With resume: effect class whose completed steps run again (read, pure).
     refresh: str | None = None
-    #: With resume: repeat what may have acted outside before it was cut off.
+    #: With resume: retry side effects whose outcome is unknown.
     retry_unknown: bool = False
     force: bool = False
     yes: bool = False
     accept_changes: bool = False
     skip_failed: bool = False
-    #: Try again lessons that failed, also of a run that was completed without them.
+    #: Retry lessons that failed, also of a run that was completed without them.
     retry_failed: bool = False
     overwrite: bool = False
-    #: Fields the user gave (option, environment or .env); the others are defaults.
+    #: As Identity.given.
     given: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        self._check_values()
-        self._check_together()
-
-    def _check_values(self) -> None:
-        _within("lessons", self.lessons, 1, MAX_LESSONS)
         if self.concurrency != AUTO:
             _within("concurrency", int(self.concurrency), 1, 1000)
         _within("batch_min", self.batch_min, 1, 100_000)
         if not 0 < self.batch_poll <= 3600:
-            raise ConfigError(f"--batch-poll is {self.batch_poll}; it is seconds, above 0 and at most 3600.")
+            raise _invalid(f"--batch-poll is {self.batch_poll}; it is seconds, above 0 and at most 3600.")
         if self.sample is not None:
             _within("sample", self.sample, 1, MAX_LESSONS)
-        allowed = {"effort": EFFORTS, "until": UNTIL, "budget": BUDGETS, "refresh": REFRESHED}
-        for field, values in allowed.items():
+        for field, values in {"until": UNTIL, "budget": BUDGETS, "refresh": REFRESHED}.items():
             _one_of(field, getattr(self, field), values)
         for field in ("max_cost_usd", "daily_budget_usd"):
             usd = getattr(self, field)
             if usd is not None and not _is_amount(usd):
-                raise ConfigError(f"{option_name(field)} is {usd}; it is an amount of dollars, or none.")
+                raise _invalid(f"{option_name(field)} is {usd}; it is an amount of dollars, or none.")
+        self._check_together()
 
     def _check_together(self) -> None:
         if self.retry_failed and self.skip_failed:
-            raise ConfigError("--retry-failed makes failed lessons again and --skip-failed does without; give one.")
+            raise _conflicting("--retry-failed and --skip-failed exclude each other; give one.")
         if self.force and self.resume:
-            raise ConfigError("--force starts a new run and --resume continues one; give one of them.")
+            raise _conflicting("--force starts a new run and --resume continues one; give one of them.")
         if self.resume:
             return
-        if self.from_step:
-            raise ConfigError("--from makes a step of a run again: name the run with --resume RUN.")
-        for field in ("refresh", "retry_unknown", "retry_failed"):
+        for field in ("from_step", "refresh", "retry_unknown", "retry_failed"):
             if getattr(self, field):
-                raise ConfigError(f"{option_name(field)} only applies together with --resume RUN.")
+                raise _conflicting(f"{option_name(field)} only applies together with --resume RUN.")
 
     @property
     def at_once(self) -> int:
@@ -144,23 +149,57 @@ class LessonsOptions:
         return self.store or default_store()
 
     @property
+    def store_given(self) -> str:
+        """The store where one was given; else ""."""
+        return self.store if "store" in self.given else ""
+
+    @property
     def out_folder(self) -> Path:
         """The output folder, absolute; a relative one is the caller's."""
         return Path(os.path.expanduser(self.out or default_out())).absolute()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Display:
+    """What is shown of one start, and how."""
+
+    #: With dry_run: folder for a file of each prompt; "-": stdout.
+    prompts: Path | None = None
+    quiet: bool = False
+    json: bool = False
+
+
+def options_of(values: Mapping[str, Any]) -> tuple[Identity, Execution, Display]:
+    """Return the settings that were given as the three values; the others keep their defaults.
+
+    Raises:
+        ConfigError: A value is outside its range.
+    """
+    identity, execution, display = (
+        {item.name: values[item.name] for item in fields(kind) if item.name in values} for kind in _KINDS
+    )
+    return (
+        Identity(**identity, given=frozenset(identity)),
+        Execution(**execution, given=frozenset(execution)),
+        Display(**display),
+    )
+
+
+_KINDS: tuple[Any, ...] = (Identity, Execution, Display)
+
+
 def option_name(field: str) -> str:
-    """How a field is written on the command line."""
+    """Return how a field is written on the command line."""
     return "--from" if field == "from_step" else "--" + field.replace("_", "-")
 
 
 def option_fields() -> tuple[str, ...]:
-    """The fields that are options, in the order of the dataclass."""
-    return tuple(item.name for item in fields(LessonsOptions) if item.name != "given")
+    """Return the names of all settings."""
+    return tuple(item.name for kind in _KINDS for item in fields(kind) if item.name != "given")
 
 
 def parse_usd(text: str, name: str = "--max-cost-usd") -> Decimal | None:
-    """An amount of dollars ("50", "$2.50"), or None for "none".
+    """Return an amount of dollars ("50", "$2.50"), or None for "none".
 
     Raises:
         ConfigError: It is neither.
@@ -172,8 +211,16 @@ def parse_usd(text: str, name: str = "--max-cost-usd") -> Decimal | None:
     except InvalidOperation:
         amount = Decimal("NaN")
     if not _is_amount(amount):
-        raise ConfigError(f"{name} is {text!r}; it is an amount of dollars such as 2.50, or none.")
+        raise _invalid(f"{name} is {text!r}; it is an amount of dollars such as 2.50, or none.")
     return amount
+
+
+def _invalid(message: str) -> ConfigError:
+    return ConfigError(message, code="invalid_option")
+
+
+def _conflicting(message: str) -> ConfigError:
+    return ConfigError(message, code="conflicting_options")
 
 
 def _is_amount(usd: Decimal) -> bool:
@@ -183,9 +230,9 @@ def _is_amount(usd: Decimal) -> bool:
 
 def _within(field: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
-        raise ConfigError(f"{option_name(field)} is {value}; it can be {low} to {high}.")
+        raise _invalid(f"{option_name(field)} is {value}; it can be {low} to {high}.")
 
 
 def _one_of(field: str, value: str | None, allowed: tuple[str, ...]) -> None:
     if value is not None and value not in allowed:
-        raise ConfigError(f"{option_name(field)} is {value!r}; it can be {', '.join(allowed)}.")
+        raise _invalid(f"{option_name(field)} is {value!r}; it can be {', '.join(allowed)}.")

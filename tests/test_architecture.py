@@ -56,7 +56,7 @@ OUTSIDE = {
     "tabulate": ("pipeline.cli",),
     "rich": ("pipeline.cli",),
     "distributed": ("pipeline.app.executors",),
-    "matplotlib": ("pipeline.cli.cost.png",),
+    "matplotlib": ("pipeline.cli.cost_chart",),
     "langgraph": ("pipeline.formats.langgraph.saver",),
     "obstore": ("pipeline.store.objects",),
     "sqlalchemy": ("pipeline.store.sql",),

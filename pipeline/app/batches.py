@@ -1,4 +1,4 @@
-"""Batches that runs of a store have handed in: listed from their records, cancelled at the provider."""
+"""Batches that runs of a store have submitted: listed from their records, cancelled at the provider."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from pipeline.app.start import model_of
+from pipeline.clock import SystemClock
 from pipeline.cost.ledger import rows as ledger_rows
-from pipeline.errors import CheckpointCorrupt, ConfigError, RunLocked, RunNotFound, SchemaTooNew
+from pipeline.engine.amendment import amend
+from pipeline.errors import CheckpointCorrupt, ConfigError, RunLocked, SchemaTooNew
+from pipeline.records.kinds import BatchCancelled, Fact, RunEnded
+from pipeline.records.run import RunState
+from pipeline.records.statuses import IN_PROGRESS
 from pipeline.store.base import Store
 from pipeline.store.reading import all_records, load, resolve
-
-if TYPE_CHECKING:
-    from pipeline.records.kinds import Fact
-    from pipeline.records.run import BatchRun, RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class BatchRow:
     worst_usd: Decimal | None
     intended_at: str
     expires_at: str
-    #: When the provider was asked to leave the rest; "": it was not.
+    #: When the provider was asked to cancel the rest; "": it was not.
     cancelled_at: str = ""
     #: When its requests were given up to be asked again (`--resubmit`); "": they were not.
     abandoned_at: str = ""
@@ -51,18 +51,18 @@ class BatchRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Cancelled:
+class Cancellation:
     """What `cancel` did."""
 
     run: str
-    #: The batches that the provider was asked to leave, as they stood.
+    #: The batches that the provider was asked to cancel, as they were before.
     batches: Sequence[BatchRow]
     #: False where a living process works on the run: it sees the end of them by itself.
     recorded: bool
 
 
 def batches(store: Store, run: str | None) -> Iterator[BatchRow]:
-    """The batches of a run, or of all runs of the store, newest run first.
+    """Yield the batches of a run, or of all runs of the store, newest run first.
 
     Raises:
         RunNotFound, StoreError: As store.reading.
@@ -77,7 +77,7 @@ def batches(store: Store, run: str | None) -> Iterator[BatchRow]:
 
 
 def possibly_billed(store: Store, runs: Collection[str], since: str, until: str) -> Iterator[BatchRow]:
-    """The batches handed in on these UTC days that may have been billed beside what is exactly known.
+    """Yield the batches submitted on these UTC days that may have been billed beside what is exactly known.
 
     Args:
         runs: Those with calls that are not exactly known; no other journal is read.
@@ -94,75 +94,67 @@ def possibly_billed(store: Store, runs: Collection[str], since: str, until: str)
 
 def _of_run(store: Store, run: str) -> Iterator[BatchRow]:
     state = load(store, run)
-    yield from (_row(state, batch, store) for batch in reversed(state.batches.values()))
+    for batch in reversed(state.batches.values()):
+        left = [call for seq in batch.calls.values() if (call := state.open_calls.get(seq)) is not None]
+        worst = [call.worst for call in left]
+        if batch.abandoned_at:
+            calls = frozenset(batch.calls.values())
+            rows = [row for row in ledger_rows(all_records(store, run)) if row.seq in calls]
+            worst = [None if row.high is None else row.high - row.low for row in rows]
+        known = [usd for usd in worst if usd is not None]
+        yield BatchRow(
+            run, batch.batch, batch.size, len(left), sum(known, Decimal(0)) if len(known) == len(worst) else None,
+            batch.at, batch.expires_at, batch.cancelled_at, batch.abandoned_at,
+        )  # fmt: skip
 
 
-def _row(state: RunState, batch: BatchRun, store: Store | None = None) -> BatchRow:
-    left = [call for seq in batch.calls.values() if (call := state.open_calls.get(seq)) is not None]
-    worst = [call.worst for call in left]
-    if batch.abandoned_at and store is not None:
-        calls = frozenset(batch.calls.values())
-        rows = [row for row in ledger_rows(all_records(store, state.run_id)) if row.seq in calls]
-        worst = [None if row.high is None else row.high - row.low for row in rows]
-    known = [usd for usd in worst if usd is not None]
-    return BatchRow(
-        state.run_id, batch.batch, batch.size, len(left),
-        sum(known, Decimal(0)) if len(known) == len(worst) else None,
-        batch.at, batch.expires_at, batch.cancelled_at, batch.abandoned_at,
-    )  # fmt: skip
-
-
-def cancel(store: Store, run: str) -> Cancelled:
-    """Ask the provider to leave what it has not answered yet of a run's batches, and record that.
+def cancel(store: Store, text: str) -> Cancellation:
+    """Ask the provider to cancel what it has not answered yet of a run's batches, and record that.
 
     Raises:
         RunNotFound: No such run.
-        ConfigError: The run has no batch out.
+        ConfigError: The run has no batch out, or its model takes none.
         ModelError: The provider does not know the batch, or cannot be reached; what it took before is recorded.
     """
-    state = load(store, resolve(store, run))
-    rows = [_row(state, batch) for batch in state.batches.values()]
+    run = resolve(store, text)
+    rows = list(_of_run(store, run))[::-1]
     out = [row for row in rows if row.status == "out"]
-    if not out and any(row.status == "unknown" for row in rows):
-        raise ConfigError(
-            f"Run {state.run_id} may have a batch out whose id is not known yet.",
-            hint="Resume the run: it looks for the batch; then it can be called back.",
-        )
     if not out:
-        raise ConfigError(f"Run {state.run_id} has no batch out.", hint=f"`batches {state.run_id}` lists what it had.")
-    model = model_of(str(state.identity.get("model") or ""))
+        if any(row.status == "unknown" for row in rows):
+            raise ConfigError(f"Run {run} may have a batch out whose id is not known yet.", code="batch_unknown",
+                              hint="Resume the run: it looks for the batch; then it can be cancelled.")  # fmt: skip
+        raise ConfigError(f"Run {run} has no batch out.", code="no_batch_out",
+                          hint=f"`./pipeline.sh batches {run}` lists what it had.")  # fmt: skip
+    model = model_of(str(load(store, run).identity.get("model") or ""))
     provider = getattr(model, "batches", None)
     asked: list[BatchRow] = []
     recorded = False
     try:
         if provider is None:
-            raise RunNotFound(f"Run {state.run_id} was not made with a model that takes batches.")
+            raise ConfigError(f"Run {run} was not made with a model that takes batches.", code="no_batch_out")
         for row in out:
             provider.cancel(row.batch)
             asked.append(row)
     finally:
         model.close()
-        recorded = bool(asked) and _recorded(store, state.run_id, asked)
-    return Cancelled(state.run_id, asked, recorded)
+        recorded = bool(asked) and _is_recorded(store, run, asked)
+    return Cancellation(run, asked, recorded)
 
 
-def _recorded(store: Store, run: str, asked: Sequence[BatchRow]) -> bool:
-    """Record what the provider was asked to leave; False where a living process owns the run."""
-    from pipeline.clock import SystemClock
-    from pipeline.engine.amendment import amend
-    from pipeline.records.kinds import BatchCancelled, RunEnded
-    from pipeline.records.statuses import IN_PROGRESS
-
+def _is_recorded(store: Store, run: str, asked: Sequence[BatchRow]) -> bool:
+    """Record what the provider was asked to cancel; False where a living process owns the run."""
     names = {row.batch for row in asked}
 
     def decide(state: RunState) -> Sequence[Fact]:
         facts: list[Fact] = [
             BatchCancelled(batch.nonce, batch.batch) for batch in state.batches.values() if batch.batch in names
         ]
-        # Nothing is waited for any more: the run stands where it was told to.
-        text = f"{', '.join(sorted(names))} called back. A resume fetches what was answered, and asks the rest again."
-        left = RunEnded(IN_PROGRESS, "stopped_as_asked", {"type": "PipelineError", "message": text}, state.command)
-        return [*facts, left] if state.detail == "waiting_for_batch" else facts
+        if state.detail != "waiting_for_batch":
+            return facts
+        # Nothing is waited for any more.
+        text = f"{', '.join(sorted(names))} cancelled. A resume fetches what was answered, and asks the rest again."
+        error = {"type": "PipelineError", "message": text}
+        return [*facts, RunEnded(IN_PROGRESS, "stopped_as_asked", error, state.command)]
 
     try:
         amend(store, run, SystemClock(), decide)

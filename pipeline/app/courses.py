@@ -1,4 +1,4 @@
-"""Many courses from one file: a line each, all checked before the first is begun; then one run after the other."""
+"""Many courses from one file, a line each: all checked before the first starts; then one run after the other."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.course import lessons
+from pipeline.app.course_work import RUN
 from pipeline.app.executors import check_executor
 from pipeline.app.plan import Plan, plan
-from pipeline.app.start import RunResult, author_kind, model_name
-from pipeline.app.work import RUN
+from pipeline.app.run_report import RunReport
+from pipeline.app.start import author_kind, model_name
 from pipeline.errors import (
     BudgetExceeded,
     ConfigError,
@@ -27,52 +28,60 @@ from pipeline.errors import (
     WriteFailed,
 )
 from pipeline.files import read_regular
-from pipeline.settings import AUTO, LessonsOptions, option_name, parse_usd
+from pipeline.lessons.catalogue import Catalogue
+from pipeline.settings import AUTO, Execution, Identity, option_name, parse_usd
 
 if TYPE_CHECKING:
     from pipeline.engine.events import Listener
 
 #: A course needs these.
 _NEEDED = ("subject", "level")
-#: What to do where an unfinished run has other settings.
-_CHANGED = "With --accept-changes what the changed settings touch is made again."
 #: No file of courses is longer; one without an end (a device, a pipe) is not read until memory is full.
 _MOST = 1_000_000
 _YES, _NO = frozenset({"yes", "true", "1"}), frozenset({"no", "false", "0"})
 
 
-def _whole(text: str) -> int:
+def _whole(text: str, option: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ConfigError(f"{text!r} is no whole number") from None
+        raise _wrong(f"{option}: {text!r} is no whole number") from None
 
 
-def _at_once(text: str) -> int | str:
-    return AUTO if text.lower() == AUTO else _whole(text)
+def _at_once(text: str, option: str) -> int | str:
+    return AUTO if text.lower() == AUTO else _whole(text, option)
 
 
-def _yes_or_no(text: str) -> bool:
+def _yes_or_no(text: str, option: str) -> bool:
     if text.lower() not in _YES | _NO:
-        raise ConfigError(f"{text!r} is neither yes nor no")
+        raise _wrong(f"{option}: {text!r} is neither yes nor no")
     return text.lower() in _YES
 
 
-#: Column → what its cells hold: the options of `lessons` that may differ between courses.
-COLUMNS: Mapping[str, Callable[[str], Any]] = {
-    "subject": str, "level": str, "lessons": _whole, "model": str, "effort": str, "catalogue": Path, "out": Path,
-    "max_cost_usd": parse_usd, "budget": str, "concurrency": _at_once, "until": str, "sample": _whole, "prices": Path,
-    "batch": _yes_or_no, "batch_min": _whole, "skip_failed": _yes_or_no,
+def _text(text: str, _: str) -> str:
+    return text
+
+
+def _path(text: str, _: str) -> Path:
+    return Path(text)
+
+
+#: Column → what reads its cells (text, option): the options of `lessons` that may differ between courses.
+COLUMNS: Mapping[str, Callable[[str, str], Any]] = {
+    "subject": _text, "level": _text, "lessons": _whole, "model": _text, "effort": _text, "catalogue": _path,
+    "out": _path, "max_cost_usd": parse_usd, "budget": _text, "concurrency": _at_once, "until": _text,
+    "sample": _whole, "prices": _path, "batch": _yes_or_no, "batch_min": _whole, "skip_failed": _yes_or_no,
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CourseLine:
     """One course of the file."""
 
     #: Of the file, from 1; the header is the first.
     number: int
-    options: LessonsOptions
+    asked: Identity
+    execution: Execution
     #: What a start would do now.
     plan: Plan
 
@@ -88,85 +97,94 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """How the start of one course ended: with a result, or with what stopped it before it had a run."""
+class CourseEnd:
+    """How the start of one course ended: with a report, or with what stopped it before it had a run."""
 
-    line: Line
-    result: RunResult | None
+    line: CourseLine
+    report: RunReport | None
     error: PipelineError | None
 
     @property
+    def exit_code(self) -> int:
+        """The exit code that the course would have had alone."""
+        if self.report is not None:
+            return self.report.result.exit_code
+        return self.error.exit_code if self.error is not None else 1
+
+    @property
     def stops_all(self) -> bool:
-        """What it met would meet the other courses too, so they are not begun."""
-        error = self.result.error if self.result is not None else self.error
-        if self.result is not None and self.result.detail == "interrupted":
+        """Whether the other courses would meet the same, so they are not started."""
+        error = self.report.result.error if self.report is not None else self.error
+        if self.report is not None and self.report.result.detail == "interrupted":
             return True
         if isinstance(error, BudgetExceeded):
             return "daily" in error.data
         # A model that refuses before there is a run (a wrong key) refuses the next one too; so does a store. What
         # derives from a store's error is of a single run.
-        early = self.result is None and (isinstance(error, ModelError) or type(error) is StoreError)
+        early = self.report is None and (isinstance(error, ModelError) or type(error) is StoreError)
         return early or isinstance(error, (CredentialMissing, SpendLimit, WriteFailed))
 
 
-def read(path: Path, given: LessonsOptions) -> list[Line]:
-    """The courses of a file, checked: nothing is begun, no credential is used.
+def read(path: Path, asked: Identity, execution: Execution) -> list[CourseLine]:
+    """Return the courses of a file, checked: nothing is started, no credential is used.
 
     Args:
-        given: Settings of the courses whose line does not say otherwise.
+        asked, execution: Settings of the courses whose line does not say otherwise.
 
     Raises:
         ConfigError: The file cannot be read, or lines of it are wrong; names each with its number.
         StoreError: The store cannot be read.
     """
-    check_executor(given)
+    check_executor(execution)
     wrong: list[str] = []
     hints: set[str] = set()
-    lines: list[Line] = []
+    lines: list[CourseLine] = []
     known: dict[tuple[str, ...], int] = {}
     for number, cells in _rows(path):
         try:
-            options = _options(cells, given)
-            first = known.setdefault(_key(options), number)
-            if first != number:
-                raise ConfigError(f"this is the course of line {first} again")
-            lines.append(Line(number, options, plan(options)))
+            its_identity, its_execution = _settings(cells, asked, execution)
+            course = Catalogue(its_identity.catalogue).course(its_identity.subject, its_identity.level)
+            # Two lines that share these would be one run.
+            key = course.subject, course.level, author_kind(its_identity.model or model_name(None))
+            if (first := known.setdefault(key, number)) != number:
+                raise _wrong(f"this is the course of line {first} again")
+            lines.append(CourseLine(number, its_identity, its_execution, plan(its_identity, its_execution)))
         except PipelineError as error:
             # A store that does not answer is no fault of a line; what derives from it is of a single run.
             if type(error) is StoreError:
                 raise
-            wrong += [f"line {number}: {part}" for part in error.message.splitlines()]
-            hints.add(_CHANGED if isinstance(error, SettingsConflict) else error.hint)
+            wrong += [f"{path.name} line {number}: {part}" for part in error.message.splitlines()]
+            changed = "With --accept-changes what the changed settings affect is made again."
+            hints.add(changed if isinstance(error, SettingsConflict) else error.hint)
     if wrong:
         shared = hints.pop() if len(hints) == 1 else ""
-        hint = f"Nothing was begun. {shared}".strip()
-        raise ConfigError("\n".join(f"{path.name} {part}" for part in wrong), hint=hint)
+        raise _wrong("\n".join(wrong), f"Nothing was started. {shared}".strip())
     if not lines:
-        raise ConfigError(f"{path.name} names no course.", hint="Below the header each line is a course.")
+        raise _wrong(f"{path.name} names no course.", "Below the header each line is a course.")
     return lines
 
 
-def make(lines: Sequence[Line], listen: Callable[[Line], Listener]) -> Iterator[End]:
-    """Make the courses in order, each in a run of its own; the one that stands begun is gone on with.
+def make(lines: Sequence[CourseLine], listen: Callable[[CourseLine], Listener]) -> Iterator[CourseEnd]:
+    """Make the courses in order, each in a run of its own; an unfinished run of a course is resumed.
 
-    A course that fails does not keep the next from being begun, unless the next would meet the same.
+    A course that fails does not keep the next from being started, unless the next would meet the same.
 
     Args:
-        listen: Called as a course is begun; what it gives is told all of it.
+        listen: Called as a course starts; the listener it returns hears all of that course's events.
     """
     for line in lines:
         try:
-            # Nobody is asked in the middle: what needs a person's yes ends its course, and the others go on.
-            end = End(line, lessons(line.options, listener=listen(line), confirm=None), None)
+            # No questions in between: what needs a person's yes ends its course, and the others go on.
+            end = CourseEnd(line, lessons(line.asked, line.execution, listener=listen(line), confirm=None), None)
         except PipelineError as error:
-            end = End(line, None, error)
+            end = CourseEnd(line, None, error)
         yield end
         if end.stops_all:
             return
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """(number, column → cell) of each line below the header; empty cells and lines are left out.
+    """Yield (number, column → cell) of each line below the header; empty cells and lines are left out.
 
     Raises:
         ConfigError: It is no such file.
@@ -174,11 +192,11 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     try:
         text = io.TextIOWrapper(io.BytesIO(read_regular(path, 4 * _MOST)), encoding="utf-8-sig").read()
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
+        raise _wrong(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise ConfigError(f"{path.name} is not UTF-8 text.", hint="Save it as CSV UTF-8.") from None
+        raise _wrong(f"{path.name} is not UTF-8 text.", "Save it as CSV UTF-8.") from None
     if len(text) > _MOST:
-        raise ConfigError(f"{path.name} is longer than {_MOST:,} characters.", hint="Is it a table of courses?")
+        raise _wrong(f"{path.name} is longer than {_MOST:,} characters.", "Is it a table of courses?")
     first = text.partition("\n")[0]
     reader = csv.reader(text.splitlines(keepends=True), strict=True, delimiter=";" if ";" in first else ",")
     try:
@@ -191,46 +209,39 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                 yield reader.line_num, {name: cell for name, cell in names if cell}
     except csv.Error as error:
         hint = "Look for a quotation mark without its partner."
-        raise ConfigError(f"{path.name} line {reader.line_num}: {error}.", hint=hint) from None
+        raise _wrong(f"{path.name} line {reader.line_num}: {error}.", hint) from None
 
 
 def _check_header(path: Path, header: Sequence[str]) -> None:
     where = f"{path.name} line 1"
     if missing := [name for name in _NEEDED if name not in header]:
-        raise ConfigError(f"{where}: there is no column {missing[0]!r}.", hint="The first line names the columns.")
+        raise _wrong(f"{where}: there is no column {missing[0]!r}.", "The first line names the columns.")
     if unknown := [name for name in header if name and name not in COLUMNS]:
-        raise ConfigError(f"{where}: {unknown[0]!r} is no column.", hint=f"There are {', '.join(COLUMNS)}.")
+        raise _wrong(f"{where}: {unknown[0]!r} is no column.", f"There are {', '.join(COLUMNS)}.")
     if twice := [name for name in header if name and header.count(name) > 1]:
-        raise ConfigError(f"{where}: there are two columns {twice[0]!r}.")
+        raise _wrong(f"{where}: there are two columns {twice[0]!r}.")
 
 
-def _options(cells: Mapping[str, str], given: LessonsOptions) -> LessonsOptions:
-    """The settings of a line's course.
+def _settings(cells: Mapping[str, str], asked: Identity, execution: Execution) -> tuple[Identity, Execution]:
+    """Return the settings of a line's course.
 
     Raises:
         ConfigError: A cell is wrong.
     """
     if missing := [name for name in _NEEDED if name not in cells]:
-        raise ConfigError(f"the {missing[0]} is missing")
+        raise _wrong(f"the {missing[0]} is missing")
     if "" in cells:
-        raise ConfigError("it has more cells than the header has names")
-    values: dict[str, Any] = {}
-    for name, cell in cells.items():
-        try:
-            values[name] = COLUMNS[name](cell)
-        except ConfigError as error:
-            said = error.message if error.message.startswith("--") else f"{option_name(name)}: {error.message}"
-            raise ConfigError(said) from None
-    options = replace(given, **values, given=given.given | values.keys())
-    if not options.dry_run:
-        model_name(options.model)
-    check_executor(options)
-    return options
+        raise _wrong("it has more cells than the header has names")
+    values = {name: COLUMNS[name](cell, option_name(name)) for name, cell in cells.items()}
+    own = {name: value for name, value in values.items() if name in Identity.__slots__}
+    how = {name: value for name, value in values.items() if name not in own}
+    asked = replace(asked, **own, given=asked.given | own.keys())
+    execution = replace(execution, **how, given=execution.given | how.keys())
+    if not execution.dry_run:
+        model_name(asked.model)
+    check_executor(execution)
+    return asked, execution
 
 
-def _key(options: LessonsOptions) -> tuple[str, ...]:
-    """What two lines must not share: they would be one run."""
-    from pipeline.lessons.catalogue import Catalogue
-
-    course = Catalogue(options.catalogue).course(options.subject, options.level)
-    return course.subject, course.level, author_kind(options.model or model_name(None))
+def _wrong(message: str, hint: str = "") -> ConfigError:
+    return ConfigError(message, code="invalid_course_file", hint=hint)

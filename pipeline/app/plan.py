@@ -8,29 +8,37 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.app.course import changed_settings, pinned, scheme_of, work_of
+from pipeline.app.cost_estimate import (
+    COUNTED,
+    WAYS,
+    CallEstimate,
+    PlanItem,
+    expectations,
+    of_start,
+    priced,
+    to_pay,
+    total_usd,
+)
+from pipeline.app.course import work_of
+from pipeline.app.course_identity import changed_settings, identity_of, pinned, scheme_of
 from pipeline.app.executors import check_executor
-from pipeline.app.expect import expectations
-from pipeline.app.identity import identity_of
-from pipeline.app.pricing import COUNTED, WAYS, Line, of_start, priced, to_pay, total_usd
-from pipeline.app.pricing import Item as Item
-from pipeline.app.start import author_kind, execution, model_name, open_store
+from pipeline.app.start import author_kind, model_name, settings_now
+from pipeline.app.stores import open_store
 from pipeline.clock import SystemClock
-from pipeline.records.charge import dollars, in_full
-from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
+from pipeline.cost.prices import PriceBook
+from pipeline.engine.missing_values import find as find_lost
+from pipeline.lessons.asks import Asks
+from pipeline.lessons.catalogue import Catalogue
+from pipeline.lessons.estimate import estimate, prompts_of
+from pipeline.lessons.prompts import load_prompts
+from pipeline.lessons.run_selection import choose_run
+from pipeline.settings import DEFAULT_MODEL, OFFLINE, Execution, Identity
+from pipeline.store.base import Claim
+from pipeline.store.reading import load
 
 if TYPE_CHECKING:
-    from pipeline.lessons.asks import Asks
-    from pipeline.lessons.course import Course
     from pipeline.lessons.schemas import Entry
     from pipeline.llm.base import Request
-    from pipeline.records.run import RunState
-    from pipeline.store.base import Store
-
-_WAYS = {
-    "sync": "as it is", "sync_uncached": "without caching", "batch": "with --batch",
-    "batch_uncached": "with --batch, without caching",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +51,18 @@ class Plan:
     lessons: int
     ceiling_usd: Decimal | None
     #: Kinds of call of the whole course.
-    rows: Sequence[Line]
+    rows: Sequence[CallEstimate]
     requests: Sequence[Request] = ()
     #: Models it was also priced for: id → expected USD.
     others: Mapping[str, Decimal | None] = field(default_factory=dict)
-    items: Sequence[Item] = ()
-    #: The run that the plain command would go on with; "" for a new one.
+    items: Sequence[PlanItem] = ()
+    #: The run that the plain command would resume; "" for a new one.
     run: str = ""
     #: What the prompts are made from; `scheme` None: there is none yet.
     asks: Asks | None = None
     scheme: Sequence[Entry] | None = None
     #: Kinds of call that this start makes.
-    made: Sequence[Line] = ()
+    made: Sequence[CallEstimate] = ()
 
     @property
     def expected_usd(self) -> Decimal | None:
@@ -63,7 +71,7 @@ class Plan:
 
     @property
     def worst_usd(self) -> Decimal | None:
-        """No more than this, every revision, retry and token counted; None where a price is missing."""
+        """The upper bound, every revision, retry and token counted; None where a price is missing."""
         return total_usd(item.worst_usd for item in self.items)
 
     @property
@@ -74,13 +82,12 @@ class Plan:
     @property
     def source(self) -> str:
         """Where the expectations come from."""
-        found = dict.fromkeys(row.source for row in self.rows)
-        return " and ".join(found) or COUNTED
+        return " and ".join(dict.fromkeys(row.source for row in self.rows)) or COUNTED
 
     def to_json(self) -> dict[str, Any]:
-        """As --dry-run --json prints it: money as numbers."""
-        rows = [{name: _plain(getattr(row, name)) for name in Line.__slots__} for row in self.made]
-        items = [{name: _plain(getattr(item, name)) for name in Item.__slots__} for item in self.items]
+        """Return the object of --dry-run --json: money as numbers."""
+        rows = [{name: _plain(getattr(row, name)) for name in CallEstimate.__slots__} for row in self.made]
+        items = [{name: _plain(getattr(item, name)) for name in PlanItem.__slots__} for item in self.items]
         return {
             "estimated": True, "course": self.title, "model": self.model, "author": self.author,
             "lessons": self.lessons, "run": self.run or None, "ceiling_usd": _plain(self.ceiling_usd),
@@ -90,103 +97,57 @@ class Plan:
         }  # fmt: skip
 
     def prompts(self) -> Iterator[tuple[str, str]]:
-        """(name, text) of every call's first prompt, and of one correction, for people."""
-        from pipeline.lessons.estimate import prompts_of
-
+        """Yield (name, text) of every call's first prompt, and of one correction, for people."""
         assert self.asks is not None
         for prompt in prompts_of(self.asks, self.lessons, self.scheme):
-            title = f"── prompt: {prompt.name}{' (estimated)' if prompt.estimated else ''} "
-            yield prompt.name, "\n".join([title + "─" * 40, *_texts(prompt.request)])
-
-    def costs(self) -> Iterator[str]:
-        """What it costs, for people, after the table."""
-        yield f"Costs are expected from: {self.source}."
-        for row in self.made:
-            yield (
-                f"  {row.label:<8} {row.calls:6.0f} call{'' if round(row.calls) == 1 else 's'} "
-                f"(at most {row.most_calls}), {row.input_tokens:,} tokens in, "
-                f"{row.output_tokens:,} out: expected {_usd(row.expected_usd)}, at worst {_usd(row.worst_usd)}"
-            )
-        if self.model != OFFLINE:
-            ways = self.ways
-            yield "The whole course: " + "; ".join(f"{text} {_usd(ways[way])}" for way, text in _WAYS.items())
-        yield f"Expected cost: {_usd(self.expected_usd)}"
-        for model, usd in self.others.items():
-            yield f"With --model {model} the expected cost is {_usd(usd)}."
-        ceiling = "none" if self.ceiling_usd is None else in_full(self.ceiling_usd)
-        yield f"Ceiling: {ceiling} (--max-cost-usd); a run stops, resumably, before it passes it."
+            lines = [f"── prompt: {prompt.name}{' (estimated)' if prompt.estimated else ''} " + "─" * 40]
+            lines += [part.text for part in prompt.request.system]
+            for turn in prompt.request.messages:
+                lines += [f"── {turn.role} " + "─" * 40, turn.text]
+            yield prompt.name, "\n".join(lines)
 
 
-def plan(options: LessonsOptions) -> Plan:
-    """What the lessons command would do with these options; needs no credential and touches nothing.
+def plan(asked: Identity, execution: Execution) -> Plan:
+    """Return what the lessons command would do with these settings; needs no credential and changes nothing.
 
     Raises:
         ConfigError: Unknown course, or a setting out of range.
     """
-    from pipeline.cost.prices import PriceBook
-    from pipeline.engine.missing_values import find as find_lost
-    from pipeline.lessons.asks import Asks
-    from pipeline.lessons.catalogue import Catalogue
-    from pipeline.lessons.estimate import estimate
-    from pipeline.lessons.prompts import load_prompts
-
-    check_executor(options)
-    course = Catalogue(options.catalogue).course(options.subject, options.level)
-    model = options.model or model_name(None)
-    store = open_store(options.store_url)
-    prompts, scheme, state = load_prompts(), None, _continued(store, options, course, model)
-    how = execution(options, state.execution if state else {})
-    identity: Mapping[str, Any] = {"effort": options.effort, "lessons": options.lessons}
+    check_executor(execution)
+    course = Catalogue(asked.catalogue).course(asked.subject, asked.level)
+    model, now = asked.model or model_name(None), SystemClock().now()
+    store, prompts, scheme, state = open_store(execution.store_url), load_prompts(), None, None
+    if not execution.force:
+        claim = Claim("lessons", course.subject, course.level, author_kind(model))
+        choice = choose_run(store.heads(), claim, identity_of(asked, model, course)[0], now)
+        state = load(store, choice.run) if choice.kind != "new" else None
+    how = settings_now(execution, state.execution if state else {})
+    identity: Mapping[str, Any] = {"effort": asked.effort, "lessons": asked.lessons}
     changed: Mapping[str, Any] = {}
     if state is not None and state.pins:
-        changed, pins = changed_settings(options, state)
+        changed, pins = changed_settings(asked, state, accept=execution.accept_changes)
         identity = {**state.identity, **changed}
         model = str(identity.get("model") or model)
         course, prompts = pinned(store, state, pins)
         scheme = None if changed else scheme_of(store, state)
     if state is not None:
         find_lost(store, state).forget(state)
-    lessons = int(identity.get("lessons") or options.lessons)
+    lessons = int(identity.get("lessons") or asked.lessons)
     asks = Asks(course, prompts, model, identity.get("effort"))
-    asked = estimate(asks, lessons, scheme)
-    prices, now = PriceBook(Path(how["prices"]) if how["prices"] else None), SystemClock().now()
-    history = expectations(options, model, course.subject)
-    rows = priced(asked, prices, model, now, batch=bool(how["batch"]), history=history)
-    pieces = list(work_of(options, lessons, state, changed).pieces())
+    calls = estimate(asks, lessons, scheme)
+    prices = PriceBook(Path(how["prices"]) if how["prices"] else None)
+    history = expectations(execution.store_url, model, course.subject)
+    rows = priced(calls, prices, model, now, batch=bool(how["batch"]), history=history)
+    pieces = list(work_of(execution, lessons, state, changed).pieces())
     others = {}
     if model == OFFLINE:
         # Another author's course: what this one has made is none of its work.
-        others = {DEFAULT_MODEL: plan(replace(options, model=DEFAULT_MODEL)).expected_usd}
+        others = {DEFAULT_MODEL: plan(replace(asked, model=DEFAULT_MODEL), execution).expected_usd}
     ceiling = None if how["max_cost_usd"] is None else Decimal(str(how["max_cost_usd"]))
     return Plan(
-        course.title, model, author_kind(model), lessons, ceiling, rows, asked.requests, others,
+        course.title, model, author_kind(model), lessons, ceiling, rows, calls.requests, others,
         to_pay(pieces, rows), state.run_id if state else "", asks, scheme, of_start(pieces, rows),
     )  # fmt: skip
-
-
-def _continued(store: Store, options: LessonsOptions, course: Course, model: str) -> RunState | None:
-    """The run that the plain command would go on with, or leave as it is."""
-    from pipeline.lessons.again import choose_run
-    from pipeline.store.base import Claim
-    from pipeline.store.reading import load
-
-    if options.force:
-        return None
-    claim = Claim("lessons", course.subject, course.level, author_kind(model))
-    choice = choose_run(store.heads(), claim, identity_of(options, model, course)[0], SystemClock().now())
-    return load(store, choice.run) if choice.kind != "new" else None
-
-
-def _texts(request: Request) -> Iterator[str]:
-    for part in request.system:
-        yield part.text
-    for turn in request.messages:
-        yield f"── {turn.role} " + "─" * 40
-        yield turn.text
-
-
-def _usd(amount: Decimal | None) -> str:
-    return "unknown" if amount is None else dollars(amount)
 
 
 def _plain(value: Any) -> Any:

@@ -11,38 +11,37 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from pipeline.app.decided import Confirm
 from pipeline.app.gates import Gate, open_gates
+from pipeline.app.run_report import RunReport, finish
 from pipeline.app.start import (
-    RunResult,
+    Confirm,
     Start,
+    announce_model,
     check_asked_model,
     check_readable,
-    finish,
     has_credential,
     nothing_left,
-    open_store,
     resume_command,
+    resume_wishes,
     set_up,
     store_note,
-    tell_model,
-    unmodelled,
-    wishes,
+    store_words_of,
+    without_model,
 )
-from pipeline.app.unread import unnamed_params
+from pipeline.app.stores import open_store
+from pipeline.app.unused_parameters import unnamed_params
 from pipeline.errors import ConfigError, CredentialMissing, SettingsConflict, WaitingForHuman
 from pipeline.files import write_over
 from pipeline.records.redaction import without_keys
-from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
+from pipeline.settings import DEFAULT_MODEL, OFFLINE, Execution
 from pipeline.store.base import Store
 from pipeline.store.head import HEAD
 from pipeline.store.names import JOURNAL
-from pipeline.store.place import store_words
 
 if TYPE_CHECKING:
     from pipeline.engine.events import Listener
     from pipeline.engine.people import Interviewer
-    from pipeline.engine.result import RunResult as EngineResult
+    from pipeline.engine.result import RunResult
     from pipeline.engine.setup import Setup
     from pipeline.formats.attractor.documents import Checkpoint
     from pipeline.formats.attractor.runner import CompiledGraph
@@ -84,12 +83,13 @@ def run_dot(
     target: str | None,
     *,
     params: Mapping[str, Any],
-    options: LessonsOptions,
+    model: str | None,
+    execution: Execution,
     dot: DotOptions,
     listener: Listener,
     interviewer: Interviewer | None = None,
     confirm: Confirm | None = None,
-) -> RunResult:
+) -> RunReport:
     """Run a DOT file, or resume one of its runs.
 
     Args:
@@ -101,13 +101,13 @@ def run_dot(
     from pipeline.engine import preflight
 
     preflight.check_params(params)
-    if options.executor is not None:
+    if execution.executor is not None:
         raise ConfigError(
             "A DOT graph has no maps for an executor to run; its branches run in threads of this process.",
             code="executor_unused", hint="Leave --executor (PIPELINE_EXECUTOR) out.",
         )  # fmt: skip
     listeners = [listener, interviewer] if callable(interviewer) else [listener]
-    return _DotStart(target, options, dot, interviewer, listeners, confirm).run(params)
+    return _DotStart(target, model, execution, dot, interviewer, listeners, confirm).run(params)
 
 
 class _DotStart:
@@ -116,7 +116,8 @@ class _DotStart:
     def __init__(
         self,
         target: str | None,
-        options: LessonsOptions,
+        asked_model: str | None,
+        execution: Execution,
         dot: DotOptions,
         interviewer: Interviewer | None,
         listeners: list[Listener],
@@ -125,14 +126,15 @@ class _DotStart:
         from pipeline.formats.attractor.handlers.standard import standard_registry
 
         self._target = target
-        self._options = options
+        self._asked_model = asked_model
+        self._execution = execution
         self._dot = dot
         self._interviewer = interviewer
         self._listeners = listeners
         self._confirm = confirm
         self._registry = standard_registry()
 
-    def run(self, params: Mapping[str, Any]) -> RunResult:
+    def run(self, params: Mapping[str, Any]) -> RunReport:
         """Start a new run, or resume one."""
         if self._dot.resume is None:
             return self._new(params, None)
@@ -146,7 +148,7 @@ class _DotStart:
         wanted, own = self._dot.run_dir, _folder(store)
         if wanted is not None and (own is None or Path(os.path.expanduser(wanted)).absolute() != own.absolute()):
             raise SettingsConflict(
-                f"Run {run} is kept in {own or self._options.store_url}, but --run-dir {wanted} is given.",
+                f"Run {run} is kept in {own or self._execution.store_url}, but --run-dir {wanted} is given.",
                 code="other_run_dir", hint="Leave --run-dir out: a run stays in its place. `fork` makes a new one.",
             )  # fmt: skip
         if params:
@@ -154,7 +156,7 @@ class _DotStart:
             raise ConfigError(message, code="params_of_a_resume")
         return self._resumed(store, run)
 
-    def _new(self, params: Mapping[str, Any], checkpoint: Checkpoint | None) -> RunResult:
+    def _new(self, params: Mapping[str, Any], checkpoint: Checkpoint | None) -> RunReport:
         from pipeline.formats.attractor.library import identity_of
         from pipeline.formats.attractor.runner import GraphRunner
         from pipeline.formats.attractor.source import Source
@@ -173,7 +175,7 @@ class _DotStart:
         result = runner.start(params, identity_of(setup), checkpoint, rerun_current=self._dot.rerun_current)
         return self._finished(start, setup, graph, result)
 
-    def _resumed(self, store: Store, run: str) -> RunResult:
+    def _resumed(self, store: Store, run: str) -> RunReport:
         from pipeline.formats.attractor.library import check_is_dot, current_node
         from pipeline.formats.attractor.runner import GraphRunner
         from pipeline.formats.attractor.source import Source
@@ -186,24 +188,24 @@ class _DotStart:
         stored = Source.stored(store, state)
         given = Source.read(self._target) if self._target is not None else stored
         graph = self._compiled(stored if given.same(stored) else given, start)
-        if graph.definition.name != state.pipeline and not self._options.accept_changes:
+        if graph.definition.name != state.pipeline and not self._execution.accept_changes:
             message = f"Run {run} is of the graph {state.pipeline!r}, but {self._target} is {graph.definition.name!r}."
             raise ConfigError(message, code="other_graph", hint="Leave the file out.")
         identity, rerun = self._changes(state), self._dot.rerun_current
         idle = not (identity or rerun) and graph.decides_as(stored, store, state)
-        if idle and nothing_left(state, graph.definition, self._options, same=True):
-            setup = unmodelled(start, state.execution, "run")
+        if idle and nothing_left(state, graph.definition, self._execution, same=True):
+            setup = without_model(start, state.execution, "run")
             setup.command = self._command(store)
             return self._finished(start, setup, graph, GraphRunner(graph, setup, _folder(store)).resume(state))
         simulate = self._stays_simulated(state)
         pinned = identity.get("model") or state.identity.get("model")
         model = self._model(graph, str(pinned) if pinned else None, simulate=simulate)
         setup = self._setup(start, model, state.execution, simulate=simulate)
-        wanted = wishes(self._options)
+        wanted = resume_wishes(self._execution)
         if rerun and not wanted["from_step"]:
             wanted["from_step"] = current_node(state)
         result = GraphRunner(graph, setup, _folder(store)).resume(
-            state, accept=self._options.accept_changes, identity=identity or None, **wanted
+            state, accept=self._execution.accept_changes, identity=identity or None, **wanted
         )
         return self._finished(start, setup, graph, result)
 
@@ -224,7 +226,7 @@ class _DotStart:
     @property
     def _simulates(self) -> bool:
         """Whether no model is to be asked."""
-        return self._dot.simulate or self._options.model == OFFLINE
+        return self._dot.simulate or self._asked_model == OFFLINE
 
     def _stays_simulated(self, state: RunState) -> bool:
         """Return whether a resumed run asks no model.
@@ -249,15 +251,15 @@ class _DotStart:
         """
         from pipeline.formats.attractor.library import is_simulated
 
-        asked, pinned = self._options.model, state.identity.get("model")
-        if asked in (None, OFFLINE, pinned) or "model" not in self._options.given:
+        asked, pinned = self._asked_model, state.identity.get("model")
+        if asked in (None, OFFLINE, pinned):
             return {}
         if is_simulated(state):
             raise SettingsConflict(
                 f"Run {state.run_id} is simulated; no model answers in it.",
                 code="simulated", hint="Start a new run without --simulate.",
             )  # fmt: skip
-        if pinned is not None and not self._options.accept_changes:
+        if pinned is not None and not self._execution.accept_changes:
             raise SettingsConflict(
                 f"Run {state.run_id} was made with --model {pinned}, but {asked} is given now.", code="other_model",
                 hint="Leave the option out to keep the model, or --accept-changes to re-run what it touches.",
@@ -273,8 +275,8 @@ class _DotStart:
         nodes = [] if simulate or self._dot.agent_cmd else graph.asking_nodes()
         if not nodes:
             return ""
-        if self._options.model:
-            check_asked_model(self._options.model)
+        if self._asked_model:
+            check_asked_model(self._asked_model)
         if not has_credential():
             shown = ", ".join(nodes[:5]) + (", …" if len(nodes) > 5 else "")
             raise CredentialMissing(
@@ -282,7 +284,7 @@ class _DotStart:
                 hint="Set ANTHROPIC_API_KEY (in the environment or in .env beside pipeline.sh); "
                 "--simulate runs it without any model.",
             )
-        return pinned or self._options.model or DEFAULT_MODEL
+        return pinned or self._asked_model or DEFAULT_MODEL
 
     def _setup(self, start: Start, model: str, recorded: Mapping[str, Any], *, simulate: bool) -> Setup:
         """Return what a start or resume works with.
@@ -316,7 +318,7 @@ class _DotStart:
         setup.services = {name: value for name, value in services.items() if value}
         setup.command = self._command(start.store)
         setup.again = self._again(permissions)
-        tell_model(start, setup)
+        announce_model(start, setup)
         return setup
 
     def _agent(self, workdir: str, stage_dir: str | None) -> Any:
@@ -356,7 +358,7 @@ class _DotStart:
 
         if is_place(resume):
             return find_run(resume, None)
-        return find_run(resume, open_store(self._options.store_url, concurrency=self._options.at_once))
+        return find_run(resume, open_store(self._execution.store_url, concurrency=self._execution.at_once))
 
     def _new_store(self, checkpoint: Checkpoint | None) -> Store:
         from pipeline.clock import SystemClock
@@ -366,8 +368,8 @@ class _DotStart:
         if folder is None and checkpoint is not None and os.path.isdir(os.path.expanduser(str(self._dot.resume))):
             folder = self._named_folder()
         if folder is None:
-            return open_store(self._options.store_url, concurrency=self._options.at_once)
-        return RunFolder(os.path.expanduser(folder), SystemClock(), concurrency=self._options.at_once)
+            return open_store(self._execution.store_url, concurrency=self._execution.at_once)
+        return RunFolder(os.path.expanduser(folder), SystemClock(), concurrency=self._execution.at_once)
 
     def _start(self, store: Store) -> Start:
         from pipeline.clock import SystemClock
@@ -377,12 +379,12 @@ class _DotStart:
         emit = Emitter(clock, self._listeners)
         if note := store_note(store.url):
             emit("note", text=note)
-        return Start(self._options, store, clock, emit, self._confirm)
+        return Start(self._execution, store, clock, emit, self._confirm)
 
     def _command(self, store: Store) -> Callable[[str], str]:
         verb = f"run {quote(self._target)}" if self._target else "run"
         if _folder(store) is None:
-            return lambda run: resume_command(self._options, run, verb)
+            return lambda run: resume_command(self._execution, run, verb)
         return lambda run: f"./pipeline.sh {verb} --resume {quote(str(self._named_folder()))}"
 
     def _named_folder(self) -> Path:
@@ -392,7 +394,7 @@ class _DotStart:
 
     # The end
 
-    def _finished(self, start: Start, setup: Setup, graph: CompiledGraph, result: EngineResult) -> RunResult:
+    def _finished(self, start: Start, setup: Setup, graph: CompiledGraph, result: RunResult) -> RunReport:
         from pipeline.formats.attractor.run_documents import ended_visits, passed_visits
         from pipeline.store.reading import load
 
@@ -404,24 +406,23 @@ class _DotStart:
         nodes = tuple(step.node for step in passed_visits(ended_visits(state)))
         made = replace(finish(start, setup, result, "run"), completed_nodes=nodes)
         if made.resume_command:
-            more = made.resume_command.removeprefix(resume_command(self._options, result.run_id, "run"))
+            more = made.resume_command.removeprefix(resume_command(self._execution, result.run_id, "run"))
             made = replace(made, resume_command=setup.command(result.run_id) + more + setup.again)
-        if made.detail != "waiting_for_human" or not (gates := open_gates(state)):
+        if made.result.detail != "waiting_for_human" or not (gates := open_gates(state)):
             return made
         # Each question is shown with the command that answers it.
         for gate in gates[1:]:
             start.emit("note", text=f"{gate.gate} waits, too: {gate.text} {self._answer(start.store, gate)}")
         hint = f"Answer with: {self._answer(start.store, gates[0])}"
         message = f"{gates[0].gate} waits for an answer: {gates[0].text}"
-        return replace(made, error=WaitingForHuman(message, hint=hint))
+        return replace(made, result=replace(made.result, error=WaitingForHuman(message, hint=hint)))
 
     def _answer(self, store: Store, gate: Gate) -> str:
         """Return the command that answers a question."""
         own = _folder(store) is not None
-        named = self._options.store if not own and "store" in self._options.given else ""
         run = quote(str(self._named_folder())) if own else gate.run
         choices = f" ({', '.join(gate.choices)})" if gate.choices else ""
-        return f"./pipeline.sh answer {run} {gate.gate} CHOICE{store_words(named) if named else ''}{choices}"
+        return f"./pipeline.sh answer {run} {gate.gate} CHOICE{'' if own else store_words_of(self._execution)}{choices}"
 
 
 def may_hold_secret(command: str) -> bool:

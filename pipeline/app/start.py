@@ -1,4 +1,4 @@
-"""One start of the program: its store, its model, its settings, put together before any step; and its end."""
+"""One start of the program: its store, its model, its settings, put together before any step."""
 
 from __future__ import annotations
 
@@ -10,159 +10,129 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.app.decided import Confirm, Decided
+from pipeline import __version__
 from pipeline.app.executors import check_executor
+from pipeline.app.stores import open_account, open_store
 from pipeline.clock import Clock, SystemClock
-from pipeline.errors import (
-    CheckpointCorrupt,
-    ConfigError,
-    CredentialMissing,
-    NeedsConfirmation,
-    PipelineError,
-    WriteFailed,
-)
+from pipeline.cost.prices import PriceBook
+from pipeline.engine import changes, preflight
+from pipeline.engine.events import Emitter, Event, Listener
+from pipeline.engine.retry import look_up
+from pipeline.engine.setup import Definition, Setup
+from pipeline.errors import CheckpointCorrupt, ConfigError, CredentialMissing
+from pipeline.publish.folder import FolderPublisher
 from pipeline.records.charge import in_full
-from pipeline.settings import DEFAULT_MODEL, OFFLINE, LessonsOptions
-from pipeline.store.base import Account, Store
+from pipeline.settings import DEFAULT_MODEL, OFFLINE, Execution
+from pipeline.store.base import Store
+from pipeline.store.network import network_note
 from pipeline.store.place import has_password, store_words
 
 if TYPE_CHECKING:
-    from pipeline.engine.events import Emitter, Listener
-    from pipeline.engine.result import RunResult as EngineResult
-    from pipeline.engine.setup import Definition, Setup
     from pipeline.llm.base import Model
-    from pipeline.records.run import RunState, Spend
+    from pipeline.records.run import RunState
 
+#: Asks a person; whether the answer was yes.
+Confirm = Callable[[str], bool]
 #: Names another server than the provider's.
 _GATEWAY = "ANTHROPIC_BASE_URL"
 #: Variables with which the SDK finds a credential by itself.
 _CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE", "ANTHROPIC_IDENTITY_TOKEN_FILE")
+#: Settings that a run keeps until others are given; the rest hold for one start.
+_KEPT = ("max_cost_usd", "concurrency", "out", "prices", "batch", "batch_min", "daily_budget_usd")
+_DECIDED, _BEGUN = frozenset({"run_new", "run_continuing"}), frozenset({"run_started", "run_resumed"})
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """US dollars between two bounds; equal where exact."""
+class DecisionListener:
+    """Hold back the news of a new or continued run until the run is begun or owned: a start may be refused."""
 
-    low: Decimal = Decimal(0)
-    #: None: no upper bound is known.
-    high: Decimal | None = Decimal(0)
-    #: Calls whose price is not known: they are in neither bound.
-    unpriced: int = 0
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._held: list[Event] = []
 
-    @classmethod
-    def of(cls, spend: Spend) -> Amount:
-        """Return both bounds of a sum, or of what a start added to one."""
-        low = spend.usd + spend.low
-        return cls(low, None if spend.unbounded else max(low, spend.usd + spend.high), spend.unpriced)
+    def __call__(self, event: Event) -> None:
+        if event.type in _DECIDED:
+            # The later of two decisions counts: a new run that another process has just begun is continued.
+            self._held = [each for each in self._held if each.type == event.type] + [event]
+            return
+        if event.type in _BEGUN:
+            self._release()
+        self._listener(event)
 
-    def __add__(self, other: Amount) -> Amount:
-        high = None if self.high is None or other.high is None else self.high + other.high
-        return Amount(self.low + other.low, high, self.unpriced + other.unpriced)
+    def _release(self) -> None:
+        held, self._held = self._held, []
+        for event in held:
+            self._listener(event)
 
-    @property
-    def most(self) -> Decimal | None:
-        """The upper bound of everything; None where there is none."""
-        return None if self.unpriced else self.high
+    def before(self, confirm: Confirm | None) -> Confirm | None:
+        """Return `confirm`, preceded by what was held back: a person asked for money knows what it is for."""
+        if confirm is None:
+            return None
 
+        def ask(question: str) -> bool:
+            self._release()
+            return confirm(question)
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """A start as the command line shows its end."""
-
-    run_id: str
-    status: str
-    detail: str | None
-    error: PipelineError | None
-    #: Folder of the published course; "" if it was not published, or another run's course stands there.
-    published: str
-    spent: Amount
-    tokens: int
-    seconds: float
-    resume_command: str
-    #: What was expected of this start before it began, and what it did cost (exact, USD); None: no estimate was made.
-    expected_usd: Decimal | None = None
-    spent_now_usd: Decimal | None = None
-    #: What this start has spent.
-    spent_now: Amount = Amount()
-    #: Of a DOT graph: its nodes in order of their ends.
-    completed_nodes: tuple[str, ...] = ()
-    #: What else is to be said of the published folder: what was replaced, or stands there now.
-    published_note: str = ""
-    #: Of a completed course: the lessons it does without.
-    left_out: str = ""
-
-
-def open_store(url: str, *, concurrency: int = 4) -> Store:
-    """The store at a URL; see store.url."""
-    from pipeline.store.url import open_store as opened
-
-    return opened(url, concurrency=concurrency)
-
-
-def open_account(url: str) -> Account:
-    """The account of the store at a URL."""
-    from pipeline.store.url import open_account as opened
-
-    return opened(url)
-
-
-def check_readable(state: RunState) -> None:
-    """Refuse to go on with a run whose first record is lost: nobody knows what it is a run of.
-
-    Raises:
-        CheckpointCorrupt: It is.
-    """
-    if not state.pipeline:
-        raise CheckpointCorrupt(
-            f"Run {state.run_id} cannot be resumed: its first record is damaged.",
-            hint=f"`log {state.run_id}` and `cost {state.run_id}` show what can still be read; --force starts anew.",
-        )
-
-
-def has_credential() -> bool:
-    """Whether the environment holds something the SDK can log in with."""
-    return any(os.environ.get(name, "").strip() for name in _CREDENTIALS)
+        return ask
 
 
 @dataclass(slots=True)
 class Start:
     """One start of the program: what was asked for, and what it works with."""
 
-    options: LessonsOptions
+    execution: Execution
     store: Store
     clock: Clock
     emit: Emitter
     confirm: Confirm | None
-    #: What was announced before the first paid call.
+    #: What was announced before the first paid call, in USD.
     expected: Decimal | None = None
 
     @classmethod
-    def of(cls, options: LessonsOptions, listener: Listener, confirm: Confirm | None) -> Start:
-        from pipeline.engine.events import Emitter
+    def of(cls, execution: Execution, listener: Listener, confirm: Confirm | None) -> Start:
+        """Open the store and say what a person should know of it.
 
-        if options.executor is not None:
-            check_executor(options)
-        clock = SystemClock()
-        decided = Decided(listener)
+        Raises:
+            ConfigError, StoreError: It cannot be opened, or not be shared with the executor.
+        """
+        check_executor(execution)
+        clock, decided = SystemClock(), DecisionListener(listener)
         emit = Emitter(clock, [decided])
-        if note := store_note(options.store_url):
+        if note := store_note(execution.store_url):
             emit("note", text=note)
-        store = open_store(options.store_url, concurrency=options.at_once)
-        return cls(options, store, clock, emit, decided.before(confirm))
+        store = open_store(execution.store_url, concurrency=execution.at_once)
+        return cls(execution, store, clock, emit, decided.before(confirm))
 
 
 def store_note(url: str) -> str:
-    """What a person should know of the place where runs are kept; "" if nothing."""
-    from pipeline.store.network import network_note
-
+    """Return what a person should know of the place where runs are kept; "" if nothing."""
     if has_password(url):
         return "The password in --store is neither kept nor repeated; PGPASSWORD gives it to the commands named here."
     scheme, _, folder = url.partition(":")
     return network_note(Path(os.path.expanduser(folder))) if scheme == "files" else ""
 
 
+def check_readable(state: RunState) -> None:
+    """Refuse to resume a run whose first record is lost: what it is a run of is unknown.
+
+    Raises:
+        CheckpointCorrupt: It is.
+    """
+    if not state.pipeline:
+        run = state.run_id
+        raise CheckpointCorrupt(
+            f"Run {run} cannot be resumed: its first record is damaged.",
+            hint=f"`./pipeline.sh log {run}` and `./pipeline.sh cost {run}` show what can still be read; --force "
+            "starts a new run.",
+        )
+
+
+def has_credential() -> bool:
+    """Return whether the environment holds something the SDK can log in with."""
+    return any(os.environ.get(name, "").strip() for name in _CREDENTIALS)
+
+
 def model_name(asked: str | None) -> str:
-    """The model that writes: as asked, else Claude where a credential is set, else the offline author.
+    """Return the model that writes: as asked, else Claude where a credential is set, else the offline author.
 
     Raises:
         CredentialMissing: A Claude model was asked for without a credential.
@@ -179,9 +149,7 @@ def model_name(asked: str | None) -> str:
 
 
 def check_asked_model(name: str) -> None:
-    """Refuse a model of another provider before a credential is asked for.
-
-    A gateway (ANTHROPIC_BASE_URL) may have models of any name.
+    """Refuse a model of another provider before a credential is asked for; a gateway may have models of any name.
 
     Raises:
         ConfigError: It is one.
@@ -190,20 +158,21 @@ def check_asked_model(name: str) -> None:
     if not known and not os.environ.get(_GATEWAY, "").strip():
         raise ConfigError(
             f"{name!r} is not a Claude model, and this program asks Claude models only.",
+            code="unknown_model",
             hint=f"For example --model {DEFAULT_MODEL}; {_GATEWAY} names a gateway that offers other models.",
         )
 
 
 def author_kind(model: str) -> str:
-    """Whether "offline" or "model" wrote it; the two are never mixed."""
+    """Return whether "offline" or "model" writes; the two are never mixed."""
     return "offline" if model == OFFLINE else "model"
 
 
 def model_of(name: str, *, courses: bool = True) -> Model:
-    """The model of that name, not yet looked up.
+    """Return the model of that name, not yet looked up.
 
     Args:
-        courses: It is asked for lessons, which the offline author can write; of other work it gives stand-ins.
+        courses: It is asked for lessons, which the offline author can write; other work gets stand-in answers.
 
     Raises:
         ConfigError: The name is no Claude model's, and no gateway that may know it is set.
@@ -222,45 +191,35 @@ def model_of(name: str, *, courses: bool = True) -> Model:
     return AnthropicModel(name)
 
 
-#: Execution settings that a run keeps until others are given; the rest hold for one start.
-_KEPT = ("max_cost_usd", "concurrency", "out", "prices", "batch", "batch_min", "daily_budget_usd")
-
-
-def execution(options: LessonsOptions, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """How this start works: what was given, else what the run was started with, else the defaults."""
+def settings_now(execution: Execution, recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how this start works, as recorded: what was given, else the run's own settings, else the defaults."""
+    usd = {name: getattr(execution, name) for name in ("max_cost_usd", "daily_budget_usd")}
     values: dict[str, Any] = {
-        "max_cost_usd": None if options.max_cost_usd is None else f"{options.max_cost_usd:f}",
-        "concurrency": options.concurrency,
-        "out": str(options.out_folder),
-        "prices": None if options.prices is None else os.path.abspath(os.path.expanduser(options.prices)),
+        "max_cost_usd": None if usd["max_cost_usd"] is None else f"{usd['max_cost_usd']:f}",
+        "concurrency": execution.concurrency,
+        "out": str(execution.out_folder),
+        "prices": None if execution.prices is None else os.path.abspath(os.path.expanduser(execution.prices)),
+        "budget": execution.budget,
+        "daily_budget_usd": None if usd["daily_budget_usd"] is None else f"{usd['daily_budget_usd']:f}",
+        "batch": execution.batch,
+        "batch_min": execution.batch_min,
+        "batch_poll_seconds": execution.batch_poll,
     }
-    values["budget"] = options.budget
-    values["daily_budget_usd"] = None if options.daily_budget_usd is None else f"{options.daily_budget_usd:f}"
-    values |= {"batch": options.batch, "batch_min": options.batch_min, "batch_poll_seconds": options.batch_poll}
-    for name in _KEPT:
-        if name in recorded and name not in options.given:
-            values[name] = recorded[name]
-    for name in ("until", "sample", "skip_failed", "overwrite", "no_wait", "resubmit", "executor"):
-        values[name] = getattr(options, name)
-    return values
+    values |= {name: recorded[name] for name in _KEPT if name in recorded and name not in execution.given}
+    once = ("until", "sample", "skip_failed", "overwrite", "no_wait", "resubmit", "executor")
+    return values | {name: getattr(execution, name) for name in once}
 
 
 def set_up(start: Start, model_name: str, recorded: Mapping[str, Any], verb: str = "lessons") -> Setup:
-    """Everything a run works with; free look-ups and refusals come first. `model_name` "": no model.
+    """Return all that a run works with; free look-ups and refusals come first. `model_name` "": no model.
 
     Raises:
         CredentialMissing, ModelError, BudgetExceeded, ConfigError: Before any step.
     """
-    from pipeline.cost.prices import PriceBook
-    from pipeline.engine import preflight
-    from pipeline.engine.retry import look_up
-    from pipeline.publish.folder import FolderPublisher
-
-    options = start.options
-    how = execution(options, recorded)
+    how = settings_now(start.execution, recorded)
     model = model_of(model_name, courses=verb == "lessons") if model_name else None
     if model_name and model_name != OFFLINE:
-        # The look-up may take a while: nothing else has been said by now.
+        # The look-up may take a while, and nothing else has been shown by now.
         start.emit("looking", text=f"Checking the model {model_name} ...")
     info = look_up(model, start.clock, start.emit) if model else None
     for warning in info.warnings if info else ():
@@ -269,134 +228,71 @@ def set_up(start: Start, model_name: str, recorded: Mapping[str, Any], verb: str
     preflight.check_batches(model, how)
     if info is not None:
         preflight.check_priced(info, prices, start.clock, how)
-    setup = unmodelled(start, recorded, verb)
+    setup = without_model(start, recorded, verb)
     setup.model, setup.info, setup.prices = model, info, prices
     if how["daily_budget_usd"] is not None or (info is not None and info.paid):
-        # A run without a limit tells what it spends, so that the limit of another counts it.
-        setup.account = open_account(options.store_url)
+        # A run without a limit reports what it spends, so that the limit of another counts it.
+        setup.account = open_account(start.execution.store_url)
     setup.services = {"publisher": FolderPublisher(Path(how["out"]))}
     return setup
 
 
+def without_model(start: Start, recorded: Mapping[str, Any], verb: str = "lessons") -> Setup:
+    """Return a setup that can neither ask a model nor publish: enough to look at a completed run."""
+    execution = start.execution
+    return Setup(
+        start.store, start.clock, start.emit, settings_now(execution, recorded), product=__version__,
+        command=lambda run: resume_command(execution, run, verb), confirm=start.confirm, yes=execution.yes,
+        cancel=lambda run: f"./pipeline.sh cancel {run}{store_words_of(execution)}",
+    )  # fmt: skip
+
+
 def accepting(start: Start) -> Callable[[Any], bool] | None:
-    """With --accept-changes: says what will be made again, and agrees."""
-    if not start.options.accept_changes:
+    """Return, with --accept-changes, what names the steps that run again and agrees."""
+    if not start.execution.accept_changes:
         return None
 
     def accept(stale: Any) -> bool:
         shown = ", ".join(f"{path} ({why})" for path, why in stale.steps.items())
-        start.emit("note", text=f"Made again because of changes: {shown}.")
+        start.emit("note", text=f"Running again because of changes: {shown}.")
         return True
 
     return accept
 
 
-def wishes(options: LessonsOptions) -> dict[str, Any]:
-    """What a person wants of a resume beside going on, as Engine.resume takes it."""
+def resume_wishes(execution: Execution) -> dict[str, Any]:
+    """Return what a resume shall do beside continuing, as Engine.resume takes it."""
     return {
-        "from_step": options.from_step or "",
-        "refresh": [options.refresh] if options.refresh else [],
-        "retry_unknown": options.retry_unknown,
+        "from_step": execution.from_step or "",
+        "refresh": [execution.refresh] if execution.refresh else [],
+        "retry_unknown": execution.retry_unknown,
     }
 
 
-def unmodelled(start: Start, recorded: Mapping[str, Any], verb: str = "lessons") -> Setup:
-    """A setup that can ask nobody and publish nothing: enough to look at a completed run."""
-    from pipeline import __version__
-    from pipeline.engine.setup import Setup
-
-    options = start.options
-    return Setup(
-        start.store, start.clock, start.emit, execution(options, recorded), product=__version__,
-        command=lambda run: resume_command(options, run, verb),
-        cancel=lambda run: f"./pipeline.sh cancel {run}{_store_words(options)}", confirm=start.confirm, yes=options.yes,
-    )  # fmt: skip
-
-
-def nothing_left(state: RunState, definition: Definition, options: LessonsOptions, *, same: bool = False) -> bool:
+def nothing_left(state: RunState, definition: Definition, execution: Execution, *, same: bool = False) -> bool:
     """Return whether a resume finds a completed run with nothing to make: it needs no model, and no permission.
 
     Args:
         same: See changes.nothing_left.
     """
-    from pipeline.engine import changes
-
-    wanted = any(wishes(options).values())
+    wanted = any(resume_wishes(execution).values())
     return not wanted and changes.nothing_left(state, definition.graph, definition.steps, same=same)
 
 
-def tell_model(start: Start, setup: Setup) -> None:
-    """Say who is asked, and up to what cost."""
+def announce_model(start: Start, setup: Setup) -> None:
+    """Say which model is asked, and up to what cost."""
     if setup.info is not None:
         ceiling = setup.options["max_cost_usd"]
         limit = "none" if ceiling is None else in_full(Decimal(str(ceiling)))
         start.emit("note", text=f"Model: {setup.info.id} · Ceiling: {limit} (--max-cost-usd)")
 
 
-def resume_command(options: LessonsOptions, run: str, verb: str = "lessons") -> str:
-    """What to type to go on with a run."""
-    store = _store_words(options)
-    executor = f" --executor {shlex.quote(options.executor)}" if options.executor else ""
-    return f"./pipeline.sh {verb} --resume {run}{store}{executor}"
+def resume_command(execution: Execution, run: str, verb: str = "lessons") -> str:
+    """Return the command that resumes a run."""
+    executor = f" --executor {shlex.quote(execution.executor)}" if execution.executor else ""
+    return f"./pipeline.sh {verb} --resume {run}{store_words_of(execution)}{executor}"
 
 
-def _store_words(options: LessonsOptions) -> str:
-    """` --store URL` where one was given; else ""."""
-    return store_words(options.store) if options.store and "store" in options.given else ""
-
-
-def name_recovery(error: Any, run: str, options: LessonsOptions) -> None:
-    """Make the advice on an emergency file one that can be typed: the store does not know how it was named."""
-    short = f"recover {run} "
-    if isinstance(error, WriteFailed) and f": {short}" in error.hint:
-        error.hint = error.hint.replace(f": {short}", f": ./pipeline.sh {short}") + _store_words(options)
-
-
-def finish(start: Start, setup: Setup, result: EngineResult, verb: str = "lessons") -> RunResult:
-    """The end as the command line shows it; the receipt beside what was published."""
-    from pipeline.app.published import left_out, replaced
-    from pipeline.engine.limits import more_room
-    from pipeline.engine.sources import missing_param
-
-    if setup.model is not None:
-        setup.model.close()
-    outputs = result.outputs.get("publish") or {}
-    again = resume_command(start.options, result.run_id, verb)
-    name_recovery(result.error, result.run_id, start.options)
-    spent = Amount.of(result.spent)
-    note = ""
-    if verb == "lessons" and result.status == "completed" and result.worked and outputs.get("path"):
-        publisher = setup.services["publisher"]
-        note = replaced(publisher, result.run_id, outputs)
-        publisher.receipt(str(outputs["path"]), _receipt(result, spent))
-    return RunResult(
-        result.run_id, result.status, result.detail, result.error,
-        str(Path(setup.options["out"], str(outputs["path"]))) if verb == "lessons" and outputs.get("path") else "",
-        spent, sum(result.spent.tokens.values()), result.seconds,
-        "" if result.status == "completed"
-        else again + more_room(result.error) + missing_param(result.error) + _confirmed(result.error),
-        start.expected if result.status == "completed" and result.worked else None,
-        result.spent_now.usd if result.worked else Decimal(0),
-        spent_now=Amount.of(result.spent_now) if result.worked else Amount(),
-        published_note=note,
-        left_out=left_out(result.outputs.get("lessons") or {}, again)
-        if verb == "lessons" and result.status == "completed" else "",
-    )  # fmt: skip
-
-
-def _confirmed(error: BaseException | None) -> str:
-    """The option without which a resume would ask again what a person has just been asked."""
-    return " --retry-unknown" if isinstance(error, NeedsConfirmation) else ""
-
-
-def _receipt(result: EngineResult, spent: Amount) -> dict[str, Any]:
-    """What stands beside a published course, outside its hash: run, money and time."""
-    return {
-        "run_id": result.run_id,
-        "content_hash": result.outputs["publish"].get("content_hash"),
-        "cost_usd": float(spent.low),
-        "cost_usd_at_most": None if spent.most is None else float(spent.most),
-        "tokens": dict(result.spent.tokens),
-        "calls": result.spent.calls,
-        "active_seconds": round(result.seconds, 3),
-    }
+def store_words_of(execution: Execution) -> str:
+    """Return ` --store URL` where a store was given; else ""."""
+    return store_words(execution.store_given) if execution.store_given else ""

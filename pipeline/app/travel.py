@@ -1,4 +1,4 @@
-"""Time travel from the command line: forks that know this product, and the code of a run's pipeline for its replay."""
+"""Forks, replays and completed marks that know this product: whose code a run's pipeline is."""
 
 from __future__ import annotations
 
@@ -6,15 +6,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pipeline import __version__
+from pipeline.clock import SystemClock
+from pipeline.engine.amendment import amend, declared_done
 from pipeline.errors import ConfigError
-from pipeline.settings import LessonsOptions
+from pipeline.formats.langgraph.threads import PIPELINE as THREAD
+from pipeline.formats.langgraph.threads import check_is_no_thread
+from pipeline.settings import Identity
 from pipeline.store.base import Store
+from pipeline.store.reading import load, resolve
+from pipeline.travel.fork import Forked
+from pipeline.travel.fork import fork as made_fork
+from pipeline.travel.given import read_assignments, wishes
+from pipeline.travel.replay import Replayed
+from pipeline.travel.replay import replay as replayed
 
 if TYPE_CHECKING:
     from pipeline.engine.setup import Definition
+    from pipeline.records.kinds import Fact
     from pipeline.records.run import RunState
-    from pipeline.travel.fork import Forked
-    from pipeline.travel.replay import Replayed
 
 #: The pin that holds a DOT graph's text; the service, and the task, that answers prompts in the place of a model.
 _DOT, _AGENT = "dot", "backend"
@@ -28,34 +38,26 @@ def fork(store: Store, run: str, *, at: str, assignments: Sequence[str], into: S
     Raises:
         ConfigError, RunNotFound, SecretRefused, CheckpointCorrupt: See travel.fork.
     """
-    from pipeline import __version__
-    from pipeline.formats.langgraph.threads import PIPELINE as THREAD
-    from pipeline.store.reading import load
-    from pipeline.travel.fork import fork as made
-    from pipeline.travel.given import read_assignments, wishes
-
     changes = read_assignments(assignments)
-    pipeline = load(store, run).pipeline
-    if pipeline == THREAD:
+    state = load(store, run)
+    if state.pipeline == THREAD:
         raise ConfigError(
             f"Run {run} holds a LangGraph thread, and its graph is not part of this program.",
+            code="other_pipeline",
             hint="`update_state` of the graph forks it at any checkpoint; `copy_thread` of the saver copies it.",
         )
-    if changes and pipeline == "lessons":
+    if changes and state.pipeline == "lessons":
         check_course([(wish.kind, wish.key, wish.value) for wish in wishes(changes)])
-    found = made(store, run, at=at, changes=changes, into=into, product=__version__)
-    return replace(found, unknown=_not_named(store, run, found.unknown)) if found.unknown else found
-
-
-def _not_named(store: Store, run: str, unknown: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
-    """Of names that nobody knew by then, those that a run's DOT graph does not name either."""
+    found = made_fork(store, run, at=at, changes=changes, into=into, product=__version__)
+    if not found.unknown or _DOT not in state.pins:
+        return found
+    # Of names that nothing had read by then, those that the run's graph does not name either.
     from pipeline.dot.names import names_in
     from pipeline.formats.attractor.source import Source
-    from pipeline.store.reading import load
 
-    state = load(store, run)
-    named = names_in(Source.stored(store, state).graph()) if _DOT in state.pins else frozenset()
-    return {name: near for name, near in unknown.items() if name.partition(".")[2] not in named}
+    named = names_in(Source.stored(store, state).graph())
+    unknown = {name: near for name, near in found.unknown.items() if name.partition(".")[2] not in named}
+    return replace(found, unknown=unknown)
 
 
 def check_course(changes: Iterable[tuple[str, str, Any]]) -> None:
@@ -68,12 +70,13 @@ def check_course(changes: Iterable[tuple[str, str, Any]]) -> None:
         if kind == "params" or (kind == "settings" and key not in _CHANGEABLE):
             raise ConfigError(
                 f"{kind}.{key} of a course cannot be changed in a fork: the texts it is pinned to would not fit.",
+                code="invalid_fork",
                 hint=f"It can change settings.{', settings.'.join(_CHANGEABLE)}; for another course start a new run.",
             )
         if kind == "settings" and key == "lessons" and type(value) is not int:
-            raise ConfigError(f"settings.lessons is {value!r}; it is a number.")
+            raise ConfigError(f"settings.lessons is {value!r}; it is a number.", code="invalid_fork")
         if kind == "settings" and key != "model":
-            LessonsOptions(**{key: value})
+            Identity(**{key: value})
 
 
 def replay(store: Store, run: str, *, to: str = "end", target: str | None = None) -> Replayed:
@@ -86,21 +89,41 @@ def replay(store: Store, run: str, *, to: str = "end", target: str | None = None
         RunNotFound, CheckpointCorrupt, GraphError: See travel.replay.
         ConfigError: It is not known where the code of its steps is.
     """
-    from pipeline.store.reading import load
-    from pipeline.travel.replay import replay as replayed
-
     state = load(store, run)
-    return replayed(store, run, definition_of(store, state, target), to=to, services=_stand_ins(state))
+    # A service that the nodes of a graph look for, where the record has its answers.
+    answered = any(_AGENT in tasks for tasks in state.tasks.values())
+    services = {_AGENT: _RecordedAgent()} if answered else {}
+    return replayed(store, run, definition_of(store, state, target), to=to, services=services)
+
+
+def mark_done(store: Store, run: str, step: str, outputs: Mapping[str, Any], target: str | None = None) -> str:
+    """Mark a step without an end as completed; return the run's id.
+
+    Args:
+        target: FILE.py:NAME, the code of a pipeline of the user's own.
+
+    Raises:
+        ConfigError: No such step is without an end, or the code of the pipeline is not known.
+        RunLocked: A living process owns the run.
+    """
+    name, clock = resolve(store, run), SystemClock()
+    state = load(store, name)
+    known = None if _DOT in state.pins else state.execution.get("target")
+    definition = definition_of(store, state, target or (str(known) if known else None))
+
+    def decide(state: RunState) -> Sequence[Fact]:
+        return [declared_done(definition, state, step, outputs, clock)]
+
+    amend(store, name, clock, decide)
+    return name
 
 
 def definition_of(store: Store, state: RunState, target: str | None) -> Definition:
-    """The code of a run's pipeline: the product's own, that of a DOT graph's nodes, or FILE.py:NAME.
+    """Return the code of a run's pipeline: the product's own, that of a DOT graph's nodes, or FILE.py:NAME.
 
     Raises:
         ConfigError: None of these is it.
     """
-    from pipeline.formats.langgraph.threads import check_is_no_thread
-
     check_is_no_thread(state)
     if target:
         from pipeline.engine.pipeline import load_pipeline
@@ -108,7 +131,8 @@ def definition_of(store: Store, state: RunState, target: str | None) -> Definiti
         found = load_pipeline(target)
         if found.name != state.pipeline:
             raise ConfigError(
-                f"Run {state.run_id} belongs to the pipeline {state.pipeline!r}, but {target} is {found.name!r}."
+                f"Run {state.run_id} belongs to the pipeline {state.pipeline!r}, but {target} is {found.name!r}.",
+                code="other_pipeline",
             )
         return found.definition
     if _DOT in state.pins:
@@ -123,17 +147,12 @@ def definition_of(store: Store, state: RunState, target: str | None) -> Definiti
         return PIPELINE.definition
     raise ConfigError(
         f"Run {state.run_id} belongs to the pipeline {state.pipeline!r}, whose code is not part of this program.",
+        code="code_unknown",
         hint="Name it: --file FILE.py:NAME.",
     )
 
 
 class _RecordedAgent:
-    """Stands for an agent of the user's own: its answers are recorded as work that acts outside."""
+    """Stand for an agent of the user's own: its answers are recorded as work that acts outside."""
 
     effect = "external"
-
-
-def _stand_ins(state: RunState) -> dict[str, Any]:
-    """Services that the nodes of a graph look for, where the record has their answers."""
-    answered = any(_AGENT in tasks for tasks in state.tasks.values())
-    return {_AGENT: _RecordedAgent()} if answered else {}

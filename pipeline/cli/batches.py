@@ -1,17 +1,14 @@
-"""`batches` and `cancel`: what is out at the provider at half the price, and calling it back."""
+"""`batches` and `cancel`: what is out at the provider at half the price, and cancelling it."""
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import click
 
-from pipeline.cli.options import RunName, in_its_folder, json_option, open_store, run_argument, store_option
-from pipeline.cli.reading import head_of
-from pipeline.cli.runs import resume_command
-from pipeline.cli.summary import row_of
+from pipeline.app.run_list import resume_command, row_of
+from pipeline.app.stores import head_of, open_store
+from pipeline.cli.options import RunName, in_its_folder, json_option, run_argument, store_option
+from pipeline.cli.store_context import here
 from pipeline.cli.text import count, money, say, say_json, table, when
-from pipeline.cli.where import here
 
 
 @click.command("batches")
@@ -20,48 +17,44 @@ from pipeline.cli.where import here
 @store_option
 @in_its_folder
 def batches(run: str | None, store: str | None, as_json: bool) -> None:
-    """List the batches of a run, or of all runs: what was handed in, what is still out."""
-    from pipeline import app
+    """List the batches of a run, or of all runs: what was submitted, what is still out."""
+    from pipeline.app.batches import batches as found
 
-    rows = list(app.batches(open_store(store), run))
+    rows = list(found(open_store(store), run))
     if as_json:
         for row in rows:
             say_json({
                 "run": row.run, "batch": row.batch or None, "status": row.status, "requests": row.requests,
-                "open": row.open, "open_usd_high": None if row.worst_usd is None else float(row.worst_usd),
-                "intended_at": row.intended_at, "expires_at": row.expires_at or None,
-                "cancelled_at": row.cancelled_at or None, "abandoned_at": row.abandoned_at or None,
+                "open": row.open, "open_usd_high": row.worst_usd, "intended_at": row.intended_at,
+                "expires_at": row.expires_at or None, "cancelled_at": row.cancelled_at or None,
+                "abandoned_at": row.abandoned_at or None,
             })  # fmt: skip
         return
     if not rows:
         say(f"No batches{'' if run else here()}.")
         return
-    cells = [
-        [row.run, row.batch or "(unknown)", row.status, str(row.requests), str(row.open or ""),
-         at_most(row.worst_usd) if row.open or row.abandoned_at else "", when(row.intended_at), when(row.expires_at)]
-        for row in rows
-    ]  # fmt: skip
-    say(table(["Run", "Batch", "Status", "Requests", "Open", "At most", "Handed in", "Answered by"], cells,
+    cells = []
+    for row in rows:
+        most = "unpriced" if row.worst_usd is None else money(row.worst_usd)
+        most = most if row.open or row.abandoned_at else ""
+        cells.append([row.run, row.batch or "(unknown)", row.status, str(row.requests), str(row.open or ""), most,
+                      when(row.intended_at), when(row.expires_at)])  # fmt: skip
+    say(table(["Run", "Batch", "Status", "Requests", "Open", "At most", "Submitted", "Answered by"], cells,
               right=["Requests", "Open", "At most"]))  # fmt: skip
-
-
-def at_most(usd: Decimal | None) -> str:
-    """An upper end in the table; `unpriced` where there is none."""
-    return "unpriced" if usd is None else money(usd)
 
 
 @click.command("cancel")
 @run_argument
 @store_option
 def cancel(run: str, store: str | None) -> None:
-    """Ask the provider to leave what it has not answered of a run's batches.
+    """Ask the provider to cancel what it has not answered of a run's batches.
 
     What it has answered is kept and paid; --resume fetches it, and asks the rest again.
     """
-    from pipeline import app
+    from pipeline.app.batches import cancel as ask
 
     place = open_store(store)
-    done = app.cancel(place, run)
+    done = ask(place, run)
     for row in done.batches:
         say(f"{row.batch}: cancelled; {count(row.open, 'request')} had no recorded answer yet.")
     if not done.recorded:

@@ -1,4 +1,4 @@
-"""`completion`: a script that makes a shell ask this program what may come next."""
+"""`completion` and `extras`: what makes the program more convenient: a shell script, optional packages."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import click
 
 from pipeline import environment
 from pipeline.cli.main import COMPLETE_VARIABLE
-from pipeline.cli.text import say
+from pipeline.cli.options import json_option
+from pipeline.cli.text import say, say_json, table
+from pipeline.extras import PURPOSES, how_to_install, is_installed, packages
 
 _NAME = "pipeline.sh"
 
+#: click's own scripts find the program on the PATH only, and its bash one needs bash 4.4.
 _BASH = """\
 _pipeline_complete() {
     local line
@@ -78,3 +81,21 @@ def completion(shell: str) -> None:
     program = shlex.quote(str(environment.home() / _NAME))
     text = SCRIPTS[shell].replace("@VARIABLE@", COMPLETE_VARIABLE).replace("@NAME@", _NAME)
     say(text.replace("@PROGRAM@", program).rstrip("\n"))
+
+
+@click.command("extras")
+@json_option
+def extras(as_json: bool) -> None:
+    """List optional packages: what each extra is for, whether it is installed, and how to install it."""
+    missing = {extra: [name for name in packages(extra) if not is_installed(name)] for extra in PURPOSES}
+    if as_json:
+        for extra, purpose in PURPOSES.items():
+            say_json({"extra": extra, "purpose": purpose, "packages": packages(extra), "missing": missing[extra],
+                      "install": how_to_install(extra)})  # fmt: skip
+        return
+    rows = [[extra, purpose, f"missing: {', '.join(missing[extra])}" if missing[extra] else "installed"]
+            for extra, purpose in PURPOSES.items()]  # fmt: skip
+    say(table(["Extra", "Needed for", "Status"], rows))
+    for extra, names in missing.items():
+        if names:
+            say(f"\nTo install {extra}: {how_to_install(extra)}")

@@ -1,4 +1,4 @@
-"""`diff`: what two runs, or two points of runs, differ in."""
+"""`diff`: how two runs, or two points of runs, differ."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from pipeline.cli.briefly import change_lines, changes_json
-from pipeline.cli.narrate import item_name
-from pipeline.cli.options import RunName, json_option, open_store, place_of, run_folder, store_option
+from pipeline.app.stores import open_store, place_of, run_folder
+from pipeline.cli.options import RunName, json_option, store_option
 from pipeline.cli.text import count, heading, money, one_line, say, say_json, with_unpriced
-from pipeline.records.run import full
+from pipeline.cli.value_format import change_lines, changes_json
+from pipeline.records.run import full, item_name
 from pipeline.store.reading import resolve
 from pipeline.travel.diff import RunDifference, Side, StepDifference, difference
 from pipeline.travel.differences import ADDED, CHANGED, REMOVED, Changes
@@ -34,7 +34,7 @@ class Point(RunName):
 @json_option
 @store_option
 def diff(first: str, second: str, as_json: bool, store: str | None) -> None:
-    """Show what two runs differ in: parameters, settings, context, steps with what they made, costs.
+    """Show how two runs differ: parameters, settings, context, steps with what they made, costs.
 
     POINT is a record's number, a checkpoint id, STEP, STEP#VISIT, start or end (as without one). The same run
     at two points: `diff latest@sow latest`.
@@ -49,20 +49,15 @@ def diff(first: str, second: str, as_json: bool, store: str | None) -> None:
 
 
 def _side(text: str, store: str | None) -> tuple[Side, str]:
-    # A folder may have an @ in its name; a point has none.
-    run, at, point = (text, "", "") if run_folder(text, store) else _parted(text)
+    run, at, point = text.rpartition("@")
+    if not at or run_folder(text, store):
+        # A folder may have an @ in its name; a point has none.
+        run, at, point = text, "", ""
     run, store = place_of(run, store)
     place = open_store(store)
     name = resolve(place, run)
-    known = points(place, name)
-    seq = resolve_point(known, point if at else END)
+    seq = resolve_point(points(place, name), point if at else END)
     return Side(place, state_at(place, name, seq)), f"{name}@{point}" if at else name
-
-
-def _parted(text: str) -> tuple[str, str, str]:
-    """RUN@POINT as (RUN, "@", POINT); RUN alone with two empty texts."""
-    run, at, point = text.rpartition("@")
-    return (run, at, point) if at else (text, "", "")
 
 
 def _lines(found: RunDifference, name: str, other: str) -> Iterator[str]:
@@ -76,28 +71,23 @@ def _lines(found: RunDifference, name: str, other: str) -> Iterator[str]:
     for step in found.steps:
         yield from _step_lines(step)
     if found.same:
-        yield "Nothing that was made differs."
-    costs = map(with_unpriced, map(money, found.usd), found.unpriced)
-    yield f"Cost:    {' → '.join(costs)}"
+        yield "Everything that was made is the same."
+    yield f"Cost:    {' → '.join(map(with_unpriced, map(money, found.usd), found.unpriced))}"
 
 
 def _step_lines(step: StepDifference) -> Iterator[str]:
-    said = []
+    words = []
     if step.statuses[0] != step.statuses[1]:
-        said.append(" → ".join((status or "not begun").replace("_", " ") for status in step.statuses))
+        words.append(" → ".join((status or "not started").replace("_", " ") for status in step.statuses))
     if step.outcomes[0] != step.outcomes[1]:
-        said.append(f"outcome {' → '.join(outcome or 'none' for outcome in step.outcomes)}")
+        words.append(f"outcome {' → '.join(outcome or 'none' for outcome in step.outcomes)}")
     if step.usd[0] != step.usd[1]:
-        said.append(f"cost {money(step.usd[0])} → {money(step.usd[1])}")
-    yield f"{step.step}: {', '.join(said)}" if said else f"{step.step}:"
+        words.append(f"cost {money(step.usd[0])} → {money(step.usd[1])}")
+    yield f"{step.step}: {', '.join(words)}" if words else f"{step.step}:"
     yield from change_lines(step.outputs, "  ")
     for name, changes in step.artifacts.items():
         yield f"  {name}:"
         yield from change_lines(changes, "    ")
-    yield from _item_lines(step)
-
-
-def _item_lines(step: StepDifference) -> Iterator[str]:
     if not step.items:
         return
     names = [f"{_SIGNS[kind]} {item_name(full(step.step), key)}" for key, kind in step.items.items()]
@@ -118,18 +108,17 @@ def _json(found: RunDifference, name: str, other: str) -> dict[str, Any]:
         "params": changes_json(found.params),
         "settings": changes_json(found.settings),
         "context": changes_json(found.context),
-        "steps": [_step_json(step) for step in found.steps],
-    }
-
-
-def _step_json(step: StepDifference) -> dict[str, Any]:
-    return {
-        "step": step.step,
-        "statuses": list(step.statuses),
-        "outcomes": list(step.outcomes),
-        "cost_usd": list(step.usd),
-        "outputs": changes_json(step.outputs),
-        "artifacts": {name: changes_json(changes) for name, changes in step.artifacts.items()},
-        "items": dict(step.items),
-        "inside": {key: changes_json(changes) for key, changes in step.inside.items()},
+        "steps": [
+            {
+                "step": step.step,
+                "statuses": list(step.statuses),
+                "outcomes": list(step.outcomes),
+                "cost_usd": list(step.usd),
+                "outputs": changes_json(step.outputs),
+                "artifacts": {name: changes_json(changes) for name, changes in step.artifacts.items()},
+                "items": dict(step.items),
+                "inside": {key: changes_json(changes) for key, changes in step.inside.items()},
+            }
+            for step in found.steps
+        ],
     }

@@ -12,8 +12,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from pipeline.cli.options import RunName, json_option, open_store, own, place_of, store_option
-from pipeline.cli.reading import head_of, state_of
+from pipeline.app.stores import head_of, open_store, place_of, state_of
+from pipeline.cli.options import RunName, json_option, own, store_option
 from pipeline.cli.text import count, money_between, one_line, say, say_json, table, with_unpriced
 from pipeline.dot import kinds
 from pipeline.dot.diagnostics import ERROR, WARNING, Diagnostic

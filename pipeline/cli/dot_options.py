@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipeline.cli.options import F
-from pipeline.cli.progress.watch import Display
+from pipeline.cli.progress import Display
 from pipeline.engine.events import Event
 from pipeline.engine.people import Answer, Question
 

@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from pipeline import errors
-from pipeline.cli.commands import COMMANDS
-from pipeline.cli.text import PROGRAM, one_line, warn
+from pipeline.cli.text import one_line, warn
 from pipeline.errors import PipelineError, RunInterrupted, WaitingForBatch, WaitingForHuman
 from pipeline.records.redaction import printable, without_secrets
 
-#: Exit code of each error class by name, as recorded in a run.
-EXIT_CODES: Mapping[str, int] = {
-    name: cls.exit_code
-    for name, cls in vars(errors).items()
-    if isinstance(cls, type) and issubclass(cls, (PipelineError, RunInterrupted))
-}
-
-#: Before a command that a hint names without the program; lower layers do not know how it is called.
-_COMMAND = re.compile(rf"`(?=(?:{'|'.join(COMMANDS)})(?:`| [^`]+`))")
-#: What a line that says why a run stands begins with, where that is no error, by class.
+#: How the line begins that says why a run stopped, where that is no error, by class.
 _WORDS: Mapping[str, str] = {
     WaitingForBatch.__name__: "Waiting", WaitingForHuman.__name__: "Waiting", RunInterrupted.__name__: "Stopped",
 }  # fmt: skip
 
 
 def word_for(error: Any, detail: str | None = None) -> str:
-    """Waiting (a batch, a person), Stopped (by a signal), Note (as asked), or Error.
+    """Return Waiting (for a batch, a person), Stopped (by a signal), Note (as requested), or Error.
 
     Args:
         error: An exception, or {"type": …} as recorded.
@@ -46,30 +34,38 @@ def word_for(error: Any, detail: str | None = None) -> str:
 
 
 def three_lines(what: str, saved: str = "", command: str = "", *, word: str = "Error") -> list[str]:
-    """What happened · what is saved and spent · the command to go on; lines without content are left out."""
+    """Return what happened, what is saved and spent, the command that resumes; without those that are empty."""
     lines = [f"{word}: {one_line(what)}"]
     if saved:
         lines.append(f"Saved: {one_line(saved)}")
     if command:
-        lines.append(hint_line(command))
+        lines.append(f"Go on: {one_line(command)}")
     return lines
 
 
-def hint_line(hint: str) -> str:
-    """The way on: a command that can be typed as it stands, or an advice."""
-    command = hint.startswith(PROGRAM) and not hint.endswith(".") and "…" not in hint
-    return f"{'Go on' if command else 'Hint'}: {one_line(_COMMAND.sub(rf'`{PROGRAM} ', hint))}"
+def error_lines(error: PipelineError | RunInterrupted) -> list[str]:
+    """Return an error with its hint; one of a file with several faults has a line for each."""
+    word = f"{word_for(error)}: "
+    first, *others = [one_line(line) for line in without_secrets(error.message).splitlines() or [""]]
+    lines = [f"{word}{first}", *(" " * len(word) + line for line in others)]
+    command = getattr(error, "command", "")
+    if command:
+        lines.append(f"Go on: {one_line(without_secrets(command))}")
+    elif error.hint:
+        lines.append(f"Hint: {one_line(without_secrets(error.hint))}")
+    return lines
 
 
-def exit_code_of(error: Any) -> int:
-    """The exit code of an error: an exception, or {"type": …} as recorded; 1 if unknown."""
-    if isinstance(error, Mapping):
-        return EXIT_CODES.get(str(error.get("type", "")), 1)
-    return int(getattr(error, "exit_code", 1))
+def error_json(error: Any) -> Any:
+    """Return {"type", "message", "code", "hint"} of an exception; a recorded error as it is."""
+    if error is None or isinstance(error, Mapping):
+        return error
+    words = {name: str(getattr(error, name, "")) for name in ("code", "hint")}
+    return {"type": type(error).__name__, "message": one_line(error), **words}
 
 
 def report(error: BaseException) -> int:
-    """Print what stopped a command, on stderr; the exit code."""
+    """Print what stopped a command, on stderr; return the exit code."""
     if isinstance(error, click.ClickException):
         vars(error)["message"] = printable(without_secrets(error.message))
         error.show()
@@ -78,27 +74,19 @@ def report(error: BaseException) -> int:
         warn("Stopped.")
         return RunInterrupted.exit_code
     if isinstance(error, PipelineError | RunInterrupted):
-        # Most errors are one line; those of a file with several faults have a line for each.
-        word = f"{word_for(error)}: "
-        warn(
-            word
-            + f"\n{' ' * len(word)}".join(
-                one_line(line) for line in without_secrets(error.message).splitlines() or [""]
-            )
-        )
-        if error.hint:
-            warn(hint_line(without_secrets(error.hint)))
+        for line in error_lines(error):
+            warn(line)
         return error.exit_code
     if isinstance(error, OSError) and error.filename is not None:
         warn(f"Error: {error.filename}: {error.strerror or error}")
         return 1
-    said = one_line(without_secrets(str(error)), 200)
-    warn(f"Error: unexpected {type(error).__name__}: {said}; details: {keep_details(error)}")
+    what = one_line(without_secrets(str(error)), 200)
+    warn(f"Error: unexpected {type(error).__name__}: {what}; details: {_details_file(error)}")
     return 1
 
 
-def keep_details(error: BaseException) -> str:
-    """Write the traceback into a file of the user's own; its path, or why there is none."""
+def _details_file(error: BaseException) -> str:
+    """Write the traceback into a file of the user's own; return its path, or why there is none."""
     import tempfile
     import traceback
 

@@ -1,50 +1,54 @@
-"""`fork`: a new run that begins with what another had finished by a point, with other values where asked."""
+"""`fork` and `replay`: a run that starts from a checkpoint of another; a run's graph on its recorded replies alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.cli.narrate import item_name
-from pipeline.cli.options import RunName, json_option, open_store, own, place_of, store_option
-from pipeline.cli.reading import head_of
-from pipeline.cli.runs import resume_command, way_on
-from pipeline.cli.summary import row_of
+from pipeline.app.run_list import resume_command, row_of, way_on
+from pipeline.app.stores import head_of, open_store, place_of
+from pipeline.cli.options import FileAndName, RunName, json_option, own, run_argument, store_option
 from pipeline.cli.text import count, money, one_line, say, say_json
-from pipeline.records.run import bare
+from pipeline.cli.value_format import arrow
+from pipeline.errors import StepFailed
+from pipeline.records.run import bare, item_name
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.reading import resolve
-from pipeline.travel.fork import Forked
-from pipeline.travel.given import Dependents
 
+if TYPE_CHECKING:
+    from pipeline.travel.fork import Forked
+    from pipeline.travel.given import Dependents
+    from pipeline.travel.replay import Replayed
+
+#: Characters of a list of names, and of each side of a difference, that are shown.
 _WIDTH = 200
+_POINT = "Up to where: a record's number, a checkpoint id, STEP, STEP#VISIT, start or end."
 
 
 @click.command("fork")
 @click.argument("run", type=RunName(), metavar="RUN")
 @click.option("--at", "--from-seq", "at", default="end", envvar=own("fork", "at"), show_envvar=True, metavar="POINT",
-              show_default=True,
-              help="Up to where: a record's number, a checkpoint id, STEP, STEP#VISIT, start or end.")  # fmt: skip
+              show_default=True, help=_POINT)  # fmt: skip
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", envvar=own("fork", "set"), show_envvar=True,
-              help="Another value: params.NAME, settings.NAME, outputs.STEP.KEY, or a context key; "
-              "may be given again.")  # fmt: skip
+              help="Another value: params.NAME, settings.NAME, outputs.STEP.KEY, or a context key. "
+              "Repeatable.")  # fmt: skip
 @json_option
 @store_option
 def fork(run: str, at: str, changes: tuple[str, ...], as_json: bool, store: str | None) -> None:
-    """Make a new run of what RUN had finished by a point; nothing is executed or paid.
+    """Start a new run from a checkpoint of RUN; nothing is executed or paid.
 
     RUN stays as it is. The fork holds all it needs, its inherited work costs $0.00 in it, and whatever read a value
     given with --set is made again when it is resumed.
     """
-    from pipeline import app
+    from pipeline.app import travel
 
     name, where = place_of(run, store)
     source = open_store(where)
     # A folder that is a run holds no other: its forks go where runs are kept.
     into = source if where == store else open_store(store)
-    made = app.fork(source, resolve(source, name), at=at, assignments=changes, into=into)
+    made = travel.fork(source, resolve(source, name), at=at, assignments=changes, into=into)
     row = row_of(head_of(into, made.run_id))
     if as_json:
         say_json(_json(made, resume_command(row, store)))
@@ -54,7 +58,8 @@ def fork(run: str, at: str, changes: tuple[str, ...], as_json: bool, store: str 
 
 
 def _lines(made: Forked, command: str) -> Iterator[str]:
-    kept = [path for path in made.inherited if path not in {*_void(made), *made.followed}]
+    again = {path for void in made.void for path in void.paths} | {*made.followed}
+    kept = [path for path in made.inherited if path not in again]
     items = [f"{count(number, 'item')} of {bare(path)}" for path, number in made.items.items()]
     names = ", ".join([*map(bare, kept), *items]) or "nothing: no step had finished by then"
     yield f"Forked:    run {made.parent} at {made.seq}"
@@ -63,32 +68,27 @@ def _lines(made: Forked, command: str) -> Iterator[str]:
         yield f"Changed:   {void.given.name}; made again: {one_line(_readers(void), _WIDTH)}"
     for name, near in made.unknown.items():
         meant = f"; did you mean {' or '.join(near)}?" if near else "."
-        yield f"Warning:   nobody had read or set {name} by then{meant}"
+        yield f"Warning:   nothing had read or set {name} by then{meant}"
     for row in made.out:
-        usd = "at a price that is not known" if row["worst_usd"] is None else f"at most {money(row['worst_usd'])}"
+        usd = "at an unknown price" if row["worst_usd"] is None else f"at most {money(row['worst_usd'])}"
         yield (
             f"Warning:   The answers of {row['batch'] or 'a batch'} ({count(row['requests'], 'request')}) stay with "
             f"run {made.parent}; the fork asks all of them again, {usd}."
         )
     if made.followed:
         followed = ", ".join(bare(path) for path in made.followed)
-        yield f"Follows:   {one_line(followed, _WIDTH)}; made again if what they read comes out otherwise"
+        yield f"Follows:   {one_line(followed, _WIDTH)}; made again if what they read turns out different"
     if made.following:
-        yield f"Goes on:   {one_line(', '.join(made.following), _WIDTH)}"
+        yield f"Next:      {one_line(', '.join(made.following), _WIDTH)}"
     yield f"Run: {made.run_id}"
     yield "Nothing is left to do." if made.status == COMPLETED else f"Go on: {command}"
 
 
-def _void(made: Forked) -> list[str]:
-    return [path for void in made.void for path in void.paths]
-
-
 def _readers(void: Dependents) -> str:
-    steps = [bare(path) for path in void.paths]
     items = [item_name(*task) for task in void.tasks]
     if len(items) > 8:
         items = [*items[:7], f"and {count(len(items) - 7, 'more item')}"]
-    return ", ".join([*steps, *items]) or "nothing that is done read it"
+    return ", ".join([*map(bare, void.paths), *items]) or "nothing finished has read it"
 
 
 def _json(made: Forked, command: str) -> dict[str, Any]:
@@ -98,24 +98,72 @@ def _json(made: Forked, command: str) -> dict[str, Any]:
         "status": made.status,
         "inherited": [bare(path) for path in made.inherited],
         "changed": [
-            {
-                "name": void.given.name,
-                "value": void.given.value,
-                "steps": [bare(path) for path in void.paths],
-                "items": [item_name(*task) for task in void.tasks],
-            }
+            {"name": void.given.name, "value": void.given.value, "steps": [bare(path) for path in void.paths],
+             "items": [item_name(*task) for task in void.tasks]}
             for void in made.void
         ],
         "unknown": {name: list(near) for name, near in made.unknown.items()},
         "asked_again": [
-            {
-                "batch": row["batch"] or None,
-                "requests": row["requests"],
-                "usd_high": None if row["worst_usd"] is None else float(row["worst_usd"]),
-            }
+            {"batch": row["batch"] or None, "requests": row["requests"],
+             "usd_high": None if row["worst_usd"] is None else float(row["worst_usd"])}
             for row in made.out
         ],
         "followed": [bare(path) for path in made.followed],
         "goes_on": list(made.following),
         "resume_command": command if made.status != COMPLETED else None,
+    }  # fmt: skip
+
+
+@click.command("replay")
+@run_argument
+@click.option("--to", default="end", envvar=own("replay", "to"), show_envvar=True, metavar="POINT", show_default=True,
+              help=_POINT)  # fmt: skip
+@click.option("--file", "target", type=FileAndName(), envvar=own("replay", "file"), show_envvar=True,
+              metavar="FILE.py:NAME", help="The code of your own pipeline.")  # fmt: skip
+@json_option
+@store_option
+def replay(run: str, to: str, target: str | None, as_json: bool, store: str | None) -> int:
+    """Run a run's stored graph again on its recorded replies alone: no call, nothing written outside.
+
+    Exit code 0: context, outputs, edges and order are the same. 6: something differs; the first difference
+    is named. Steps that act outside and people's answers are taken as recorded.
+    """
+    from pipeline.app import travel
+
+    place = open_store(store)
+    found = travel.replay(place, resolve(place, run), to=to, target=target)
+    if as_json:
+        say_json(_replayed_json(found))
+    else:
+        for line in _replayed_lines(found):
+            say(line)
+    return 0 if found.equal else StepFailed.exit_code
+
+
+def _replayed_lines(found: Replayed) -> Iterator[str]:
+    taken = f"; as recorded: {', '.join(path.removesuffix('#1') for path in found.taken)}" if found.taken else ""
+    yield (f"Replayed run {found.run_id} to {found.seq}: {count(found.again, 'step')} again on "
+           f"{count(found.replies, 'recorded answer')}{taken}.")  # fmt: skip
+    if found.equal:
+        yield "Equal: the same context, outputs, edges and order."
+        return
+    first, more = found.differences[0], len(found.differences) - 1
+    recorded, now = ("nothing" if value is None else value for value in (first.recorded, first.now))
+    yield f"Different: {first.path or 'the run'}, {first.key}: {arrow(recorded, now, _WIDTH)}"
+    if more:
+        yield f"{count(more, 'more difference')}; --json has them all."
+
+
+def _replayed_json(found: Replayed) -> dict[str, Any]:
+    return {
+        "run_id": found.run_id,
+        "seq": found.seq,
+        "equal": found.equal,
+        "again": found.again,
+        "taken": list(found.taken),
+        "replies": found.replies,
+        "differences": [
+            {"path": each.path, "key": each.key, "recorded": each.recorded, "now": each.now, "seq": each.seq}
+            for each in found.differences
+        ],
     }

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from pipeline.cli.briefly import arrow, context_json
-from pipeline.cli.options import json_option, open_store, own, run_argument, store_option
-from pipeline.cli.summary import thread_line
+from pipeline.app.stores import open_store
+from pipeline.cli.options import json_option, own, run_argument, store_option
+from pipeline.cli.status import thread_line
 from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, table, when, with_unpriced
+from pipeline.cli.value_format import arrow
 from pipeline.graph.model import Graph
 from pipeline.records.run import bare
 from pipeline.records.statuses import COMPLETED
@@ -33,80 +34,69 @@ def history(run: str, context: bool, as_json: bool, store: str | None) -> None:
     marks = list(boundaries(name, records(place, name), (graph or Graph({}, (), "")) if context else None))
     if as_json:
         for mark in marks:
-            say_json({**_json(mark), **({"context": context_json(mark.changes)} if context else {})})
+            say_json(_json(mark, context=context))
         return
     if state.parent:
         say(f"Forked from run {state.parent.get('run')} at {state.parent.get('seq')}.")
     if not marks:
         say(thread_line(state) or f"Run {name} has no checkpoint yet.")
-        return
-    if context:
+    elif context:
         for mark in marks:
             _say_context(mark, graph)
-        return
-    rows = [[str(mark.seq), mark.id, bare(mark.path), when(mark.at), how(mark), route(mark, graph), cost(mark)]
-            for mark in marks]  # fmt: skip
-    say(table(["Seq", "Checkpoint", "Step", "When (UTC)", "Ended", "Went on to", "Cost so far"], rows,
-              right=["Seq", "Cost so far"]))  # fmt: skip
+    else:
+        rows = [[str(mark.seq), mark.id, bare(mark.path), when(mark.at), _how(mark), _route(mark, graph), _cost(mark)]
+                for mark in marks]  # fmt: skip
+        say(table(["Seq", "Checkpoint", "Step", "When (UTC)", "Ended", "Went on to", "Cost so far"], rows,
+                  right=["Seq", "Cost so far"]))  # fmt: skip
 
 
-def how(mark: Boundary) -> str:
-    """How a step ended: its outcome where that says more, the attempt from the second on, inherited or not."""
+def _how(mark: Boundary) -> str:
+    """Return how a step ended: its outcome where that says more, the attempt from the second on, inherited or not."""
     words = "completed" if mark.status == COMPLETED else "failed"
     if mark.outcome not in ("", "success", words):
         words = f"{words}, {mark.outcome}"
     if mark.attempt > 1:
         words += f" (attempt {mark.attempt})"
-    if mark.inherited:
-        words += ", inherited"
-    return words
+    return f"{words}, inherited" if mark.inherited else words
 
 
-def route(mark: Boundary, graph: Graph | None) -> str:
-    """Where it led, and why if there is more to say than the outcome."""
+def _route(mark: Boundary, graph: Graph | None) -> str:
+    """Return where it led, and why if there is more to say than the outcome."""
     if mark.retry:
-        return "tried again by itself"
-    names = [_target(edge, graph) for edge in mark.edges]
-    reason = f" ({mark.reason.replace('_', ' ')})" if mark.reason else ""
-    return (", ".join(names) or "-") + reason
+        return "retried by itself"
+    names = []
+    for edge in mark.edges:
+        found = graph.edge(edge) if graph is not None else None
+        names.append(found.target if found else edge.partition("->")[2].partition("#")[0] or edge)
+    return (", ".join(names) or "-") + (f" ({mark.reason.replace('_', ' ')})" if mark.reason else "")
 
 
-def cost(mark: Boundary) -> str:
-    """What had been spent by then; a + where more may have been."""
+def _cost(mark: Boundary) -> str:
+    """Return what had been spent by then; a + where more may have been."""
     return with_unpriced(money(mark.usd) + ("+" if mark.possibly is None or mark.possibly else ""), mark.unpriced)
 
 
-def _target(edge: str, graph: Graph | None) -> str:
-    found = graph.edge(edge) if graph is not None else None
-    return found.target if found else edge.partition("->")[2].partition("#")[0] or edge
-
-
 def _say_context(mark: Boundary, graph: Graph | None) -> None:
-    error = (
-        f": {one_line((mark.error or {}).get('message', ''), 100)}" if mark.error and mark.status != COMPLETED else ""
-    )
+    failed = mark.error if mark.status != COMPLETED else None
+    error = f": {one_line(failed.get('message', ''), 100)}" if failed else ""
     upper = None if mark.possibly is None else mark.usd + mark.possibly
     spent = with_unpriced(money_between(mark.usd, upper), mark.unpriced)
-    say(f"{mark.seq:>6}  {bare(mark.path)}: {how(mark)}{error} in {duration(mark.seconds)}, "
-        f"went on to {route(mark, graph)}; {spent} so far")  # fmt: skip
-    for keys, change in _together(mark.changes):
-        say(f"        {', '.join(keys)}: {change}")
-
-
-def _together(changes: Mapping[str, tuple[Any, Any]]) -> list[tuple[list[str], str]]:
-    """Keys that changed in the same way on one line: most of what a graph's node leaves stands under several names."""
-    found: list[tuple[list[str], tuple[Any, Any]]] = []
-    for key, change in changes.items():
-        same = next((keys for keys, known in found if known == change), None)
-        if same is None:
-            found.append(([key], change))
+    say(f"{mark.seq:>6}  {bare(mark.path)}: {_how(mark)}{error} in {duration(mark.seconds)}, "
+        f"went on to {_route(mark, graph)}; {spent} so far")  # fmt: skip
+    # Keys that changed in the same way share a line: most of what a graph's node leaves has several names.
+    together: list[tuple[list[str], tuple[Any, Any]]] = []
+    for key, change in mark.changes.items():
+        keys = next((keys for keys, known in together if known == change), None)
+        if keys is None:
+            together.append(([key], change))
         else:
-            same.append(key)
-    return [(keys, arrow(*change)) for keys, change in found]
+            keys.append(key)
+    for keys, change in together:
+        say(f"        {', '.join(keys)}: {arrow(*change)}")
 
 
-def _json(mark: Boundary) -> Mapping[str, Any]:
-    return {
+def _json(mark: Boundary, *, context: bool) -> Mapping[str, Any]:
+    data = {
         "seq": mark.seq,
         "id": mark.id,
         "step": bare(mark.path),
@@ -124,3 +114,10 @@ def _json(mark: Boundary) -> Mapping[str, Any]:
         "duration_seconds": mark.seconds,
         "inherited": mark.inherited,
     }
+    if context:
+        # A key that was not set before has no `before`.
+        data["context"] = {
+            key: {"after": after} if before is ... else {"before": before, "after": after}
+            for key, (before, after) in mark.changes.items()
+        }
+    return data

@@ -1,163 +1,63 @@
-"""`lessons`: the options of a course, handed to the application; its progress and its end shown."""
+"""`lessons` and `redo`: a course made, resumed or planned."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from pipeline import environment, settings
-from pipeline.cli.ending import watched
-from pipeline.cli.options import F, OneOf, RunName, own, run_argument
-from pipeline.cli.plan import show_plan
-from pipeline.cli.where import remember
-from pipeline.errors import ConfigError
-from pipeline.lessons.names import LEVELS, SUBJECTS
-from pipeline.settings import LessonsOptions, option_fields, option_name, parse_usd
+from pipeline.cli.options import own, run_argument
+from pipeline.cli.results import watched
+from pipeline.cli.run_options import EXECUTION, options_of, settings_options
+from pipeline.cli.text import count, money, say, say_json, table
+from pipeline.files import write_over
+from pipeline.records.charge import in_full
+from pipeline.settings import OFFLINE, option_name
 
-_GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+if TYPE_CHECKING:
+    from pipeline.app.plan import Plan
 
-
-class Usd(click.ParamType[Any]):
-    """An amount of dollars, or `none`."""
-
-    name = "usd"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            return parse_usd(value, _option_of(param)) if value.strip().lower() != "none" else "none"
-        except ConfigError as error:
-            self.fail(error.message, param, ctx)
-
-
-def _option_of(param: click.Parameter | None) -> str:
-    return param.opts[0] if param is not None else "--max-cost-usd"
-
-
-class AtOnce(click.ParamType[Any]):
-    """A whole number, or `auto`."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, int) or str(value).strip().lower() == settings.AUTO:
-            return value if isinstance(value, int) else settings.AUTO
-        try:
-            return int(value)
-        except ValueError:
-            self.fail(f"{value!r} is neither a whole number nor auto.", param, ctx)
-
-
-def setting(field: str, *, off: str = "", **details: Any) -> Callable[[F], F]:
-    """The click option of a field of LessonsOptions, with its variable; `off`: the spelling that switches it off."""
-    variable = environment.VARIABLES[field]
-    names = option_name(field) + (f"/{off}" if off else "")
-    return click.option(names, field, envvar=variable, show_envvar=variable is not None, **details)
-
-
-def options_of(ctx: click.Context) -> LessonsOptions:
-    """The settings of this start; what was not given stays at its default.
-
-    Raises:
-        ConfigError: A value is outside its range.
-    """
-    given = {name for name in option_fields() if ctx.get_parameter_source(name) in _GIVEN}
-    values = {name: ctx.params[name] for name in given}
-    for name in ("max_cost_usd", "daily_budget_usd"):
-        if values.get(name) == "none":
-            values[name] = None
-    return LessonsOptions(**values, given=frozenset(given))
-
-
-#: What `--model` says of courses.
-_MODEL = "A Claude model, or offline.  [default: claude-sonnet-5-5 with a credential, else offline]"
-
-
-def execution_options(command: F, *, model: str = _MODEL) -> F:
-    """The options that say how work is done; `run` has them too."""
-    decorators = [
-        setting("store", metavar="URL", callback=remember,
-                help="Where runs are kept.  [default: files:devops/checkpoints]"),
-        setting("max_cost_usd", type=Usd(), metavar="USD|none", help="Ceiling of the run's spend.  [default: 50]"),
-        setting("budget", type=click.Choice(settings.BUDGETS),
-                help="How a call's worst case is bounded: by its bytes, or by the provider's token count and 5 %."),
-        setting("daily_budget_usd", type=Usd(), metavar="USD|none",
-                help="Limit of a UTC day, over what all runs of the store spend.  [default: none]"),
-        setting("concurrency", type=AtOnce(), metavar="N|auto",
-                help="Maximum paid calls in flight; 1 = sequential, auto = adapt to rate limits.  [default: 4]"),
-        setting("executor", metavar="ADDRESS",
-                help="Run map items on dask://HOST:PORT or dask:local.  [default: threads of this process]"),
-        setting("batch", off="--no-batch", is_flag=True, default=False,
-                help="Ask through Message Batches: half the price, within a day."),
-        setting("batch_min", type=int, metavar="N", help="Fewer asks than N go as ordinary calls.  [default: 1]"),
-        setting("no_wait", is_flag=True, help="Submit the batch and exit with 75; --resume collects it."),
-        setting("batch_poll", type=float, metavar="SECONDS", help="Batch polling interval.  [default: 5]"),
-        setting("resubmit", is_flag=True, help="Resubmit the requests of a lost batch (they may be billed twice)."),
-        setting("prices", type=click.Path(path_type=Path), metavar="FILE", help="Unit prices of your own."),
-        setting("model", metavar="ID", help=model),
-        setting("resume", type=RunName(), metavar="RUN", help="Go on with a run: its id, a unique prefix, or latest."),
-        setting("refresh", type=click.Choice(settings.REFRESHED),
-                help="With --resume: make completed steps of this effect class, and what read them, again."),
-        setting("retry_unknown", is_flag=True,
-                help="With --resume: retry side effects whose outcome is unknown."),
-        setting("from_step", metavar="STEP", help="With --resume: make this step and what follows it again."),
-        setting("yes", is_flag=True, help="Go on without asking."),
-        setting("quiet", is_flag=True, help="Final lines only."),
-        setting("json", is_flag=True, help="One JSON object a line on stdout."),
-    ]  # fmt: skip
-    for decorate in reversed(decorators):
-        command = decorate(command)
-    return command
+_WAYS = {
+    "sync": "as it is", "sync_uncached": "without caching", "batch": "with --batch",
+    "batch_uncached": "with --batch, without caching",
+}  # fmt: skip
 
 
 @click.command("lessons")
-@setting("subject", type=OneOf("subject", SUBJECTS), metavar="NAME",
-         help="mathematics, physics, and more (also maths, phys).")  # fmt: skip
-@setting("level", type=OneOf("level", LEVELS), metavar="NAME", help="national_5, higher, and more (also n5, h).")
-@setting("lessons", type=int, metavar="N", help="Lessons in the course, 1 to 120.  [default: 18]")
-@setting("effort", type=click.Choice(settings.EFFORTS), help="How hard the model thinks.")
-@setting("catalogue", type=click.Path(path_type=Path), metavar="DIR", help="Course files of your own.")
-@setting("out", type=click.Path(path_type=Path), metavar="DIR", help="Where courses are published.  "
-         "[default: devops/published]")  # fmt: skip
-@setting("until", type=click.Choice(settings.UNTIL), help="Stop after this step; the run can go on later.")
-@setting("sample", type=int, metavar="N", help="Make the first N lessons, then stop.")
-@setting("dry_run", is_flag=True, help="Show the plan, its expected and worst cost; no state, no call.")
-@setting("prompts", type=click.Path(path_type=Path, allow_dash=True), metavar="DIR|-",
-         help="With --dry-run: every prompt, a file each in DIR; -: printed before the plan.")  # fmt: skip
-@setting("force", is_flag=True, help="Start a new run even where an unfinished one exists.")
-@setting("accept_changes", is_flag=True, help="Go on with changed settings; what they touch is made again.")
-@setting("skip_failed", is_flag=True, help="Publish without lessons that failed.")
-@setting("retry_failed", is_flag=True, help="With --resume: try failed lessons again, also of a completed run.")
-@setting("overwrite", is_flag=True, help="Publish over files that were edited by hand.")
-@execution_options
+@settings_options(
+    "subject", "level", "lessons", "effort", "catalogue", "out", "until", "sample", "dry_run", "prompts", "force",
+    "accept_changes", "skip_failed", "retry_failed", "overwrite", *EXECUTION,
+)  # fmt: skip
 @click.pass_context
 def lessons(ctx: click.Context, /, **_: Any) -> int:
-    """Make a course, or go on with one: seed, sow, lessons, publish.
+    """Make a course, or resume one: seed, sow, lessons, publish.
 
-    The same command again continues an unfinished run of the same course, and does nothing
+    The same command again resumes an unfinished run of the same course, and does nothing
     where the course is complete. A run can be stopped at any moment; what was paid for is kept.
     """
-    options = options_of(ctx)
-    if not options.resume and not (options.subject and options.level):
-        missing = " and ".join(option_name(name) for name in ("subject", "level") if not getattr(options, name))
+    asked, execution, how = options_of(ctx)
+    if not execution.resume and not (asked.subject and asked.level):
+        missing = " and ".join(option_name(name) for name in ("subject", "level") if not getattr(asked, name))
         raise click.UsageError(f"Missing {missing} (or --resume RUN). `./pipeline.sh subjects` lists them.")
-    from pipeline import app
-
-    if options.dry_run and options.resume:
+    if execution.dry_run and execution.resume:
         raise click.UsageError("--dry-run shows the plan of a new course: give --subject and --level, not --resume.")
-    if options.dry_run:
-        return show_plan(app.plan(options), as_json=options.json, prompts=options.prompts)
+    if execution.dry_run:
+        from pipeline.app.plan import plan
+
+        show_plan(plan(asked, execution), as_json=how.json, prompts=how.prompts)
+        return 0
     if ctx.get_parameter_source("prompts") is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--prompts shows the prompts of a plan: give --dry-run too.")
-    if options.resume:
-        text = options.resume
-        return watched(options, lambda listener, ask: app.resume(text, options, listener=listener, confirm=ask))
-    return watched(options, lambda listener, ask: app.lessons(options, listener=listener, confirm=ask))
+        raise click.UsageError("--prompts only applies together with --dry-run.")
+    from pipeline.app import course
+
+    if text := execution.resume:
+        return watched(
+            execution, how, lambda shown, ask: course.resume(text, asked, execution, listener=shown, confirm=ask)
+        )
+    return watched(execution, how, lambda shown, ask: course.lessons(asked, execution, listener=shown, confirm=ask))
 
 
 @click.command("redo")
@@ -165,18 +65,73 @@ def lessons(ctx: click.Context, /, **_: Any) -> int:
 @click.argument("item", metavar="STEP/ITEM")
 @click.option("--note", default="", envvar=own("redo", "note"), show_envvar=True, metavar="TEXT",
               help="What to change; added to the prompt.")  # fmt: skip
-@setting("out", type=click.Path(path_type=Path), metavar="DIR", help="Where courses are published.")
-@setting("overwrite", is_flag=True, help="Publish over files that were edited by hand.")
-@execution_options
+@settings_options("out", "overwrite", *EXECUTION, out="Where courses are published.")
 @click.pass_context
 def redo(ctx: click.Context, /, run: str, item: str, note: str, **_: Any) -> int:
-    """Make one lesson of a course again (lessons/7) and publish anew; the others are kept.
+    """Make one lesson of a course again (lessons/7) and publish again; the others are kept.
 
-    The version it replaces stays in the run's history, and what it cost in the account.
+    The version it replaces stays in the run's history, and its cost in the account.
     """
-    options = options_of(ctx)
-    if options.resume:
+    asked, execution, how = options_of(ctx)
+    if execution.resume:
         raise click.UsageError("redo names its run: give RUN, not --resume.")
-    from pipeline import app
+    from pipeline.app import course
 
-    return watched(options, lambda listener, ask: app.redo(run, item, note, options, listener=listener, confirm=ask))
+    return watched(
+        execution,
+        how,
+        lambda shown, ask: course.redo(run, item, note, asked, execution, listener=shown, confirm=ask),
+    )
+
+
+def show_plan(plan: Plan, *, as_json: bool, prompts: Path | None = None) -> None:
+    """Print a plan.
+
+    Args:
+        prompts: Folder to write every prompt to, a file each; "-": they are printed first.
+    """
+    if as_json:
+        say_json({"type": "plan", **plan.to_json()})
+        return
+    where = _prompts(plan, prompts)
+    run = f" It resumes run {plan.run}." if plan.run else ""
+    lessons = count(plan.lessons, "lesson")
+    say(f"{plan.title}, {lessons}, model {plan.model}. Nothing is made and no model is asked.{run}\n")
+    head = ["Step", "Action", "Why", "Calls", "Tokens", "Expected", "At worst"]
+    rows = []
+    for item in plan.items:
+        paid = item.action == "run" and item.calls
+        cost = [f"{item.calls:g}", f"{item.tokens:,}", money(item.expected_usd), money(item.worst_usd)]
+        rows.append([item.name, item.action, item.why, *(cost if paid else [""] * 4)])
+    say(table(head, rows, right=head[3:]))
+    say(f"\n{where}")
+    say(f"Costs are expected from: {plan.source}.")
+    for row in plan.made:
+        calls = f"{row.calls:6.0f} call{'' if round(row.calls) == 1 else 's'} (at most {row.most_calls})"
+        say(f"  {row.label:<8} {calls}, {row.input_tokens:,} tokens in, {row.output_tokens:,} out: "
+            f"expected {money(row.expected_usd)}, at worst {money(row.worst_usd)}")  # fmt: skip
+    if plan.model != OFFLINE:
+        ways = plan.ways
+        say("The whole course: " + "; ".join(f"{text} {money(ways[way])}" for way, text in _WAYS.items()))
+    say(f"Expected cost: {money(plan.expected_usd)}")
+    for model, usd in plan.others.items():
+        say(f"With --model {model} the expected cost is {money(usd)}.")
+    ceiling = "none" if plan.ceiling_usd is None else in_full(plan.ceiling_usd)
+    say(f"Ceiling: {ceiling} (--max-cost-usd); a run stops, resumably, before it passes it.")
+    say(f"Worst cost: {money(plan.worst_usd)}")
+
+
+def _prompts(plan: Plan, place: Path | None) -> str:
+    """Show the prompts, or write them; return a line on where they can be read."""
+    if place is None:
+        return "Prompts: --prompts DIR writes each of them to a file, --prompts - prints them."
+    kinds: Counter[str] = Counter()
+    for name, text in plan.prompts():
+        kinds["revision" if name.endswith("revision") else name.partition("-")[0]] += 1
+        if str(place) == "-":
+            say(text + "\n")
+        else:
+            place.mkdir(parents=True, exist_ok=True)
+            write_over(place / f"{name}.md", (text + "\n").encode("utf-8"))
+    where = "above" if str(place) == "-" else f"in {place}"
+    return f"Prompts, {where}: " + ", ".join(f"{number} {kind}" for kind, number in kinds.items())

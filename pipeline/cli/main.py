@@ -14,15 +14,53 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from pipeline import environment
 from pipeline.cli import errors
-from pipeline.cli.commands import COMMANDS
-from pipeline.cli.streams import fill_closed_streams, is_of_stdout, stdout_refused
-from pipeline.cli.text import PROGRAM, warn
-from pipeline.cli.where import name_store
+from pipeline.cli.store_context import name_store
+from pipeline.cli.text import PROGRAM, is_of_stdout, stdout_refused, warn
 from pipeline.engine.stop import end_process_after_stop, end_process_on_signal
 from pipeline.errors import RunInterrupted, RunNotFound
 from pipeline.store.place import anchored
 
 COMPLETE_VARIABLE = "_PIPELINE_COMPLETE"
+
+#: Command → module, attribute, what it does. `--help` and completion read only this.
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "lessons": ("pipeline.cli.lessons", "lessons", "Make a course, or resume one: seed, sow, lessons, publish."),
+    "courses": ("pipeline.cli.courses", "courses", "Make many courses, one per line of a CSV file."),
+    "list": ("pipeline.cli.runs", "list_runs", "List runs, newest first."),
+    "status": ("pipeline.cli.status", "status", "Show one run: its steps, its cost and how to resume it."),
+    "show": ("pipeline.cli.show", "show", "Show what a step or one of its items made."),
+    "cost": ("pipeline.cli.cost", "cost", "Show what was spent, wasted and saved."),
+    "log": ("pipeline.cli.record_lines", "log", "Print a run's records; --follow waits for more."),
+    "history": ("pipeline.cli.history", "history", "List a run's checkpoints: where each led, and what it set."),
+    "diff": ("pipeline.cli.diff", "diff", "Show how two runs, or two points of runs, differ."),
+    "why": ("pipeline.cli.why", "why", "Explain why a step or item ran, or was reused."),
+    "replay": ("pipeline.cli.fork", "replay", "Run a run's graph again on its recorded replies alone."),
+    "fork": ("pipeline.cli.fork", "fork", "Start a new run from a checkpoint of another."),
+    "run": ("pipeline.cli.run", "run", "Run your own pipeline: a graph in FILE.dot, or FILE.py:NAME."),
+    "run_dot": ("pipeline.cli.run", "run_dot", "Another name for run."),
+    "gates": ("pipeline.cli.gates", "gates", "List questions that await an answer."),
+    "answer": ("pipeline.cli.gates", "answer", "Answer an open question of a run."),
+    "validate": ("pipeline.cli.dot", "validate", "Check whether a DOT pipeline can be run; list its commands."),
+    "parse": ("pipeline.cli.dot", "parse", "Show what a DOT file contains: nodes, edges, attributes."),
+    "handlers": ("pipeline.cli.dot", "handlers", "List the kinds of nodes a DOT pipeline may have."),
+    "draw": ("pipeline.cli.dot", "draw", "Draw a DOT pipeline, or a run with statuses and costs."),
+    "subjects": ("pipeline.cli.subjects", "subjects", "List the courses of the catalogue; check or start a new one."),
+    "mark-done": ("pipeline.cli.run", "mark_done", "Mark an interrupted step as completed."),
+    "redo": ("pipeline.cli.lessons", "redo", "Make one lesson again, with a note, and publish again."),
+    "batches": ("pipeline.cli.batches", "batches", "List the batches that runs have submitted."),
+    "cancel": ("pipeline.cli.batches", "cancel", "Cancel a run's batches at the provider."),
+    "settle": ("pipeline.cli.settlement", "settle", "Close an open charge with what was billed."),
+    "cleanup": ("pipeline.cli.upkeep", "cleanup", "Remove old runs; their cost stays on the account."),
+    "delete": ("pipeline.cli.upkeep", "delete", "Delete runs permanently; their cost stays on the account."),
+    "recover": ("pipeline.cli.upkeep", "recover", "Append the records of an emergency file to a run."),
+    "store": ("pipeline.cli.store", "store", "Inspect the store, find damage, copy runs to another store."),
+    "extras": (
+        "pipeline.cli.completion",
+        "extras",
+        "List optional packages: what each is for, and whether it is installed.",
+    ),
+    "completion": ("pipeline.cli.completion", "completion", "Print a shell's completion script."),
+}
 
 EPILOG = """\b
 Examples:
@@ -40,7 +78,7 @@ Exit codes:
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands' names and purposes without importing them."""
+    """Know the commands' names and purposes without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -96,8 +134,12 @@ def _help(ctx: click.Context, command: str | None) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line; its exit code."""
-    fill_closed_streams()
+    """Run one command line; return its exit code."""
+    for name in ("stdin", "stdout", "stderr"):
+        # Where the caller closed one, the next file opened would get its number, and the output meant for a screen.
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, open(number, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
     load_env_file()
     if arguments is None:
         end_process_after_stop()
@@ -135,14 +177,14 @@ def _run(arguments: list[str]) -> int:
 
 
 def load_env_file() -> None:
-    """Take variables that are not set from `.env` beside pipeline.sh; nothing of it is printed."""
+    """Take variables that are not set from `.env` beside pipeline.sh; its contents are never printed."""
     folder = environment.home()
     try:
         pairs, bad = environment.read_env_file(folder / ".env")
     except OSError as error:
         pairs, bad = {}, []
         if COMPLETE_VARIABLE not in os.environ:
-            warn(f".env cannot be read and was left out: {error.strerror or error}.")
+            warn(f".env cannot be read and was ignored: {error.strerror or error}.")
     for option in environment.PATHS:
         name = str(environment.VARIABLES[option])
         if value := pairs.get(name):
@@ -151,4 +193,4 @@ def load_env_file() -> None:
     for name, value in pairs.items():
         os.environ.setdefault(name, value)
     if bad and COMPLETE_VARIABLE not in os.environ:
-        warn(f".env: line {', '.join(map(str, bad))} is not NAME=value and was left out.")
+        warn(f".env: line {', '.join(map(str, bad))} is not NAME=value and was ignored.")

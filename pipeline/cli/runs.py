@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
-from pipeline.cli.options import json_option, open_list, open_store, own, store_option
-from pipeline.cli.summary import CORRUPT, STATUSES, UNFINISHED, Row, row_json, row_of
-from pipeline.cli.text import heading, one_line, say, say_json, table, when
-from pipeline.cli.where import named, shown_in
-from pipeline.lessons.names import known_subject, subject_name
-from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
-from pipeline.store.base import Listable
-from pipeline.store.names import JOURNAL
-from pipeline.store.place import has_password, store_words
+from pipeline.app.run_list import CORRUPT, STATUSES, RunRow, find, way_on
+from pipeline.app.stores import missing_store
+from pipeline.cli.options import json_option, own, store_option
+from pipeline.cli.store_context import FIRST_RUN, here, store_words_here
+from pipeline.cli.text import heading, money, one_line, say, say_json, table, when, with_unpriced
+from pipeline.records.statuses import COMPLETED
 
 #: Rows shown unless --limit says otherwise.
 DEFAULT_LIMIT = 50
@@ -27,8 +21,6 @@ DEFAULT_LIMIT = 50
 _MOST = 10**9
 #: How many runs the closing hint names.
 _HINTS = 5
-_ROOM = re.compile(r" --max-cost-usd [0-9.]+$")
-_PARAM = re.compile(r" --param \S+=VALUE$")
 
 
 class Statuses(click.ParamType[frozenset[str]]):
@@ -41,7 +33,7 @@ class Statuses(click.ParamType[frozenset[str]]):
             return value
         names = frozenset(part.strip().lower().replace("-", "_") for part in str(value).split(","))
         for name in sorted(names - set(STATUSES)):
-            self.fail(f"{name!r} is no status; there are {', '.join(STATUSES)}.", param, ctx)
+            self.fail(f"{name!r} is not a status; use {', '.join(STATUSES)}.", param, ctx)
         return names
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
@@ -50,9 +42,9 @@ class Statuses(click.ParamType[frozenset[str]]):
 
 @click.command("list")
 @click.option("--status", type=Statuses(), envvar=own("list", "status"), show_envvar=True, metavar="STATUS[,STATUS]",
-              help="Only runs with one of these; in_progress means all of its details.")  # fmt: skip
-@click.option("--subject", envvar=own("list", "subject"), show_envvar=True, metavar="NAME",
-              help="Only runs of this subject; aliases count.")  # fmt: skip
+              help="Only runs with one of these; in_progress includes all of its details.")  # fmt: skip
+@click.option("--subject", envvar=own("list", "subject"), show_envvar=True, metavar="NAME", default="",
+              help="Only runs of this subject; aliases are accepted.")  # fmt: skip
 @click.option("--resumable", is_flag=True, envvar=own("list", "resumable"), show_envvar=True,
               help="Only runs that can be resumed.")  # fmt: skip
 @click.option("--verbose", "-v", is_flag=True, envvar=own("list", "verbose"), show_envvar=True,
@@ -62,141 +54,82 @@ class Statuses(click.ParamType[frozenset[str]]):
 @json_option
 @store_option
 def list_runs(
-    status: frozenset[str] | None, subject: str | None, resumable: bool, verbose: bool, limit: int, as_json: bool,
+    status: frozenset[str] | None, subject: str, resumable: bool, verbose: bool, limit: int, as_json: bool,
     store: str | None,
 ) -> None:  # fmt: skip
     """List runs, newest first."""
-    place = open_list(store)
-    wanted = _subject(place, subject) if subject else None
-    rows = find(place, status=status, subject=wanted, resumable=resumable)
+    rows = find(store, status=status, subject=subject, resumable=resumable)
     shown = list(islice(rows, min(limit, _MOST) or None))
     if as_json:
         for row in shown:
-            say_json(row_json(row))
+            say_json(row.to_json())
         return
     say(heading("PIPELINE RUNS"))
     say()
     if not shown:
-        say(_nothing(store, filtered=bool(status or subject or resumable)))
+        url = missing_store(store) if store_words_here() else ""
+        if not url and (status or subject or resumable):
+            say("No run matches.")
+        else:
+            nothing = f"There is no store at {url} yet." if url else f"No runs yet{here()}."
+            say(f"{nothing} Start one: {FIRST_RUN}{store_words_here()}")
         return
-    say(render(shown, verbose=verbose))
+    columns = [column for column in COLUMNS if column.wanted(shown, verbose)]
+    say(table([column.title for column in columns], [[column.cell(row) for column in columns] for row in shown]))
     if limit and len(shown) == limit and next(rows, None) is not None:
         newest = "The newest run is" if limit == 1 else f"The newest {limit} are"
         say(f"\n{newest} shown; --limit 0 shows all.")
-    for line in hints(shown, store):
-        say(line)
+    if found := [row for row in shown if row.resumable and row.status != COMPLETED][:_HINTS]:
+        say("\nResume with:")
+        for row in found:
+            say(f"  {way_on(row, store)}")
 
 
-def _subject(store: Listable, text: str) -> str:
-    """The subject meant: one that is known, or one that a run of this store has: an own catalogue's, a thread's."""
-    if name := known_subject(text):
-        return name
-    wanted = text.strip().lower().replace("-", "_").replace(" ", "_")
-    heads = store.heads(lambda document: document.get("subject") in (text, wanted))
-    own = next((str(head.document["subject"]) for head in heads if not head.corrupt), "")
-    return own if own == text else subject_name(text, more=[own] if own else [])
+class RunColumn(NamedTuple):
+    """One column of the table."""
+
+    title: str
+    cell: Callable[[RunRow], str]
+    #: (all rows, --verbose) → whether it is shown.
+    wanted: Callable[[Sequence[RunRow], bool], bool] = lambda rows, verbose: True
 
 
-def find(store: Listable, *, status: frozenset[str] | None, subject: str | None, resumable: bool) -> Iterator[Row]:
-    """Rows of the runs asked for, newest first, lazily."""
-    for head in store.heads(_match(UNFINISHED if resumable else status, subject)):
-        row = row_of(head)
-        if status is not None and not _has_status(row, status):
-            continue
-        if subject is not None and not _same_subject(row.subject, subject):
-            continue
-        if not resumable or row.resumable:
-            yield row
+def _verbose(_: Sequence[RunRow], verbose: bool) -> bool:
+    return verbose
 
 
-def _match(status: frozenset[str] | None, subject: str | None) -> Callable[[Mapping[str, Any]], bool] | None:
-    """What the document alone can rule out, so that the store need not look further."""
-    if subject is None and (status is None or CORRUPT in status):
-        return None
-
-    def match(document: Mapping[str, Any]) -> bool:
-        if subject is not None and not _same_subject(str(document.get("subject") or ""), subject):
-            return False
-        stored = document.get("status")
-        return status is None or stored in status or stored == IN_PROGRESS
-
-    return match
+def steps_text(row: RunRow) -> str:
+    """Return 3/4; of a completed run also what has failed on its way, and what its route did not reach."""
+    if row.status == CORRUPT:
+        return "-"
+    if row.checkpoints is not None:
+        return f"{row.checkpoints} kept"
+    numbers = ((row.steps_failed, "failed"), (row.steps_skipped, "not taken"))
+    more = ", ".join(f"{number} {word}" for number, word in numbers if number)
+    return f"{row.steps_completed - row.steps_skipped}/{row.steps_total}" + (f" ({more})" if more else "")
 
 
-def _has_status(row: Row, wanted: frozenset[str]) -> bool:
-    return row.status in wanted or (row.detail is not None and row.detail in wanted)
+def cost_text(row: RunRow) -> str:
+    """Return $1.85; with a + where more may have been spent; - where another system keeps the accounts."""
+    if row.checkpoints is not None:
+        return "-"
+    usd = money(row.cost_usd)
+    more = "+" if row.possibly_usd is None or row.possibly_usd > 0 else ""
+    return with_unpriced(f"at least {usd}" if row.at_least else f"{usd}{more}", row.unpriced_calls)
 
 
-def _same_subject(found: str, wanted: str) -> bool:
-    return found == wanted or known_subject(found) == wanted
-
-
-def render(rows: list[Row], *, verbose: bool) -> str:
-    """The table."""
-    head = ["Run ID", "Subject", "Level", "Status", "Steps", "Cost"]
-    # What others name a run by, such as a thread's id, may be of any length.
-    cells = [[row.run_id, one_line(row.subject or row.pipeline, 40) or "-", one_line(row.level, 40) or "-",
-              row.shown_status, row.steps, row.cost] for row in rows]  # fmt: skip
-    if any(row.parent for row in rows):
-        head.append("Fork of")
-        for line, row in zip(cells, rows, strict=True):
-            line.append(row.parent or "-")
-    if verbose:
-        head += ["Started", "Updated", "Last step", "Next step", "Error"]
-        for line, row in zip(cells, rows, strict=True):
-            line += [when(row.started_at), when(row.updated_at), row.last_step or "-", row.next_step or "-",
-                     one_line(row.error, 60) or "-"]  # fmt: skip
-    return table(head, cells)
-
-
-def hints(rows: list[Row], store: str | None) -> list[str]:
-    """The newest runs that can be gone on with, and how."""
-    found = [row for row in rows if row.resumable and row.status != COMPLETED][:_HINTS]
-    if not found:
-        return []
-    return ["", "Go on with:", *(f"  {way_on(row, store)}" for row in found)]
-
-
-def way_on(row: Row, store: str | None, more: str = "") -> str:
-    """The command that continues a run, with what else it needs and nobody has stored, as a remark behind it.
-
-    Args:
-        more: Options that this run needs besides.
-    """
-    needs = [each for each in (row.needs, "PGPASSWORD" if store and has_password(store) else "") if each]
-    remark = f"  # give again: {', '.join(needs)}" if needs else ""
-    return f"{resume_command(row, store)}{more}{remark}"
-
-
-def resume_command(row: Row, store: str | None) -> str:
-    """The command that continues a run of the store that was named, or of the default one."""
-    if row.pipeline == "layers":
-        # Layered DAGs are run from Python.
-        return f'ControlledExecutor(tools=…, store=…).resume_from_checkpoint("{row.run_id}")'
-    unknown = f"run {shlex.quote(row.target)}" if row.target else "run FILE.py:NAME"
-    verb = "lessons" if row.pipeline in ("", "lessons") else unknown
-    if row.command.startswith("./pipeline.sh run "):
-        verb = row.command.removeprefix("./pipeline.sh ").partition(" --resume ")[0]
-    if store and verb != "lessons" and os.path.lexists(os.path.join(store.removeprefix("files:"), JOURNAL)):
-        return f"./pipeline.sh {verb} --resume {shlex.quote(store.removeprefix('files:'))}"
-    place = store_words(store) if store else ""
-    executor = f" --executor {shlex.quote(row.executor)}" if row.executor else ""
-    return f"./pipeline.sh {verb} --resume {row.run_id}{place}{executor}{_more_room(row)}"
-
-
-def _more_room(row: Row) -> str:
-    """The higher ceiling, or the missing parameter, that the run's last owner named when it stopped; else ""."""
-    found = _ROOM.search(row.command) if row.detail == "paused_budget" else None
-    found = found or (_PARAM.search(row.command) if row.status == FAILED else None)
-    return found[0] if found else ""
-
-
-def _nothing(store: str | None, *, filtered: bool) -> str:
-    place = open_store(store)
-    if named(store) and not place.is_there():
-        said = f"There is no store at {place.url} yet."
-    elif filtered:
-        return "No run matches."
-    else:
-        said = f"No runs yet{shown_in(store)}."
-    return f"{said} Start one: ./pipeline.sh lessons --subject mathematics --level national_5{named(store)}"
+#: What others name a run by, such as a thread's id, may be of any length.
+COLUMNS = (
+    RunColumn("Run ID", lambda row: row.run_id),
+    RunColumn("Subject", lambda row: one_line(row.subject or row.pipeline, 40) or "-"),
+    RunColumn("Level", lambda row: one_line(row.level, 40) or "-"),
+    RunColumn("Status", lambda row: row.shown_status),
+    RunColumn("Steps", steps_text),
+    RunColumn("Cost", cost_text),
+    RunColumn("Fork of", lambda row: row.parent or "-", lambda rows, _: any(row.parent for row in rows)),
+    RunColumn("Started", lambda row: when(row.started_at), _verbose),
+    RunColumn("Updated", lambda row: when(row.updated_at), _verbose),
+    RunColumn("Last step", lambda row: row.last_completed_step or "-", _verbose),
+    RunColumn("Next step", lambda row: row.next_step or "-", _verbose),
+    RunColumn("Error", lambda row: one_line(row.error, 60) or "-", _verbose),
+)

@@ -1,4 +1,4 @@
-"""`subjects`: the catalogue as people choose from it; a template for a new course, a check of a file."""
+"""`subjects`: the courses of the catalogue; a template for a new course, a check of a file."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from pipeline.cli.lessons import setting
 from pipeline.cli.options import OneOf, json_option
+from pipeline.cli.run_options import settings_options
 from pipeline.cli.text import count, one_line, say, say_json, table, warn
 from pipeline.errors import CatalogueError
 from pipeline.lessons.catalogue import Catalogue, CourseFile, check_file, template
@@ -18,7 +18,7 @@ from pipeline.lessons.names import LEVELS, SUBJECTS
 
 
 @click.group("subjects", invoke_without_command=True)
-@setting("catalogue", type=click.Path(path_type=Path), metavar="DIR", help="Course files of your own.")
+@settings_options("catalogue")
 @json_option
 @click.pass_context
 def subjects(ctx: click.Context, catalogue: Path | None, as_json: bool) -> None:
@@ -69,7 +69,7 @@ def new(subject: str, level: str) -> None:
 @subjects.command("check")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 def check(file: Path) -> None:
-    """Read a course file as a run would; every fault with its line and key."""
+    """Read a course file as a run would; report every fault with its line and key."""
     course = check_file(file)
     say(f"{file}: {course.title} ({course.code}), {count(len(course.groups), 'group')}, "
         f"{count(_outcomes(course), 'learning outcome')}. No faults.")  # fmt: skip

@@ -1,23 +1,28 @@
-"""How things are written on a screen: glyphs, money, times, tables, JSON lines. Knows no command."""
+"""Write to the screen: glyphs, money, times, tables, JSON lines. Knows no command."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from pipeline import environment
-from pipeline.cli.fitting import blocks, fitted
 from pipeline.records.charge import dollars
 from pipeline.records.redaction import printable
+
+if TYPE_CHECKING:
+    from pipeline.records.run import Spend
 
 #: The version of every object that `--json` writes; raised when a key changes its meaning.
 JSON_VERSION = 1
@@ -33,11 +38,13 @@ _ASCII = str.maketrans(
     }
 )  # fmt: skip
 _HEX = frozenset("0123456789abcdef")
+#: What a write to a device, a full disk or a limited file raises.
+_REFUSALS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF, errno.ENXIO})
 _RULE_LINE = re.compile(r"^[═─]+$", re.MULTILINE)
 
 
 def plain_ascii(stream: TextIO) -> bool:
-    """The stream, or the locale the user chose, knows no more than ASCII."""
+    """Return whether the stream, or the locale the user chose, has nothing but ASCII."""
     if os.environ.get("LC_ALL", "") in ("C", "POSIX"):
         return True
     try:
@@ -48,7 +55,7 @@ def plain_ascii(stream: TextIO) -> bool:
 
 
 def for_stream(text: str, *, ascii_only: bool) -> str:
-    """The text as a terminal may get it: no control characters (model text is no command), ASCII where asked."""
+    """Return a text without control characters (a model's text is no command), and in ASCII where asked."""
     text = printable(text)
     if ascii_only:
         return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
@@ -56,7 +63,7 @@ def for_stream(text: str, *, ascii_only: bool) -> str:
 
 
 def program() -> str:
-    """How the program is called from the folder that the caller stands in."""
+    """Return how the program is called from the current folder."""
     file = environment.home() / "pipeline.sh"
     here = file.parent == Path(os.path.realpath("."))
     return PROGRAM if here or not file.is_file() else shlex.quote(str(file))
@@ -70,25 +77,25 @@ def write(stream: TextIO, text: str) -> None:
 
 
 def columns() -> int | None:
-    """How wide tables may be: as the terminal, or as COLUMNS says where it is set (`watch` does that); None: any."""
+    """Return how wide tables may be: the terminal, or COLUMNS where it is set (`watch` does that); None: any."""
     if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
         return shutil.get_terminal_size().columns
     return None
 
 
 def say(text: str = "") -> None:
-    """A line on stdout; no rule in it is wider than the screen."""
+    """Write a line on stdout; no rule in it is wider than the screen."""
     width = columns()
     write(sys.stdout, text if width is None else ruled(text, width))
 
 
 def ruled(text: str, columns: int) -> str:
-    """The text with its rules cut to so many columns, so that a narrow terminal does not break them."""
+    """Return the text with its rules cut to so many columns, so that a narrow terminal does not break them."""
     return _RULE_LINE.sub(lambda rule: rule[0][:columns], text)
 
 
 def warn(text: str) -> None:
-    """A line on stderr; lost without complaint if nobody reads it."""
+    """Write a line on stderr; lost without complaint if nothing reads it."""
     try:
         write(sys.stderr, text)
         sys.stderr.flush()
@@ -97,12 +104,12 @@ def warn(text: str) -> None:
 
 
 def say_json(data: Mapping[str, Any]) -> None:
-    """One object on one line of stdout, with the format version first."""
+    """Write one object on one line of stdout, with the format version first."""
     sys.stdout.write(json_line(data) + "\n")
 
 
 def json_line(data: Mapping[str, Any]) -> str:
-    """An object as one line of ASCII JSON; money becomes a number."""
+    """Return an object as one line of ASCII JSON; money becomes a number."""
     return json.dumps({"v": JSON_VERSION, **data}, default=_plain, separators=(",", ":"), allow_nan=False)
 
 
@@ -114,36 +121,119 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
+def quietly(write: Callable[[], None]) -> None:
+    """Write to stdout; where it takes nothing more, the exit code is still that of the work."""
+    try:
+        write()
+        sys.stdout.flush()
+    except OSError as error:
+        stdout_refused(error)
+
+
+def is_of_stdout(error: OSError) -> bool:
+    """Return whether stdout raised this: what files refuse is translated where they are written, or names them."""
+    return isinstance(error, BrokenPipeError) or (error.filename is None and error.errno in _REFUSALS)
+
+
+def stdout_refused(error: OSError) -> int:
+    """Stop writing to stdout, and say so unless its reader left on purpose.
+
+    Returns the exit code of a command that had nothing else to do than to write.
+    """
+    # What is still buffered goes nowhere, without a complaint at exit.
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(devnull, sys.stdout.fileno())
+    except (OSError, ValueError):
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    finally:
+        os.close(devnull)
+    if isinstance(error, BrokenPipeError):
+        return 0
+    warn(f"Error: stdout cannot be written: {error.strerror or error}.")
+    return 1
+
+
 def heading(*lines: str) -> str:
-    """Lines between two double rules."""
+    """Return lines between two double rules."""
     rule = "═" * HEADING
     return "\n".join([rule, *lines, rule])
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> str:
-    """A table with a rule under its head, as wide as the screen at most; where it cannot be, a block of lines a row.
+    """Return a table with a rule under its head, as wide as the screen at most.
+
+    Where there is too little room columns move together, then words go below each other, then each row becomes a
+    block of lines. No word (an id, a sum) is ever cut.
 
     Args:
         right: Columns that are right-aligned.
     """
-    width = columns()
-    fit = fitted(head, rows, width)
-    if fit is None:
-        assert width is not None
-        return "\n".join(blocks(head, rows, width))
-    text = _aligned(fit.head + fit.rows, " " * fit.gap, [name in right for name in head])
-    lines = [line.rstrip() for line in text.splitlines()]
-    rule = max(RULE if width is None else min(RULE, width), *map(len, lines))
-    return "\n".join([*lines[: len(fit.head)], "─" * rule, *lines[len(fit.head) :]])
-
-
-def _aligned(cells: Sequence[Sequence[str]], gap: str, right: Sequence[bool]) -> str:
     from tabulate import DataRow, TableFormat, tabulate
 
-    row = DataRow("", gap, "")
-    look = TableFormat(None, None, None, None, row, row, 0, None)
-    align = ["right" if to_the_right else "left" for to_the_right in right]
-    return tabulate(cells, tablefmt=look, disable_numparse=True, colalign=align)
+    width = columns()
+    layout = _layout([head, *rows], width)
+    if layout is None:
+        assert width is not None
+        return "\n".join(_blocks(head, rows, width))
+    gap, widths = layout
+    heads = _wrapped(head, widths)
+    cells = heads + [line for row in rows for line in _wrapped(row, widths)]
+    spaced = DataRow("", " " * gap, "")
+    look = TableFormat(None, None, None, None, spaced, spaced, 0, None)
+    align = ["right" if name in right else "left" for name in head]
+    shown = tabulate(cells, tablefmt=look, disable_numparse=True, colalign=align)
+    lines = [line.rstrip() for line in shown.splitlines()]
+    rule = max(RULE if width is None else min(RULE, width), *map(len, lines))
+    return "\n".join([*lines[: len(heads)], "─" * rule, *lines[len(heads) :]])
+
+
+def _layout(cells: Sequence[Sequence[str]], width: int | None) -> tuple[int, list[int]] | None:
+    """Return the spaces between columns and the width of each; None: no table fits, as no word is cut."""
+    whole = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    least = [max(len(word) for cell in column for word in cell.split() or [""]) for column in zip(*cells, strict=True)]
+    between = len(whole) - 1
+    for gap in (3, 2):
+        if width is None or sum(whole) + gap * between <= width:
+            return gap, whole
+    assert width is not None
+    for gap in (2, 1):
+        if sum(least) + gap * between <= width:
+            widths = list(whole)
+            while sum(widths) + gap * between > width:
+                # The widest column that may be narrower gives first.
+                free = [at for at in range(len(widths)) if widths[at] > least[at]]
+                widths[max(free, key=lambda at: widths[at])] -= 1
+            return gap, widths
+    return None
+
+
+def _wrapped(row: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
+    """Return a row as lines of cells, each cell within its width."""
+    cells = [
+        [cell] if len(cell) <= width
+        else textwrap.wrap(cell, max(width, 1), break_long_words=False, break_on_hyphens=False)
+        for cell, width in zip(row, widths, strict=True)
+    ]  # fmt: skip
+    return [list(line) for line in zip_longest(*cells, fillvalue="")]
+
+
+def _blocks(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return a block of lines for each row, its fields with their names; empty ones are left out."""
+    found: list[str] = []
+    for row in rows:
+        first, *others = [f"{name}: {cell}" for name, cell in zip(head, row, strict=True) if cell.strip(" -")]
+        found.append(first)
+        lines: list[str] = []
+        for field in others:
+            if lines and len(f"  {lines[-1]} · {field}") <= width:
+                lines[-1] += f" · {field}"
+            else:
+                lines.append(field)
+        for line in lines or [""]:
+            found += textwrap.wrap(line, width, initial_indent="  ", subsequent_indent="    ",
+                                   break_long_words=False, break_on_hyphens=False)  # fmt: skip
+    return found
 
 
 def money(usd: Any) -> str:
@@ -152,7 +242,7 @@ def money(usd: Any) -> str:
 
 
 def money_between(low: Any, high: Any) -> str:
-    """What was spent, both ends where they differ; `high` None: no upper bound is known."""
+    """Return what was spent, both ends where they differ; `high` None: no upper bound is known."""
     if high is None:
         return f"at least {money(low)}, no upper bound known"
     return money(low) if Decimal(str(high)) == Decimal(str(low)) else f"{money(low)} to at most {money(high)}"
@@ -163,8 +253,15 @@ def with_unpriced(text: str, unpriced: int) -> str:
     return f"{text} + {unpriced:,} unpriced" if unpriced else text
 
 
+def spent_text(spend: Spend) -> str:
+    """Return a sum of charges: both bounds, and how many calls have no price."""
+    low = spend.usd + spend.low
+    high = None if spend.unbounded else max(low, spend.usd + spend.high)
+    return with_unpriced(money_between(low, high), spend.unpriced)
+
+
 def duration(seconds: float | None) -> str:
-    """Seconds for people: 3 s, 4 min 47 s, 1 h 12 min."""
+    """Return seconds for people: 3 s, 4 min 47 s, 1 h 12 min."""
     if seconds is None:
         return "-"
     if seconds < 10:
@@ -178,7 +275,7 @@ def duration(seconds: float | None) -> str:
 
 
 def when(moment: str | datetime | None) -> str:
-    """A recorded time as `2026-01-09 14:30:22` (UTC)."""
+    """Return a recorded time as `2026-01-09 14:30:22` (UTC)."""
     if not moment:
         return "-"
     text = moment.isoformat() if isinstance(moment, datetime) else moment
@@ -186,12 +283,12 @@ def when(moment: str | datetime | None) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """`1 lesson`, `2 lessons`."""
+    """Return `1 lesson`, `2 lessons`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def missing_records(first: int, last: int, reason: str) -> str:
-    """Say which records are missing; where none is, only what a gap was recorded for."""
+    """Return which records are missing; where none is, only why a gap was recorded."""
     if last < first:
         return reason
     return f"{f'record {first} is' if first == last else f'records {first} to {last} are'} missing: {reason}"
@@ -205,12 +302,17 @@ def size(length: int) -> str:
 
 
 def short_hash(value: Any) -> str:
-    """A text as it is, any other value as JSON; a content hash by its beginning."""
+    """Return a text as it is, any other value as JSON; a content hash by its beginning."""
     text = value if isinstance(value, str) else json.dumps(value, default=_plain, ensure_ascii=False)
     return text[:12] + "…" if len(text) == 64 and set(text) <= _HEX else text
 
 
 def one_line(text: object, limit: int = 500) -> str:
-    """Text on one line, cut with an ellipsis."""
+    """Return a text on one line, cut with an ellipsis."""
     flat = " ".join(str(text).split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def pairs(data: Mapping[str, Any]) -> str:
+    """Return `course_id course_c84775, outcomes_created 42`."""
+    return ", ".join(f"{name} {short_hash(value)}" for name, value in data.items())

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import click
 
-from pipeline.cli.options import RunName, json_option, open_account, open_store, own, run_argument, store_option
-from pipeline.cli.progress.watch import confirmer
-from pipeline.cli.text import count, money_between, one_line, say, say_json, size, warn, with_unpriced
+from pipeline.app.stores import open_account, open_store
+from pipeline.cli.options import RunName, json_option, own, run_argument, store_option
+from pipeline.cli.progress import confirmer
+from pipeline.cli.text import count, one_line, say, say_json, size, spent_text, warn
 from pipeline.clock import SystemClock
 from pipeline.errors import NeedsConfirmation, RunLocked, RunNotFound
 from pipeline.records.statuses import COMPLETED
@@ -29,68 +29,47 @@ from pipeline.store.retention import Removal, removable, removal, remove, sweep
               envvar=own("cleanup", "max_runs"), metavar="N",
               help="Remove runs beyond the newest N, whatever their age.")  # fmt: skip
 @click.option("--unfinished", is_flag=True, envvar=own("cleanup", "unfinished"), show_envvar=True,
-              help="Also failed and stopped runs, which could still be resumed.")  # fmt: skip
+              help="Also remove failed and stopped runs, which could still be resumed.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, envvar=own("cleanup", "dry_run"), show_envvar=True,
-              help="Only say what would be removed.")  # fmt: skip
+              help="Only show what would be removed.")  # fmt: skip
 @click.option("--yes", is_flag=True, help="Remove without asking.")
 @json_option
 @store_option
 def cleanup(
     max_age_days: int, max_runs: int, unfinished: bool, dry_run: bool, yes: bool, as_json: bool, store: str | None
 ) -> None:
-    """Remove old completed runs; what they cost stays on the account.
+    """Remove old completed runs; their cost stays on the account.
 
     Never removed: owned and corrupt runs, and the newest completed run of each course; failed and stopped runs only
     with --unfinished. `delete RUN` removes any run that has ended.
     """
     place, now = open_store(store), SystemClock().now()
-    names = removable(place.heads(), max_age_days=max_age_days, max_runs=max_runs, now=now, unfinished=unfinished)
-    going = [removal(place, name) for name in names]
-    if not dry_run:
-        _sweep(place, now, quiet=as_json)
-    if not going:
-        if not as_json:
-            say("Nothing to remove.")
-            _say_unfinished(place, max_age_days, max_runs, now, unfinished=unfinished)
-        return
-    _remove(going, place, open_account(store), Told("remove", "removed"), dry_run=dry_run, yes=yes, as_json=as_json)
-    if not as_json:
-        _say_unfinished(place, max_age_days, max_runs, now, unfinished=unfinished)
 
+    def old(*, unfinished: bool) -> list[str]:
+        return removable(place.heads(), max_age_days=max_age_days, max_runs=max_runs, now=now, unfinished=unfinished)
 
-def _sweep(place: Store, now: datetime, *, quiet: bool) -> None:
-    if (swept := sweep(place, now)) and not quiet:
+    going = [removal(place, name) for name in old(unfinished=unfinished)]
+    if not dry_run and (swept := sweep(place, now)) and not as_json:
         say(f"Swept: {count(len(swept), 'leftover')} of runs that were half made or half removed.")
-
-
-def _say_unfinished(place: Store, max_age_days: int, max_runs: int, now: datetime, *, unfinished: bool) -> None:
-    """Say what --unfinished would reach besides."""
-    if unfinished:
-        return
-    old = removable(place.heads(), max_age_days=max_age_days, max_runs=max_runs, now=now, unfinished=True)
-    left = len(old) - len(removable(place.heads(), max_age_days=max_age_days, max_runs=max_runs, now=now))
-    if left:
+    if going:
+        _remove(going, place, open_account(store), "remove", dry_run=dry_run, yes=yes, as_json=as_json)
+    elif not as_json:
+        say("Nothing to remove.")
+    if not as_json and not unfinished and (left := len(old(unfinished=True)) - len(old(unfinished=False))):
         say(f"Kept: {count(left, 'failed or stopped run')} of that age; --unfinished removes them too.")
-
-
-class Told(NamedTuple):
-    """The words of a command that removes runs."""
-
-    verb: str
-    done: str
 
 
 @click.command("delete")
 @click.argument("runs", type=RunName(), metavar="RUN...", nargs=-1, required=True)
 @click.option("--dry-run", is_flag=True, envvar=own("delete", "dry_run"), show_envvar=True,
-              help="Only say what would be deleted.")  # fmt: skip
+              help="Only show what would be deleted.")  # fmt: skip
 @click.option("--yes", is_flag=True, help="Delete without asking.")
 @json_option
 @store_option
 def delete(runs: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool, store: str | None) -> None:
-    """Delete runs for good, whether completed, failed or stopped; what they cost stays on the account.
+    """Delete runs permanently, whether completed, failed or stopped; their cost stays on the account.
 
-    A deleted run can neither be shown nor resumed. Published files stay. A run that is still going is refused.
+    A deleted run can be neither shown nor resumed. Published files stay. A run that is still going is refused.
     """
     place = open_store(store)
     names = list(dict.fromkeys(resolve(place, run) for run in runs))
@@ -99,29 +78,29 @@ def delete(runs: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool, store
         if name in owned:
             raise RunLocked(f"Run {name} is still going; nothing was deleted.", hint="Stop it, then delete it.")
     going = [removal(place, name) for name in names]
-    _remove(going, place, open_account(store), Told("delete", "deleted"), dry_run=dry_run, yes=yes, as_json=as_json)
+    _remove(going, place, open_account(store), "delete", dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 def _remove(
-    going: Sequence[Removal], place: Store, account: Account, told: Told, *, dry_run: bool, yes: bool, as_json: bool
+    going: Sequence[Removal], place: Store, account: Account, verb: str, *, dry_run: bool, yes: bool, as_json: bool
 ) -> None:
-    """Say what goes with these runs, ask, and remove them.
+    """Show what goes with these runs, ask, and remove them.
 
     Raises:
-        NeedsConfirmation: Without --yes, and nobody can be asked.
+        NeedsConfirmation: Without --yes, and there is no terminal.
         click.Abort: The answer was no.
     """
     if not as_json:
         for each in going:
             for line in _lines(each):
                 say(line)
-    runs = count(len(going), "run")
+    runs, past = count(len(going), "run"), f"{verb.removesuffix('e')}ed"
     if not dry_run:
         confirm = None if as_json and not yes else confirmer(yes=yes)
         if confirm is None:
-            raise NeedsConfirmation(f"Nothing was {told.done}: {runs} would be, and there is no terminal to ask on.",
+            raise NeedsConfirmation(f"Nothing was {past}: {runs} would be, and there is no terminal to ask on.",
                                     hint="Add --yes, or --dry-run to only look.")  # fmt: skip
-        if not confirm(f"{told.verb.capitalize()} {runs} for good?"):
+        if not confirm(f"{verb.capitalize()} {runs} permanently?"):
             raise click.Abort
     done = 0
     for each in going:
@@ -130,7 +109,7 @@ def _remove(
         if as_json:
             say_json(_row(each, removed=gone))
     if not as_json:
-        say(f"{runs} would be {told.done}." if dry_run else f"{count(done, 'run')} {told.done}.")
+        say(f"{runs} would be {past}." if dry_run else f"{count(done, 'run')} {past}.")
 
 
 def _is_removed(place: Store, account: Account, going: Removal) -> bool:
@@ -144,17 +123,15 @@ def _is_removed(place: Store, account: Account, going: Removal) -> bool:
 
 
 def _lines(going: Removal) -> list[str]:
-    """What removing a run frees, what stays, and what is lost with it."""
+    """Return what removing a run frees, what stays, and what is lost with it."""
     if going.sums is None:
-        return [f"{going.run}  nothing of it can be read: what it cost is not known, and does not stay on the account"]
-    spend = going.spent
-    cost = money_between(spend.usd + spend.low, None if spend.unbounded else spend.usd + spend.high)
+        return [f"{going.run}  nothing of it can be read: its cost is unknown, and does not stay on the account"]
     values = f" and {count(going.values, 'value')}" if going.values else ""
     name = " ".join(str(going.sums.get(field) or "") for field in ("subject", "level")).strip() or going.pipeline
     lines = [
         f"{going.run}  {one_line(name or '-', 60)}, {(going.detail or going.status).replace('_', ' ')}",
         f"  frees {count(going.records, 'record')}{values}, {size(going.bytes)} of records; "
-        f"stays on the account: {with_unpriced(cost, spend.unpriced)}",
+        f"stays on the account: {spent_text(going.spent)}",
     ]
     if going.status != COMPLETED:
         lines.append("  it can no longer be resumed: what it has made so far is lost")
@@ -177,22 +154,22 @@ def _row(going: Removal, *, removed: bool) -> dict[str, Any]:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @store_option
 def recover(run: str, file: Path, store: str | None) -> None:
-    """Append the records of an emergency file to a run; records it has already are left alone.
+    """Append the records of an emergency file to a run; records it already has are skipped.
 
-    A run writes such a file when its store refuses to save what was already paid for. Going on with the run on the
-    machine that has the file does the same. A run whose folder is lost is made again where the file holds all of its
+    A run writes such a file when its store refuses to save what was already paid for. Resuming the run on the
+    machine that has the file does the same. A run whose folder is lost is restored where the file holds all of its
     records.
     """
     place = open_store(store)
-    # A run that is lost cannot be looked up by a part of its name.
+    # A run that is lost cannot be looked up by a prefix of its name.
     name = run if run == owner_of(file) else resolve(place, run)
     with claimed(file, name) as kept:
         damaged = kept.damaged
     added = append_emergency(cast(Movable, place), name, file)
-    text = f"{count(added, 'record')} appended to run {name}." if added else f"Run {name} has all of these already."
+    text = f"{count(added, 'record')} appended to run {name}." if added else f"Run {name} already has all of these."
     if damaged:
         say(
             f"{text} {count(damaged, 'more line')} cannot be read: {file if file.exists() else aside(file)} keeps them."
         )
         return
-    say(f"{text} {file} {'is not needed any more' if file.exists() else 'was removed'}.")
+    say(f"{text} {file} {'is no longer needed' if file.exists() else 'was removed'}.")

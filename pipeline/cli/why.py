@@ -8,12 +8,11 @@ from typing import Any
 
 import click
 
-from pipeline.cli.narrate import item_name
-from pipeline.cli.options import OneOf, json_option, open_store, run_argument, store_option
-from pipeline.cli.show import find
-from pipeline.cli.status import LESSONS_STEPS
+from pipeline.app.run_status import LESSONS_STEPS, find_step
+from pipeline.app.stores import open_store
+from pipeline.cli.options import OneOf, json_option, run_argument, store_option
 from pipeline.cli.text import count, heading, one_line, say, say_json
-from pipeline.records.run import RunState, StepRun, bare
+from pipeline.records.run import bare, item_name
 from pipeline.store.reading import load, records, resolve
 from pipeline.travel.goes import INHERITED, NEW, RESUMED, RETRIED, STANDS, Go
 from pipeline.travel.why import Why
@@ -29,12 +28,16 @@ _SHOWN, _CALLS = 40, 8
 @json_option
 @store_option
 def why(run: str, what: str, as_json: bool, store: str | None) -> None:
-    """Say why a step or one of its items ran or was reused: each visit and attempt, what it read, who read it."""
+    """Explain why a step or one of its items ran or was reused: each visit and attempt, what it read, what read it."""
     place = open_store(store)
     name = resolve(place, run)
     state = load(place, name)
-    step, task = find(state, what)
-    found = explained(name, list(records(place, name)), _visits(state, step, what), task)
+    step, task = find_step(state, what)
+    paths = [step.path]
+    if "#" not in what and "/" not in step.path:
+        # All visits of the node: none of them was named.
+        paths = [each.path for each in state.steps.values() if each.node == step.node and "/" not in each.path]
+    found = explained(name, list(records(place, name)), paths, task)
     if as_json:
         say_json(_json(found))
         return
@@ -42,23 +45,27 @@ def why(run: str, what: str, as_json: bool, store: str | None) -> None:
         say(line)
 
 
-def _visits(state: RunState, step: StepRun, what: str) -> list[str]:
-    """All visits of a node, unless one of them was named."""
-    if "#" in what or "/" in step.path:
-        return [step.path]
-    return [run.path for run in state.steps.values() if run.node == step.node and "/" not in run.path]
+#: Reads that are noted without a value, as people say them.
+_WHOLE = {
+    "ancestors": "all visits that led to it",
+    "arrivals": "how the visits before it ended",
+    "context": "the whole context",
+}
 
 
 def _lines(found: Why) -> Iterator[str]:
     names = ", ".join(item_name(path, found.task) for path in found.paths)
     yield heading(f"{names} of run {found.run_id}")
     for go in found.goes:
-        yield f"{_title(go, found)}: {_because(go, found)} {_what(go)}".rstrip()
+        visit = f"{bare(go.path)}, " if len(found.paths) > 1 else ""
+        yield f"{go.seq:>6}  {visit}attempt {go.attempt}: {_because(go, found)} {_what(go)}".rstrip()
     yield ""
     if found.reads:
         yield "Read:"
         for name, value in list(found.reads.items())[:_SHOWN]:
-            yield f"  {_read(name, value)}"
+            # The hash of what was read; in words where there is none.
+            shown = f"{name}: there was none" if value == "missing" else f"{name} {value}"
+            yield f"  {_WHOLE.get(name, shown)}"
         if len(found.reads) > _SHOWN:
             yield f"  … and {len(found.reads) - _SHOWN} more"
     else:
@@ -69,45 +76,25 @@ def _lines(found: Why) -> Iterator[str]:
         for path, by in found.dependents.items():
             yield f"  {bare(path)}: {one_line(', '.join(_WHOLE.get(name, name) for name in by), 150)}"
     else:
-        yield "Read by: nobody yet."
-
-
-#: Reads that are noted without what was read, as people say them.
-_WHOLE = {
-    "ancestors": "all visits that led to it",
-    "arrivals": "how the visits before it ended",
-    "context": "the whole context",
-}
-
-
-def _read(name: str, value: str) -> str:
-    """A name that was read and the hash of what stood there; in words where there is no hash."""
-    if name in _WHOLE:
-        return _WHOLE[name]
-    return f"{name}: there was none" if value == "missing" else f"{name} {value}"
-
-
-def _title(go: Go, found: Why) -> str:
-    visit = f"{bare(go.path)}, " if len(found.paths) > 1 else ""
-    return f"{go.seq:>6}  {visit}attempt {go.attempt}"
+        yield "Read by: nothing yet."
 
 
 def _because(go: Go, found: Why) -> str:
-    """Why it began, as a sentence."""
+    """Return why it began, as a sentence."""
     if go.kind == NEW:
         return _arrival(go)
     if go.kind == RESUMED:
         how = f"the run was left ({go.cause.replace('_', ' ')})" if go.cause else "its process died"
-        return f"Resumed: it was cut off when {how}."
+        return f"Resumed: it was interrupted when {how}."
     if go.kind == RETRIED:
-        return f"Tried again after it had failed: {one_line(go.cause or 'no reason recorded', 200)}."
+        return f"Retried after it had failed: {one_line(go.cause or 'no reason recorded', 200)}."
     if go.kind == INHERITED:
         parent = found.parent or {}
         return f"Inherited from run {parent['run']}." if parent else "Taken over from the imported checkpoint."
     if go.kind == STANDS:
         if found.task is not None:
-            return "Reused: its version and all that it read are the same."
-        return "Void because something before it had changed; all that it read came out the same, so it stands."
+            return "Reused: its version and all its inputs are the same."
+        return "Reused: something before it had changed, but all its inputs came out the same."
     return _void(go)
 
 
@@ -122,8 +109,8 @@ def _arrival(go: Go) -> str:
 
 def _void(go: Go) -> str:
     reasons = {
-        "from": "Made again because it was asked for (--from)",
-        "refresh": "Made again because what it reads was to be read afresh (--refresh)",
+        "from": "Made again as requested (--from)",
+        "refresh": "Made again because its inputs were refreshed (--refresh)",
         "changed": "Made again because what it was made from changed",
         "missing": "Made again because a result of it was missing",
         "jump": "Made again because the run jumped back",
@@ -139,13 +126,13 @@ def _void(go: Go) -> str:
 
 
 def _what(go: Go) -> str:
-    """What happened in it, as sentences."""
+    """Return what happened in it, as sentences."""
     if go.kind in (INHERITED, STANDS):
         return ""
     said = []
     if go.reused:
         calls = ", ".join(map(str, go.reused[:_CALLS])) + (", …" if len(go.reused) > _CALLS else "")
-        said.append(f"Recorded replies that answered for free: {len(go.reused)} (call {calls}).")
+        said.append(f"Recorded replies reused for free: {len(go.reused)} (call {calls}).")
     if go.asked:
         said.append(f"Asked: {count(len(go.asked), 'call')}.")
     if go.made or go.kept:
@@ -158,18 +145,18 @@ def _what(go: Go) -> str:
 
 
 def _json(found: Why) -> Mapping[str, Any]:
+    goes = []
+    for go in found.goes:
+        values = {item.name: getattr(go, item.name) for item in fields(go)}
+        changed = {name: {"before": before, "after": after} for name, (before, after) in go.changed.items()}
+        consumed = [list(token) for token in go.consumed]
+        goes.append({**values, "step": bare(go.path), "consumed": consumed, "changed": changed})
     return {
         "run_id": found.run_id,
         "steps": [bare(path) for path in found.paths],
         "item": found.task,
-        "goes": [_go_json(go) for go in found.goes],
+        "goes": goes,
         "reads": dict(found.reads),
         "read_by": {bare(path): list(names) for path, names in found.dependents.items()},
         "parent": found.parent,
     }
-
-
-def _go_json(go: Go) -> dict[str, Any]:
-    values = {item.name: getattr(go, item.name) for item in fields(go)}
-    changed = {name: {"before": before, "after": after} for name, (before, after) in go.changed.items()}
-    return {**values, "step": bare(go.path), "consumed": [list(token) for token in go.consumed], "changed": changed}

@@ -375,6 +375,13 @@ def full(name: str) -> str:
     return "/".join(frame if _VISIT.search(frame) else f"{frame}#1" for frame in name.split("/"))
 
 
+def item_name(path: str, task: str | None) -> str:
+    """Return `STEP[/ITEM]` of a step path and the key of one of its tasks, as people name it: "lessons/7"."""
+    step = bare(path)
+    node = step.rpartition("/")[2].partition("#")[0]
+    return f"{step}/{task.removeprefix(f'{node}/')}" if task else step
+
+
 def slot_of(state: RunState, path: str, task: str | None, attempt: int) -> tuple[str, str | None, int]:
     """Where the replies of an attempt are kept: with those of the first one whose replies it hears."""
     return path, task, min(state.heard_from.get((path, task), attempt), attempt)

@@ -160,8 +160,8 @@ def test_cost_reconcile_keeps_the_key_to_itself(
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["20260109_143022", "--reconcile"], 2, "Leave RUN out"),
-        (["--reconcile", "--reprice", "published"], 2, "ask for one"),
+        (["20260109_143022", "--reconcile"], 2, "Omit RUN"),
+        (["--reconcile", "--reprice", "published"], 2, "only one of"),
         (["--reconcile"], 2, "ANTHROPIC_ADMIN_KEY"),
     ],
 )

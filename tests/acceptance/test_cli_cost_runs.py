@@ -193,7 +193,7 @@ def test_cost_of_removed_runs_stays_in_every_sum(root: Path, cli: Cli) -> None:
     assert "Removed runs: $0.20 in 1 run, in the sums above" in cli("cost").out
     said = cli("cost", "--by", "call", "--csv")
     assert len(said.out.splitlines()) == 2
-    assert "Single calls of removed runs are not kept: $0.20 in 1 run is not here." in said.err
+    assert "Single calls of removed runs are not kept: $0.20 in 1 run is not listed." in said.err
 
 
 def test_cost_counts_what_a_fork_inherited_once(root: Path, cli: Cli) -> None:

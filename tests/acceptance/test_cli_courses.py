@@ -99,7 +99,7 @@ def test_courses_names_every_wrong_line_and_begins_none(cli: Cli, root: Path, tm
         "courses.csv line 9: this is the course of line 2 again",
         "courses.csv line 10: --effort is 'huge'; it can be low, medium, high, xhigh, max.",
         "courses.csv line 11: --max-cost-usd is 'lots'; it is an amount of dollars such as 2.50, or none.",
-        "Hint: Nothing was begun.",
+        "Hint: Nothing was started.",
     ]
     assert not root.exists()
 
@@ -128,12 +128,12 @@ def test_courses_check_once_what_no_line_can_help(
 def test_courses_go_on_with_what_was_stopped_but_not_with_other_settings_unasked(cli: Cli, tmp_path: Path) -> None:
     said = cli("courses", write(tmp_path, TWO), "--until", "seed", "--quiet")
     assert said.code == 0
-    assert "0 of 2 courses completed, 2 stopped as asked." in said.out
+    assert "0 of 2 courses completed, 2 stopped as requested." in said.out
     other = write(tmp_path, TWO.replace("national_5,2", "national_5,3"))
     refused = cli("courses", other)
     assert refused.code == 2
     assert "courses.csv line 2: Run " in refused.err
-    assert "Hint: Nothing was begun. With --accept-changes" in refused.err
+    assert "Hint: Nothing was started. With --accept-changes" in refused.err
     rows = cli("courses", other, "--accept-changes", "--json").json()
     assert (rows[-1]["completed"], rows[-1]["exit_code"]) == (2, 0)
     assert len(cli("list", "--json").json()) == 2
@@ -203,9 +203,9 @@ def test_courses_plans_no_line_that_is_a_course_again(
     planned: list[str] = []
     real = plan
 
-    def counted(options: Any) -> Any:
-        planned.append(options.subject)
-        return real(options)
+    def counted(asked: Any, execution: Any) -> Any:
+        planned.append(asked.subject)
+        return real(asked, execution)
 
     monkeypatch.setattr(many, "plan", counted)
     said = cli("courses", write(tmp_path, "subject,level\n" + "physics,higher\nPhysics,HIGHER\n" * 150), "--dry-run")
@@ -246,7 +246,7 @@ def test_courses_stop_as_a_whole_at_the_days_limit(cli: Cli, server: BillingServ
     said = cli("courses", file, "--daily-budget-usd", "0.35")
     assert said.code == 5
     assert "the day's limit of $0.35" in said.err
-    assert "1 not begun" in said.out
+    assert "1 not started" in said.out
     assert len(cli("list", "--json").json()) == 1
     assert server.bill.usd <= Decimal("0.35")
     again = cli("courses", file, "--daily-budget-usd", "50")
@@ -261,7 +261,7 @@ def test_courses_with_a_wrong_key_stop_at_the_first(
     server.free_fault = (401, "authentication_error", "invalid x-api-key")
     said = cli("courses", write(tmp_path, TWO))
     assert said.code == 4
-    assert "1 not begun" in said.out
+    assert "1 not started" in said.out
     assert not root.exists()
 
 

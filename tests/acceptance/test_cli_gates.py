@@ -49,7 +49,7 @@ def test_open_questions_are_listed(cli: Cli, run: str) -> None:
 
 
 def test_nothing_asked_is_said(cli: Cli) -> None:
-    assert cli("gates").out.startswith("Nothing is asked by the runs in files:")
+    assert cli("gates").out.startswith("No open questions in the runs in files:")
 
 
 def test_gates_say_where_runs_in_folders_of_their_own_are_asked(cli: Cli, run: str, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_answer_is_a_choice_its_key_or_its_label(cli: Cli, root: Path, run: str,
     assert said.code == 0, said.err
     assert said.out.splitlines()[0] == f"review: {chosen}"
     assert f"--resume {run}" in said.out
-    assert cli("gates").out.startswith("Nothing is asked by the runs in files:")
+    assert cli("gates").out.startswith("No open questions in the runs in files:")
     result = GATED.resume(run, store=FileStore(root, SystemClock()))
     assert result.status == "completed"
     assert result.outputs["review"] == {"said": chosen, "note": "looks fine"}

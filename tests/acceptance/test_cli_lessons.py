@@ -153,7 +153,7 @@ def test_lessons_json_is_nothing_but_objects(cli: Cli, out: Path) -> None:
 def test_lessons_until_stops_and_resume_goes_on_with_the_banner(cli: Cli, out: Path) -> None:
     stopped = cli(*COURSE, "--until", "sow", "--quiet")
     assert stopped.code == 0, stopped.err
-    assert "Stopped as asked" in stopped.out
+    assert "Stopped as requested" in stopped.out
     assert "Step " not in stopped.out
     assert not out.exists()
     (row,) = cli("list", "--json").json()

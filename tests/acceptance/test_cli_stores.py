@@ -124,7 +124,7 @@ def test_check_says_where_it_is_that_all_runs_share_what_is_damaged(cli: Cli, tm
         link.run("UPDATE slices SET usd = 'junk'")
     said = cli("store", "check", "--store", store.url)
     assert said.code == 3
-    assert "1 fault in what the store tells of all its runs." in said.err
+    assert "1 fault in the store's own records." in said.err
     assert "--resume" not in said.err
     assert f"store: The reservation {slice_id} of " in said.out
 

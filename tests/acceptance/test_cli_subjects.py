@@ -62,6 +62,6 @@ def test_recover_appends_what_the_disk_had_refused_once(root: Path, cli: Cli, tm
     line = encode_line(3, "2026-01-09T14:31:00.000Z", 1, encode_fact(fact))
     file = tmp_path / "emergency.jsonl"
     file.write_bytes(json.dumps({"emergency": run}).encode() + b"\n" + line)
-    assert cli("recover", run, str(file)).out == f"1 record appended to run {run}. {file} is not needed any more.\n"
-    assert cli("recover", run, str(file)).out == f"Run {run} has all of these already. {file} is not needed any more.\n"
+    assert cli("recover", run, str(file)).out == f"1 record appended to run {run}. {file} is no longer needed.\n"
+    assert cli("recover", run, str(file)).out == f"Run {run} already has all of these. {file} is no longer needed.\n"
     assert cli("log", run, "--json").json()[-1]["kind"] == "run_ended"

@@ -59,10 +59,10 @@ def test_cancelled_batch_is_remembered_by_batches_status_list_and_log(cli: Cli, 
     assert batch["status"] == "cancelled"
     assert batch["cancelled_at"]
     assert "cancelled" in cli("batches").out
-    assert "called back" in cli("status", "latest").out
+    assert "cancelled" in cli("status", "latest").out
     (row,) = cli("list", "--json").json()
     assert row["status_detail"] == "stopped_as_asked"
-    assert "called back" in row["error"]
+    assert "cancelled" in row["error"]
     assert "batch_cancelled" in cli("log", "latest").out
     assert said.out.splitlines()[-1] == cli("list").out.splitlines()[-1].replace("  ./", "Go on: ./")
     again = cli("cancel", "latest")

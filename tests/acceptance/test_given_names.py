@@ -46,7 +46,7 @@ def test_missing_parameter_is_named_with_the_way_on(cli: Cli, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("what", "named"),
     [
-        ('ctx.outputs["frist"]["text"]', "No step 'frist' has completed"),
+        ('ctx.outputs["frist"]["text"]', "Step 'frist' has not completed"),
         ('ctx.outputs["first"]["txt"]', "Step 'first' has no output 'txt'. Known: text."),
         ('ctx.context["where"]', "The context has no key 'where'."),
         ('ctx.settings["tone"]', "The run has no setting 'tone'."),
@@ -90,7 +90,7 @@ def test_names_of_conditions_and_commands_are_named(cli: Cli, tmp_path: Path) ->
 def test_fork_tells_of_a_name_that_nobody_knows(cli: Cli, tmp_path: Path, given: str, meant: str) -> None:
     assert cli("run", tale(tmp_path), "--param", "name=Ann").code == 0
     said = cli("fork", "latest", "--set", given)
-    assert "Warning:   nobody had read or set" in said.out
+    assert "Warning:   nothing had read or set" in said.out
     assert meant in said.out
     assert "Warning" not in cli("fork", "latest", "--set", "params.name=Bo").out
 

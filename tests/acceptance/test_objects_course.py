@@ -27,7 +27,7 @@ def test_course_in_a_bucket_is_copied_home(
     assert (said.code, "completed" in said.out) == (0, True)
     assert cli("store", "check", "--store", first).out == "Nothing is damaged.\n"
     said = cli("store", "copy", first, f"files:{tmp_path / 'home'}")
-    assert (said.code, said.out.splitlines()[-1].startswith("1 run there whole, ")) == (0, True)
+    assert (said.code, said.out.splitlines()[-1].startswith("1 run copied, ")) == (0, True)
     home_url = f"files:{tmp_path / 'home'}"
     assert cli("cost", "--json", "--store", first).out == cli("cost", "--json", "--store", home_url).out
 

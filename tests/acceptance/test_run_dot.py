@@ -247,7 +247,7 @@ def test_gate_waits_is_answered_and_the_run_goes_on(cli: Cli, tmp_path: Path, fo
     done = cli("run", path, "--resume", run)
     assert done.code == 0, done.err
     assert "Completed nodes: start, write, review, write, review, publish, exit" in done.out
-    assert cli("gates", run).out == "Nothing is asked.\n"
+    assert cli("gates", run).out == "No open questions.\n"
 
 
 def test_auto_approve_answers_and_is_not_stored(cli: Cli, tmp_path: Path, folder: Path) -> None:

@@ -59,7 +59,7 @@ Pipeline("hasty", [go]).run(store=store, model=ScriptedModel(answer), listener=l
 #: A command line that is interrupted in a step, and gets one more signal (argv 4) at a moment (argv 3) after its end.
 ENDED = """
 import atexit, os, signal, sys
-import pipeline.cli.ending
+import pipeline.cli.results
 from pipeline.cli.main import main
 
 moment, number = sys.argv[3], int(sys.argv[4])
@@ -68,11 +68,11 @@ def again():
 if moment == "exit":
     atexit.register(again)
 if moment == "said":
-    warn = pipeline.cli.ending.warn
+    warn = pipeline.cli.results.warn
     def warn_and_signal(text):
         warn(text)
         again()
-    pipeline.cli.ending.warn = warn_and_signal
+    pipeline.cli.results.warn = warn_and_signal
 sys.argv[1:] = ["run", sys.argv[1] + ":PIPELINE", "--store", "files:" + sys.argv[2], "--yes"]
 code = main()
 if moment == "returned":

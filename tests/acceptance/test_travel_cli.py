@@ -152,7 +152,7 @@ def test_diff_of_two_points_and_of_two_runs(cli: Cli, own: str) -> None:
     text = cli("diff", run, other).out
     assert "~ parts[0]: a dry → a warm" in text
     assert "2 items: ~ write/part/a, ~ write/part/b" in text
-    assert "Nothing that was made differs." in cli("diff", run, run).out
+    assert "Everything that was made is the same." in cli("diff", run, run).out
 
 
 def test_a_fork_is_self_contained_free_and_leaves_its_source_alone(cli: Cli, own: str, root: Path, ran: Ran) -> None:
@@ -260,7 +260,7 @@ def test_why_says_new_again_and_changed(cli: Cli, own: str) -> None:
     assert f"Inherited from run {run}." in text
     assert "Made again because what it was made from changed: params.tone; params.tone " in text
     assert "write: outputs.plan.parts, context.tone" in text
-    assert "it stands" in cli("why", made["run"], "count").out
+    assert "Reused: something before it had changed" in cli("why", made["run"], "count").out
     (item,) = cli("why", made["run"], "write/a", "--json").json()
     assert [go["kind"] for go in item["goes"]] == ["inherited", "changed"]
     assert list(item["goes"][1]["changed"]) == ["context.tone"]
@@ -272,7 +272,7 @@ def test_from_makes_a_step_and_its_items_again(cli: Cli, own: str, ran: Ran) -> 
     ran.look()
     assert cli("run", own, "--resume", run, "--from", "write", "--quiet").code == 0
     assert sorted(ran.look()) == ["count", "file", "part a", "part b", "write"]
-    assert "Made again because it was asked for (--from)" in cli("why", run, "write/a").out
+    assert "Made again as requested (--from)" in cli("why", run, "write/a").out
     for arguments in (
         ["run", own, "--from", "write"],
         ["lessons", "--subject", "maths", "--level", "n5", "--from", "sow"],
@@ -332,7 +332,7 @@ def test_a_failed_run_is_forked_and_tried_again(cli: Cli, root: Path) -> None:
     assert cli("run", f"{file}:P", "--resume", made["run"], "--quiet").code == 0
     (two,) = [step for step in cli("status", made["run"], "--json").json()[0]["steps"] if step["step"] == "two"]
     assert (two["attempt"], two["status"]) == (2, "completed")
-    assert "Tried again after it had failed" in cli("why", made["run"], "two").out
+    assert "Retried after it had failed" in cli("why", made["run"], "two").out
 
 
 def test_the_program_itself_forks_a_run_that_another_process_made(own: str, root: Path) -> None:

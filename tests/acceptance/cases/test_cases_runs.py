@@ -80,12 +80,12 @@ def test_case_13_external_work_that_was_cut_off_is_not_repeated_unasked(acting: 
     assert acting.ran() == ["draft", "send"]
     refused = acting.resume("MAIL")
     assert (refused.code, acting.ran()) == (6, [])
-    assert "send acts outside the run and was cut off; whether it acted is unknown" in refused.err
+    assert "send acts outside the run and was interrupted; whether it acted is unknown" in refused.err
     for way in (f"mark-done {acting.run} send", "--retry-unknown", "--yes"):
         assert way in refused.err
     assert acting.state.resumes == 0, "nothing was recorded"
     said = cli("status", acting.run)
-    assert "? end unknown" in said.out
+    assert "? outcome unknown" in said.out
     assert "Unknown: send acts outside the run and was cut off" in said.out
     assert f"mark-done {acting.run} send" in said.out
     assert cli("status", acting.run, "--json").json()[0]["unknown"] == ["send"]
@@ -146,7 +146,7 @@ def test_case_13_a_paid_call_that_was_cut_off_is_shown_as_possibly_spent(
     (before,) = cli("status", acting.run, "--json").json()
     assert (before["cost_usd"], before["unknown"]) == (0, [])
     assert before["possibly_usd"] > 0
-    assert "Possibly spent beside it: $0.00 to at most $" in cli("status", acting.run).out
+    assert "Possibly spent in addition: $0.00 to at most $" in cli("status", acting.run).out
     # It only costs, so it is asked again without a word; what it may have cost stays in the books.
     server.responder = echo
     assert acting.resume("PAID").code == 0
@@ -184,7 +184,7 @@ def test_case_14_a_no_ends_it_and_is_not_asked_about_again(acting: Acting, cli: 
         assert (refused.code, "The reviewer said no." in refused.err) == (6, True)
         result = GATE.resume(acting.run, store=acting.store, services={"interviewer": Nobody()})
         assert result.status == "failed"
-        assert cli("gates").out.startswith("Nothing is asked by the runs in files:")
+        assert cli("gates").out.startswith("No open questions in the runs in files:")
     assert "publish" not in acting.ran()
 
 

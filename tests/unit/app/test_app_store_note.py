@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.app.start import name_recovery, resume_command, store_note
+from pipeline.app.run_report import finish
+from pipeline.app.start import Start, resume_command, store_note, without_model
+from pipeline.clock import SystemClock
+from pipeline.engine.events import Emitter
+from pipeline.engine.result import RunResult
 from pipeline.errors import WriteFailed
-from pipeline.settings import LessonsOptions
+from pipeline.settings import Execution
 from pipeline.store import network
+from pipeline.store.memory import MemoryStore
 
 
 @pytest.mark.parametrize(("kind", "said"), [("nfs4", True), ("ext4", False)])
@@ -31,20 +36,23 @@ def test_store_note_says_how_the_commands_get_a_password_that_they_do_not_repeat
     url = "postgresql://me:secret@host/runs"
     assert "PGPASSWORD" in store_note(url)
     assert store_note("postgresql://me@host/runs") == ""
-    options = LessonsOptions(store=url, given=frozenset({"store"}))
+    options = Execution(store=url, given=frozenset({"store"}))
     assert resume_command(options, "20260101_120000") == (
         "./pipeline.sh lessons --resume 20260101_120000 --store postgresql://me@host/runs"
     )
 
 
 def test_resume_command_quotes_a_store_with_a_space() -> None:
-    options = LessonsOptions(store="files:/my runs", given=frozenset({"store"}))
+    options = Execution(store="files:/my runs", given=frozenset({"store"}))
     assert resume_command(options, "20260101_120000").endswith(" --store 'files:/my runs'")
 
 
 def test_advice_on_an_emergency_file_is_a_command_that_names_the_store() -> None:
-    error = WriteFailed("Full.", hint="On another machine, first: recover 20260101_120000 /tmp/kept.jsonl")
-    name_recovery(error, "20260101_120000", LessonsOptions(store="sqlite:/my runs.db", given=frozenset({"store"})))
-    assert error.hint == (
-        "On another machine, first: ./pipeline.sh recover 20260101_120000 /tmp/kept.jsonl --store 'sqlite:/my runs.db'"
+    clock = SystemClock()
+    execution = Execution(store="sqlite:/my runs.db", given=frozenset({"store"}))
+    start = Start(execution, MemoryStore(clock), clock, Emitter(clock, []), None)
+    error = WriteFailed("Full.", emergency="/tmp/kept.jsonl")
+    finish(start, without_model(start, {}), RunResult("20260101_120000", "in_progress", "store", error))
+    assert error.hint.endswith(
+        "first: ./pipeline.sh recover 20260101_120000 /tmp/kept.jsonl --store 'sqlite:/my runs.db'"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.app.workers import Watch
+from pipeline.app.executors import WorkerWatch
 from pipeline.engine.events import Emitter, Event
 from pipeline.testing import FakeClock
 
@@ -35,7 +35,7 @@ class Seen:
         self.cluster = Cluster(futures={"a": Task("pending"), "b": Task("pending"), "c": Task("finished")})
         self.clock = FakeClock()
         self.said: list[str] = []
-        self.watch = Watch(self.cluster, address, Emitter(self.clock, [self._hear]), self.clock)
+        self.watch = WorkerWatch(self.cluster, address, Emitter(self.clock, [self._hear]), self.clock)
 
     def _hear(self, event: Event) -> None:
         self.said.append(event.data["text"])
@@ -56,10 +56,10 @@ def test_last_worker_that_is_gone_is_said_once_with_what_to_type() -> None:
     assert seen.look_for(4) == []
     assert seen.look_for(60) == [
         "No worker is at 10.0.0.5:8786, and 2 tasks wait for one. Start one in the folder of this program: "
-        "`PYTHONPATH=$PWD .venv/bin/dask worker 10.0.0.5:8786`. The run goes on by itself then."
+        "`PYTHONPATH=$PWD .venv/bin/dask worker 10.0.0.5:8786`. The run then continues by itself."
     ]
     seen.cluster.workers = 1
-    assert seen.look_for(9) == ["A worker has come; the run goes on."]
+    assert seen.look_for(9) == ["A worker has come; the run continues."]
     seen.cluster.workers = 0
     assert len(seen.look_for(9)) == 1
 
@@ -90,13 +90,13 @@ def test_begin_without_workers_is_said_at_once_and_not_again() -> None:
     assert "dask worker 10.0.0.5:8786" in seen.said[0]
     assert seen.look_for(30) == []
     seen.cluster.workers = 2
-    assert seen.look_for(2) == ["A worker has come; the run goes on."]
+    assert seen.look_for(2) == ["A worker has come; the run continues."]
 
 
 def test_workers_of_the_command_itself_are_started_by_it() -> None:
     seen = Seen("")
     seen.cluster.workers = 0
     assert seen.look_for(30) == [
-        "No worker is there, and 2 tasks wait for one. A new one is being started; the run goes on by itself once it "
+        "No worker is there, and 2 tasks wait for one. A new one is being started; the run continues by itself once it "
         "is there."
     ]

@@ -12,12 +12,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pipeline.cli.cost import chart
-from pipeline.cli.cost.books import Books
-from pipeline.cli.cost.panels import MOST_STEPS, Bar, Panel, panels
-from pipeline.cli.cost.png import png_of
-from pipeline.cli.cost.scale import label, ticks
-from pipeline.cli.cost.svg import PARTS, svg_of
+from pipeline.app.cost_report import MOST_STEPS, Bar, Panel, Statement, panels
+from pipeline.cli import cost_chart
+from pipeline.cli.cost_chart import PARTS, png_of, svg_of, ticks
 from pipeline.cost.report import NOWHERE, Posting
 from pipeline.errors import ConfigError
 from pipeline.records.run import Spend
@@ -39,33 +36,33 @@ def test_chart_tells_used_wasted_and_possible_spend_apart() -> None:
         spent("2026-01-09", "0.5", outcome="wasted"),
         spent("2026-01-09", "0", "sow", "open", high=D("0.75")),
     ]
-    days, steps = panels(Books(postings))
+    days, steps = panels(Statement(postings))
     assert days == Panel("Spend by day (UTC)", [bar("2026-01-09", "2.0", "0.5", "0.75")])
     assert steps.bars == [bar("lessons", "2.0", "0.5"), bar("sow", "0", "0", "0.75")]
 
 
 def test_chart_has_a_place_for_days_without_spend() -> None:
-    days, _ = panels(Books([spent("2026-02-27", "1"), spent("2026-03-02", "1")]))
+    days, _ = panels(Statement([spent("2026-02-27", "1"), spent("2026-03-02", "1")]))
     assert [(each.key, each.used) for each in days.bars] == [
         ("2026-02-27", D(1)), ("2026-02-28", D(0)), ("2026-03-01", D(0)), ("2026-03-02", D(1)),
     ]  # fmt: skip
 
 
 def test_chart_of_many_days_shows_months() -> None:
-    days, _ = panels(Books([spent("2026-01-31", "1"), spent("2026-05-01", "2"), spent("2026-05-30", "4")]))
+    days, _ = panels(Statement([spent("2026-01-31", "1"), spent("2026-05-01", "2"), spent("2026-05-30", "4")]))
     assert (days.title, days.bars) == ("Spend by month (UTC)", [bar("2026-01"), bar("2026-05", "6")])
 
 
 def test_chart_of_many_steps_shows_the_dearest_and_the_others_together() -> None:
     postings = [spent("2026-01-09", str(n + 1), f"step{n}") for n in range(MOST_STEPS + 4)]
-    _, steps = panels(Books(postings))
+    _, steps = panels(Statement(postings))
     assert len(steps.bars) == MOST_STEPS
     assert steps.bars[-1] == bar("5 other steps", "15")
     assert sum(each.used for each in steps.bars) == sum(posting.spend.usd for posting in postings)
 
 
 def test_chart_says_which_calls_are_not_in_it() -> None:
-    days, _ = panels(Books([spent("2026-01-09", "1", unpriced=1), spent("", "1", unbounded=2)]))
+    days, _ = panels(Statement([spent("2026-01-09", "1", unpriced=1), spent("", "1", unbounded=2)]))
     assert days.title == "Spend by day (UTC); 3 calls of unknown cost not in it"
     assert [each.key for each in days.bars] == ["2026-01-09", "(unknown)"]
 
@@ -113,7 +110,7 @@ def test_svg_holds_texts_as_texts() -> None:
 
 
 def test_svg_of_nothing_is_a_picture() -> None:
-    days, steps = panels(Books())
+    days, steps = panels(Statement())
     assert rects(svg_of([days, steps])) == []
 
 
@@ -129,30 +126,30 @@ def test_svg_of_nothing_is_a_picture() -> None:
     ],
 )
 def test_axis_has_few_round_steps_that_reach_the_top(most: str, last: str, number: int) -> None:
-    marks = ticks([D(most)])
+    marks = [mark for mark, _ in ticks([bar("a", most)])]
     assert (marks[-1], len(marks)) == (D(last), number)
     assert {b - a for a, b in itertools.pairwise(marks)} == {marks[1]}
 
 
 def test_axis_labels_have_the_places_they_need() -> None:
-    assert [label(mark, D("0.5")) for mark in (D(0), D("0.5"))] == ["$0.0", "$0.5"]
-    assert label(D(2000), D("1E+3")) == "$2,000"
+    assert [name for _, name in ticks([bar("a", "1.01")])][:2] == ["$0.0", "$0.5"]
+    assert ticks([bar("a", "4500")])[2][1] == "$2,000"
 
 
 def test_file_of_another_kind_is_refused_before_anything_is_read() -> None:
     with pytest.raises(ConfigError, match=r"costs\.pdf") as caught:
-        chart.check(Path("costs.pdf"))
+        cost_chart.check(Path("costs.pdf"))
     assert "costs.svg" in caught.value.hint
 
 
 def test_picture_replaces_a_file_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "costs.svg"
     path.write_text("old")
-    chart.draw(Books([spent("2026-01-09", "1")]), path)
+    cost_chart.draw(Statement([spent("2026-01-09", "1")]), path)
     assert path.read_text().startswith("<svg")
     monkeypatch.setattr("os.replace", _refused)
     with pytest.raises(ConfigError, match="cannot be written"):
-        chart.draw(Books(), path)
+        cost_chart.draw(Statement(), path)
     assert "lessons" in path.read_text()
     assert [each.name for each in tmp_path.iterdir()] == ["costs.svg"]
 
@@ -163,7 +160,7 @@ def _refused(*_: object) -> None:
 
 def test_picture_in_no_folder_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"none/costs\.svg"):
-        chart.draw(Books(), tmp_path / "none" / "costs.svg")
+        cost_chart.draw(Statement(), tmp_path / "none" / "costs.svg")
 
 
 def test_png_without_matplotlib_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,14 +168,14 @@ def test_png_without_matplotlib_says_what_to_install(monkeypatch: pytest.MonkeyP
     for name in [name for name in sys.modules if name.startswith("matplotlib.")]:
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(ConfigError, match="matplotlib") as caught:
-        png_of(panels(Books()))
+        png_of(panels(Statement()))
     assert "install" in caught.value.hint
     assert "'matplotlib>=3.9,<4'" in caught.value.hint
 
 
 def test_png_is_drawn_by_matplotlib_where_it_is_installed() -> None:
     pytest.importorskip("matplotlib")
-    data = png_of(panels(Books([spent("2026-01-09", "1", "$x$ \\frac{")])))
+    data = png_of(panels(Statement([spent("2026-01-09", "1", "$x$ \\frac{")])))
     assert data.startswith(b"\x89PNG\r\n\x1a\n")
 
 

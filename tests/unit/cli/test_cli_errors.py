@@ -32,10 +32,7 @@ from pipeline.errors import (
     ],
 )  # fmt: skip
 def test_errors_exit_codes_are_those_of_the_documentation(name: str, code: int) -> None:
-    assert errors.EXIT_CODES[name] == code
-    assert errors.exit_code_of({"type": name}) == code
-    cls = getattr(errors_module, name)
-    assert errors.exit_code_of(cls("x")) == code
+    assert getattr(errors_module, name)("x").exit_code == code
 
 
 @pytest.mark.parametrize(
@@ -55,19 +52,6 @@ def test_errors_are_not_what_was_asked_for(error: Any, detail: str | None, word:
     assert errors.word_for(error, detail) == word
 
 
-def test_errors_of_an_unknown_type_exit_with_one() -> None:
-    assert errors.exit_code_of({"type": "FromTheFuture"}) == 1
-
-
-def test_errors_hints_name_commands_as_they_are_typed() -> None:
-    hint = "`cost r1` and `log r1` show it; `store copy` brings it; the column `listed`, and `status=1`."
-    assert errors.hint_line(hint) == (
-        "Hint: `./pipeline.sh cost r1` and `./pipeline.sh log r1` show it; `./pipeline.sh store copy` brings it; "
-        "the column `listed`, and `status=1`."
-    )
-    assert errors.hint_line("./pipeline.sh list") == "Go on: ./pipeline.sh list"
-
-
 def test_errors_are_three_lines() -> None:
     assert errors.three_lines("a\nb", "run 7; spent $1.00", "./pipeline.sh lessons --resume 7") == [
         "Error: a b",
@@ -80,11 +64,11 @@ def test_errors_are_three_lines() -> None:
     ("error", "code", "shown"),
     [
         (
-            RunNotFound("No run.", hint="`list` shows them."),
+            RunNotFound("No run.", hint="`./pipeline.sh list` shows them."),
             3,
             "Error: No run.\nHint: `./pipeline.sh list` shows them.\n",
         ),
-        (BudgetExceeded(hint="./pipeline.sh lessons --resume 7"), 5, "Go on: ./pipeline.sh lessons --resume 7\n"),
+        (BudgetExceeded(command="./pipeline.sh lessons --resume 7"), 5, "Go on: ./pipeline.sh lessons --resume 7\n"),
         (RunInterrupted(), 130, "Stopped: Interrupted.\n"),
         (WaitingForHuman("Go?"), 8, "Waiting: Go?\n"),
         (PipelineError("x"), 1, "Error: x\n"),
@@ -119,7 +103,7 @@ def test_errors_nobody_expected_are_one_line_and_a_file(
 
 def test_errors_keep_the_user_of_a_database_since_the_command_needs_it(capsys: pytest.CaptureFixture[str]) -> None:
     hint = "./pipeline.sh list --store postgresql://me@host:5432/runs"
-    errors.report(PipelineError("There is no store at postgres://me:TOPSECRET@host/runs.", hint=hint))
+    errors.report(PipelineError("There is no store at postgres://me:TOPSECRET@host/runs.", command=hint))
     assert capsys.readouterr().err == f"Error: There is no store at postgres://me@host/runs.\nGo on: {hint}\n"
 
 

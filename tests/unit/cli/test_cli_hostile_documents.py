@@ -114,7 +114,7 @@ def reader(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
         raise error
 
     # What a person would find in a file is what the test shows.
-    monkeypatch.setattr(errors, "keep_details", told)
+    monkeypatch.setattr(errors, "_details_file", told)
     return Reader(tmp_path / "store", capsys)
 
 

@@ -10,7 +10,7 @@ import pytest
 from pipeline import environment
 from pipeline.environment import read_env_file
 from pipeline.errors import ConfigError
-from pipeline.settings import LessonsOptions, option_fields, parse_usd
+from pipeline.settings import Execution, option_fields, options_of, parse_usd
 
 ONE_ACT = {
     "accept_changes", "force", "from_step", "overwrite", "refresh", "resubmit", "resume", "retry_failed",
@@ -26,9 +26,9 @@ def test_settings_every_option_has_a_variable_but_those_that_permit_one_act() ->
 
 
 def test_settings_defaults_are_those_that_are_documented() -> None:
-    options = LessonsOptions()
-    assert (options.lessons, options.concurrency, options.max_cost_usd) == (18, 4, Decimal(50))
-    assert options.given == frozenset()
+    asked, execution, _ = options_of({})
+    assert (asked.lessons, execution.concurrency, execution.max_cost_usd) == (18, 4, Decimal(50))
+    assert asked.given == execution.given == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_settings_defaults_are_those_that_are_documented() -> None:
 )
 def test_settings_outside_their_range_name_the_option(values: dict[str, object], named: str) -> None:
     with pytest.raises(ConfigError, match=named):
-        LessonsOptions(**values)  # type: ignore[arg-type]
+        options_of(values)
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_settings_ceiling_refuses_what_is_no_amount(text: str) -> None:
 
 def test_settings_relative_out_is_the_callers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert LessonsOptions(out=Path("site")).out_folder == tmp_path / "site"
-    assert LessonsOptions().out_folder == environment.home() / "devops" / "published"
+    assert Execution(out=Path("site")).out_folder == tmp_path / "site"
+    assert Execution().out_folder == environment.home() / "devops" / "published"
 
 
 def test_env_file_reads_quotes_comments_and_export(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ import click
 
 from pipeline import environment
 from pipeline.cli import reference
-from pipeline.cli.commands import COMMANDS
-from pipeline.cli.main import root
+from pipeline.cli.main import COMMANDS, root
 from pipeline.settings import option_fields
 
 #: Options that permit one act, in any command.

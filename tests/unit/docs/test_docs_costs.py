@@ -7,10 +7,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from pipeline.cli.cost.books import Books
-from pipeline.cli.cost.machine import json_lines
-from pipeline.cli.cost.reconcile import WORDS
-from pipeline.cli.cost.reprice import Pair
+from pipeline.app.cost_report import RepricedLine, Statement
+from pipeline.cli.cost import REASON_WORDS, json_lines
 from pipeline.cost.ledger import COLUMNS, PRICE_COLUMNS, LedgerRow
 from pipeline.cost.prices import PriceBook
 from pipeline.cost.reconciliation import REASONS, Compared
@@ -46,12 +44,12 @@ def test_docs_name_every_cause_of_waste() -> None:
 
 
 def test_docs_name_every_reason_of_a_difference() -> None:
-    assert [codes(row[0])[0] for row in table(GUIDE, "Reason", "Explains")] == list(REASONS) == list(WORDS)
+    assert [codes(row[0])[0] for row in table(GUIDE, "Reason", "Explains")] == list(REASONS) == list(REASON_WORDS)
 
 
 def test_docs_name_the_fields_of_repriced_and_reconciled_lines() -> None:
     named = codes(text_of(GUIDE).partition("With `--reprice`: ")[2].partition("With `--plot`")[0])
-    fields_of = [*Pair("k", 1, Decimal(1), Decimal(2)).to_json(), *Compared("2026-01-09", "m").to_json()]
+    fields_of = [*RepricedLine("k", 1, Decimal(1), Decimal(2)).to_json(), *Compared("2026-01-09", "m").to_json()]
     assert set(fields_of) <= set(named)
 
 
@@ -69,11 +67,11 @@ def test_docs_name_the_objects_of_cost_json() -> None:
     row = LedgerRow(1, "", "lessons", "7", 1, 1, 1, "lesson", "m")
     summed = of_sums([{"calls": 1, "outcome": OPEN}], Origin("s"))
     postings = [*of_ledger([row], Origin("r")), *summed]
-    books = Books(postings, {"i": Decimal(1)}, {"gone": Decimal(1)}, {"bad": "why"})
+    statement = Statement(postings, {"i": Decimal(1)}, {"gone": Decimal(1)}, {"bad": "why"})
     objects, calls = (
         {
             line["type"]: [name for name in line if name != "type"]
-            for line in json_lines(books, report(books.postings, by))
+            for line in json_lines(statement, report(statement.postings, by))
         }
         for by in ("step", "call")
     )

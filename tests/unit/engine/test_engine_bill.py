@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.app.settle import settle
+from pipeline.app.settlement import settle
 from pipeline.cost.ledger import LedgerRow, rows
 from pipeline.cost.prices import PriceBook
 from pipeline.engine.pipeline import Pipeline

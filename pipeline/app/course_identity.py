@@ -1,0 +1,189 @@
+"""What a course is made from: the settings that decide the work, and the texts a run of it is pinned to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from pipeline.app.start import Start, author_kind
+from pipeline.errors import CatalogueError, CheckpointCorrupt, ConfigError, SettingsConflict
+from pipeline.files import parse_json
+from pipeline.lessons.author import course_of
+from pipeline.lessons.catalogue import Catalogue
+from pipeline.lessons.names import level_name, subject_name
+from pipeline.lessons.prompts import load_prompts
+from pipeline.lessons.run_selection import conflicts
+from pipeline.lessons.schemas import Scheme
+from pipeline.records.statuses import COMPLETED
+from pipeline.records.values import canonical, digest, value_hash
+from pipeline.settings import Identity, option_name
+from pipeline.store.base import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.lessons.course import Course
+    from pipeline.lessons.schemas import Entry
+    from pipeline.records.run import RunState
+
+#: A pin of a prompt is named so.
+_PROMPT = "prompt:"
+
+
+def identity_of(asked: Identity, model: str, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what decides the work, as recorded, and the texts it is pinned to."""
+    prompts = load_prompts()
+    pins: dict[str, Any] = {f"{_PROMPT}{name}": text for name, text in prompts.items()}
+    identity = {
+        "author": author_kind(model),
+        "model": model,
+        "effort": asked.effort,
+        "lessons": asked.lessons,
+        "catalogue": course.content_hash(),
+        "prompts": value_hash(prompts),
+    }
+    return identity, pins | {"catalogue": course.to_json()}
+
+
+def prompts_in(pins: Mapping[str, Any]) -> dict[str, str]:
+    """Return the prompts among pinned texts."""
+    return {name.removeprefix(_PROMPT): text for name, text in pins.items() if name.startswith(_PROMPT)}
+
+
+def course_of_run(asked: Identity, state: RunState) -> Course:
+    """Return the course that a run is of, as the catalogue has it now."""
+    return Catalogue(asked.catalogue).course(str(state.params.get("subject")), str(state.params.get("level")))
+
+
+def changed_settings(asked: Identity, state: RunState, *, accept: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the identity settings that this start gives otherwise than they are pinned, and pins to replace.
+
+    Args:
+        accept: Changed settings are accepted.
+
+    Raises:
+        SettingsConflict: There are some, and they are not accepted; or another kind of author, or course.
+    """
+    check_same_course(asked, state)
+    given: dict[str, Any] = {name: getattr(asked, name) for name in ("effort", "lessons") if name in asked.given}
+    if asked.model is not None:
+        given |= {"model": asked.model, "author": author_kind(asked.model)}
+    course = course_of_run(asked, state) if "catalogue" in asked.given else None
+    if course is not None:
+        given["catalogue"] = course.content_hash()
+    changed = conflicts(state.identity, given)
+    values = {key: list(pair) for key, pair in changed.items()}
+    if "author" in changed:
+        raise SettingsConflict(
+            f"Run {state.run_id} was written by {changed['model'][0]}; a draft and a course by a model are never "
+            "mixed.",
+            code="author_conflict",
+            hint="Omit --model to continue as before, or use --force for a new run.",
+            changed=values,
+        )
+    if changed and not accept:
+        name, (pinned_value, value) = next(iter(changed.items()))
+        raise SettingsConflict(
+            f"Run {state.run_id} was made with {option_name(name)} {pinned_value}, but {value} is given now.",
+            hint="Omit the option to continue as before, --accept-changes to make again what it affects, or --force "
+            "for a new run.",
+            changed=values,
+        )
+    identity = {name: value for name, (_, value) in changed.items()}
+    return identity, {"catalogue": course.to_json()} if course is not None and "catalogue" in identity else {}
+
+
+def check_same_course(asked: Identity, state: RunState) -> None:
+    """Refuse to resume a run under the name of another course.
+
+    Raises:
+        SettingsConflict: --subject or --level is given and differs from the run's.
+    """
+    for name, canonical_name in (("subject", subject_name), ("level", level_name)):
+        given, its = str(getattr(asked, name)), str(state.params.get(name) or "")
+        if name not in asked.given or not given or not its:
+            continue
+        with suppress(CatalogueError):
+            given = canonical_name(given, more=[its])
+        if given != its:
+            raise SettingsConflict(
+                f"Run {state.run_id} belongs to {state.params.get('subject')} {state.params.get('level')}, "
+                f"but {option_name(name)} {getattr(asked, name)} is given.",
+                code="course_conflict",
+                hint=f"Omit {option_name(name)} to resume this run, or --resume for another course.",
+                changed={name: [its, given]},
+            )
+
+
+def pinned(store: Store, state: RunState, pins: Mapping[str, Any]) -> tuple[Course, dict[str, str]]:
+    """Return the course and the prompts a run works from: `pins` that will replace its own, else its own.
+
+    Raises:
+        CheckpointCorrupt: The run is pinned to no course that can be read.
+    """
+    # The graph is compared, not worked from.
+    read = state.pins.keys() - pins.keys() - {"graph"}
+    try:
+        texts = {name: parse_json(store.get_blob(state.run_id, state.pins[name])) for name in sorted(read)}
+        texts |= pins
+        return course_of(texts["catalogue"]), prompts_in(texts)
+    except (ValueError, TypeError, KeyError) as error:
+        raise CheckpointCorrupt(
+            f"Run {state.run_id} is pinned to a course that cannot be read ({type(error).__name__}).", run=state.run_id
+        ) from error
+
+
+def lost_pins(start: Start, asked: Identity, state: RunState, replaced: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts that the store has lost and this program still has, by name, to be stored again.
+
+    A value is the same where its hash is. A completed run is left as it is.
+
+    Args:
+        replaced: Pins that are replaced anyway.
+
+    Raises:
+        CheckpointCorrupt: One is lost, and this program has another one of its name.
+    """
+    if state.status == COMPLETED:
+        return {}
+    lost = {}
+    for name, blob in state.pins.items():
+        if name not in replaced and name != "graph":
+            try:
+                start.store.get_blob(state.run_id, blob)
+            except CheckpointCorrupt:
+                lost[name] = blob
+    if not lost:
+        return {}
+    now: dict[str, Any] = {}
+    with suppress(ConfigError):
+        now = identity_of(asked, str(state.identity.get("model")), course_of_run(asked, state))[1]
+    same = {name: now[name] for name in lost if name in now and digest(canonical(now[name], name)) == lost[name]}
+    called = {name: f"prompt {name.removeprefix(_PROMPT)}" if name.startswith(_PROMPT) else name for name in lost}
+    if other := next((name for name in lost if name not in same), ""):
+        raise CheckpointCorrupt(
+            f"The store has lost the {called[other]} that run {state.run_id} works from ({lost[other]}), and this "
+            "program has a different one.",
+            code="pin_lost",
+            hint="Bring it back: `./pipeline.sh store copy` from another store that has the run. Or start a new run: "
+            f"--force. `./pipeline.sh store check {state.run_id}` shows what else is lost.",
+            blob=lost[other],
+        )
+    start.emit("note", text="The store had lost what the run works from "
+               f"({', '.join(called[name] for name in same)}); it is restored from this program.")  # fmt: skip
+    return same
+
+
+def scheme_of(store: Store, state: RunState) -> Sequence[Entry] | None:
+    """Return the scheme that a run works from, once it has one; None also where it cannot be read.
+
+    An estimate is made without it: the run itself finds out that it is damaged, and makes it again.
+    """
+    sow = state.steps.get("sow#1")
+    if sow is None or sow.status != COMPLETED or "scheme" not in sow.artifacts:
+        return None
+    try:
+        return Scheme.model_validate_json(store.get_blob(state.run_id, sow.artifacts["scheme"])).entries
+    except (CheckpointCorrupt, ValueError):
+        return None

@@ -1,0 +1,207 @@
+"""A run as one row, whoever wrote its head document: what `list` shows, and the command that resumes it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.app.stores import open_list
+from pipeline.lessons.names import known_subject, subject_name
+from pipeline.records.statuses import COMPLETED, DETAILS, FAILED, IN_PROGRESS, PENDING, SKIPPED
+from pipeline.store.base import Head, Listable
+from pipeline.store.names import JOURNAL
+from pipeline.store.place import has_password, store_words
+
+CORRUPT = "corrupt"
+#: What `--status` takes.
+STATUSES = (PENDING, IN_PROGRESS, COMPLETED, FAILED, *DETAILS, CORRUPT)
+#: What can be resumed.
+UNFINISHED = frozenset({PENDING, IN_PROGRESS, FAILED})
+#: The pipeline of runs that hold threads of LangGraph: they have no steps.
+LANGGRAPH = "langgraph"
+#: Steps of a document that does not say how many it has: the original system's.
+_SEED_STEPS = 4
+#: The higher ceiling, or the missing parameter, that the run's last owner named when it stopped.
+_ROOM, _PARAM = re.compile(r" --max-cost-usd [0-9.]+$"), re.compile(r" --param \S+=VALUE$")
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run; texts are "" where nothing is known."""
+
+    run_id: str
+    pipeline: str
+    subject: str
+    level: str
+    #: pending, in_progress, completed, failed, corrupt.
+    status: str
+    #: running, interrupted, …; None where there is nothing more to say.
+    status_detail: str | None
+    #: Nodes that completed or were skipped, each once however often a loop visited it.
+    steps_completed: int
+    steps_total: int
+    #: Of the completed: nodes of a completed run that its route did not reach.
+    steps_skipped: int
+    #: Nodes of a completed run whose failure led on by an edge.
+    steps_failed: int
+    cost_usd: float
+    #: What open intervals may add; None: no upper bound known.
+    possibly_usd: float | None
+    unpriced_calls: int
+    started_at: str
+    updated_at: str
+    last_completed_step: str
+    next_step: str
+    error: str
+    #: Unfinished, readable, and owned by no living process.
+    resumable: bool
+    #: The run it was forked from.
+    parent: str
+    #: A living process owns it.
+    owned: bool = False
+    #: Records are missing that may have held calls: the cost is a lower bound.
+    at_least: bool = False
+    #: Of a run that has no steps of ours: how many checkpoints of another system it holds.
+    checkpoints: int | None = None
+    #: The command to resume it as its last owner gave it.
+    command: str = ""
+    #: What was run (FILE.dot, FILE.py:NAME), where that is recorded.
+    target: str = ""
+    #: Permissions that it was last started with, by the names of their options; a resume needs them again.
+    needs: str = ""
+    #: Where its map items were last run, as --executor names it.
+    executor: str = ""
+
+    @property
+    def shown_status(self) -> str:
+        """The status, or the detail where the run is not running."""
+        return self.status if self.status_detail in (None, "running") else self.status_detail
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object of `list --json`."""
+        names = RunRow.__slots__[: RunRow.__slots__.index("parent") + 1]
+        return {name: None if (value := getattr(self, name)) == "" else value for name in names}
+
+
+def row_of(head: Head) -> RunRow:
+    """Return the row of a head; a corrupt one has what little is known."""
+    document = head.document
+    # Of a corrupt run the sums of its last head are the least that is known.
+    sums = head.known if head.corrupt else document
+    status = CORRUPT if head.corrupt else str(document.get("status") or PENDING)
+    ended = document.get("completed_steps") or ()
+    done = len({str(step.get("step")).partition("#")[0] for step in ended})
+    nodes, threads = document.get("nodes"), document.get("pipeline") == LANGGRAPH
+    total = len(nodes) if nodes else 0 if threads else max(_SEED_STEPS, done)
+
+    def text(name: str, source: Mapping[str, Any] = document) -> str:
+        value = source.get(name)
+        return "" if value is None else str(value)
+
+    return RunRow(
+        run_id=head.run_id,
+        pipeline=text("pipeline"),
+        subject=text("subject"),
+        level=text("level"),
+        status=status,
+        status_detail=document.get("status_detail") if status == IN_PROGRESS else None,
+        steps_completed=done,
+        steps_total=total,
+        steps_skipped=sum(step.get("status") == SKIPPED for step in ended),
+        steps_failed=max(total - done, 0) if status == COMPLETED else 0,
+        cost_usd=sums.get("total_cost_usd") or 0,
+        possibly_usd=None if sums.get("unbounded_calls") or head.known else sums.get("possibly_spent_usd") or 0,
+        unpriced_calls=sums.get("unpriced_calls") or 0,
+        started_at=text("started_at"),
+        updated_at=text("updated_at"),
+        last_completed_step=text("last_completed_step"),
+        next_step=text("next_step"),
+        error=head.corrupt or text("error"),
+        resumable=status in UNFINISHED and not head.owned,
+        parent=text("run", document.get("parent") or {}),
+        owned=head.owned,
+        at_least=bool(sums.get("holes") or head.known),
+        checkpoints=document.get("checkpoints") if threads else None,
+        command=text("resume_command"),
+        target=text("target"),
+        needs=text("needs"),
+        executor=text("executor"),
+    )
+
+
+def find(store: str | None, *, status: frozenset[str] | None, subject: str, resumable: bool) -> Iterator[RunRow]:
+    """Return the runs asked for, newest first, lazily.
+
+    Args:
+        subject: A name or alias; "": any.
+    """
+    place = open_list(store)
+    wanted = _subject(place, subject) if subject else ""
+
+    def is_wanted(found: str) -> bool:
+        return not wanted or found == wanted or known_subject(found) == wanted
+
+    for head in place.heads(_match(UNFINISHED if resumable else status, is_wanted if wanted else None)):
+        row = row_of(head)
+        has_status = status is None or row.status in status or row.status_detail in status
+        if has_status and is_wanted(row.subject) and (row.resumable or not resumable):
+            yield row
+
+
+def _subject(store: Listable, text: str) -> str:
+    """Return the subject meant: one that is known, or one that a run of this store has."""
+    if name := known_subject(text):
+        return name
+    wanted = text.strip().lower().replace("-", "_").replace(" ", "_")
+    heads = store.heads(lambda document: document.get("subject") in (text, wanted))
+    own = next((str(head.document["subject"]) for head in heads if not head.corrupt), "")
+    return own if own == text else subject_name(text, more=[own] if own else [])
+
+
+def _match(
+    status: frozenset[str] | None, is_wanted: Callable[[str], bool] | None
+) -> Callable[[Mapping[str, Any]], bool] | None:
+    """Return what the document alone can rule out, so that the store need not look further."""
+    if is_wanted is None and (status is None or CORRUPT in status):
+        return None
+
+    def match(document: Mapping[str, Any]) -> bool:
+        if is_wanted is not None and not is_wanted(str(document.get("subject") or "")):
+            return False
+        stored = document.get("status")
+        return status is None or stored in status or stored == IN_PROGRESS
+
+    return match
+
+
+def way_on(row: RunRow, store: str | None, more: str = "") -> str:
+    """Return the command that resumes a run, with a remark on what must be given again because it is never stored.
+
+    Args:
+        more: Options that this run needs besides.
+    """
+    needs = [each for each in (row.needs, "PGPASSWORD" if store and has_password(store) else "") if each]
+    remark = f"  # give again: {', '.join(needs)}" if needs else ""
+    return f"{resume_command(row, store)}{more}{remark}"
+
+
+def resume_command(row: RunRow, store: str | None) -> str:
+    """Return the command that resumes a run of the store that was named, or of the default one."""
+    if row.pipeline == "layers":
+        # Layered DAGs are run from Python.
+        return f'ControlledExecutor(tools=…, store=…).resume_from_checkpoint("{row.run_id}")'
+    unknown = f"run {shlex.quote(row.target)}" if row.target else "run FILE.py:NAME"
+    verb = "lessons" if row.pipeline in ("", "lessons") else unknown
+    if row.command.startswith("./pipeline.sh run "):
+        verb = row.command.removeprefix("./pipeline.sh ").partition(" --resume ")[0]
+    if store and verb != "lessons" and os.path.lexists(os.path.join(store.removeprefix("files:"), JOURNAL)):
+        return f"./pipeline.sh {verb} --resume {shlex.quote(store.removeprefix('files:'))}"
+    more = _ROOM.search(row.command) if row.status_detail == "paused_budget" else None
+    more = more or (_PARAM.search(row.command) if row.status == FAILED else None)
+    executor = f" --executor {shlex.quote(row.executor)}" if row.executor else ""
+    place = store_words(store) if store else ""
+    return f"./pipeline.sh {verb} --resume {row.run_id}{place}{executor}{more[0] if more else ''}"

@@ -1,0 +1,432 @@
+"""`cost`: what was spent on what; at other prices; beside the provider's reports; as a chart."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pipeline.app.cost_report import (
+    Comparison,
+    Range,
+    Repricing,
+    Statement,
+    prices_of,
+    read,
+    read_all,
+    reconciled,
+    repriced,
+)
+from pipeline.app.stores import head_of, open_store
+from pipeline.cli.options import RunName, in_its_folder, json_option, own, store_option
+from pipeline.cli.store_context import here
+from pipeline.cli.text import count, money, money_between, say, say_json, table, warn, when, with_unpriced
+from pipeline.cost import reconciliation as reasons
+from pipeline.cost.ledger import COLUMNS as LEDGER_COLUMNS
+from pipeline.cost.ledger import LedgerRow
+from pipeline.cost.report import (
+    COLUMNS,
+    CSV_COLUMNS,
+    GROUPS,
+    OF_TRIES,
+    Posting,
+    Report,
+    ReportLine,
+    at_least,
+    possibly_spent,
+    report,
+)
+from pipeline.records.redaction import printable
+from pipeline.records.run import Spend
+from pipeline.records.spending import FAILED, LOST, REFUSED, REJECTED, TRUNCATED, VOID
+from pipeline.store.reading import resolve
+
+#: How causes of waste are called.
+_CAUSE_WORDS: Mapping[str, str] = {
+    FAILED: "failed", REFUSED: "refused", TRUNCATED: "cut off", REJECTED: "rejected by a check",
+    VOID: "made void by a change", LOST: "answer not recorded", "": "cause not recorded",
+}  # fmt: skip
+#: How kinds of explanation are called.
+REASON_WORDS: Mapping[str, str] = {
+    reasons.ROUNDING: "rounding", reasons.MIDNIGHT: "over midnight", reasons.OPEN: "not exactly known here",
+    reasons.UNPRICED: "not priced here", reasons.OTHERS: "by others", reasons.PRICE: "at other prices",
+    reasons.NOT_YET: "not reported yet", reasons.PRIORITY: "of the priority tier",
+    reasons.ELSEWHERE: "of another account", reasons.UNEXPLAINED: "not explained",
+}  # fmt: skip
+#: Open intervals that a screen lists; --json has all.
+_SHOWN = 20
+_CENT = Decimal("0.01")
+#: What a spreadsheet takes for the beginning of a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_RECONCILED_COLUMNS = ("day", "model", "recorded_usd", "recorded_at_most_usd", "reported_usd", "difference_usd",
+                       "token_difference", "reasons")  # fmt: skip
+
+
+#: Columns of the table; cost.report has the list of all.
+_TABLE = [column for column in COLUMNS if column.title]
+
+
+def _cells(line: ReportLine) -> list[str]:
+    cells = [line.key]
+    for column in _TABLE:
+        value = column.value(line)
+        if value is None:
+            cells.append("no bound")
+        elif column.name == "cost_usd":
+            cells.append(with_unpriced(money(value), line.unpriced))
+        elif isinstance(value, Decimal):
+            cells.append(money(value) if value else "")
+        else:
+            cells.append(f"{value:,}" if value or column.name != "calls" else "")
+    return cells
+
+
+class Day(click.ParamType[str]):
+    """A UTC day."""
+
+    name = "date"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            return date.fromisoformat(str(value)).isoformat()
+        except ValueError:
+            self.fail(f"Invalid date {value!r}; use YYYY-MM-DD.", param, ctx)
+
+
+@click.command("cost")
+@click.argument("run", type=RunName(), required=False, metavar="[RUN]")
+@click.option("--by", type=click.Choice(GROUPS), default="step", show_default=True, envvar=own("cost", "by"),
+              show_envvar=True, help="What to sum by.")  # fmt: skip
+@click.option("--since", type=Day(), envvar=own("cost", "since"), show_envvar=True, metavar="DATE",
+              help="Only calls sent on this UTC day or later.")  # fmt: skip
+@click.option("--until", type=Day(), envvar=own("cost", "until"), show_envvar=True, metavar="DATE",
+              help="Only calls sent on this UTC day or earlier.")  # fmt: skip
+@click.option("--csv", "as_csv", is_flag=True, envvar=own("cost", "csv"), show_envvar=True,
+              help="CSV with stable columns; with --by call, one row per call.")  # fmt: skip
+@click.option("--reprice", "prices", envvar=own("cost", "reprice"), show_envvar=True, metavar="FILE|published",
+              help="Show what the recorded tokens would cost at other prices.")  # fmt: skip
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), envvar=own("cost", "plot"),
+              show_envvar=True, metavar="FILE.svg|FILE.png",
+              help="Draw spend by day and by step into a file.")  # fmt: skip
+@click.option("--reconcile", is_flag=True, envvar=own("cost", "reconcile"), show_envvar=True,
+              help="Compare with the provider's reports by day and model; needs ANTHROPIC_ADMIN_KEY.")  # fmt: skip
+@json_option
+@store_option
+@in_its_folder
+def cost(
+    run: str | None, by: str, since: str | None, until: str | None, as_csv: bool, prices: str | None, plot: Path | None,
+    reconcile: bool, as_json: bool, store: str | None,
+) -> None:  # fmt: skip
+    """Show what was spent on what; without RUN for all runs, removed ones included.
+
+    Failed and wasted spend is in the total and also shown separately; calls whose cost is only known
+    between two bounds are listed.
+    """
+    if as_csv and as_json:
+        raise click.UsageError("Give --csv or --json, not both.")
+    if since and until and since > until:
+        raise click.UsageError(f"--since {since} is after --until {until}.")
+    if (prices is not None) + (plot is not None) + reconcile > 1:
+        raise click.UsageError("Give only one of --reprice, --plot and --reconcile.")
+    days = Range(since or "", until or "")
+
+    def statement(*, tries: bool) -> Statement:
+        if run is None:
+            return read_all(store, days, tries=tries)
+        place = open_store(store)
+        return read(place, head_of(place, resolve(place, run)), days)
+
+    if reconcile:
+        if run is not None:
+            raise click.UsageError("--reconcile compares all runs of a store: the provider knows no runs. Omit RUN.")
+        found = reconciled(store, days)
+        answer: _Answer = (_reconciled_lines(found), _reconciled_json(found), _reconciled_csv(found))
+    elif prices is not None:
+        book = prices_of(prices)
+        again = repriced(statement(tries=True), open_store(store), book, by)
+        answer = (_repriced_lines(again), _repriced_json(again), _repriced_csv(again))
+    elif plot is not None:
+        from pipeline.cli import cost_chart
+
+        cost_chart.check(plot)
+        shown = statement(tries=False)
+        cost_chart.draw(shown, plot)
+        lines = [f"Drawn:  {plot}", *_summary(shown, report(shown.postings).total)]
+        answer = (lines, [{"type": "plot", "file": str(plot)}], [["file"], [plot]])
+    else:
+        shown = statement(tries=by in OF_TRIES)
+        made = report(shown.postings, by, many=shown.many)
+        answer = (lines_of(shown, made), json_lines(shown, made), csv_rows(shown, made))
+    _write(answer, as_csv=as_csv, as_json=as_json)
+
+
+#: An answer as lines for people, as objects, and as a CSV with its head first. Only the form asked for is made.
+_Answer = tuple[Iterable[str], Iterable[Mapping[str, Any]], Iterable[Sequence[object]]]
+
+
+def _write(answer: _Answer, *, as_csv: bool, as_json: bool) -> None:
+    lines, objects, rows = answer
+    if as_csv:
+        csv.writer(sys.stdout, lineterminator="\n").writerows([_no_formula(str(cell)) for cell in row] for row in rows)
+        return
+    for each in objects if as_json else ():
+        say_json(each)
+    for text in lines if not as_json else ():
+        say(text)
+
+
+def _no_formula(cell: str) -> str:
+    cell = printable(cell)
+    is_number = cell.lstrip("+-").replace(".", "", 1).isdigit()
+    return "'" + cell if cell.startswith(_FORMULA) and not is_number else cell
+
+
+# --- what was spent -------------------------------------------------------------------------------
+
+
+def lines_of(shown: Statement, made: Report) -> Iterator[str]:
+    """Yield a report for people."""
+    if not made.lines:
+        yield f"No paid calls are recorded{here() if shown.many else ''}."
+    else:
+        head = [_title(made.by), *(column.title for column in _TABLE)]
+        yield table(head, list(map(_cells, (*made.lines, made.total))), right=head[1:])
+        for column in _TABLE:
+            if column.name.endswith("_usd"):
+                *parts, total = (column.value(line) or Decimal(0) for line in (*made.lines, made.total))
+                yield from _footnote(column.title, parts, total)
+    yield ""
+    yield from _summary(shown, made.total)
+    yield from _open_lines(made.open, many=shown.many)
+
+
+def _title(by: str) -> str:
+    return by.replace("_", " ").capitalize()
+
+
+def _summary(shown: Statement, total: ReportLine) -> Iterator[str]:
+    """Yield the total in words, and what is not in it."""
+    high = None if total.unbounded or shown.incomplete else total.usd + total.high
+    wasted = f", of it failed or wasted {money(total.wasted)}" if total.wasted else ""
+    yield f"Spent:  {with_unpriced(money_between(at_least(total.spend), high), total.unpriced)}{wasted}"
+    if total.waste:
+        yield "Wasted: " + ", ".join(
+            f"{money(at_least(spend))} {words}" + (f" ({count(spend.calls, 'call')})" if spend.calls else "")
+            for cause, words in _CAUSE_WORDS.items()
+            if (spend := total.waste.get(cause)) is not None
+        )
+    if saved := saved_text(total.spend):
+        yield f"Saved:  {saved}"
+    if cached := total.tokens.get("cache_read", 0):
+        yield f"Cache:  {cached / total.input_tokens:.0%} of all input was read from it".replace("%", " %")
+    if total.unpriced:
+        yield f"Not priced: {count(total.unpriced, 'call')}; the tokens are known, the price is not"
+    for run, usd in shown.imported.items():
+        yield f"Imported: {money(usd)} as reported by run {run} before it was imported, not itemised"
+    if shown.removed:
+        runs = count(len(shown.removed), "run")
+        yield f"Removed runs: {money(sum(shown.removed.values(), Decimal(0)))} in {runs}, in the sums above"
+    for run, why in shown.unread.items():
+        yield f"Not counted: run {run}: {why}"
+    if shown.lost:
+        yield f"Not counted: {shown.lost}"
+
+
+def saved_text(spend: Spend) -> str:
+    """Return what caching and batches saved, in words; "" where there was neither."""
+    parts = []
+    if spend.saved_cache > 0:
+        parts.append(f"{money(spend.saved_cache)} by caching")
+    elif spend.saved_cache < 0:
+        parts.append(f"nothing by caching, which cost {money(-spend.saved_cache)} more")
+    if spend.saved_batch:
+        parts.append(f"{money(spend.saved_batch)} by batches")
+    return ", ".join(parts)
+
+
+def _footnote(name: str, parts: Sequence[Decimal], total: Decimal) -> Iterator[str]:
+    """Yield a sentence where the parts, each rounded as shown, do not add up to the rounded total."""
+
+    def rounded(usd: Decimal) -> Decimal:
+        return Decimal(money(usd).replace("$", "").replace(",", ""))
+
+    summed = sum(map(rounded, parts), Decimal(0))
+    if summed.quantize(_CENT) != rounded(total).quantize(_CENT):
+        yield f"{name}: the lines, each rounded, add up to {money(summed)}; the total is rounded once."
+
+
+def _open_lines(unknown: Sequence[Posting], *, many: bool) -> Iterator[str]:
+    if not unknown:
+        return
+    yield ""
+    calls = sum(posting.spend.calls for posting in unknown if posting.row is not None)
+    yield f"Not exactly known ({count(calls, 'call')}):" if calls else "Not exactly known:"
+    lines = [_try_line(posting, posting.row, many=many) for posting in unknown if posting.row is not None]
+    for run, spend in _open_runs(unknown).items():
+        high = None if spend.unbounded else spend.high
+        priced = f"; {count(spend.unpriced, 'call')} not priced" if spend.unpriced else ""
+        lines.append(f"  run {run}: {money_between(spend.low, high)}{priced}; `cost {run}` lists the calls")
+    yield from lines[:_SHOWN]
+    if len(lines) > _SHOWN:
+        yield f"  and {len(lines) - _SHOWN} more; --json has all"
+
+
+def _try_line(posting: Posting, row: LedgerRow, *, many: bool) -> str:
+    usd = "not priced" if row.state == "unpriced" else money_between(row.low, row.high)
+    run = f"{posting.origin.run} " if many else ""
+    return f"  {run}#{row.seq} {row.place} {row.label}, {when(row.at)}: {usd}" + (f" ({row.note})" if row.note else "")
+
+
+def _open_runs(unknown: Sequence[Posting]) -> dict[str, Spend]:
+    """Return the runs of which only sums were read that are not exactly known, and those sums."""
+    found: dict[str, Spend] = {}
+    for posting in unknown:
+        if posting.row is None:
+            found.setdefault(posting.origin.run, Spend()).add(posting.spend)
+    return found
+
+
+def json_lines(shown: Statement, made: Report) -> Iterator[dict[str, Any]]:
+    """Yield lines, then the open intervals, then what is beside the ledger, then the total."""
+    tries = [(posting.origin.run, posting.row) for posting in shown.postings if posting.row is not None]
+    if made.by == "call":
+        yield from ({"type": "call", "run_id": run, **row.to_json()} for run, row in tries)
+    else:
+        yield from ({"type": "line", "by": made.by, **line.to_json()} for line in made.lines)
+        yield from ({"type": "open", "run_id": run, **row.to_json()} for run, row in tries if row.state != "exact")
+    for run, spend in _open_runs(made.open).items():
+        yield {"type": "open_run", "run_id": run, "open_low_usd": spend.low,
+               "open_high_usd": None if spend.unbounded else spend.high, "unpriced_calls": spend.unpriced}  # fmt: skip
+    yield from _beside(shown)
+    if shown.lost:
+        yield {"type": "lost", "error": shown.lost}
+    low, high = possibly_spent(made.total)
+    at_most = None if shown.incomplete else high
+    yield {"type": "total", **made.total.to_json(), "at_least_usd": low, "at_most_usd": at_most}
+
+
+def _beside(shown: Statement, *, removed: bool = True) -> Iterator[dict[str, Any]]:
+    yield from ({"type": "imported", "run_id": run, "cost_usd": usd} for run, usd in shown.imported.items())
+    if removed and shown.removed:
+        cost = sum(shown.removed.values(), Decimal(0))
+        yield {"type": "removed", "runs": len(shown.removed), "cost_usd": cost}
+    yield from ({"type": "unread", "run_id": run, "error": why} for run, why in shown.unread.items())
+
+
+def csv_rows(shown: Statement, made: Report) -> Iterator[Sequence[object]]:
+    """Yield sums, or with `--by call` the ledger itself; the head first."""
+    if made.by != "call":
+        yield CSV_COLUMNS
+        yield from (line.to_csv() for line in (*made.lines, made.total))
+        return
+    yield ["run_id", *LEDGER_COLUMNS]
+    yield from ([posting.origin.run, *posting.row.to_csv()] for posting in shown.postings if posting.row is not None)
+    sums = [each for each in shown.postings if each.row is None and each.origin.run not in shown.removed]
+    if lost := _open_runs(sums):
+        warn(f"Calls whose records are lost are not listed: of {', '.join(lost)}.")
+    if shown.removed:
+        usd = money(sum(shown.removed.values(), Decimal(0)))
+        warn(f"Single calls of removed runs are not kept: {usd} in {count(len(shown.removed), 'run')} is not listed.")
+
+
+# --- at other prices ------------------------------------------------------------------------------
+
+
+def _repriced_lines(made: Repricing) -> Iterator[str]:
+    if not made.lines:
+        yield "No paid calls are recorded."
+    else:
+        head = [_title(made.by), "Calls", "Recorded", "Repriced", "Difference"]
+        rows = [[line.key, f"{line.calls:,}" if line.calls else "", money(line.recorded), money(line.repriced),
+                 _signed(line.difference)] for line in (*made.lines, made.total)]  # fmt: skip
+        yield table(head, rows, right=head[1:])
+        yield from _footnote("Recorded", [line.recorded for line in made.lines], made.total.recorded)
+        yield from _footnote("Repriced", [line.repriced for line in made.lines], made.total.repriced)
+    yield ""
+    yield f"Prices: {made.prices}"
+    for reason, calls in made.kept.items():
+        yield f"As recorded: {count(calls, 'call')} ({reason})"
+    yield "Nothing was changed: this only shows what the recorded tokens would cost."
+
+
+def _signed(usd: Decimal) -> str:
+    """Return a difference: +$0.10, -$0.10; "" where there is none."""
+    return "" if not usd else ("+" if usd > 0 else "-") + money(abs(usd))
+
+
+def _repriced_json(made: Repricing) -> Iterator[dict[str, Any]]:
+    yield from ({"type": "repriced", "by": made.by, **line.to_json()} for line in made.lines)
+    yield from ({"type": "kept", "reason": reason, "calls": calls} for reason, calls in made.kept.items())
+    yield {"type": "total", **made.total.to_json(), "prices": made.prices}
+
+
+def _repriced_csv(made: Repricing) -> Iterator[Sequence[object]]:
+    yield ("key", "calls", "recorded_usd", "repriced_usd", "difference_usd")
+    for line in (*made.lines, made.total):
+        yield [line.key, line.calls, *(f"{usd:f}" for usd in (line.recorded, line.repriced, line.difference))]
+
+
+# --- beside the provider's reports ----------------------------------------------------------------
+
+
+def _reconciled_lines(found: Comparison) -> Iterator[str]:
+    made, days = found.made, found.days
+    if not made.lines:
+        yield f"Neither this store nor the provider knows of spend from {days.since} to {days.until}."
+    else:
+        head = ["Day", "Model", "Recorded", "Reported", "Difference", "Why"]
+        rows = [[line.day, line.model, money(line.known), money(line.theirs), _signed(line.difference),
+                 "; ".join(reason.text for reason in line.reasons)] for line in (*made.lines, made.total)]  # fmt: skip
+        yield table(head, rows, right=head[2:5])
+        yield from _footnote("Recorded", [line.known for line in made.lines], made.total.known)
+        yield from _footnote("Reported", [line.theirs for line in made.lines], made.total.theirs)
+    yield ""
+    spend = made.total.ours
+    unknown = spend.unbounded or spend.unpriced
+    yield f"Recorded here: {money_between(made.total.known, None if unknown else spend.usd + spend.high)}"
+    yield f"Reported by the provider: {money(made.total.theirs)} from {days.since} to {days.until} (UTC days)"
+    if by_reason := made.by_reason():
+        parts = (f"{_signed(usd) or money(usd)} {REASON_WORDS[kind]}" for kind, usd in by_reason.items())
+        yield f"Difference: {', '.join(parts)}"
+    for row in found.batches:
+        known = row.batch or "a batch without a known id"
+        amount = "an unknown amount" if row.worst_usd is None else f"at most {money(row.worst_usd)}"
+        what = "given up" if row.abandoned_at else "not found yet"
+        yield (
+            f"Possibly billed: {known} of run {row.run}, {count(row.requests, 'request')} submitted "
+            f"{when(row.intended_at)}, {what}: {amount}"
+        )
+    for run, usd in found.statement.imported.items():
+        yield f"Not compared: {money(usd)} as reported by run {run} before it was imported, not itemised"
+    for run, why in found.statement.unread.items():
+        yield f"Not compared: run {run}: {why}"
+
+
+def _reconciled_json(found: Comparison) -> Iterator[dict[str, Any]]:
+    yield from ({"type": "reconciled", **line.to_json()} for line in found.made.lines)
+    for row in found.batches:
+        yield {"type": "batch", "run_id": row.run, "batch": row.batch or None, "status": row.status,
+               "requests": row.requests, "intended_at": row.intended_at, "usd_high": row.worst_usd}  # fmt: skip
+    yield from _beside(found.statement, removed=False)
+    by_reason = {kind: float(usd) for kind, usd in found.made.by_reason().items()}
+    yield {"type": "total", **found.made.total.to_json(), "reasons": by_reason}
+
+
+def _reconciled_csv(found: Comparison) -> Iterator[Sequence[object]]:
+    yield _RECONCILED_COLUMNS
+    for line in (*found.made.lines, found.made.total):
+        high = None if line.to_json()["recorded_at_most_usd"] is None else line.ours.usd + line.ours.high
+        usd = (line.known, high, line.theirs, line.difference)
+        yield [
+            line.day,
+            line.model,
+            *("" if amount is None else f"{amount:f}" for amount in usd),
+            line.surplus,
+            " ".join(reason.kind for reason in line.reasons),
+        ]

@@ -1,0 +1,137 @@
+"""How a start ends on screen: the course, time, tokens and dollars; or three lines and an exit code."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pipeline.cli.errors import error_json, three_lines, word_for
+from pipeline.cli.progress import asker, display
+from pipeline.cli.store_context import name_store, store_words_here
+from pipeline.cli.text import (
+    PROGRAM,
+    duration,
+    money,
+    one_line,
+    quietly,
+    say,
+    say_json,
+    spent_text,
+    warn,
+    with_unpriced,
+)
+from pipeline.engine.events import Listener
+from pipeline.errors import PipelineError
+from pipeline.settings import Display, Execution
+
+if TYPE_CHECKING:
+    from pipeline.app.run_report import RunReport
+
+Ask = Callable[[str], bool]
+_AS_REQUESTED = "stopped_as_asked"
+#: Nodes that are named at the end of a graph's run.
+_MOST_NODES = 40
+
+
+def watched(execution: Execution, how: Display, start: Callable[[Listener, Ask | None], RunReport]) -> int:
+    """Start something under a display, print how it ended, and return the exit code."""
+    shown = display(quiet=how.quiet, json=how.json)
+    try:
+        report = start(shown, None if execution.yes else asker(shown, json=how.json))
+    except PipelineError as error:
+        shown.close()
+        name_store(error)
+        if how.json:
+            last = {"type": "error", "error": error_json(error), "exit_code": error.exit_code}
+            quietly(lambda: say_json(last))
+        raise
+    finally:
+        shown.close()
+    code = report.result.exit_code
+    if how.json:
+        quietly(lambda: say_json(report_json(report)))
+    elif not code:
+        quietly(lambda: say("\n".join(["", *success_lines(report)])))
+    for line in failure_lines(report) if code else ():
+        warn(line)
+    return code
+
+
+def success_lines(report: RunReport) -> list[str]:
+    """Return where the course is, time, tokens, dollars, the run."""
+    result, lines = report.result, []
+    if report.published:
+        lines.append(f"Published: {report.published}")
+    if note := report.published_note:
+        lines.append(note if report.published else f"Not published now: {note}")
+    if report.left_out:
+        lines.append(report.left_out)
+    if result.detail == _AS_REQUESTED:
+        lines.append("Stopped as requested; everything made so far is kept.")
+    if nodes := report.completed_nodes:
+        more = f", … ({len(nodes)} in all)" if len(nodes) > _MOST_NODES else ""
+        lines.append(f"Completed nodes: {', '.join(nodes[:_MOST_NODES])}{more}")
+    tokens, spent = sum(result.spent.tokens.values()), spent_text(result.spent)
+    lines.append(f"Time: {duration(result.seconds)} · Tokens: {tokens:,} · Cost: {spent}")
+    if report.expected_usd:
+        now = report.spent_now
+        off = (now.usd / report.expected_usd - 1) * 100
+        cost = with_unpriced(money(now.usd), now.unpriced)
+        lines.append(f"Expected: {money(report.expected_usd)}; this start cost {cost} ({off:+.0f} %)")
+    lines.append(f"Run: {result.run_id}")
+    if result.detail == _AS_REQUESTED and report.resume_command:
+        lines.append(f"Go on: {report.resume_command}")
+    return lines
+
+
+def failure_lines(report: RunReport) -> list[str]:
+    """Return what happened; what is saved and spent, both ends; the command that resumes."""
+    result, error = report.result, report.result.error
+    what = one_line(error) if error is not None else (result.detail or result.status).replace("_", " ")
+    hint, data = (error.hint, error.data) if error is not None else ("", {})
+    kept, spent = str(data.get("emergency") or ""), spent_text(result.spent)
+    if data.get("gone"):
+        # The store went away with the run in it: no command alone resumes it.
+        lines = [f"Error: {what}", f"Spent: {spent} by run {result.run_id}"]
+        if kept and data.get("whole"):
+            again = f"{PROGRAM} recover {result.run_id} {shlex.quote(kept)}{store_words_here()}"
+            lines.append(f"Kept: all records of the run, in {kept}; if the run is lost, {again} makes it again")
+        elif kept:
+            lines.append(f"Kept: what the store did not take, in {kept}; resuming on this machine takes it in")
+        return [*lines, f"Hint: {data['gone']}, then: {report.resume_command}"]
+    # The last line resumes as before; where that is not enough, the hint follows what happened.
+    if hint and not kept and not (error is not None and error.command):
+        what = f"{what.rstrip('.')}{'' if what.endswith(('?', '!')) else '.'} {hint}"
+    word = word_for(error, result.detail)
+    lines = three_lines(what, f"run {result.run_id}; spent {spent}", report.resume_command, word=word)
+    if kept:
+        lines[2:2] = [f"Kept: what the store did not take, in {kept}", f"Hint: {one_line(hint)}"]
+    return lines
+
+
+def report_json(report: RunReport) -> dict[str, Any]:
+    """Return the last object of `--json`."""
+    result, spent = report.result, report.result.spent
+    low = spent.usd + spent.low
+    unknown = spent.unbounded or spent.unpriced
+    gone = result.error is not None and result.error.data.get("gone")
+    return {
+        "type": "result",
+        "run": result.run_id,
+        "status": result.status,
+        "status_detail": result.detail,
+        "error": error_json(result.error),
+        "published": report.published or None,
+        "published_note": report.published_note or None,
+        "left_out": report.left_out or None,
+        "seconds": result.seconds,
+        "tokens": sum(spent.tokens.values()),
+        "cost_usd": low,
+        "cost_usd_at_most": None if unknown else max(low, spent.usd + spent.high),
+        "unpriced_calls": spent.unpriced,
+        "expected_usd": report.expected_usd,
+        "resume_command": None if gone else report.resume_command or None,
+        "completed_nodes": list(report.completed_nodes) or None,
+        "exit_code": result.exit_code,
+    }
