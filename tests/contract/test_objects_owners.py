@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from pipeline.errors import PipelineError, RunExists, RunLocked, WriteFailed
+from pipeline.errors import PipelineError, RunExists, RunLocked, StoreError, WriteFailed
 from pipeline.records.fold import spent
 from pipeline.records.kinds import StepStarted
 from pipeline.records.lines import line_body, line_seq
+from pipeline.store.backend import Fenced, Tail
 from pipeline.store.base import Journal
 from pipeline.store.head import head_bytes, parse_head
 from pipeline.store.objects import keys
@@ -354,3 +357,47 @@ def test_run_that_is_removed_under_its_owner_takes_nothing_more(
     journal.write_head({"status": "failed"}, durable=True)
     journal.close()
     assert left() == []
+
+
+def fenced(verb: Callable[[], object]) -> bool:
+    try:
+        verb()
+    except Fenced:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", [RUN, f"{RUN}/part", ".claims/0123456789abcdef"])
+def test_nothing_that_an_owner_writes_after_a_takeover_counts(
+    elsewhere: BucketStore, store: BucketStore, proxy: Proxy, name: str
+) -> None:
+    write(store, small_run())
+    zombie = elsewhere.backend.own(name, AT)
+    assert zombie
+    proxy.skew = timedelta(seconds=TTL_SECONDS + 2)
+    owner = apart(lambda: store.backend.own(name, AT))
+    assert isinstance(owner, Tail)
+    before = {entry.key: entry.etag for entry in bucket_of(store).under("")}
+    lines = small_run()
+    assert fenced(lambda: zombie.rewrite(lines[:1]))
+    if name == RUN:
+        assert fenced(lambda: zombie.append(8, [line(8, StepStarted("x#1"))], True))
+        assert fenced(lambda: zombie.head(b"{}", True))
+    zombie.release()
+    assert {entry.key: entry.etag for entry in bucket_of(store).under("")} == before
+    owner.renew()
+    owner.release()
+
+
+def test_owner_whose_beat_was_not_answered_keeps_its_run(store: BucketStore, proxy: Proxy) -> None:
+    run = write(store, small_run())
+    tail = open_bucket(store.url, StillClock(), retries=0).backend.own(run, AT)
+    assert tail
+    for what in ("lost", "cut", "503"):
+        proxy.mishap = lambda method, path, what=what: what if method == "PUT" and "lease" in path else ""  # type: ignore[misc]
+        with contextlib.suppress(StoreError):
+            tail.renew()
+        proxy.mishap = lambda method, path: ""
+        tail.renew()
+    tail.append(8, [line(8, StepStarted("x#1"))], True)
+    tail.release()

@@ -1,4 +1,4 @@
-"""What `s3://BUCKET/PREFIX` says and where the environment sends it. Nothing of a credential is kept or shown."""
+"""The address of a bucket: `s3://BUCKET/PREFIX` and the environment. Nothing of a credential is kept or shown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Address:
     """Where the objects of a store are."""
 
     bucket: str
-    #: Below which all keys stand; "" for the whole bucket.
+    #: All keys are below it; "" for the whole bucket.
     prefix: str
     #: Scheme, host and port of the server.
     endpoint: str
@@ -38,27 +38,27 @@ class Address:
 
     @property
     def url(self) -> str:
-        """How people write it."""
+        """The URL as people write it."""
         return f"s3://{self.bucket}/{self.prefix}".rstrip("/")
 
     @property
     def place(self) -> str:
-        """Which prefix of which server this is."""
+        """The prefix and its server."""
         return f"{self.endpoint} {self.url}"
 
     @property
     def plain(self) -> bool:
-        """Whether it is spoken to without encryption."""
+        """Whether the connection is not encrypted."""
         return self.endpoint.startswith("http:")
 
 
 def is_objects(url: str) -> bool:
-    """Whether a store's URL names a bucket."""
+    """Return whether a store's URL names a bucket."""
     return url.startswith("s3://")
 
 
 def parse_address(url: str, environ: Mapping[str, str] | None = None) -> Address:
-    """The address a URL and the environment name.
+    """Return the address that a URL and the environment name.
 
     Raises:
         ConfigError: The URL is none, or the endpoint is plain http on another machine without `?allow_http=1`.
@@ -76,9 +76,10 @@ def parse_address(url: str, environ: Mapping[str, str] | None = None) -> Address
     prefix = parts.path.strip("/")
     refuse_unknown("s3://", asked, ("allow_http",), _HINT)
     if not _BUCKET.fullmatch(parts.netloc) or (prefix and not _PREFIX.fullmatch(prefix)) or parts.fragment:
-        raise ConfigError("--store s3://… names no bucket, or a prefix with unusual characters.", hint=_HINT)
+        text = "--store s3://… names no bucket, or a prefix with unusual characters."
+        raise ConfigError(text, code="invalid_store_url", hint=_HINT)
     if any(frame in (".", "..") for frame in prefix.split("/")):
-        raise ConfigError("--store s3://… has a prefix that leads elsewhere.", hint=_HINT)
+        raise ConfigError("--store s3://… has a prefix that leads elsewhere.", code="invalid_store_url", hint=_HINT)
     _check_credential(environ)
     region = _first(environ, _REGIONS) or "us-east-1"
     endpoint = _endpoint(_first(environ, _ENDPOINTS), region, allow_http=asked.get("allow_http") == "1")
@@ -86,22 +87,24 @@ def parse_address(url: str, environ: Mapping[str, str] | None = None) -> Address
 
 
 def names_credential(environ: Mapping[str, str] | None = None) -> bool:
-    """Whether a variable holds a credential, or says where there is one."""
+    """Return whether a variable holds a credential, or says where there is one."""
     return bool(_first(os.environ if environ is None else environ, ("AWS_ACCESS_KEY_ID", *_ROLES)))
 
 
 def _check_credential(environ: Mapping[str, str]) -> None:
-    """Refuse what the client would search for long, or take another credential for."""
+    """Refuse half a credential, and a profile, which the client does not read."""
     halves = {name: environ.get(name, "").strip() for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
     if all(halves.values()):
         return
     if any(halves.values()):
         missing = next(name for name, value in halves.items() if not value)
-        raise ConfigError(f"Half of a credential is set: {missing} is missing.", hint=f"Set {missing}.")
+        text = f"Half of a credential is set: {missing} is missing."
+        raise ConfigError(text, code="credential_incomplete", hint=f"Set {missing}.")
     profile = _first(environ, _PROFILES)
     if profile and not _first(environ, _ROLES):
         raise ConfigError(
             f"AWS_PROFILE names {profile}, but profiles are not read: only the environment is, and a machine's role.",
+            code="profile_not_read",
             hint=PROFILE_HINT,
         )
 
@@ -115,14 +118,14 @@ def _endpoint(text: str, region: str, *, allow_http: bool) -> str:
         return f"https://s3.{region}.amazonaws.com"
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(
-            "AWS_ENDPOINT_URL is no address of a server.", hint="Write https://HOST or https://HOST:PORT."
-        )
+        hint = "Write https://HOST or https://HOST:PORT."
+        raise ConfigError("AWS_ENDPOINT_URL is no address of a server.", code="invalid_endpoint", hint=hint)
     if "@" in parts.netloc:
         raise SecretRefused("AWS_ENDPOINT_URL holds a user or a password.", hint="Set AWS_ACCESS_KEY_ID instead.")
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK and not allow_http:
         raise ConfigError(
             f"AWS_ENDPOINT_URL is plain http at {parts.hostname}: what runs hold would cross the network unencrypted.",
+            code="plain_http",
             hint="Use https, or add ?allow_http=1 to --store where the network is your own.",
         )
     return f"{parts.scheme}://{parts.netloc}"

@@ -33,7 +33,7 @@ from pipeline.store.objects.segments import (
 )
 from pipeline.store.objects.tail import Left, ObjectTail, claim_hash, claim_key, encode, head_data, parse
 from pipeline.store.owner import alive
-from pipeline.store.packed import is_hash
+from pipeline.store.values import is_hash
 
 #: A lease that is free is this small, so that a listing shows it; one that is held names its owner.
 _FREE_BYTES = 40
@@ -59,8 +59,6 @@ class ObjectBackend(Backend):
         self.place = bucket.address.place
         self._proven = False
         self._left: dict[str, Left] = {}
-        #: Journals as their new owner has just listed them, for the survey that follows.
-        self._listed: dict[str, Listing] = {}
         self._tails: weakref.WeakSet[ObjectTail] = weakref.WeakSet()
 
     def own(self, name: str, since: datetime, *, new: bool = False) -> ObjectTail | None:
@@ -80,17 +78,16 @@ class ObjectBackend(Backend):
         before = parse(found.data) if found else {}
         if found and self._is_held(name, before, found.modified):
             raise Held(before)
-        contested, epoch = "pid" in before, before.get("epoch")
-        head = self.bucket.get(keys.head(name)) if contested and keys.is_run(name) else None
-        tail = self._taken(
-            name, {**text, "epoch": epoch + 1 if isinstance(epoch, int) else 1}, found.etag if found else ""
-        )
+        epoch = before["epoch"] + 1 if isinstance(before.get("epoch"), int) else 1
+        # Who did not give it up is dead or silent, and may still write.
+        head = self.bucket.get(keys.head(name)) if "pid" in before and keys.is_run(name) else None
+        tail = self._taken(name, {**text, "epoch": epoch}, found.etag if found else "")
         if tail is None:
             winner = self.bucket.get(keys.lease(name))
             raise Held(parse(winner.data) if winner else {})
         try:
             if not keys.is_claim(name):
-                tail.take_over(contested=contested, head=head)
+                tail.take_over(head)
         except BaseException:
             with contextlib.suppress(StoreError):
                 tail.release()
@@ -99,8 +96,7 @@ class ObjectBackend(Backend):
 
     def read(self, name: str, after: int = 0) -> Iterator[list[bytes]]:
         """See Backend.read."""
-        found = self._listed.pop(name, None) if not after else None
-        found = found or listing(self.bucket, name, after)
+        found = listing(self.bucket, name, after)
         if found is None:
             raise FileNotFoundError(name)
         return blocks(self.bucket, name, found)
@@ -142,7 +138,6 @@ class ObjectBackend(Backend):
         self.bucket.delete(key for key in under if key not in marks)
         for mark in marks:
             self.bucket.delete([mark])
-        self.forget(name)
         self._left.pop(name, None)
         for tail in list(self._tails):
             tail.gone = tail.gone or f"{tail.name}/".startswith(f"{name}/")
@@ -207,14 +202,6 @@ class ObjectBackend(Backend):
                 yield f"{entry.key} is damaged; the appends that it stands for are read instead."
             elif b"".join(self.bucket.fetch_all(behind_segment(self.bucket, name, entry))) != data:
                 yield f"{entry.key} differs from the appends that it stands for; the segment is read."
-
-    def listed(self, name: str, found: Listing) -> None:
-        """Remember what a new owner has listed of a journal."""
-        self._listed[name] = found
-
-    def forget(self, name: str) -> None:
-        """Forget it: the journal has changed."""
-        self._listed.pop(name, None)
 
     def note(self, name: str, left: Left) -> None:
         """Remember how a journal was left."""

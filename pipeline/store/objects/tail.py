@@ -107,7 +107,6 @@ class ObjectTail(Tail):
             raise Unsure(f"A record could not be stored. {error.message}", error.hint) from error
         if etag is None:
             raise self._lose()
-        self._backend.forget(self.name)
         self._bucket.remember(key, etag, data)
         # Fences within this append stop nobody any more.
         over = [number for number in end.fences if number <= last]
@@ -140,7 +139,6 @@ class ObjectTail(Tail):
         number = max((int(entry.key[-6:]) for entry in before), default=0) + 1
         if self._bucket.put(f"{keys.segment(self.name, 1, last)}-{number:06d}", data, "") is None:
             raise self._lose()
-        self._backend.forget(self.name)
         there = list(appends(self._bucket, self.name))
         torn = [entry for entry in there if keys.seq(entry.key) > last]
         self._bucket.delete(each.key for each in (*before, *torn) if each.etag not in self._end.fences.values())
@@ -173,7 +171,7 @@ class ObjectTail(Tail):
                 return
             # Never the same text twice, also where a run of the same name comes later.
             with contextlib.suppress(Fenced, Gone):
-                if not self._lost:
+                if not (self._lost or self.gone):
                     self._put_lease({"epoch": self.epoch, "id": self._text["id"][:8]})
             self._released = True
         if self._stamp and not self._lost:
@@ -188,12 +186,11 @@ class ObjectTail(Tail):
         """Go on where this process left the journal."""
         self.found, self._end, self._resumed = left.stamp, left.end, True
 
-    def take_over(self, *, contested: bool, head: Found | None) -> None:
+    def take_over(self, head: Found | None) -> None:
         """Take the place of the next append and replace the head, so that who wrote before can do neither.
 
         Args:
-            contested: The owner before did not give it up: it is dead or silent, and may still write.
-            head: The head before the lease was taken; what came since counts for nothing.
+            head: That of an owner which may still write, as it was before the lease was taken; else None.
 
         Raises:
             StoreError: The server does not answer, or others write there all the time.
@@ -202,9 +199,8 @@ class ObjectTail(Tail):
         if keys.is_run(self.name) and (found is None or not self._begins_well(found)):
             # A leftover, or a run that cannot be opened: it is left as it is.
             return
-        for seq, etag in self._fence(found or Listing()).items():
-            self._end.fences[seq] = etag
-        if head is not None and contested:
+        self._end.fences = self._fence(found or Listing())
+        if head is not None:
             self._put_head(padded(head_data(head) or _NO_HEAD, self.epoch), head.notes)
 
     def _begins_well(self, found: Listing) -> bool:
@@ -226,8 +222,6 @@ class ObjectTail(Tail):
                 key = keys.journal(self.name, seq)
                 etag = self._bucket.put(key, self._fence_text(), old.get(seq, ""))
                 if etag is not None:
-                    if not barriers:
-                        self._backend.listed(self.name, found)
                     return {**old, seq: etag}
                 if max(barriers, default=0) < seq:
                     etag = self._bucket.put(keys.journal(self.name, seq + ahead), self._fence_text(), "")
