@@ -29,6 +29,7 @@ from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
 from pipeline.store.names import JOURNAL
 from pipeline.store.run_folder import RunFolder
+from tests.codes import coded
 from tests.threads import put, thread
 
 CLOCK = SystemClock()
@@ -90,7 +91,7 @@ def test_langgraph_saver_says_who_writes_to_a_thread_where_it_waits_in_vain(tmp_
     first = put(saver, "busy", x=1)
     run = next(FileStore(tmp_path, CLOCK).heads()).run_id
     journal = FileStore(tmp_path, CLOCK).open(run)
-    with pytest.raises(RunLocked, match="Another process is writing to thread 'busy'") as caught:
+    with pytest.raises(RunLocked, check=coded("run_locked", thread="busy")) as caught:
         put(saver, "busy", first, x=2)
     assert "thread_id" in caught.value.hint
     put(saver, "free", x=1)
@@ -135,7 +136,7 @@ def test_langgraph_saver_takes_any_text_as_a_thread(name: str, tmp_path: Path) -
 
 
 def test_langgraph_saver_refuses_a_config_without_a_thread() -> None:
-    with pytest.raises(ConfigError, match="names no thread"):
+    with pytest.raises(ConfigError, check=coded("no_thread_id")):
         LangGraphSaver("memory:").get_tuple({"configurable": {}})
 
 
@@ -156,7 +157,7 @@ def test_langgraph_saver_says_which_argument_names_no_store(store: Any, words: s
 
 @pytest.mark.parametrize("seconds", [-1, "10", None, float("nan"), True])
 def test_langgraph_saver_says_what_seconds_to_wait_may_be(seconds: Any) -> None:
-    with pytest.raises(ConfigError, match=r"LangGraphSaver\(wait_seconds=…\) is .*; it is seconds, 0 or more"):
+    with pytest.raises(ConfigError, check=coded("invalid_wait")):
         LangGraphSaver("memory:", wait_seconds=seconds)
 
 
@@ -165,9 +166,9 @@ def test_langgraph_saver_refuses_the_folder_of_one_run(tmp_path: Path) -> None:
     saver = LangGraphSaver(store)
     put(saver, "t", x=1)
     folder = tmp_path / next(store.heads()).run_id
-    with pytest.raises(ConfigError, match="the folder of one run; threads need a store of many"):
+    with pytest.raises(ConfigError, check=coded("not_a_store")):
         LangGraphSaver(f"files:{folder}")
-    with pytest.raises(ConfigError, match="the folder of one run"):
+    with pytest.raises(ConfigError, check=coded("not_a_store")):
         LangGraphSaver(RunFolder(folder, CLOCK))
 
 
@@ -217,7 +218,7 @@ def test_langgraph_saver_frees_what_is_pruned(tmp_path: Path) -> None:
     put(other, "long", parent, text="more")
     kept = list(saver.list(thread("long")))
     assert [each.checkpoint["channel_values"]["text"] for each in kept] == ["more", "4" * 5000]
-    with pytest.raises(ConfigError, match="no strategy 'some'"):
+    with pytest.raises(ConfigError, check=coded("unknown_strategy")):
         saver.prune(["long"], strategy="some")
 
 
@@ -302,7 +303,7 @@ def test_langgraph_saver_does_not_copy_over_a_thread() -> None:
     saver = LangGraphSaver("memory:")
     put(saver, "a", x=1)
     put(saver, "b", x=2)
-    with pytest.raises(RunExists, match="There is a thread 'b' already"):
+    with pytest.raises(RunExists, check=coded("thread_exists")):
         saver.copy_thread("a", "b")
     found = saver.get_tuple(thread("b"))
     assert found is not None
