@@ -181,7 +181,7 @@ def test_langgraph_thread_pruned_again_and_again_changes_between_two_names(store
         saver.prune(["t"])
         assert ids(store) == [names_of("t")[number % 2]]
         assert listed(watching, "t") == [last]
-    assert [home.generation for home in homes(store, "t")] == [5]
+    assert [generation for generation, _ in homes(store, "t")] == [5]
 
 
 def test_langgraph_thread_with_the_name_of_another_run_is_refused(store: Store) -> None:

@@ -16,7 +16,7 @@ from pipeline.engine.setup import host
 from pipeline.errors import CheckpointCorrupt, GraphError, InvalidValue, RunExists, RunNotFound
 from pipeline.formats import packer, shelf
 from pipeline.formats.casys.dag import Dag
-from pipeline.formats.casys.plan import PIPELINE, SOURCE, dag_of, graph_of
+from pipeline.formats.casys.plan import PIPELINE, SOURCE, START, dag_of, graph_of
 from pipeline.formats.casys.settings import KEEP_COUNT, refuse_secrets
 from pipeline.formats.casys.state import CLAIM_KIND, WorkflowState, confirmed, state_of
 from pipeline.formats.shelf import Document, Holder, documents
@@ -25,7 +25,6 @@ from pipeline.records import structure
 from pipeline.records.fold import fold
 from pipeline.records.kinds import RunStarted
 from pipeline.records.lines import line_seq
-from pipeline.records.run import RunState
 from pipeline.records.structure import count, mapping, name
 from pipeline.records.values import canonical, digest, encode_value
 from pipeline.store.base import Claim, Head, Journal, Store
@@ -450,9 +449,10 @@ def _saved(store: Store, document: Document, content: Mapping[str, Any]) -> Laye
 def _executed(store: Store, document: Document, content: Mapping[str, Any]) -> LayerCheckpoint:
     run_id, seq = document.run_id, document.seq
     run = fold(run_id, takewhile(lambda record: record.seq <= seq, records(store, run_id)))
-    dag = dag_of(Graph.from_json(pinned(store, run, "graph")))
+    graph, config = pinned(store, run_id, run.pins)
+    dag = dag_of(graph)
     state = state_of(run, dag, lambda blob: store.get_blob(run_id, blob), str(content["id"]))
-    return _made(document, content, state, dag, pinned(store, run, "config"))
+    return _made(document, content, state, dag, config)
 
 
 def _made(
@@ -466,14 +466,18 @@ def _made(
     )  # fmt: skip
 
 
-def pinned(store: Store, run: RunState, name: str) -> Any:
-    """Return the graph or the settings (config) that a run is pinned to; settings of one that was only saved to: {}.
+def pinned(store: Store, run_id: str, pins: Mapping[str, str]) -> tuple[Graph, dict[str, Any]]:
+    """Return the graph and settings that a run is pinned to (name → blob); {} of one that was only saved to.
 
     Raises:
-        CheckpointCorrupt: It has none, or it is damaged.
+        CheckpointCorrupt: It has no graph, or a blob is damaged.
+        RunNotFound: It is no layered run.
     """
-    if name in run.pins:
-        return json.loads(store.get_blob(run.run_id, run.pins[name]))
-    if name == "config":
-        return {}
-    raise CheckpointCorrupt(f"Run {run.run_id} is pinned to no {name}.")
+    if "graph" not in pins:
+        raise CheckpointCorrupt(f"Run {run_id} is no layered run, or its first record is damaged.", run=run_id)
+    found = {name: json.loads(store.get_blob(run_id, pins[name])) for name in ("graph", "config") if name in pins}
+    graph = Graph.from_json(found["graph"])
+    if graph.start != START:
+        raise RunNotFound(f"Run {run_id} is no layered run.", code="not_layered", hint="Its own command resumes it.",
+                          run=run_id)  # fmt: skip
+    return graph, found.get("config", {})

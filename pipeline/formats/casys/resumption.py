@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -13,8 +12,8 @@ from pipeline.clock import Clock
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.setup import host
 from pipeline.engine.takeover import record_repairs
-from pipeline.errors import CheckpointCorrupt, Pause, RunNotFound, SettingsConflict
-from pipeline.formats.casys.checkpoints import LayerCheckpoint, check, checkpoints_in, find, read, run_of
+from pipeline.errors import Pause, RunNotFound, SettingsConflict
+from pipeline.formats.casys.checkpoints import LayerCheckpoint, check, checkpoints_in, find, pinned, read, run_of
 from pipeline.formats.casys.dag import Dag
 from pipeline.formats.casys.plan import PIPELINE, SOURCE, START, dag_of, done_tasks, gate_of, graph_of, visit_of
 from pipeline.formats.packer import packed_value
@@ -64,11 +63,11 @@ def resumable(store: Store, clock: Clock, wanted: str, gates: Sequence[str]) -> 
     newest = next(iter(checkpoints_in(found)), None)
     base = named or newest
     if base is None or newest is None:
-        return Resumable(run_id, *_pinned(store, run_id, pins), 0, None)
+        return Resumable(run_id, *pinned(store, run_id, pins), 0, None)
     if "state" in base.content:
         return _from_state(store, clock, base, gates, is_newest=base.seq == newest.seq)
     check(store, base)
-    graph, config = _pinned(store, run_id, pins)
+    graph, config = pinned(store, run_id, pins)
     again: dict[str, str] = {}
     if newest.seq > base.seq:
         dag, seq = dag_of(graph), base.seq
@@ -96,7 +95,7 @@ def _from_state(store: Store, clock: Clock, document: Document, gates: Sequence[
     checkpoint = read(store, document)
     moved = take_position(store, clock, checkpoint, graph_of(checkpoint.dag, gates))
     again = {} if moved is None or is_newest else _since(moved, checkpoint.state.results(), checkpoint.dag)
-    graph, config = _pinned(store, document.run_id, _look_through(store, document.run_id)[1])
+    graph, config = pinned(store, document.run_id, _look_through(store, document.run_id)[1])
     return Resumable(document.run_id, graph, config or checkpoint.config, checkpoint.layers_done, checkpoint.id, again)
 
 
@@ -104,18 +103,6 @@ def _since(state: RunState, then: Collection[str], dag: Dag) -> dict[str, str]:
     """Return the tasks that are done now and were not then, with their visits."""
     found = ((name, visit_of(state, name)) for name in done_tasks(state, dag) if name not in then)
     return {name: step.path for name, step in found if step is not None}
-
-
-def _pinned(store: Store, run_id: str, pins: Mapping[str, str]) -> tuple[Graph, dict[str, Any]]:
-    """Return the graph and settings that a run is pinned to."""
-    if "graph" not in pins:
-        raise CheckpointCorrupt(f"Run {run_id} is no layered run, or its first record is damaged.", run=run_id)
-    found = {name: json.loads(store.get_blob(run_id, pins[name])) for name in ("graph", "config") if name in pins}
-    graph = Graph.from_json(found["graph"])
-    if graph.start != START:
-        raise RunNotFound(f"Run {run_id} is no layered run.", code="not_layered", hint="Its own command resumes it.",
-                          run=run_id)  # fmt: skip
-    return graph, found.get("config", {})
 
 
 def take_position(store: Store, clock: Clock, checkpoint: LayerCheckpoint, graph: Graph) -> RunState | None:

@@ -44,14 +44,6 @@ _T = TypeVar("_T")
 _log = logging.getLogger("pipeline")
 
 
-class Home(NamedTuple):
-    """A run that holds a thread."""
-
-    run: str
-    #: How many runs have held the thread up to this one: each pruning makes one more.
-    generation: int
-
-
 def names_of(thread_id: str) -> tuple[str, str]:
     """Return the names that the run of a thread may have: pruning moves it from one to the other."""
     digest = hashlib.sha256(thread_id.encode("utf-8", "surrogatepass")).digest()[:_HASH_BYTES]
@@ -59,28 +51,30 @@ def names_of(thread_id: str) -> tuple[str, str]:
     return name, name + _OTHER
 
 
-def homes(store: Store, thread_id: str) -> list[Home]:
-    """Return the runs of a thread, the one that counts first; a process that died while pruning leaves a second one.
+def homes(store: Store, thread_id: str) -> list[tuple[int, str]]:
+    """Return (generation, run) of the runs of a thread, the one that counts first.
+
+    Each pruning makes one more generation; a process that died while pruning leaves a second run.
 
     Raises:
         CheckpointCorrupt, SchemaTooNew: One of them cannot be read.
         StoreError: One of them is not the thread's.
     """
-    every = (_home(store, run, thread_id) for run in names_of(thread_id))
-    return sorted((home for home in every if home is not None), key=lambda home: home.generation, reverse=True)
+    found = [(generation, run) for run in names_of(thread_id) if (generation := _generation(store, run, thread_id))]
+    return sorted(found, reverse=True)
 
 
-def _home(store: Store, run: str, thread_id: str) -> Home | None:
-    """Return the run of that name, which is one of a thread's, or None; raises as `homes`."""
+def _generation(store: Store, run: str, thread_id: str) -> int:
+    """Return the generation of a run of that name, which is a thread's; 0 if there is none. Raises as `homes`."""
     try:
         line = next(store.read(run), None)
     except RunNotFound:
-        return None
-    return _home_of(line, run, thread_id)
+        return 0
+    return _generation_in(line, run, thread_id)
 
 
-def _home_of(line: bytes | None, run: str, thread_id: str) -> Home:
-    """Return what the first line of a run tells of the thread that it holds; raises as `homes`."""
+def _generation_in(line: bytes | None, run: str, thread_id: str) -> int:
+    """Return the generation that the first line of a thread's run tells; raises as `homes`."""
     if problem := first_problem(line):
         problem.args = (f"Run {run}, which holds thread {thread_id!r}, cannot be read. {problem.message}",)
         raise problem
@@ -91,7 +85,7 @@ def _home_of(line: bytes | None, run: str, thread_id: str) -> Home:
             f"Run {run} is not of thread {thread_id!r}, though it has its name.",
             code="not_of_thread", hint="Use another thread_id, or a store of its own for threads.", run=run,
         )  # fmt: skip
-    return Home(run, int(claim[2]))
+    return int(claim[2])
 
 
 def check_is_no_thread(state: RunState) -> None:
@@ -241,7 +235,7 @@ class Threads:
         with self._stripe(thread_id):
             self._forget(thread_id)
             try:
-                runs = [home.run for home in homes(self.store, thread_id)]
+                runs = [run for _, run in homes(self.store, thread_id)]
             except CheckpointCorrupt:
                 runs = [*names_of(thread_id)]
             # The one that counts goes last: none that it replaced comes to light.
@@ -264,7 +258,7 @@ class Threads:
             known = _Known(run)
             with suppress(RunNotFound):
                 known.read_on(self.store)
-                every.append((_home_of(known.first, run, thread_id).generation, known))
+                every.append((_generation_in(known.first, run, thread_id), known))
         if not every:
             return None
         _, best = max(every, key=lambda each: each[0])
@@ -293,7 +287,7 @@ class Threads:
             yield None
             return
         try:
-            if not known.read_on(self.store) or (known.thread.moved and homes(self.store, thread_id)[0].run != run):
+            if not known.read_on(self.store) or (known.thread.moved and homes(self.store, thread_id)[0][1] != run):
                 self._forget(thread_id)
                 yield None
                 return
@@ -335,7 +329,7 @@ class Threads:
         if known is None:
             return False
         # Meanwhile another process may have made the thread under this name, and moved it to the other one.
-        if _home(self.store, other, thread_id) is not None:
+        if _generation(self.store, other, thread_id):
             self._delete(thread_id, name)
             return False
         self._remember(thread_id, known)
@@ -355,7 +349,7 @@ class Threads:
         first, second = names_of(thread_id)
         target = first if thread.run_id == second else second
         left = self._copied(thread, stay)
-        generation = homes(self.store, thread_id)[0].generation + 1
+        generation = homes(self.store, thread_id)[0][0] + 1
         while self._make(thread_id, target, generation, left) is None:
             # A process that died while it pruned left it there: this one had replaced it.
             self._delete(thread_id, target)
@@ -372,7 +366,7 @@ class Threads:
         try:
             journal = self._wait_for(thread_id, lambda: self.store.create_named(run, first, values, at=now))
         except StoreError:
-            if _home(self.store, run, thread_id) is None:
+            if not _generation(self.store, run, thread_id):
                 raise
             return None
         try:
