@@ -139,20 +139,27 @@ def run(running: ActiveRun, parent: Scope, seen: Mapping[str, Any], work: Work, 
         # Before anything is asked for any of them.
         encode_value(work.items[index], f"{names[index]} item")
     # Failed ones that are skipped are not finished work.
-    without = len(_failed(running, path, names)) if work.skip_failed else 0
+    without = _failed_before(running, path, names) if work.skip_failed else 0
     restored = len(names) - len(todo) - without
     running.emit("map_started", path=path, name=work.name, total=len(names), restored=restored, failed=without)
     if todo and elsewhere:
         running.maps.do(parent, seen, work, todo)
     elif todo:
         _Pool(running, parent, work, todo).run()
-    if not work.skip_failed and (failed := _failed(running, path, names)):
-        raise _step_failed(work.name, len(names), failed)
+    failed, reads = [], {}
     with running.recorder.reading() as state:
         done = state.tasks.get(path, {})
-        # What the bodies read belongs to what the step read; equal read sets are one object.
-        for reads in {id(done[name].reads): done[name].reads for name in names}.values():
-            parent.reads.update(reads)
+        for name in names:
+            task = done[name]
+            if task.status == FAILED:
+                failed.append((name, task))
+            # Equal read sets are one object.
+            reads[id(task.reads)] = task.reads
+    if failed and not work.skip_failed:
+        raise _step_failed(work.name, len(names), failed)
+    # What the bodies read belongs to what the step read.
+    for each in reads.values():
+        parent.reads.update(each)
     return MapResult(running, path, names)
 
 
@@ -239,10 +246,10 @@ def made_by_other_code(names: Sequence[str], again: str) -> str:
     return f"Your code has changed since this was made, and it is kept: {shown}. To make it again: {again}"
 
 
-def _failed(running: ActiveRun, path: str, names: Sequence[str]) -> list[tuple[str, TaskRun]]:
+def _failed_before(running: ActiveRun, path: str, names: Sequence[str]) -> int:
     with running.recorder.reading() as state:
         done = state.tasks.get(path, {})
-        return [(name, done[name]) for name in names if name in done and done[name].status == FAILED]
+        return sum(name in done and done[name].status == FAILED for name in names) if done else 0
 
 
 def _step_failed(name: str, count: int, failed: Sequence[tuple[str, TaskRun]]) -> StepFailed:
