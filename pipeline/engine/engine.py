@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import threading
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -122,8 +123,12 @@ class Engine:
             SettingsConflict: Finished work would be void and `accept` did not agree.
             NeedsConfirmation: It died three times in one step, or an outside effect is unknown.
         """
+        with _CollectorPause() as pause:
+            wish = ResumeOptions(**{name: value for name, value in wanted.items() if value is not None})
+            return self._resume(run_id, wish, pause)
+
+    def _resume(self, run_id: str, wish: ResumeOptions, pause: _CollectorPause) -> RunResult:
         setup = self._setup
-        wish = ResumeOptions(**{name: value for name, value in wanted.items() if value is not None})
         try:
             with watching_store(setup.emit):
                 # Before it is opened: what is repaired then may be known to it alone.
@@ -158,7 +163,7 @@ class Engine:
             journal.close()
             raise
         self._tell_resumed(builder.state, before)
-        return self._go(recorder, journal, before)
+        return self._go(recorder, journal, before, pause.end)
 
     def _recorder(self, journal: Journal, builder: Builder, owner: int) -> Recorder:
         setup = self._setup
@@ -200,8 +205,14 @@ class Engine:
         self._tell_other_code(state)
         return self._result(state, None, Spend(), 0.0, worked=False)
 
-    def _go(self, recorder: Recorder, journal: Journal, before: Spend) -> RunResult:
-        """Run the loop in its own thread, then record how this owner leaves."""
+    def _go(
+        self, recorder: Recorder, journal: Journal, before: Spend, ready: Callable[[], None] = lambda: None
+    ) -> RunResult:
+        """Run the loop in its own thread, then record how this owner leaves.
+
+        Args:
+            ready: Called once the first step can begin.
+        """
         setup = self._setup
         begun = setup.clock.monotonic()
         stop = Stop(setup.clock)
@@ -218,6 +229,7 @@ class Engine:
             try:
                 running.maps.begin()
                 memory.apply_left(running)
+                ready()
                 loop.run()
             finally:
                 if running.caller is not None:
@@ -336,6 +348,23 @@ class Engine:
         with contextlib.suppress(CheckpointCorrupt):
             return dict(resolve_value(run.outputs, partial(self._setup.store.get_blob, state.run_id)))
         return dict(run.outputs)
+
+
+class _CollectorPause:
+    """Python's cyclic garbage collector, off while records are read: it would look at all of them again and again."""
+
+    def __enter__(self) -> _CollectorPause:
+        self._was_on = gc.isenabled()
+        gc.disable()
+        return self
+
+    def end(self) -> None:
+        if self._was_on:
+            self._was_on = False
+            gc.enable()
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
 
 def _synced(recorder: Recorder) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -258,3 +259,20 @@ def test_keys_with_slashes_are_kept_apart(store: MemoryStore) -> None:
         return {"v": [*first, *second, *alone, ctx.task("x", lambda c, i: "task")]}
 
     assert Pipeline("slash", [go]).run(store=store).outputs["go"] == {"v": ["first", "second", "map", "task"]}
+
+
+def test_a_resume_leaves_the_garbage_collector_on(store: MemoryStore) -> None:
+    seen: list[bool] = []
+
+    @step("a")
+    def a(ctx: StepContext) -> Any:
+        seen.append(gc.isenabled())
+        if len(seen) == 1:
+            ctx.stop("once more")
+        return {}
+
+    what = Pipeline("collects", [a])
+    what.resume(what.run(store=store).run_id, store=store)
+    with pytest.raises(PipelineError):
+        what.resume("no-such-run", store=store)
+    assert (seen, gc.isenabled()) == ([True, True], True)
