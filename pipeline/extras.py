@@ -13,7 +13,7 @@ from pipeline.errors import PackageMissing
 #: As pyproject.toml says it.
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "plot": ("matplotlib>=3.9,<4",),
-    "sql": ("alembic>=1.18,<2", "psycopg[binary]>=3.3,<4", "sqlalchemy>=2.1,<2.2"),
+    "postgres": ("psycopg[binary]>=3.3,<4",),
     "objects": ("obstore>=0.12,<0.13",),
     "dask": ("distributed>=2026.7",),
     "langgraph": ("langgraph-checkpoint>=4,<5",),
@@ -21,7 +21,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
 #: What cannot be done without it, as people ask for it.
 PURPOSES: Mapping[str, str] = {
     "plot": "cost --plot FILE.png",
-    "sql": "--store sqlite:FILE and --store postgresql://…",
+    "postgres": "--store postgresql://…",
     "objects": "--store s3://BUCKET/PREFIX",
     "dask": "--executor dask:local and --executor dask://HOST:PORT",
     "langgraph": "LangGraphSaver, which keeps threads of LangGraph",

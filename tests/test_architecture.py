@@ -59,8 +59,6 @@ OUTSIDE = {
     "matplotlib": ("pipeline.cli.cost_chart",),
     "langgraph": ("pipeline.formats.langgraph.saver",),
     "obstore": ("pipeline.store.objects",),
-    "sqlalchemy": ("pipeline.store.sql",),
-    "alembic": ("pipeline.store.sql",),
     "psycopg": ("pipeline.store.sql",),
 }
 

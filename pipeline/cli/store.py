@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 from datetime import UTC
 from typing import TypeVar, cast
@@ -21,7 +20,6 @@ from pipeline.store.copies import Copied, arriving, copy, copy_account
 from pipeline.store.integrity import check
 from pipeline.store.place import store_words
 from pipeline.store.reading import resolve
-from pipeline.store.sql.store import SqlStore
 
 P = TypeVar("P", bound=Store)
 _HINT = (
@@ -37,7 +35,7 @@ def store() -> None:
     """Inspect the store, find damage, copy runs to another store.
 
     A store is files:DIR (a folder, the default), sqlite:FILE, postgresql://USER@HOST/DATABASE, s3://BUCKET/PREFIX
-    (objects) or memory: (gone at the end). Databases and objects need optional packages: `extras` lists them.
+    (objects) or memory: (gone at the end). PostgreSQL and objects need optional packages: `extras` lists them.
     """
 
 
@@ -145,32 +143,16 @@ def copy_store(ctx: click.Context, source: str, target: str, run: str, as_json: 
 def upgrade(store: str | None, as_json: bool) -> None:
     """Bring the tables of a database up to date with this program, in one transaction.
 
-    Rows about runs and calls that differ from the records are corrected too. Other
-    stores need no upgrade. Running runs must be stopped first.
+    Other stores need no upgrade. Running runs must be stopped first.
     """
     place = open_store(store)
-    before, after, again = _upgraded(place) if isinstance(place, SqlStore) else ("", "", [])
+    before, after = place.upgrade() if hasattr(place, "upgrade") else ("", "")
     if as_json:
-        say_json({"store": place.url, "before": before or None, "after": after or None, "entered": again})
-        return
-    for run in again:
-        say(f"{run}  entered again in the table journals")
-    if again and before == after:
-        return
-    if before == after:
+        say_json({"store": place.url, "before": before or None, "after": after or None, "entered": []})
+    elif before == after:
         say(f"{place.url} is up to date.")
     else:
         say(f"{place.url}: tables of version {after}, {before or 'none'} before.")
-
-
-def _upgraded(place: SqlStore) -> tuple[str, str, list[str]]:
-    """Return the versions before and after, and the runs whose row was gone and is there again."""
-    gone: dict[str, str] = {}
-    # Older tables cannot be read before they are brought up to date.
-    with contextlib.suppress(StoreError):
-        gone = place.orphans()
-    before, after = place.upgrade()
-    return before, after, sorted(gone.keys() - place.orphans().keys())
 
 
 def _outcome(row: Copied) -> str:

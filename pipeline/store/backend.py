@@ -316,6 +316,17 @@ class Backend(ABC):
         """Return names of what belongs to no run and should, each with a sentence of what it is and what to do."""
         return {}
 
+    def upgrade(self) -> tuple[str, str]:
+        """Bring what is kept up to date with this program, in one transaction; its versions before and after.
+
+        Before is "" where nothing was there; both are, where nothing has a version.
+
+        Raises:
+            SchemaTooNew: It is newer than this program.
+            WriteFailed: Nothing was changed.
+        """
+        return "", ""
+
     def flaws(self, name: str) -> Iterator[str]:
         """Return what is wrong with how a journal is kept that its raw lines do not show, a sentence each."""
         return iter(())

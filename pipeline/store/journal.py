@@ -311,7 +311,7 @@ class RunJournal:
         if self._lost:
             why, code = f"Run {named} was taken over by another process, so this one stops.", "run_taken_over"
             hint = f"What it had paid for is kept with the run: `status {named}` shows it."
-        if path:
-            hint = advice(named, path)
         data = error.data if error is not None else {}
+        if path and not data.get("gone"):
+            hint = advice(named, path)
         return WriteFailed(why, code=code, hint=hint, fatal=fatal, emergency=path, run=run, **data)

@@ -38,6 +38,11 @@ def holder(since: datetime, **more: Any) -> dict[str, Any]:
     return {**process(), "since": iso(since), **more}
 
 
+def taken(place: str, name: str, epoch: int) -> None:
+    """Note that this process owns a journal: one of that name and epoch may have been given up and removed before."""
+    _given_up.discard((place, name, epoch))
+
+
 def is_held(place: str, name: str, epoch: int, holder: Mapping[str, Any], silent: float | None) -> bool:
     """Return whether the owner that a lease names is alive: seen to be on this host, heard of lately on another.
 

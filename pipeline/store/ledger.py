@@ -57,10 +57,7 @@ class BackendAccount:
                 raise unknown_slice(slice_id)
             return {**slices, slice_id: [slices[slice_id][0], str(usd)]}
 
-        day, dot, _ = slice_id.partition(".")
-        if not dot or not _DAY.fullmatch(day):
-            raise unknown_slice(slice_id)
-        self._change(day, close)
+        self._change(self._day_of(slice_id), close)
 
     def total(self, day: date) -> Decimal:
         """See store.base.Account.total."""
@@ -158,6 +155,17 @@ class BackendAccount:
             pause(number)
         text = "The account cannot be changed: others change it all the time."
         raise WriteFailed(text, code="account_busy", fatal=False)
+
+    def _day_of(self, slice_id: str) -> str:
+        """Return the day of a slice; earlier versions named some without it."""
+        day, dot, _ = slice_id.partition(".")
+        if dot and _DAY.fullmatch(day):
+            return day
+        for key in reversed(list(self._backend.list("account/"))):
+            day, found = key.partition("/")[2], self._backend.get(key)
+            if found is not None and slice_id in self._slices(day, found[0]):
+                return day
+        raise unknown_slice(slice_id)
 
     def _slices(self, day: str, data: bytes) -> Slices:
         hint = f"Bring the object account/{day} back from a copy of the store, or an older version of it."

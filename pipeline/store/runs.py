@@ -418,6 +418,10 @@ class RunStore:
         """Return names of what belongs to no run and should, each with a sentence of what it is and what to do."""
         return self.backend.strays()
 
+    def upgrade(self) -> tuple[str, str]:
+        """Bring the store up to date; see Backend.upgrade."""
+        return self.backend.upgrade()
+
     def is_there(self) -> bool:
         """See store.base.Movable.is_there."""
         return self.backend.is_there()

@@ -14,7 +14,7 @@ from pipeline.store.place import folder_of
 from pipeline.store.run_folder import RunFolder, has_run
 from pipeline.store.runs import RunStore
 from pipeline.store.sql.address import is_sql
-from pipeline.store.sql.store import open_sql
+from pipeline.store.sql.backend import open_sql
 
 
 def open_store(url: str, clock: Clock | None = None, *, concurrency: int = 4) -> Store:

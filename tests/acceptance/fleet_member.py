@@ -11,16 +11,14 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from pipeline.cli.main import main
-from pipeline.store import owner
-from pipeline.store.sql import lease
+from pipeline.store import lease, owner
 
 #: What the process imports that they are forked from; none of it starts a thread. pytest is what the tests run, and
 #: each child imports that too.
 WARM = [
-    "alembic.context", "anthropic", "distributed", "genai_prices.data", "psycopg", "pytest",
-    "sqlalchemy.dialects.postgresql", "pipeline.app.run_file", "pipeline.engine.engine",
-    "pipeline.engine.remote.coordinator",
-    "pipeline.llm.anthropic", "pipeline.publish.folder", "pipeline.store.objects.backend", "pipeline.store.sql.store",
+    "anthropic", "distributed", "genai_prices.data", "psycopg", "pytest",
+    "pipeline.app.run_file", "pipeline.engine.engine", "pipeline.engine.remote.coordinator",
+    "pipeline.llm.anthropic", "pipeline.publish.folder", "pipeline.store.objects.backend", "pipeline.store.sql.backend",
     "tests.acceptance.fleet_member",
 ]  # fmt: skip
 

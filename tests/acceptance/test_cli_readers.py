@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipeline import environment
-from pipeline.store.sql.database import close_all
+from pipeline.store.sql.connections import close_all
 from tests import other_user
 from tests.other_user import NOBODY
 from tests.said import Cli, Said
@@ -51,7 +51,7 @@ def test_reader_of_a_server_is_told_why_an_open_course_cannot_go_on(
     assert cli(*COURSE, "--until", "sow", "--store", postgresql).code == 0
     said = cli("lessons", "--resume", "latest", "--store", reader)
     assert said.code == 3
-    assert "permission denied for table leases" in said.err
+    assert "permission denied for table journals" in said.err
     assert "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES" in said.err
 
 

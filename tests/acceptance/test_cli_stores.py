@@ -9,7 +9,7 @@ import pytest
 
 from pipeline import environment
 from pipeline.clock import SystemClock
-from pipeline.store.sql.store import open_sql
+from pipeline.store.sql.backend import open_sql
 from tests.said import Cli
 from tests.sample_runs import completed_run
 from tests.servers.objects import moto as moto
@@ -119,14 +119,14 @@ def test_run_to_copy_that_is_not_there_is_said_with_where_it_was_looked_for(cli:
 
 def test_check_says_where_it_is_that_all_runs_share_what_is_damaged(cli: Cli, tmp_path: Path) -> None:
     store = open_sql(f"sqlite:{tmp_path}/runs.db", SystemClock())
-    slice_id = store.account().reserve("me", Decimal(1), SystemClock().now(), Decimal(2))
-    with store.database.write() as link:
-        link.run("UPDATE slices SET usd = 'junk'")
+    day = SystemClock().now().date().isoformat()
+    assert store.account().reserve("me", Decimal(1), SystemClock().now(), Decimal(2))
+    store.backend.put_if(f"account/{day}", b"junk", None)
     said = cli("store", "check", "--store", store.url)
     assert said.code == 3
     assert "1 fault in the store's own records." in said.err
     assert "--resume" not in said.err
-    assert f"store: The reservation {slice_id} of " in said.out
+    assert f"store: The account of {day} is damaged." in said.out
 
 
 def test_check_of_a_whole_store_says_so_to_programs_too(cli: Cli, root: Path) -> None:

@@ -87,6 +87,8 @@ def golden(
     if (made.home / "bucket").exists():
         made.url = _uploaded(request.getfixturevalue("moto"), made.home / "bucket", monkeypatch)
     monkeypatch.setenv("PIPELINE_STORE", made.url)
+    if not made.url.startswith(("files:", "s3:")):
+        assert cli("store", "upgrade").code == 0
     return made
 
 

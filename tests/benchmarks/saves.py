@@ -15,8 +15,8 @@ from pipeline import LayerCheckpoints, WorkflowState
 from pipeline.clock import SystemClock
 from pipeline.store.base import Store
 from pipeline.store.files import FileStore
-from pipeline.store.sql.database import close_all
-from pipeline.store.sql.store import open_sql
+from pipeline.store.sql.backend import open_sql
+from pipeline.store.sql.connections import close_all
 from tests.benchmarks.measure import folder, say
 from tests.servers.postgres import Postgres
 

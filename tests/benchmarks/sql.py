@@ -18,8 +18,9 @@ from pipeline.records.fold import fold
 from pipeline.records.kinds import StepCompleted, StepStarted, TaskCompleted
 from pipeline.store.head import head_bytes
 from pipeline.store.reading import load
-from pipeline.store.sql.database import close_all
-from pipeline.store.sql.store import SqlStore, open_sql
+from pipeline.store.runs import RunStore
+from pipeline.store.sql.backend import SqlBackend, open_sql
+from pipeline.store.sql.connections import Link, close_all
 from tests.benchmarks.measure import folder, say
 from tests.journals import AT, line, small_run, started
 from tests.servers.postgres import Postgres, name_of
@@ -61,7 +62,7 @@ def bare_server(url: str) -> Callable[[int], object]:
     return act
 
 
-def steps(store: SqlStore) -> Callable[[int], object]:
+def steps(store: RunStore) -> Callable[[int], object]:
     """A step: its start, written at once, and its end, synced."""
     _, journal = store.create(started(), [], at=AT)
 
@@ -74,28 +75,30 @@ def steps(store: SqlStore) -> Callable[[int], object]:
     return act
 
 
-def many(store: SqlStore) -> None:
+def many(store: RunStore) -> None:
     """Runs that are there, not made one by one."""
     lines = [one.rstrip(b"\n") for one in small_run()]
     size = sum(len(one) + 1 for one in lines)
     state = fold("r", map(decode_line, lines))
-    with store.database.write() as link:
-        base = 1_000_000
-        names = [f"2026{number // 1000 + 1:02d}01_{number:06d}" for number in range(_RUNS)]
-        link.run_many(
-            "INSERT INTO journals (journal, run, run_id, path, stem, width, claim, head)"
-            " VALUES (?, ?, ?, '', ?, 15, '', ?)",
-            [
-                (base + n, name, name, name, head_bytes({**head_document(state, size, ["seed"]), "run_id": name}))
-                for n, name in enumerate(names)
-            ],
-        )
-        link.run_many("INSERT INTO leases VALUES (?, 1, '', 0)", [(base + n,) for n in range(_RUNS)])
-        rows = [(base + n, seq, one) for n in range(_RUNS) for seq, one in enumerate(lines, 1)]
-        link.run_many("INSERT INTO records VALUES (?, ?, ?)", rows)
+    base = 1_000_000
+    names = [f"2026{number // 1000 + 1:02d}01_{number:06d}" for number in range(_RUNS)]
+    heads = [head_bytes({**head_document(state, size, ["seed"]), "run_id": name}) for name in names]
+    journals = [(base + n, name, name, name) for n, name in enumerate(names)]
+    sql = (
+        "INSERT INTO journals (journal, run, run_id, path, stem, width, claim, epoch, holder, beat_at)"
+        " VALUES (?, ?, ?, '', ?, 15, '', 1, '', 0)"
+    )
+
+    def enter(link: Link) -> None:
+        link.connection.cursor().executemany(sql if link.dialect == "sqlite" else sql.replace("?", "%s"), journals)
+        link.many("put_any", [(f"runs/{name}/head", "e", head) for name, head in zip(names, heads, strict=True)])
+        link.many("enter", [(base + n, seq, one, None) for n in range(_RUNS) for seq, one in enumerate(lines, 1)])
+
+    assert isinstance(store.backend, SqlBackend)
+    store.backend.database.write(enter)
 
 
-def newest(store: SqlStore) -> list[float]:
+def newest(store: RunStore) -> list[float]:
     def act(_: int) -> None:
         heads = store.heads()
         for _ in range(50):
@@ -104,7 +107,7 @@ def newest(store: SqlStore) -> list[float]:
     return timed(act, 20)
 
 
-def resumed(store: SqlStore) -> list[float]:
+def resumed(store: RunStore) -> list[float]:
     run, journal = store.create(started(), [], at=AT)
     facts = [TaskCompleted("write#1", str(number), b'{"text":"%b"}' % (b"y" * 200)) for number in range(_TASKS)]
     journal.append(2, [line(2, StepStarted("write#1"))])
@@ -119,7 +122,7 @@ def resumed(store: SqlStore) -> list[float]:
     return timed(act, 10)
 
 
-def measure(name: str, store: SqlStore, bare: Callable[[int], object]) -> None:
+def measure(name: str, store: RunStore, bare: Callable[[int], object]) -> None:
     step = steps(store)
     timed(bare, 20), timed(step, 20)
     # In turns, so that both meet the same disk.

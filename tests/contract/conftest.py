@@ -14,7 +14,7 @@ from pipeline.store.folder import FolderBackend
 from pipeline.store.memory import MemoryBackend, MemoryStore
 from pipeline.store.objects.backend import open_objects
 from pipeline.store.run_folder import RunFolder
-from pipeline.store.sql.store import open_sql
+from pipeline.store.sql.backend import open_backend, open_sql
 from pipeline.store.url import open_store
 from tests.faulty_disk import LazyDisk
 from tests.journals import StillClock
@@ -29,7 +29,7 @@ from tests.servers.real_objects import weed as weed
 #: Each keeps the whole contract.
 STORES = ["files", "memory", "objects", "sqlite", "postgresql"]
 #: Each keeps the whole contract of the seam below the store.
-BACKENDS = ["memory", "files", "objects"]
+BACKENDS = ["memory", "files", "objects", "sqlite", "postgresql"]
 
 
 @pytest.fixture
@@ -56,6 +56,8 @@ def make_backend(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClo
         "memory": MemoryBackend,
         "files": lambda: FolderBackend(tmp_path / "runs", clock, disk=LazyDisk()),
         "objects": lambda: open_objects(request.getfixturevalue("objects")),
+        "sqlite": lambda: open_backend(f"sqlite:{tmp_path}/runs.db"),
+        "postgresql": lambda: open_backend(request.getfixturevalue("postgresql")),
     }
     return lambda kind: makers[kind]()
 

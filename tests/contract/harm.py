@@ -16,9 +16,9 @@ import pytest
 
 from pipeline.clock import Clock, SystemClock
 from pipeline.errors import StoreError
-from pipeline.store import lease as backend_lease
+from pipeline.store import lease
 from pipeline.store import silence as silence_of
-from pipeline.store.backend import claim_text
+from pipeline.store.backend import claim_text, folder_key
 from pipeline.store.base import Account, Claim, Store
 from pipeline.store.files import FileStore
 from pipeline.store.ledger import BackendAccount
@@ -28,9 +28,9 @@ from pipeline.store.objects.backend import ObjectBackend
 from pipeline.store.objects.bucket import Bucket
 from pipeline.store.owner import process
 from pipeline.store.runs import RunStore
-from pipeline.store.sql import database, guard, lease
-from pipeline.store.sql.database import Database, close_all
-from pipeline.store.sql.store import SqlStore
+from pipeline.store.sql import postgres
+from pipeline.store.sql.backend import SqlBackend
+from pipeline.store.sql.connections import Database, close_all
 from tests.journals import StillClock
 from tests.servers.postgres import Cable
 
@@ -43,9 +43,9 @@ _NOW = {
 #: A store in a bucket.
 BucketStore = RunStore
 #: After how long an owner on another host that says nothing has lost its run.
-TTL_SECONDS = backend_lease.TTL_SECONDS
+TTL_SECONDS = lease.TTL_SECONDS
 #: Statements that commit an append or a transaction.
-_COMMITS = (b"COMMIT", b"INSERT INTO records")
+_COMMITS = (b"COMMIT", b"INSERT INTO records", b"UPDATE objects")
 
 
 # --- Damaged bytes ---
@@ -84,7 +84,7 @@ def more(store: Store, run: str, seq: int, data: bytes) -> None:
 
 def head(store: Store, run: str, data: bytes) -> None:
     """Put other bytes in the place of a head."""
-    assert change(store, f"UPDATE journals SET head = ? WHERE run = '{run}'", data) == 1
+    assert change(store, f"UPDATE objects SET data = ? WHERE key = 'runs/{run}/head'", data) == 1
 
 
 def values(store: Store, run: str, data: bytes | None, *, blob: str = "", longer: int = 0) -> None:
@@ -94,17 +94,19 @@ def values(store: Store, run: str, data: bytes | None, *, blob: str = "", longer
         blob: This one; else all.
         longer: Only those that are kept in more bytes than that.
     """
-    where = f"run_id = '{run}' AND LENGTH(data) > {longer}" + (f" AND hash = '{blob}'" if blob else "")
+    first, behind = f"runs/{run}/blobs/{blob}", f"runs/{run}/blobs/{blob}~"
+    where = f"key >= '{first}' AND key < '{behind}' AND LENGTH(data) > {longer}"
     if data is None:
-        assert change(store, f"DELETE FROM blobs WHERE {where}")
+        assert change(store, f"DELETE FROM objects WHERE {where}")
     else:
-        assert change(store, f"UPDATE blobs SET data = ? WHERE {where}", data)
+        assert change(store, f"UPDATE objects SET data = ? WHERE {where}", data)
 
 
 def kept(store: Store, run: str, name: str) -> bytes:
     """Return what a repair has kept under a name."""
     if is_sql(store):
-        return store.get_blob(run, name.removeprefix("blobs/"))
+        ((data,),) = rows(store, f"SELECT data FROM objects WHERE key = '{folder_key(run)}/x/{name}'")
+        return bytes(data)
     if isinstance(store, FileStore):
         return (_folder(store, run) / name).read_bytes()
     return bytes_at(store, f"runs/{run}/x/{name}")
@@ -115,7 +117,7 @@ def kept(store: Store, run: str, name: str) -> bytes:
 
 def elsewhere(store: Store, heard: float) -> None:
     """Have another machine own every journal, last heard of so many seconds ago by the database's clock."""
-    sql = f"UPDATE leases SET holder = ?, beat_at = {_NOW[is_file(store)]} - {heard}"
+    sql = f"UPDATE journals SET holder = ?, beat_at = {_NOW[is_file(store)]} - {heard}"
     assert change(store, sql, json.dumps(_ELSEWHERE))
 
 
@@ -132,7 +134,7 @@ def from_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     def named() -> dict[str, object]:
         return {**here, "host": "elsewhere"} if threading.current_thread() is there else here
 
-    monkeypatch.setattr(backend_lease, "process", named)
+    monkeypatch.setattr(lease, "process", named)
 
 
 def tick(journal: Any) -> None:
@@ -142,7 +144,7 @@ def tick(journal: Any) -> None:
 
 def silence(journal: Any) -> None:
     """Have an owner write nothing by itself any more."""
-    journal._lease.tick = lambda: None
+    journal._lease._tick = None
 
 
 def epoch(store: Store, run: str) -> int:
@@ -150,27 +152,31 @@ def epoch(store: Store, run: str) -> int:
     if not is_sql(store):
         found = bucket_of(store).get(keys.lease(run))
         return int(json.loads(found.data)["epoch"]) if found else 0
-    ((number,),) = rows(store, f"SELECT epoch FROM leases WHERE journal = {_number(store, run)}")
+    ((number,),) = rows(store, f"SELECT epoch FROM journals WHERE journal = {_number(store, run)}")
     return int(number)
 
 
 def holder(store: Store, run: str) -> str:
     """Return who owns a journal, as the database has it; "" if nobody does."""
-    ((text,),) = rows(store, f"SELECT holder FROM leases WHERE journal = {_number(store, run)}")
+    ((text,),) = rows(store, f"SELECT holder FROM journals WHERE journal = {_number(store, run)}")
     return str(text)
+
+
+def left(store: Any, run: str) -> int:
+    """Return how often former owners left something beside a run."""
+    return len(list(store.backend.list(f"{folder_key(run)}/late/")))
 
 
 def remove(store: Store, run: str) -> None:
     """Remove a run behind the back of its owner."""
     number = _number(store, run)
-    for table in ("records", "leases", "journals"):
+    for table in ("records", "journals"):
         change(store, f"DELETE FROM {table} WHERE journal = {number}")
 
 
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have owners say that they live, or that they left, twice a second."""
     monkeypatch.setattr(lease, "BEAT_SECONDS", 0.5)
-    monkeypatch.setattr(backend_lease, "BEAT_SECONDS", 0.2)
 
 
 # --- Buckets ---
@@ -240,55 +246,59 @@ def cut_commit(cable: Cable, when: str) -> list[str]:
 
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a server that says nothing be given up within a second or two."""
-    monkeypatch.setattr(guard, "_ASK_SECONDS", 0.2)
-    monkeypatch.setattr(guard, "_LOOK_SECONDS", 0.05)
-    monkeypatch.setattr(guard, "_PROBE_SECONDS", 0.2)
+    monkeypatch.setattr(postgres, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(postgres, "CONNECT_SECONDS", 2)
     monkeypatch.setattr(silence_of, "PATIENCE_SECONDS", 0.5)
-    monkeypatch.setattr(database, "_CONNECT_SECONDS", 2)
 
 
 def answered(store: Any) -> None:
     """Have a store know that its server answers again."""
-    store.database.silence.answered()
+    store.backend.database.silence.answered()
 
 
 @contextlib.contextmanager
 def away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """While no database takes anything."""
 
-    def refuse(self: Database, **_: object) -> object:
-        raise StoreError("The server does not answer.")
+    def refuse(self: Database, *_: object, **__: object) -> object:
+        raise StoreError("The server does not answer.", code="database_silent")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Database, "write", refuse)
+        patch.setattr(Database, "ask", refuse)
         yield
 
 
 @contextlib.contextmanager
 def full(store: Any, pages: int) -> Iterator[None]:
     """While a SQLite file may grow by so many pages only."""
-    with store.database.read() as link:
-        link.run(f"PRAGMA max_page_count = {link.row('PRAGMA page_count')[0] + pages}")
+    (there,) = ask(store, "PRAGMA page_count")
+    ask(store, f"PRAGMA max_page_count = {there + pages}")
     yield
-    with store.database.read() as link:
-        link.run("PRAGMA max_page_count = 100000")
+    ask(store, "PRAGMA max_page_count = 100000")
 
 
 def ask(store: Any, sql: str) -> Any:
     """Return the first row of a query over the store's own connection."""
-    with store.database.read() as link:
-        return tuple(link.row(sql))
+
+    return tuple(store.backend.database.ask(lambda link: link.execute(sql).fetchone()))
 
 
 # --- The same place, seen by others ---
 
 
 @contextlib.contextmanager
-def another(store: Any, clock: Clock | None = None) -> Iterator[SqlStore]:
+def another(store: Any, clock: Clock | None = None) -> Iterator[RunStore]:
     """The same database as another process sees it."""
-    other = SqlStore(Database(store.database.address), clock or SystemClock())
-    yield other
-    other.database.close()
+    database = type(store.backend.database)(store.backend.database.address)
+    yield RunStore(SqlBackend(database), clock or SystemClock())
+    database.close()
+
+
+def database(store: Store) -> Database:
+    """Return the database of a store."""
+    backend = store.backend if isinstance(store, RunStore) else None
+    assert isinstance(backend, SqlBackend)
+    return backend.database
 
 
 def close() -> None:

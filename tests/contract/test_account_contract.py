@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta, timezone
@@ -17,7 +18,7 @@ from pipeline.store.base import Account
 from pipeline.store.memory import MemoryAccount
 from pipeline.store.objects.backend import open_objects
 from pipeline.store.runs import RunStore
-from pipeline.store.sql.store import SqlStore, open_sql
+from pipeline.store.sql.backend import open_sql
 from tests.contract.harm import bucket_of
 from tests.journals import AT, StillClock
 
@@ -119,15 +120,15 @@ def test_damaged_amount_of_a_database_is_named(tmp_path: Path, usd: str) -> None
     store = open_sql(f"sqlite:{tmp_path}/runs.db", StillClock())
     account = store.account()
     name = account.reserve(ME, Decimal(1), AT, LIMIT)
-    with store.database.write() as link:
-        assert link.run("UPDATE slices SET usd = ?", usd) == 1
+    store.backend.put_if("account/2026-01-09", json.dumps({name: [ME, usd]}).encode(), None)
     for look in (lambda: account.total(DAY), lambda: account.reserve(ME, Decimal(1), AT, LIMIT)):
-        with pytest.raises(StoreError, match=f"reservation {name} of 2026-01-09 .table slices. is damaged") as caught:
+        with pytest.raises(StoreError) as caught:
             look()
-        assert "copy of the database" in caught.value.hint
+        assert caught.value.code == "account_damaged"
+        assert "copy of the store" in caught.value.hint
     # Whatever day it is of.
     (flaw,) = account.flaws()
-    assert f"reservation {name} of 2026-01-09 (table slices) is damaged" in flaw
+    assert "account of 2026-01-09 is damaged" in flaw
 
 
 @pytest.mark.parametrize("junk", ["junk", "5", "[]", '{"usd": "abc"}', '{"spend": [{"usd": "NaN"}]}'])
@@ -137,10 +138,8 @@ def test_damaged_sums_of_a_deleted_run_are_named(tmp_path: Path, junk: str, obje
     accounts: list[Account] = [sql.account(), bucket.account()]
     for account in accounts:
         account.keep("20260109_143022", {"usd": "1"})
-    with sql.database.write() as link:
-        assert link.run("UPDATE kept SET sums = ?", junk) == 1
-        link.run("DELETE FROM kept_costs")
     for under in ("kept", "kept-again"):
+        sql.backend.put_if(f"{under}/20260109_143022", junk.encode(), None)
         bucket_of(bucket).put(f"{under}/20260109_143022", junk.encode())
     for account in accounts:
         with pytest.raises(StoreError, match="sums of the deleted run 20260109_143022") as caught:
@@ -160,45 +159,13 @@ def test_damaged_day_of_a_bucket_is_named(objects: str) -> None:
     assert "The account of 2020-01-01 is damaged." in flaw
 
 
-@pytest.mark.parametrize(
-    ("statement", "wrong"),
-    [
-        ("DELETE FROM kept_costs WHERE model = 'm'", True),
-        ("UPDATE kept_costs SET low = '7'", True),
-        ("UPDATE kept_costs SET day = '2026-01-10' WHERE model = 'm'", True),
-        ("UPDATE kept_costs SET low = '0.10' WHERE model = 'm'", False),
-    ],
-)
-@pytest.mark.parametrize("where", ["sqlite", "postgresql"])
-def test_cost_of_a_deleted_run_that_is_told_otherwise_is_named_and_put_right(
-    request: pytest.FixtureRequest, tmp_path: Path, where: str, statement: str, wrong: bool
-) -> None:
-    url = f"sqlite:{tmp_path}/runs.db" if where == "sqlite" else request.getfixturevalue("postgresql")
-    store = open_sql(url, StillClock())
-    spend = [{"day": "2026-01-09", "model": model, "calls": 1, "usd": usd} for model, usd in (("m", "0.1"), ("n", "2"))]
-    store.account().keep("20260109_143022", {"spend": spend})
-    assert list(store.account().flaws()) == []
-    with store.database.write() as link:
-        assert link.run(statement) > 0
-    found = list(store.account().flaws())
-    assert bool(found) == wrong
-    assert all(text.endswith("`store upgrade` puts it right.") and "kept_costs" in text for text in found)
-    store.upgrade()
-    assert list(store.account().flaws()) == []
-    with store.database.read() as link:
-        rows = link.rows("SELECT run_id, model, low FROM kept_costs ORDER BY model")
-    assert [(run, model, Decimal(low)) for run, model, low in rows] == [
-        ("20260109_143022", "m", Decimal("0.1")), ("20260109_143022", "n", Decimal(2))
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("where", ["objects", "sqlite", "postgresql"])
 @pytest.mark.parametrize("how", ["removed", "emptied"])
 def test_sums_of_a_deleted_run_that_are_lost_are_known_once_more(
     request: pytest.FixtureRequest, tmp_path: Path, where: str, how: str
 ) -> None:
     run, spend = "20260109_143022", [{"day": "2026-01-09", "model": "m", "calls": 2, "usd": "0.36", "outcome": "used"}]
-    store: RunStore | SqlStore
+    store: RunStore
     if where == "objects":
         store = RunStore(open_objects(request.getfixturevalue("objects")), StillClock())
         store.account().keep(run, {"spend": spend})
@@ -210,12 +177,10 @@ def test_sums_of_a_deleted_run_that_are_lost_are_known_once_more(
         url = f"sqlite:{tmp_path}/runs.db" if where == "sqlite" else request.getfixturevalue("postgresql")
         store = open_sql(url, StillClock())
         store.account().keep(run, {"spend": spend})
-        with store.database.write() as link:
-            link.run("DELETE FROM kept" if how == "removed" else "UPDATE kept SET sums = ''")
+        if how == "removed":
+            store.backend.delete(f"kept/{run}")
+        else:
+            store.backend.put_if(f"kept/{run}", b"", None)
     (posting,) = of_removed(run, store.account().kept()[run])
     assert (posting.spend.usd, posting.spend.calls, posting.day) == (Decimal("0.36"), 2, "2026-01-09")
     assert list(store.account().flaws())
-    if isinstance(store, SqlStore) and how == "removed":
-        store.upgrade()
-        assert not list(store.account().flaws())
-        assert set(store.account().kept()) == {run}

@@ -114,6 +114,7 @@ def test_account_and_runs_wait_for_a_restarted_server(postgres: Postgres, postgr
     account = open_account(store.url, SystemClock())
     run, journal = store.create(started(), [], at=AT)
     journal.close()
+    assert account.total(AT.date()) == 0
     slices: list[str] = []
 
     def reserve() -> None:

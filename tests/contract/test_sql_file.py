@@ -13,10 +13,13 @@ import pytest
 
 from pipeline.errors import PipelineError, StoreError
 from pipeline.store.integrity import check
-from pipeline.store.sql import file as lite
-from pipeline.store.sql.database import Database, close_all
-from pipeline.store.sql.store import SqlStore, open_sql
+from pipeline.store.runs import RunStore
+from pipeline.store.sql import sqlite as lite
+from pipeline.store.sql.address import parse_address
+from pipeline.store.sql.backend import SqlBackend, open_sql
+from pipeline.store.sql.connections import Link, close_all
 from tests import other_user
+from tests.contract import harm
 from tests.journals import AT, StillClock, small_run, started
 from tests.stores import ids, write
 
@@ -46,8 +49,8 @@ def kept(folder: Path) -> Path:
     return file
 
 
-def fresh(file: Path) -> SqlStore:
-    return SqlStore(Database(open_sql(f"sqlite:{file}", StillClock()).database.address), StillClock())
+def fresh(file: Path) -> RunStore:
+    return RunStore(SqlBackend(lite.SqliteDatabase(parse_address(f"sqlite:{file}"))), StillClock())
 
 
 def look(file: Path) -> list[str]:
@@ -59,7 +62,7 @@ def look(file: Path) -> list[str]:
         assert (account.kept(), account.total(AT.date())) == ({}, Decimal(0))
         return [f"{run}: {len(list(store.read(run)))}" for run in ids(store)]
     finally:
-        store.database.close()
+        harm.database(store).close()
 
 
 def begin(file: Path) -> list[str]:
@@ -104,7 +107,7 @@ def test_file_that_is_open_elsewhere_is_read_with_what_was_just_written(kept: Pa
     kept.parent.chmod(0o755)
     kept.chmod(0o644)
     journal.close()
-    store.database.close()
+    harm.database(store).close()
 
 
 def test_file_that_is_open_elsewhere_and_hidden_in_part_is_said_to_be_so(kept: Path) -> None:
@@ -117,7 +120,7 @@ def test_file_that_is_open_elsewhere_and_hidden_in_part_is_said_to_be_so(kept: P
     assert "is open elsewhere, and runs.db-wal beside it cannot be read" in said
     kept.with_name("runs.db-wal").chmod(0o644)
     kept.chmod(0o644)
-    store.database.close()
+    harm.database(store).close()
     assert as_other(look, kept).count(": ") == 2
 
 
@@ -165,14 +168,14 @@ def test_file_that_changes_under_a_reader_without_locks_is_not_believed(
     monkeypatch.setattr(lite, "_may", lambda path, how: how == os.R_OK)
     assert ids(store) == ["20260109_143022"]
 
-    def read_while_it_changes() -> None:
-        with store.database.read() as link:
-            link.rows("SELECT run FROM journals")
-            kept.chmod(0o644)
-            with sqlite3.connect(kept) as other:
-                other.execute("DELETE FROM journals")
-            other.close()
+    def read_while_it_changes(link: Link) -> None:
+        link.row("found", "20260109_143022")
+        kept.chmod(0o644)
+        with sqlite3.connect(kept) as other:
+            other.execute("DELETE FROM records")
+            other.execute("DELETE FROM journals")
+        other.close()
 
     with pytest.raises(StoreError, match="was changed while it was read"):
-        read_while_it_changes()
+        harm.database(store).ask(read_while_it_changes)
     assert ids(store) == []

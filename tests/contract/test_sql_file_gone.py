@@ -8,7 +8,8 @@ import pytest
 
 from pipeline.errors import StoreError, WriteFailed
 from pipeline.records.kinds import StepStarted
-from pipeline.store.sql.store import open_sql
+from pipeline.store.sql.backend import open_sql
+from tests.contract import harm
 from tests.journals import AT, StillClock, line, small_run, started
 
 
@@ -40,7 +41,7 @@ def test_file_that_is_brought_back_is_used(tmp_path: Path, monkeypatch: pytest.M
     run, journal = store.create(lines[0], [], at=AT)
     copy = open_sql(f"sqlite:{tmp_path}/copy.db", StillClock())
     copy.create_named(run, lines[0], at=AT).close()
-    copy.database.close()
+    harm.database(copy).close()
     for each in tmp_path.glob("runs.db*"):
         each.unlink()
     with pytest.raises(WriteFailed, match="is gone"):

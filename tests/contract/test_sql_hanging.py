@@ -74,7 +74,7 @@ def test_value_that_is_never_answered_ends(store: Store, hanging: threading.Even
 
 
 def test_statement_that_takes_long_is_left_alone(store: Store) -> None:
-    assert harm.ask(store, "SELECT pg_sleep(0.4), 7")[1] == 7
+    assert harm.ask(store, "SELECT pg_sleep(1.5), 7")[1] == 7
 
 
 def _silent_for() -> float:

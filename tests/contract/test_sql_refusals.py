@@ -11,11 +11,13 @@ import pytest
 
 from pipeline.clock import SystemClock
 from pipeline.errors import PipelineError, StoreError, WriteFailed
-from pipeline.store.sql import file as lite
+from pipeline.store.runs import RunStore
+from pipeline.store.sql import sqlite as lite
 from pipeline.store.sql.address import parse_address
-from pipeline.store.sql.database import close_all
-from pipeline.store.sql.refusals import refusal, sentence
-from pipeline.store.sql.store import SqlStore, open_sql
+from pipeline.store.sql.backend import open_sql
+from pipeline.store.sql.connections import Link, close_all
+from pipeline.store.sql.postgres import refusal
+from tests.contract import harm
 from tests.journals import AT, started
 from tests.servers.postgres import Postgres, name_of
 
@@ -65,11 +67,11 @@ def test_server_that_may_let_in_later_is_asked_again() -> None:
 
 
 def test_what_the_driver_adds_is_no_part_of_what_is_said() -> None:
-    assert sentence("permission denied for schema public LINE 2: CREATE TABLE alembic_version ( ^") == (
-        "permission denied for schema public"
-    )
+    said = refusal("42501", "permission denied for schema public LINE 2: CREATE TABLE pipeline_meta ( ^", ADDRESS)
+    assert said.text.endswith("refused: permission denied for schema public.")
     two = "port 1 failed: Connection refused Is the server running on that host and accepting TCP/IP connections?"
-    assert sentence(f"{two} {two}") == "port 1 failed: Connection refused port 1 failed: Connection refused"
+    said = refusal("", f"{two} {two}", ADDRESS)
+    assert said.text.endswith("refused: port 1 failed: Connection refused port 1 failed: Connection refused.")
 
 
 def test_database_that_is_not_there_is_said_with_how_to_make_it(postgres: Postgres) -> None:
@@ -132,11 +134,14 @@ def test_role_that_is_held_back_is_told_what_to_type(
         slow(open_sql(f"{store.url}?options=-cstatement_timeout=0", SystemClock()))
 
 
-def slow(store: SqlStore) -> None:
+def slow(store: RunStore) -> None:
     """A transaction that changes something, and takes a while."""
-    with store.database.write() as link:
-        link.run("DELETE FROM leases")
-        link.row("SELECT pg_sleep(0.05)")
+
+    def change(link: Link) -> None:
+        link.execute("DELETE FROM charges_kept")
+        link.execute("SELECT pg_sleep(0.05)")
+
+    harm.database(store).write(change)
 
 
 # How the driver speaks of a connection that the server has closed depends on which of its packets came last.
@@ -163,11 +168,16 @@ def test_transaction_that_waits_for_a_lock_too_long_is_said_with_the_limit(
     first.upgrade()
     postgres.execute("postgres", f"ALTER ROLE {role} SET lock_timeout = 1")
     second = open_sql(postgresql.replace("tests@", f"{role}@"), SystemClock())
-    with first.database.write() as link:
-        link.run("LOCK TABLE leases")
+
+    def hold(link: Link) -> None:
+        link.execute("LOCK TABLE charges_kept")
         with pytest.raises(WriteFailed, match="due to lock timeout") as caught:
             slow(second)
-    assert f"ALTER ROLE {role} SET lock_timeout = 0;" in caught.value.hint
+        hints.append(caught.value.hint)
+
+    hints: list[str] = []
+    harm.database(first).write(hold)
+    assert f"ALTER ROLE {role} SET lock_timeout = 0;" in hints[0]
 
 
 def test_server_without_ssl_and_a_user_that_must_have_it_are_told_apart(
@@ -205,17 +215,14 @@ def test_table_of_another_program_is_named_and_left_with_another_place_to_go(
 ) -> None:
     url = request.getfixturevalue("postgresql") if kind == "postgresql" else f"sqlite:{tmp_path}/theirs.db"
     store = open_sql(url, SystemClock())
-    with store.database.write() as link:
-        link.run(f"CREATE {made}")
+    harm.change(store, f"CREATE {made}")
     with pytest.raises(WriteFailed, match=f"{made.split()[1]}.* already exists") as caught:
         store.create(started(), [], at=AT)
     assert "that no other program uses" in caught.value.hint
-    with store.database.read() as link:
-        link.rows(f"SELECT * FROM {made.split()[1]}")
+    harm.rows(store, f"SELECT * FROM {made.split()[1]}")
     assert not store.is_there()
     if kind == "postgresql":
-        with store.database.write() as link:
-            link.run("CREATE SCHEMA pipeline")
+        harm.change(store, "CREATE SCHEMA pipeline")
         assert "CREATE SCHEMA pipeline; then add ?options=-csearch_path=pipeline" in caught.value.hint
         own = open_sql(f"{url}?options=-csearch_path=pipeline", SystemClock())
         own.create(started(), [], at=AT)[1].close()

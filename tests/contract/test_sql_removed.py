@@ -23,6 +23,9 @@ def test_run_removed_while_it_is_opened_is_not_found(kind: str, make_store: Call
             store.open(run).close()
         except RunNotFound:
             return "not found"
+        except RunLocked:
+            # Whoever removes it owns it for that.
+            return "locked"
         return "opened"
 
     def delete_it(run: str) -> str:
@@ -39,7 +42,7 @@ def test_run_removed_while_it_is_opened_is_not_found(kind: str, make_store: Call
             journal.close()
             opened, deleted = pool.submit(open_it, run), pool.submit(delete_it, run)
             seen.add((opened.result(), deleted.result()))
-    assert seen <= {("not found", "deleted"), ("opened", "locked"), ("opened", "deleted")}
+    assert seen <= {("not found", "deleted"), ("opened", "locked"), ("opened", "deleted"), ("locked", "deleted")}
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,12 @@ from pipeline.records.kinds import CallStarted, StepStarted
 from pipeline.records.lines import line_seq
 from pipeline.store.copies import copy
 from pipeline.store.memory import MemoryStore
+from pipeline.store.runs import RunStore
 from pipeline.store.sql.address import parse_address
-from pipeline.store.sql.database import Database, close_all
-from pipeline.store.sql.store import SqlStore, open_sql
+from pipeline.store.sql.backend import SqlBackend, open_sql
+from pipeline.store.sql.connections import close_all
+from pipeline.store.sql.postgres import PostgresDatabase
+from tests.contract import harm
 from tests.journals import AT, CLAIM, StillClock, line, small_run, started
 from tests.layered import chain
 from tests.servers.pglite import PGlite
@@ -41,11 +45,16 @@ def guest(postgres: Postgres, url: str) -> str:
     return url.replace("tests@", f"{role}@")
 
 
+def own_rows(store: RunStore, sql: str) -> list[tuple[Any, ...]]:
+    """What a query finds over the only connection."""
+    return list(harm.database(store).ask(lambda link: link.execute(sql).fetchall()))
+
+
 def told(url: str) -> str:
     """How a server that wants other settings says so, once it has noticed that its last client is gone."""
     for _ in range(1000):
         try:
-            open_sql(url, StillClock()).ready(True)
+            SqlBackend(harm.database(open_sql(url, StillClock()))).tables.ready(True)
         except ConfigError as error:
             return error.hint
         except StoreError:
@@ -69,11 +78,11 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def store(url: str) -> SqlStore:
+def store(url: str) -> RunStore:
     return open_sql(url, StillClock())
 
 
-def test_state_of_a_layered_run_is_saved_loaded_found_and_pruned(store: SqlStore) -> None:
+def test_state_of_a_layered_run_is_saved_loaded_found_and_pruned(store: RunStore) -> None:
     """What seeds/003 does with its table in PGlite, through the class that stands for its CheckpointManager."""
     checkpoints = LayerCheckpoints(store)
     state = WorkflowState(
@@ -88,8 +97,7 @@ def test_state_of_a_layered_run_is_saved_loaded_found_and_pruned(store: SqlStore
         state.context["layer"] = layer
         saved.append(checkpoints.save_checkpoint(state, chain(3), layer_index=layer).id)
         assert state.checkpoint_id == saved[-1]
-    with store.database.read() as link:
-        rows = link.rows("SELECT id, layer_index, state #>> '{context,exact}' FROM workflow_checkpoints ORDER BY seq")
+    rows = own_rows(store, "SELECT id, layer_index, state #>> '{context,exact}' FROM workflow_checkpoints ORDER BY seq")
     assert [row[:2] for row in rows] == list(zip(saved, range(7), strict=True))[-len(rows) :]
     assert rows[-1][2] == "12345678901234567890"
 
@@ -101,18 +109,18 @@ def test_state_of_a_layered_run_is_saved_loaded_found_and_pruned(store: SqlStore
     assert (newest.id, newest.layer_index) == (saved[-1], 6)
     later.prune_old_checkpoints("w1", keep_count=2)
     assert [kept["id"] for kept in later.listed("w1")] == saved[:-3:-1]
-    with open_sql(store.url, StillClock()).database.read() as link:
-        assert [row[0] for row in link.rows("SELECT id FROM workflow_checkpoints ORDER BY seq DESC")] == saved[:-3:-1]
+    rows = own_rows(open_sql(store.url, StillClock()), "SELECT id FROM workflow_checkpoints ORDER BY seq DESC")
+    assert [row[0] for row in rows] == saved[:-3:-1]
 
 
-def test_claim_is_looked_for_within_the_transaction_that_makes_the_run(store: SqlStore) -> None:
+def test_claim_is_looked_for_within_the_transaction_that_makes_the_run(store: RunStore) -> None:
     write(store, [started(CLAIM)], claim=CLAIM)
     with pytest.raises(RunExists):
         store.create(started(CLAIM), [], at=AT, claim=CLAIM)
     assert len(ids(store)) == 1
 
 
-def test_journal_account_and_values_share_the_connection(store: SqlStore) -> None:
+def test_journal_account_and_values_share_the_connection(store: RunStore) -> None:
     run, journal = store.create(started(), [b"first"], at=AT)
     blob = journal.put_blob(b"second\0")
     journal.append(2, [step(2), line(3, CallStarted("s#1", "key", "model", blob))])
@@ -132,7 +140,7 @@ def test_journal_account_and_values_share_the_connection(store: SqlStore) -> Non
     assert list(store.read(run)) == list(other.read(run))
 
 
-def test_threads_take_turns(store: SqlStore) -> None:
+def test_threads_take_turns(store: RunStore) -> None:
     journals = [store.create(started(), [], at=AT)[1] for _ in range(4)]
 
     def fill(number: int) -> list[str]:
@@ -148,33 +156,31 @@ def test_threads_take_turns(store: SqlStore) -> None:
         assert len(list(store.read(journal.run_id))) == 11
 
 
-def test_error_within_a_transaction_leaves_the_connection_usable(store: SqlStore) -> None:
-    store.ready(True)
-    row = "INSERT INTO kept (run_id, sums) VALUES ('r', '{}')"
-    with pytest.raises(WriteFailed), store.database.write() as link:
-        link.run_many(row, [(), ()])
+def test_error_within_a_transaction_leaves_the_connection_usable(store: RunStore) -> None:
     assert store.account().kept() == {}
+    store.account().keep("20260109_143022", {"usd": "1"})
+    with pytest.raises(WriteFailed):
+        harm.database(store).write(lambda link: link.many("enter", [(1, 1, b"", None), (1, 1, b"", None)]))
+    assert list(store.account().kept()) == ["20260109_143022"]
 
 
-def test_second_program_is_told_that_one_is_served_at_a_time(store: SqlStore, url: str) -> None:
+def test_second_program_is_told_that_one_is_served_at_a_time(store: RunStore, url: str) -> None:
     journal = store.create(started(), [], at=AT)[1]
-    second = Database(parse_address(url))
-    with pytest.raises(StoreError) as caught, second.read():
-        pass
+    second = PostgresDatabase(parse_address(url))
+    with pytest.raises(StoreError) as caught:
+        second.ask(lambda link: link.row("etag", "none"))
     assert "serves one at a time" in caught.value.hint
-    assert caught.value.data["again"]
     journal.append(2, [step(2)])
     journal.close()
     close_all()
-    with second.read() as link:
-        assert link.row("SELECT MAX(seq) FROM records")[0] == 2
+    assert second.ask(lambda link: link.execute("SELECT MAX(seq) FROM records").fetchone())[0] == 2
     second.close()
 
 
 def test_server_that_lets_in_once_is_said_to_need_the_setting(once: str) -> None:
-    store = open_sql(once, StillClock())
+    database = harm.database(open_sql(once, StillClock()))
     with pytest.raises(PipelineError) as caught:
-        store.create(started(), [], at=AT, claim=CLAIM)
+        database.ask(lambda _: database.ask(lambda link: link.row("etag", "none")))
     assert "?single=1" in caught.value.hint
 
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.store.sql.database import close_all
-from pipeline.store.sql.single import connected
+from pipeline.store.sql.connections import close_all
+from pipeline.store.sql.postgres import connected
 
 #: Where devops/check.sh puts what tests/servers/pglite/package.json names.
 PACKAGES = Path(sys.prefix) / "pglite" / "node_modules" / "@electric-sql"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.store.sql.database import close_all
+from pipeline.store.sql.connections import close_all
 
 _NAMES = itertools.count(1)
 

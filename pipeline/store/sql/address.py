@@ -88,7 +88,7 @@ def parse_address(url: str) -> Address:
     shown = urlsplit(url)._replace(scheme="postgresql", netloc=user.partition(":")[0] + at + host)
     # The driver would take what follows an @ within a password for the host, and say it aloud.
     quoted = user.replace("@", "%40") + at + host
-    dsn = parts._replace(scheme="postgresql+psycopg", netloc=quoted, query=urlencode(asked))
+    dsn = parts._replace(scheme="postgresql", netloc=quoted, query=urlencode(asked))
     return Address(urlunsplit(shown), None, urlunsplit(dsn), unsafe, single)
 
 

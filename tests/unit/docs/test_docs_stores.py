@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.store.sql.database import close_all
+from pipeline.store.sql.connections import close_all
 from pipeline.store.url import open_store
 from tests.journals import AT, started
 

@@ -1,1 +1,0 @@
-"""The versions of the tables, and what brings one to the next."""

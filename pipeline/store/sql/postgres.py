@@ -1,0 +1,326 @@
+"""The server of a PostgreSQL database: connected to, asked with a limit of time, and what its refusals mean."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from pipeline.clock import SystemClock
+from pipeline.errors import ConfigError
+from pipeline.extras import not_installed
+from pipeline.store.silence import Silence
+from pipeline.store.sql.address import Address
+from pipeline.store.sql.connections import Database, Link, Refusal
+
+#: How long a server may take to let a client in, and to answer before it is asked after, in seconds.
+CONNECT_SECONDS = 10
+ANSWER_SECONDS = 10.0
+#: How long a server that lets one client in is asked again, in seconds between tries: it hears of a process that was
+#: killed a moment later than the next one begins.
+_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
+#: What the driver says where no server listens; nothing to wait for.
+_NOBODY = "Connection refused"
+#: Durable on return, and one statement sees what was committed before it, whatever the server's defaults.
+_CLOCK = SystemClock()
+_ACTIVITY = "SELECT state FROM pg_stat_activity WHERE pid = %s"
+_READY = """SELECT current_setting('fsync'), version(),
+  set_config('default_transaction_isolation', 'read committed', false),
+  CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')
+    THEN set_config('synchronous_commit', 'on', false) END"""
+
+
+class PostgresLink(Link):
+    """A connection to the server."""
+
+    dialect = "postgresql"
+
+    def __init__(self, connection: Any) -> None:
+        from psycopg.errors import UniqueViolation
+
+        super().__init__(connection)
+        self.taken = UniqueViolation
+
+    @property
+    def broken(self) -> bool:
+        """Return whether the other side is gone."""
+        return bool(self.connection.closed)
+
+    def script(self, sql: str) -> None:
+        """See Link.script."""
+        self.connection.execute(sql)
+
+    def append(self, journal: int, epoch: int, rows: Sequence[tuple[int, bytes, str | None]], sync: bool) -> int:
+        """See Link.append."""
+        columns = map(list, zip(*rows, strict=True))
+        return self.run("append" if sync else "append_loose", journal, epoch, *columns)
+
+    @contextlib.contextmanager
+    def transaction(self, *, sync: bool = True) -> Iterator[None]:
+        """See Link.transaction."""
+        import psycopg
+
+        try:
+            self.connection.execute("BEGIN")
+            if not sync:
+                self.connection.execute("SET LOCAL synchronous_commit = off")
+            yield
+            self.connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(psycopg.Error):
+                self.connection.execute("ROLLBACK")
+            raise
+
+
+class PostgresDatabase(Database):
+    """A PostgreSQL server, or one that speaks its protocol."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address, Silence())
+        self._connect: Any = None
+
+    @property
+    def own_place(self) -> str:
+        """See Database.own_place."""
+        return OWN_PLACE
+
+    def check(self, kind: type[Any]) -> None:
+        """See Database.check."""
+        super().check(kind)
+        if self._connect is None:
+            self._connect, self.errors = _driver(self.address.single)
+
+    def connect(self) -> PostgresLink:
+        """Return a connection that commits durably.
+
+        Raises:
+            ConfigError: The server forgets at power loss, or serves one connection at a time, and the URL does not
+                say so.
+        """
+        link = PostgresLink(self._connected())
+        fsync, version, *_ = link.execute(_READY).fetchone()
+        url = self.address.url
+        try:
+            if "(PGlite " in version and not self.address.single:
+                raise ConfigError(
+                    f"The server of {url} is PGlite: it serves one connection at a time, and syncs nothing to its "
+                    "disk.",
+                    hint="Add ?single=1&unsafe=1 to --store, and let one process use it at a time.",
+                    code="single_needed",
+                )
+            if fsync == "off" and not self.address.unsafe:
+                raise ConfigError(
+                    f"The server of {url} runs with fsync=off: a power loss may take records with it.",
+                    hint="Set fsync=on there; or add ?unsafe=1 to --store where nothing matters.",
+                    code="fsync_off",
+                )
+        except ConfigError:
+            link.connection.close()
+            raise
+        return link
+
+    def explain(self, error: Any) -> Refusal:
+        """See Database.explain."""
+        return refusal(error.sqlstate or "", " ".join(str(error).split()), self.address)
+
+    def _connected(self) -> Any:
+        # What was prepared over the only connection stays prepared for the next.
+        if self.address.single:
+            return connected(lambda: self._connect(self.address.dsn, prepare_threshold=None), self.errors)
+        return self._connect(self.address.dsn)
+
+
+def connected(connect: Callable[[], Any], errors: tuple[type[BaseException], ...]) -> Any:
+    """Return a connection to a server that may be about to notice that the one before is gone.
+
+    Raises:
+        Whatever `connect` raises of `errors`, once it has been asked for a second and a half.
+    """
+    for pause in _PAUSES:
+        try:
+            return connect()
+        except errors as error:
+            if _NOBODY in str(error):
+                raise
+        _CLOCK.wait(threading.Event(), pause)
+    return connect()
+
+
+def _driver(single: bool) -> tuple[Any, tuple[type[BaseException], ...]]:
+    """Return how a connection is made, and what is raised.
+
+    Raises:
+        PackageMissing: psycopg is not installed.
+    """
+    try:
+        import psycopg
+    except ImportError:
+        raise not_installed("postgres", "A store in PostgreSQL") from None
+
+    class Watched(psycopg.Connection[Any]):
+        """Gives a server up that hangs: a timeout of the server's own does not help then."""
+
+        #: Connects to ask what the server does; None where that is not possible.
+        other: Callable[[], Any] | None = None
+
+        def wait(self, gen: Any, *given: Any, **more: Any) -> Any:
+            return super().wait(_watched(self, gen), *given, **more)
+
+    def connect(dsn: str, *, watched: bool = True, **more: Any) -> Any:
+        made = Watched.connect(
+            dsn, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name="pipeline",
+            tcp_user_timeout=30_000, **more,
+        )  # fmt: skip
+        if watched and not single:
+            made.other = lambda: connect(dsn, watched=False)
+        return made
+
+    return connect, (psycopg.Error,)
+
+
+def _watched(connection: Any, steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """Wait for an answer as the driver does, as long as the server works on it."""
+    until = _CLOCK.monotonic() + ANSWER_SECONDS
+    try:
+        wanted = next(steps)
+        while True:
+            ready = yield wanted
+            if not ready and _CLOCK.monotonic() > until:
+                if not _works(connection):
+                    connection.pgconn.finish()
+                    raise connection.OperationalError("no answer came")
+                until = _CLOCK.monotonic() + ANSWER_SECONDS
+            wanted = steps.send(ready)
+    except StopIteration as end:
+        return end.value
+
+
+def _works(connection: Any) -> bool:
+    """Return whether the server works on a statement, or something between passes it on."""
+    if connection.other is None:
+        return False
+    try:
+        with connection.other() as other:
+            state = other.execute(_ACTIVITY, (connection.pgconn.backend_pid,)).fetchone()
+    except connection.Error:
+        return False
+    # Idle: its answer was sent, and is lost.
+    return state is None or not str(state[0]).startswith("idle")
+
+
+#: Time limits that a server, a database or a role may have, by the SQLSTATE of what they end.
+_LIMITS = {
+    "57014": "statement_timeout", "55P03": "lock_timeout", "25P03": "idle_in_transaction_session_timeout",
+    "25P04": "transaction_timeout",
+}  # fmt: skip
+#: What another try may do: serialization failure, deadlock, no room for one more; the server goes down or comes up, a
+#: connection is cut.
+_AGAIN = ("40001", "40P01", "53300", *_LIMITS, "57P", "08")
+#: What the driver adds for its own users: an excerpt of our statement, a question.
+_ADDED = re.compile(r"\s+(?:LINE \d+: .*|Is the server running [^?]*\?)", re.DOTALL)
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+#: The schema that a URL's options name first.
+_SCHEMA = re.compile(rf"search_path=({_PLAIN.pattern})")
+_MORE_ROOM = (
+    "Wait until others have left, or have who runs the server let more in: max_connections, "
+    "ALTER ROLE {role} CONNECTION LIMIT -1; (if it serves one connection at a time, add ?single=1 to --store.)"
+)
+OWN_PLACE = (
+    "Name a database that no other program uses; or a schema of its own in this one: CREATE SCHEMA pipeline; "
+    "then add ?options=-csearch_path=pipeline to --store."
+)
+_TABLES = (
+    "Have who owns the tables type: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; "
+    "GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {role}; (SELECT alone is enough to read.)"
+)
+#: Code and hint by SQLSTATE.
+_BY_STATE = {
+    "42501": ("rights_missing", _TABLES),
+    "42P07": ("name_taken", f"Another program made it. {OWN_PLACE}"),
+    "42710": ("name_taken", f"Another program made it. {OWN_PLACE}"),
+    "42723": ("name_taken", f"Another program made it. {OWN_PLACE}"),
+    "25006": (
+        "database_read_only",
+        "Name a server and a user that may write; reading works as it is. (SHOW default_transaction_read_only;)",
+    ),
+    "3F000": ("schema_missing", "Make the schema that --store names, as who owns the database: CREATE SCHEMA …;"),
+    "53300": ("database_full", _MORE_ROOM),
+    **{
+        state: (
+            "time_limit",
+            f"Type on the server: ALTER ROLE {{role}} SET {limit} = 0; or add ?options=-c{limit}=0 to --store.",
+        )
+        for state, limit in _LIMITS.items()
+    },
+}
+#: Where a client is not let in there is no SQLSTATE: what the driver says then, code and hint. Only room comes by
+#: itself.
+_BEFORE = (
+    ("no password supplied|password authentication failed", "password_refused",
+     "Set PGPASSWORD to the password of {name}, or write it into ~/.pgpass."),
+    ('database ".*" does not exist$', "database_missing", "Make it: {createdb}"),
+    ('role ".*" does not exist$', "user_missing",
+     "Name a user that the server has: postgresql://USER@HOST:PORT/DATABASE"),
+    ("is not permitted to log in", "user_refused", "Have who runs the server type: ALTER ROLE {role} LOGIN;"),
+    ("too many (?:clients|connections)|connection slots are reserved", "database_full", _MORE_ROOM),
+    ("does not support SSL", "ssl_missing",
+     "Have who runs the server set ssl = on; or, where nobody else can listen, take sslmode out of --store."),
+    ("certificate verify failed|root certificate|does not match host name", "certificate_refused",
+     "Name the file of who vouches for the server's certificate: add ?sslmode=verify-full&sslrootcert=FILE to "
+     "--store."),
+    ("^(?!.*SSL encryption).*pg_hba.conf.*no encryption", "host_refused",
+     "If the server takes SSL alone, add ?sslmode=require to --store; else have its pg_hba.conf let this user in from "
+     "this machine."),
+    ("pg_hba.conf", "host_refused", "Have the server's pg_hba.conf let this user in from this machine."),
+)  # fmt: skip
+
+
+def refusal(state: str, words: str, address: Address) -> Refusal:
+    """Return what a refusal means, and what to type.
+
+    Args:
+        state: Its SQLSTATE; "" where the driver has none, as for all that happens before a connection stands.
+        words: The driver's; where they are in another language than English, the hint is a general one.
+    """
+    said = _ADDED.sub("", words)[:300].rstrip(".")
+    text, again = f"The database of {address.url} refused: {said}.", not state or state.startswith(_AGAIN)
+    code, hint = _BY_STATE.get(state, ("database_refused", ""))
+    if not state:
+        known = ((code, hint) for pattern, code, hint in _BEFORE if re.search(pattern, words))
+        code, hint = next(known, (code, hint))
+        again = not hint or hint is _MORE_ROOM
+        if address.single and hint is _MORE_ROOM:
+            hint = ""
+    elif code == "rights_missing" and "for schema" in words:
+        hint = "Have who owns the database type: GRANT USAGE, CREATE ON SCHEMA {schema} TO {role};"
+    elif state == "57014" and "user request" in words:
+        hint = "Somebody ended the statement on the server; give the same command again."
+    if not hint:
+        hint = way_in(said, address.single)
+    return Refusal(text, _filled(hint, address), code, again, state)
+
+
+def way_in(words: str, single: bool) -> str:
+    """Return what to do about a server that refused, by the driver's words for it."""
+    if not words.startswith("connection ") or _NOBODY in words:
+        return "Check that the server runs and lets you in."
+    if single:
+        return "Another process may be using it, and it serves one at a time: wait for that one to end."
+    return "Check that the server lets you in; if it serves one connection at a time, add ?single=1 to --store."
+
+
+def _filled(hint: str, address: Address) -> str:
+    if "{" not in hint:
+        return hint
+    parts = urlsplit(address.url)
+    name = unquote(parts.username or "")
+    role = name if _PLAIN.fullmatch(name) else '"{}"'.format(name.replace('"', '""')) if name else "USER"
+    given = (("-h", parts.hostname), ("-p", parts.port), ("-U", parts.username))
+    words = [f"{option} {shlex.quote(unquote(str(value)))}" for option, value in given if value]
+    made = " ".join(["createdb", *words, shlex.quote(unquote(parts.path.strip("/")))])
+    found = _SCHEMA.search(unquote(parts.query))
+    return hint.format(name=name or "the user", role=role, createdb=made, schema=found[1] if found else "public")
