@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pipeline.clock import SystemClock
-from pipeline.dot.labels import accelerator, normal_label, without_key
+from pipeline.dot.labels import chosen
 from pipeline.engine.amendment import amend
 from pipeline.errors import ConfigError
 from pipeline.formats.attractor.run_documents import head_view
@@ -72,38 +72,18 @@ def answer(store: Store, text: str, gate: str, choice: str, *, note: str = "", b
 
     def decide(state: RunState) -> Sequence[Fact]:
         path, question = _asked(state, gate)
-        chosen = chosen_of(choice, question.choices)
-        if not chosen:
+        meant = chosen(choice, question.choices)
+        if not meant:
             raise ConfigError(f"{choice!r} is none of the choices of {gate}.", code="invalid_choice",
                               hint=f"Choose one of: {', '.join(question.choices)}")  # fmt: skip
-        found.append((_gate(run, path, question), chosen))
-        return [Decision(path, question.question, chosen, by, note)]
+        found.append((_gate(run, path, question), meant))
+        return [Decision(path, question.question, meant, by, note)]
 
     state = load(store, run)
     # What the run's format adds to its checkpoint.json.
     view = head_view(Source.stored(store, state).graph()) if DOT in state.pins else None
     amend(store, run, SystemClock(), decide, view)
     return found[0]
-
-
-def chosen_of(text: str, choices: Sequence[str]) -> str:
-    """Return the choice meant: itself, its label, its key or, where that is clear, its first letters; "": none."""
-    wanted = text.strip()
-    if not choices or not wanted:
-        return wanted
-    folded = wanted.casefold()
-    keys = {choice: accelerator(choice) for choice in choices if without_key(choice) != choice.strip()}
-    ways: Sequence[Callable[[str], bool]] = (
-        lambda choice: choice.strip().casefold() == folded,
-        lambda choice: normal_label(choice) == normal_label(wanted),
-        lambda choice: keys.get(choice, "").casefold() == folded,
-        lambda choice: normal_label(choice).startswith(folded),
-    )
-    for meant in ways:
-        found = [choice for choice in choices if meant(choice)]
-        if found:
-            return found[0] if len(found) == 1 else ""
-    return ""
 
 
 def _gate(run: str, path: str, question: OpenQuestion) -> Gate:

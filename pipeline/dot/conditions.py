@@ -123,36 +123,18 @@ _OPERATORS: Mapping[str, Callable[[str, str], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
-    """All of them hold."""
+class Group:
+    """Parts joined by "AND" or "OR"; or one under "NOT"."""
 
-    parts: tuple[Part, ...]
-
-    def holds(self, lookup: Lookup) -> bool:
-        return all(part.holds(lookup) for part in self.parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Either:
-    """At least one of them holds."""
-
-    parts: tuple[Part, ...]
+    word: str
+    parts: tuple[Clause | Group, ...]
 
     def holds(self, lookup: Lookup) -> bool:
-        return any(part.holds(lookup) for part in self.parts)
+        found = (part.holds(lookup) for part in self.parts)
+        return any(found) if self.word == "OR" else all(found) is (self.word == "AND")
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
-    """It does not hold."""
-
-    part: Part
-
-    def holds(self, lookup: Lookup) -> bool:
-        return not self.part.holds(lookup)
-
-
-Part: TypeAlias = Clause | Both | Either | Not
+Part: TypeAlias = Clause | Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +157,8 @@ class Condition:
             part, negated = ahead.pop()
             if isinstance(part, Clause):
                 yield part, negated
-            elif isinstance(part, Not):
-                ahead.append((part.part, not negated))
             else:
-                ahead += [(inner, negated) for inner in reversed(part.parts)]
+                ahead += [(inner, negated is not (part.word == "NOT")) for inner in reversed(part.parts)]
 
 
 @lru_cache(maxsize=4096)
@@ -221,18 +201,14 @@ class _Reader:
         return part
 
     def _either(self) -> Part:
-        parts = [self._both()]
-        while self._kind == "||" or self._is_word("OR"):
-            self._at += 1
-            parts.append(self._both())
-        return parts[0] if len(parts) == 1 else Either(tuple(parts))
+        return self._joined("OR", "||", lambda: self._joined("AND", "&&", self._single))
 
-    def _both(self) -> Part:
-        parts = [self._single()]
-        while self._kind == "&&" or self._is_word("AND"):
+    def _joined(self, word: str, mark: str, read: Callable[[], Part]) -> Part:
+        parts = [read()]
+        while self._kind == mark or self._is_word(word):
             self._at += 1
-            parts.append(self._single())
-        return parts[0] if len(parts) == 1 else Both(tuple(parts))
+            parts.append(read())
+        return parts[0] if len(parts) == 1 else Group(word, tuple(parts))
 
     def _single(self) -> Part:
         negative = self._kind == "!" or (self._is_word("NOT") and self._tokens[self._at + 1][0] not in _COMPARING)
@@ -243,7 +219,7 @@ class _Reader:
             raise self._error("", what=f"more than {MAX_DEPTH} parentheses are nested.")
         self._at += 1
         if negative:
-            part: Part = Not(self._single())
+            part: Part = Group("NOT", (self._single(),))
         else:
             part = self._either()
             self._close(")", "Close the parenthesis.")

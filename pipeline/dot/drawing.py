@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, TypeAlias
 
 from pipeline.dot import kinds
-from pipeline.dot.model import DotEdge, DotGraph, DotNode
+from pipeline.dot.model import DotEdge, DotGraph
 from pipeline.errors import ConfigError
 from pipeline.records.redaction import printable
 
@@ -37,7 +37,11 @@ def as_text(graph: DotGraph, marks: Marks | None = None) -> str:
     """Return the nodes in the order in which a run meets them, each with what leads on from it."""
     order = in_order(graph)
     place = {name: number for number, name in enumerate(order)}
-    titles = {name: _title(graph, graph.nodes[name]) for name in order}
+    titles = {}
+    for name in order:
+        node = graph.nodes[name]
+        label = f" “{_flat(node.label, _LABEL)}”" if node.label != name else ""
+        titles[name] = f"{name}{label} ({graph.kind(name)}{', goal gate' if node.flag('goal_gate') else ''})"
     width = min(max(map(len, titles.values()), default=0), 60)
     head = _flat(graph.text("label") or graph.name or "Graph", _LABEL)
     lines = [f"{head}: {len(graph.nodes)} nodes, {len(graph.edges)} edges"]
@@ -56,11 +60,6 @@ def as_text(graph: DotGraph, marks: Marks | None = None) -> str:
         column = max((len(target) for target, _ in ways), default=0)
         lines += [f"  → {target:{column}}   {why}".rstrip() for target, why in ways]
     return "\n".join(lines)
-
-
-def _title(graph: DotGraph, node: DotNode) -> str:
-    label = f" “{_flat(node.label, _LABEL)}”" if node.label != node.id else ""
-    return f"{node.id}{label} ({graph.kind(node)}{', goal gate' if node.flag('goal_gate') else ''})"
 
 
 def _why(edge: DotEdge) -> str:

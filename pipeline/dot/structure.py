@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from pipeline.dot import kinds
 from pipeline.dot.diagnostics import ERROR, INFO, WARNING, Diagnostic, Rule, finding
-from pipeline.dot.model import DotEdge, DotGraph
+from pipeline.dot.model import DotGraph
 from pipeline.graph.liveness import components
 from pipeline.graph.model import Edge, Graph, Node
 
@@ -186,18 +186,14 @@ def unbounded_cycle(graph: DotGraph) -> Iterator[Diagnostic]:
         leaving = [edge for node in nodes for edge in graph.outgoing(node.id) if edge.target not in inside]
         names = ", ".join(node.id for node in nodes[:6]) + (", …" if len(nodes) > 6 else "")
         fix = f"Set max_visits on one of them, like {nodes[0].id} [max_visits=5]."
-        if any(_decides(graph, edge) for edge in leaving):
+        # Something the run finds out can make it leave by an edge that is alone, or beside a choice.
+        beside = [graph.outgoing(edge.source) for edge in leaving]
+        if any(len(edges) == 1 or any(edge.condition or edge.label for edge in edges) for edges in beside):
             message = f"The cycle {names} may go round without limit."
             yield finding("unbounded_cycle", INFO, nodes[0], message, fix)
         elif leaving:
             message = f"Nothing decides when the cycle {names} is left: the same edges are taken each time."
             yield finding("unbounded_cycle", WARNING, nodes[0], message, f"Give its edges conditions. {fix}")
-
-
-def _decides(graph: DotGraph, edge: DotEdge) -> bool:
-    """Return whether something the run finds out can make it leave by this edge."""
-    beside = graph.outgoing(edge.source)
-    return len(beside) == 1 or any(other.condition or other.label for other in beside)
 
 
 def fan_out_and_in(graph: DotGraph) -> Iterator[Diagnostic]:

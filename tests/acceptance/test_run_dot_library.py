@@ -50,10 +50,18 @@ def test_entry_node_begins_the_run() -> None:
     assert list(run_compiled_graph(graph, simulate=True).completed_nodes) == ["write", "exit"]
 
 
-@pytest.mark.parametrize("node", ["nowhere", "Write"])
-def test_entry_node_that_is_not_there_is_refused(node: str) -> None:
-    with pytest.raises(GraphError, match=node):
+def test_entry_node_inside_a_branch_waits_for_no_other_branch() -> None:
+    ends = "start [shape=Mdiamond]; P [shape=component]; J [shape=tripleoctagon]; exit [shape=Msquare]; "
+    graph = compile_graph(parse_dot(f"digraph {{ {ends} start -> P -> {{a b}} -> J -> exit }}"), "a")
+    assert list(run_compiled_graph(graph, simulate=True).completed_nodes) == ["a", "J", "exit"]
+
+
+@pytest.mark.parametrize(("node", "near"), [("#", "start"), ("Write", "write")])
+def test_entry_node_that_is_not_there_is_refused(node: str, near: str) -> None:
+    with pytest.raises(GraphError) as caught:
         compile_graph(parse_dot(SHIP), entry_node_id=node)
+    assert (caught.value.code, caught.value.data["node"]) == ("unknown_node", node)
+    assert near in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
@@ -20,49 +20,26 @@ from pipeline.formats.attractor.handlers.registry import Registry, Visit
 from pipeline.formats.attractor.outcome import FAIL, SUCCESS, failure, to_engine
 from pipeline.formats.attractor.plan import Plan, comparable
 from pipeline.formats.attractor.router import AttractorRouter, graph_context
-from pipeline.graph.liveness import reachable
-from pipeline.graph.model import Graph
 from pipeline.graph.validate import validate
 
 _AUTO = "auto-status: handler completed without writing status"
 
 
-def compile_graph(
-    ast: DotGraph,
-    entry_node_id: str | None = None,
-    *,
-    handlers: Registry | Mapping[str, Callable[[StepContext], Any]],
-    name: str | None = None,
-) -> Definition:
+def compile_graph(dot: DotGraph, handlers: Registry) -> Definition:
     """Return the pipeline that a DOT graph says.
 
-    Args:
-        entry_node_id: Where a run begins instead of at the start node; what cannot be reached from there is left out.
-        handlers: By type of node.
-        name: The pipeline's name; None: the graph's.
-
     Raises:
-        GraphError: It cannot be run as it is, or has no such node.
+        GraphError: It cannot be run as it is.
     """
-    known = handlers if isinstance(handlers, Registry) else Registry()
-    if not isinstance(handlers, Registry):
-        for type, handler in handlers.items():
-            known.register(type, handler)
-    dot = apply(_with_known_types(ast, known.types()))
-    start = dot.start if entry_node_id is None else check_entry(dot, entry_node_id)
-    types = {node: dot.kind(node) for node in dot.nodes}
-    specs = {node.id: known.step(dot, node) for node in dot.nodes.values()}
+    dot = apply(_with_known_types(dot, handlers.types()))
+    specs = {node.id: handlers.step(dot, node) for node in dot.nodes.values()}
     effects = {node: (spec.effect, spec.repeatable) for node, spec in specs.items()}
-    plan = Plan.of(dot, types, effects, start)
-    if entry_node_id is not None:
-        alive = reachable(plan.graph, [start])
-        nodes = [node for node in plan.graph.nodes.values() if node.id in alive]
-        plan = replace(plan, graph=Graph.of(nodes, [edge for edge in plan.graph.edges if edge.source in alive], start))
+    plan = Plan.of(dot, {node: dot.kind(node) for node in dot.nodes}, effects)
     validate(plan.graph)
-    steps = {node: _around(plan, dot.nodes[node], specs[node], first=node == start) for node in plan.graph.nodes}
+    steps = {node: _around(plan, dot.nodes[node], specs[node], first=node == dot.start) for node in plan.graph.nodes}
     return Definition(
-        name or dot.name, plan.graph, steps, router=AttractorRouter(plan),
-        comparable=partial(comparable, own=known.own_types(), fidelity=default_mode(dot)),
+        dot.name or "graph", plan.graph, steps, router=AttractorRouter(plan),
+        comparable=partial(comparable, own=handlers.own_types(), fidelity=default_mode(dot)),
     )  # fmt: skip
 
 

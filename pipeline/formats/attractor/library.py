@@ -43,6 +43,9 @@ from pipeline.store.names import JOURNAL
 from pipeline.store.reading import load, resolve
 from pipeline.store.run_folder import RunFolder
 
+#: Returns the graph that a DOT text says.
+parse_dot = parse
+
 #: The author of a run that asks no model.
 SIMULATION = "simulation"
 
@@ -69,15 +72,6 @@ class GraphResult:
     spent: Spend = field(default_factory=Spend)
     #: 0 if all that was asked for is done.
     exit_code: int = 0
-
-
-def parse_dot(text: str, name: str = "<text>") -> DotGraph:
-    """Return the graph that a DOT text says; its errors call the text `name`.
-
-    Raises:
-        GraphError: It says none; names line and column.
-    """
-    return parse(text, name)
 
 
 def compile_graph(

@@ -69,12 +69,12 @@ class Plan:
     graph: Graph
 
     @classmethod
-    def of(cls, dot: DotGraph, types: Mapping[str, str], effects: Mapping[str, tuple[str, bool]], start: str) -> Plan:
+    def of(cls, dot: DotGraph, types: Mapping[str, str], effects: Mapping[str, tuple[str, bool]]) -> Plan:
         """Return the plan of a graph whose attributes are effective.
 
         Args:
+            types: Node → type of its handler.
             effects: Node → effect of its handler, and whether it may be repeated.
-            start: Where a run begins.
 
         Raises:
             GraphError: A condition cannot be read.
@@ -83,7 +83,7 @@ class Plan:
         nodes = [plan._node(node, *effects[node.id]) for node in dot.nodes.values()]
         for edge in dot.edges:
             plan.condition(edge)
-        return replace(plan, graph=Graph.of(nodes, [*plan._drawn(), *plan._jumps()], start))
+        return replace(plan, graph=Graph.of(nodes, [*plan._drawn(), *plan._jumps()], dot.start))
 
     def condition(self, edge: DotEdge) -> Condition:
         """Return what an edge asks."""

@@ -1,16 +1,19 @@
-"""Where a visit of a DOT graph leads, from the records alone: retries, edges, failures, goal gates, limits."""
+"""Where a visit of a DOT graph leads, from the records alone: retries, edges, failures, goal gates, limits.
+
+An edge whose condition does not hold is never taken; a failure takes no plain edge, unless a diamond behind it asks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.dot import kinds
+from pipeline.dot.labels import normal_label
 from pipeline.dot.model import DotEdge, DotGraph, DotNode, target_of
 from pipeline.dot.values import plain
 from pipeline.engine.routing import Route, Settled
-from pipeline.formats.attractor import edge_choice
 from pipeline.formats.attractor.children import begun, failed_child, supervised
 from pipeline.formats.attractor.outcome import FAIL, PARTIAL, RETRY, SATISFYING, SKIPPED, normalise
 from pipeline.formats.attractor.plan import BRANCH, EXITS, GATE, Plan, branch_id, gate_id, retry_id, targets
@@ -27,6 +30,9 @@ _RESTARTS = "internal.loop_restart_count"
 #: If the graph does not say: visits of a node, restarts of a run, equal failures of a node until it is taken to fail
 #: for good, and times a run goes back for one goal gate.
 _MAX_VISITS, _MAX_RESTARTS, _SAME_FAILURES, _MAX_GATE_JUMPS = 100, 5, 3, 3
+#: Says why an edge may not be taken any more; "": it may.
+Closed = Callable[[DotEdge], str]
+_FAILING_LABELS = frozenset({"fail", "failed", "failure", "error"})
 
 
 def graph_context(graph: DotGraph) -> dict[str, Any]:
@@ -57,6 +63,104 @@ def gate_jumps(graph: Graph, state: RunState, gate: str) -> int:
 
 def _times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
+
+
+class EdgeChoice(NamedTuple):
+    """What was chosen."""
+
+    #: None: no edge takes this end.
+    edge: DotEdge | None
+    #: Why this one: condition, preferred_label, suggested, label, weight, id, only, failure.
+    reason: str = ""
+    #: Why the edge that would take it may not be taken any more.
+    closed: str = ""
+
+
+def choose(plan: Plan, node: str, end: VisitEnd, closed: Closed) -> EdgeChoice:
+    """Return the edge for an end that is no failure."""
+    edges = plan.outgoing(node)
+    plain = [edge for edge in edges if not edge.condition]
+    wanted, suggested = normal_label(end.preferred_label), end.suggested_next_ids
+    preferred = [edge for edge in plain if wanted and normal_label(edge.label or edge.target) == wanted]
+    by_suggestion = [edge for name in suggested for edge in plain if edge.target == name]
+    by_label: list[DotEdge] = []
+    if plan.types[node] == kinds.CONDITIONAL and not any(edge.condition or edge.weight for edge in edges):
+        by_label = [edge for edge in edges if normalise(normal_label(edge.label)) == end.outcome]
+    best = _best([edge for edge in edges if edge.condition and holds(plan, edge, end)])
+    for found, reason in (
+        ([best] if best else [], "condition"), (preferred, "preferred_label"), (by_suggestion, "suggested"),
+        (by_label, "label"),
+    ):  # fmt: skip
+        if found:
+            why = closed(found[0])
+            return EdgeChoice(None, "", why) if why else EdgeChoice(found[0], reason)
+    # If only weight and name speak for an edge, the next one does as well once it may not be taken.
+    best = _best([edge for edge in plain if not closed(edge)])
+    if best is None:
+        return EdgeChoice(None, "", closed(plain[0]) if plain else "")
+    even = all(edge.weight == best.weight for edge in plain)
+    return EdgeChoice(best, "only" if len(plain) == 1 else "id" if even else "weight")
+
+
+def choose_for_failure(plan: Plan, node: str, end: VisitEnd, closed: Closed) -> EdgeChoice:
+    """Return the edge that accepts a failure."""
+    accepting = [edge for edge in plan.outgoing(node) if accepts(plan, edge, end)]
+    open_ = [edge for edge in accepting if not closed(edge)]
+    best = _best([edge for edge in open_ if edge.condition]) or _best(open_)
+    if best is None:
+        return EdgeChoice(None, "", closed(accepting[0]) if accepting else "")
+    return EdgeChoice(best, "condition" if best.condition else "failure")
+
+
+def accepts(plan: Plan, edge: DotEdge, end: VisitEnd) -> bool:
+    """Return whether an edge takes a failure: its condition holds, or a diamond that it leads to has an edge for it."""
+    todo, seen = [edge], set[str]()
+    while todo:
+        at = todo.pop()
+        if at.flag("loop_restart") and not is_transient(end.kind):
+            continue
+        if at.condition:
+            if holds(plan, at, end):
+                return True
+            continue
+        if plan.dot.nodes[at.source].flag("continue_on_fail"):
+            return True
+        if plan.types[at.source] == kinds.CONDITIONAL:
+            # A diamond's plain edge is meant for failures beside conditions, or if its label says so.
+            beside = any(other.condition for other in plan.outgoing(at.source))
+            if beside or normal_label(at.label) in _FAILING_LABELS:
+                return True
+        if at.target not in seen and plan.types.get(at.target) == kinds.CONDITIONAL:
+            seen.add(at.target)
+            todo.extend(plan.outgoing(at.target))
+    return False
+
+
+def asks_for_retry(plan: Plan, node: str) -> bool:
+    """Return whether an edge names the outcome retry: then it is a word like any other, and no attempt is repeated."""
+    ahead = [node]
+    for name in ahead:
+        for edge in plan.outgoing(name):
+            if edge.condition and any(
+                clause.about_outcome and not negated and clause.operator in ("=", "IN")
+                and RETRY in map(normalise, clause.literals)
+                for clause, negated in plan.condition(edge).clauses()
+            ):  # fmt: skip
+                return True
+            # A diamond's edges count for what leads to it.
+            diamond = not edge.condition and plan.types.get(edge.target) == kinds.CONDITIONAL
+            if diamond and edge.target not in ahead:
+                ahead.append(edge.target)
+    return False
+
+
+def holds(plan: Plan, edge: DotEdge, end: VisitEnd) -> bool:
+    """Return whether an edge's condition holds."""
+    return plan.condition(edge).holds(end.lookup)
+
+
+def _best(edges: Sequence[DotEdge]) -> DotEdge | None:
+    return min(edges, key=lambda edge: (-edge.weight, edge.target), default=None)
 
 
 class AttractorRouter:
@@ -120,7 +224,7 @@ class _Decision:
         end = self._end
         if self._type in EXITS and not end.failed:
             return self._leave(end)
-        if end.outcome == RETRY and not edge_choice.asks_for_retry(self._plan, self._node.id):
+        if end.outcome == RETRY and not asks_for_retry(self._plan, self._node.id):
             if self._may_retry(end):
                 return self._retried(end)
             end = self._retries_spent(end)
@@ -163,12 +267,12 @@ class _Decision:
             # One edge to each node that branches begin with.
             chosen: dict[str, str] = {}
             for edge in edges:
-                if not edge.condition or edge_choice.holds(self._plan, edge, end):
+                if not edge.condition or holds(self._plan, edge, end):
                     chosen.setdefault(edge.target, edge.id)
             if chosen:
                 return self._go(list(chosen.values()), end, kinds.PARALLEL)
         else:
-            found = edge_choice.choose(self._plan, self._node.id, end, self._closed)
+            found = choose(self._plan, self._node.id, end, self._closed)
             if found.edge is not None:
                 return self._go([found.edge.id], end, found.reason)
             if found.closed:
@@ -197,7 +301,7 @@ class _Decision:
             end = replace(end, error={**(end.error or {}), "signature": end.signature(self._node.id)})
             if hopeless := self._hopeless(end):
                 return hopeless
-        found = edge_choice.choose_for_failure(self._plan, self._node.id, end, self._closed)
+        found = choose_for_failure(self._plan, self._node.id, end, self._closed)
         if found.edge is not None:
             return self._go([found.edge.id], end, found.reason)
         if found.closed:
@@ -250,7 +354,7 @@ class _Decision:
 
     def _stopped(self, end: VisitEnd) -> Route:
         """Lead on where a limit was reached: an edge for failures takes it, no jump does."""
-        found = edge_choice.choose_for_failure(self._plan, self._node.id, end, self._closed)
+        found = choose_for_failure(self._plan, self._node.id, end, self._closed)
         return self._to_fan_in(end) if found.edge is None else self._go([found.edge.id], end, found.reason)
 
     # The exit

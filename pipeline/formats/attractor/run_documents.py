@@ -76,6 +76,10 @@ def numbered(facts: Facts, document: dict[str, Any], state: RunState, step: Step
 def _names(facts: Facts, state: RunState, ended: list[StepRun]) -> dict[str, Any]:
     passed, newest, ahead = passed_visits(ended), {step.node: step for step in ended}, following(state)
     last = passed[-1] if passed else None
+    gates = dict.fromkeys(facts.gates, "pending")
+    for gate in facts.gates:
+        if gate in newest:
+            gates[gate] = "satisfied" if word_of(newest[gate]) in SATISFYING else "unsatisfied"
     fidelities = (step.outputs["fidelity"] for step in reversed(passed) if "fidelity" in step.outputs)
     return {
         "pipeline_name": facts.name,
@@ -91,7 +95,7 @@ def _names(facts: Facts, state: RunState, ended: list[StepRun]) -> dict[str, Any
         "outcome": outcome_document(last) if last else None,
         "node_history": [[step.node, word_of(step)] for step in ended],
         "node_retries": _retries(state),
-        "goal_gate_status": {gate: _judged(newest.get(gate)) for gate in facts.gates},
+        "goal_gate_status": gates,
         # The fidelity of the graph, and that of the last node that asked; how often the run was resumed.
         "fidelity_state": {"mode": facts.fidelity, "last": next(fidelities, None), "resumes": state.resumes},
         "artifacts": {name: blob for step in passed if step.artifacts for name, blob in step.artifacts.items()},
@@ -166,12 +170,6 @@ def _retries(state: RunState) -> dict[str, int]:
         if used := max(step.attempt, next_attempt(state, step.path)) - 1:
             found[step.node] = used
     return found
-
-
-def _judged(step: StepRun | None) -> str:
-    if step is None:
-        return "pending"
-    return "satisfied" if word_of(step) in SATISFYING else "unsatisfied"
 
 
 def _log_line(step: StepRun) -> str:

@@ -22,8 +22,7 @@ from pipeline.engine.takeover import other_graph
 from pipeline.errors import RunExists, SettingsConflict
 from pipeline.files import read_regular, replace_file
 from pipeline.formats.attractor.compilation import check_entry, compile_graph
-from pipeline.formats.attractor.documents import Checkpoint
-from pipeline.formats.attractor.entry import entry_at, entry_document
+from pipeline.formats.attractor.documents import Checkpoint, entry_document
 from pipeline.formats.attractor.handlers import shell
 from pipeline.formats.attractor.handlers.codergen import BACKEND, check_providers
 from pipeline.formats.attractor.handlers.prompt import default_mode
@@ -68,8 +67,7 @@ class CompiledGraph:
         dot = source.graph()
         if entry:
             check_entry(dot, entry)
-        definition = compile_graph(dot, handlers=handlers, name=dot.name or "graph")
-        return cls(source, dot, definition, entry, handlers.own_types())
+        return cls(source, dot, compile_graph(dot, handlers), entry, handlers.own_types())
 
     def asking_nodes(self) -> list[str]:
         """Return the nodes whose prompts must be answered, in order of declaration."""
@@ -139,18 +137,15 @@ class GraphRunner:
                 hint = f"Continue it (--resume {folder}), or name another folder for the new run."
                 raise RunExists(f"{folder} holds a checkpoint of another system.", code="foreign_checkpoint", hint=hint)
             replace_file(folder / "checkpoint.imported.json", read_regular(folder / HEAD))
-        base = {**graph_context(graph.dot), **params}
+        if graph.entry:
+            # The node to begin with was named, so it is meant, as if all before it had been done.
+            checkpoint = replace(checkpoint or Checkpoint({}), current_node_id=graph.entry, next_node_id="")
         imported = None
         if checkpoint is not None:
-            if graph.entry:
-                # The node to begin with was named, so it is meant.
-                checkpoint, rerun_current = _at(checkpoint, graph.entry), True
             imported = entry_document(
-                checkpoint, definition.graph, definition.router, pipeline=definition.name, base=base,
-                rerun_current=rerun_current,
+                checkpoint, definition.graph, definition.router, pipeline=definition.name,
+                base={**graph_context(graph.dot), **params}, rerun_current=rerun_current or bool(graph.entry),
             )  # fmt: skip
-        elif graph.entry:
-            imported = entry_at(graph.entry, definition.graph, pipeline=definition.name, base=base)
         with self._shown():
             return Engine(definition, self._setup).start(
                 params, identity=identity, pins=graph.source.pins(), imported=imported
@@ -242,13 +237,6 @@ class GraphRunner:
                 views.close()
         if views.problem:
             emit("note", text=views.problem)
-
-
-def _at(checkpoint: Checkpoint, node: str) -> Checkpoint:
-    return Checkpoint(
-        checkpoint.context, node, checkpoint.completed_nodes, checkpoint.node_history,
-        node_retries=checkpoint.node_retries, pipeline_name=checkpoint.pipeline_name,
-    )  # fmt: skip
 
 
 def _conflict(state: RunState, steps: Mapping[str, str], said: Collection[str]) -> SettingsConflict:

@@ -44,7 +44,7 @@ class Act:
         self.model = ScriptedModel(script if script is not None else lambda request: f"reply to {said(request)}")
         self.clock = FakeClock()
         self.store = MemoryStore(self.clock)
-        self.definition: Definition = compile_graph(self.dot, handlers=handlers or standard_registry())
+        self.definition: Definition = compile_graph(self.dot, handlers or standard_registry())
         self.params = dict(params or {})
         self.run_id = ""
         #: Whether a person says yes to what is asked before a resume.

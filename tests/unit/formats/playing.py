@@ -30,14 +30,14 @@ Said = str | NodeOutcome | Sequence[str | NodeOutcome] | Callable[[StepContext],
 class Play:
     """One graph, what its nodes do, and the run of it."""
 
-    def __init__(self, text: str, script: Mapping[str, Said] | None = None, *, entry: str | None = None) -> None:
+    def __init__(self, text: str, script: Mapping[str, Said] | None = None) -> None:
         self.script = dict(script or {})
         self.dot = parse(text if "digraph" in text else f"digraph g {{\n{text}\n}}", "g.dot")
         #: Paths and attempts in the order in which the handlers were called.
         self.called: list[tuple[str, int]] = []
         self.clock = FakeClock()
         self.store = MemoryStore(self.clock)
-        self.definition: Definition = compile_graph(self.dot, entry, handlers=self.handlers())
+        self.definition: Definition = compile_graph(self.dot, self.handlers())
         self.run_id = ""
 
     def handlers(self) -> Registry:

@@ -138,7 +138,7 @@ class Bench:
         made = Registry([Handler("conditional", conditional), Handler("parallel.fan_in", fan_in)])
         for kind in ("start", "exit", "codergen", "parallel"):
             made.register(kind, self._act)
-        self.definition = compile_graph(parse(text), handlers=made)
+        self.definition = compile_graph(parse(text), made)
 
     def _act(self, ctx: StepContext) -> NodeOutcome:
         node = ctx.place.node.id

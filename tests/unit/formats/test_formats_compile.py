@@ -20,9 +20,11 @@ from tests.unit.formats.playing import ENDS, Play, played
 DOTS = Path(__file__).parents[3] / "../shared/dots"
 
 
-def compiled(text: str, entry: str | None = None, name: str | None = None) -> Definition:
-    handlers = {kind: lambda ctx: NodeOutcome() for kind in ("start", "exit", "codergen", "parallel", "tool")}
-    return compile_graph(parse(f"digraph g {{\n{text}\n}}"), entry, handlers=handlers, name=name)
+def compiled(text: str) -> Definition:
+    made = Registry()
+    for kind in ("start", "exit", "codergen", "parallel", "tool"):
+        made.register(kind, lambda ctx: NodeOutcome())
+    return compile_graph(parse(f"digraph g {{\n{text}\n}}"), made)
 
 
 def test_nodes_carry_their_effective_attributes_and_their_type() -> None:
@@ -36,10 +38,6 @@ w [class=hard, prompt="Do it", timeout=5m]""")
     }  # fmt: skip
     assert (v.attributes["llm_model"], v.attributes["prompt"]) == ("small", "v")
     assert (made.name, made.graph.start) == ("g", "start")
-
-
-def test_pipeline_may_have_another_name() -> None:
-    assert compiled(f"{ENDS}start -> exit", name="mine").name == "mine"
 
 
 def test_drawn_edges_keep_their_ids_and_attributes() -> None:
@@ -76,32 +74,6 @@ def test_files_own_attributes_do_not_stand_in_for_the_engines() -> None:
     assert not {"fan", "scope", "max_parallel", "implicit"} & made.graph.nodes["w"].attributes.keys()
 
 
-def test_run_begins_at_the_entry_node_and_leaves_out_what_it_cannot_reach() -> None:
-    play = Play(f"{ENDS}start -> a -> b -> exit", entry="b")
-    assert (play.go().status, play.order) == ("completed", ["b", "exit"])
-    assert list(play.definition.graph.nodes) == ["exit", "b"]
-    assert play.state.context["graph.goal"] == ""
-
-
-def test_entry_node_keeps_what_its_retry_targets_need() -> None:
-    assert "a" in compiled(f"{ENDS}start -> a -> b -> exit\nb [retry_target=a]", "b").graph.nodes
-
-
-def test_entry_node_inside_a_branch_needs_no_other_branch() -> None:
-    play = Play(f"{ENDS}start -> P\nP [shape=component]\nP -> a -> J\nP -> b -> J\nJ [shape=tripleoctagon]\nJ -> exit",
-                {"J": "success"}, entry="a")  # fmt: skip
-    assert (play.go().status, play.order) == ("completed", ["a", "J", "exit"])
-
-
-def test_unknown_entry_node_is_refused_and_the_nearest_are_named() -> None:
-    with pytest.raises(GraphError, match="no node 'implemnt'") as caught:
-        compiled(f"{ENDS}start -> implement -> exit", "implemnt")
-    assert caught.value.hint == "Nearest: implement."
-    with pytest.raises(GraphError) as caught:
-        compiled(f"{ENDS}start -> implement -> exit", "#")
-    assert "start" in caught.value.hint
-
-
 def test_graph_without_a_start_is_refused() -> None:
     with pytest.raises(GraphError, match="no start node"):
         compiled("a -> b")
@@ -125,7 +97,7 @@ def test_type_that_nobody_registered_is_worked_as_its_shape_says() -> None:
     text = (
         f'digraph g {{ {ENDS}start -> a -> b -> exit\na [type="stack.observe"]\nb [type=mine, shape=parallelogram] }}'
     )
-    made = compile_graph(parse(text), handlers=handlers)
+    made = compile_graph(parse(text), handlers)
     assert [made.graph.nodes[name].attributes["type"] for name in ("a", "b")] == ["codergen", "tool"]
 
 

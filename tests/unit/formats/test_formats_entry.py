@@ -8,8 +8,7 @@ import pytest
 
 from pipeline.engine.routing import Route, Settled
 from pipeline.errors import GraphError
-from pipeline.formats.attractor.documents import Checkpoint
-from pipeline.formats.attractor.entry import entry_at, entry_document
+from pipeline.formats.attractor.documents import Checkpoint, entry_document
 from pipeline.graph.model import Edge, Graph, Node
 from pipeline.records.snapshots import document_shape
 
@@ -97,8 +96,8 @@ def test_document_holds_what_was_done_and_known() -> None:
     assert (document["pipeline"], document["attempts"]) == ("Ship", {"fix#2": 3})
 
 
-def test_entry_at_a_node_takes_what_is_before_it_as_done() -> None:
-    document = entry_at("test", GRAPH, base={"graph.goal": "ship"})
+def test_node_to_begin_with_takes_what_is_before_it_as_done() -> None:
+    document = entry_document(Checkpoint({}, "test"), GRAPH, base={"graph.goal": "ship"}, rerun_current=True)
     assert document["position"] == [["start->test", "start#1"]]
     assert document["completed_steps"][0]["context"] == {"graph.goal": "ship"}
 

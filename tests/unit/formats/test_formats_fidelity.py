@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.formats.attractor.documents import Checkpoint
-from pipeline.formats.attractor.entry import entry_document
+from pipeline.formats.attractor.documents import Checkpoint, entry_document
 from pipeline.formats.attractor.handlers.prompt import SIZES
 from pipeline.llm.base import Request
 from tests.unit.formats.acting import Act, said, system, turns

@@ -25,7 +25,7 @@ from tests.unit.formats.acting import Act
 
 
 def test_what_is_built_in_is_listed_with_what_it_does_outside() -> None:
-    rows = {row.type: row for row in standard_registry().rows()}
+    rows = {type: standard_registry().resolve(type) for type in standard_registry().types()}
     assert (rows["tool"].shape, rows["tool"].effect) == ("parallelogram", "external")
     assert (rows["wait.human"].shape, rows["wait.human"].effect) == ("hexagon", "human")
     assert (rows["codergen"].shape, rows["codergen"].effect) == ("box", "read")
@@ -52,7 +52,7 @@ def test_a_function_of_ones_own_works_a_node() -> None:
 
     act = own(size)
     assert act.visit("x").outputs == {"size": 3}
-    assert next(row for row in with_type(size).rows() if row.type == "mine").purpose == "How large it is."
+    assert with_type(size).resolve("mine").purpose == "How large it is."
 
 
 def test_a_function_may_say_an_outcome_and_set_the_context() -> None:
@@ -145,11 +145,11 @@ def test_logs_root_is_the_folder_that_is_lent(tmp_path: Any) -> None:
 
 def test_registering_a_known_type_replaces_it_and_keeps_its_shape_and_effect() -> None:
     made = with_type(lambda ctx: {"ran": ctx.place.node.attributes["tool_command"]}, "tool")
-    row = next(row for row in made.rows() if row.type == "tool")
+    row = made.resolve("tool")
     assert (row.shape, row.effect) == ("parallelogram", "external")
     act = Act('t [shape=parallelogram, tool_command="rm -rf /"]\nstart -> t -> exit', handlers=made)
     assert act.go().outputs["t"] == {"ran": "rm -rf /"}
-    assert next(row for row in standard_registry().rows() if row.type == "tool").purpose != row.purpose
+    assert standard_registry().resolve("tool").purpose != row.purpose
 
 
 def test_a_type_nobody_knows_is_worked_as_codergen() -> None:
@@ -231,7 +231,7 @@ def test_what_a_handler_of_ones_own_may_read_counts_as_its_work() -> None:
     handlers = with_type(lambda ctx: None)
 
     def changed(edited: str) -> set[str]:
-        before, now = (compile_graph(parse(each), handlers=handlers) for each in (text, edited))
+        before, now = (compile_graph(parse(each), handlers) for each in (text, edited))
         return set(of_graph(before.graph.to_json(), now.graph, now.comparable).changed)
 
     assert changed(text.replace("=1", "=2")) == {"a"}

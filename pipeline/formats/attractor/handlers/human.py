@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pipeline.dot.demands import LABEL, Demand, demands, labels_asked, ways_on
-from pipeline.dot.labels import NO, YES, accelerator, normal_label
+from pipeline.dot.labels import accelerator, chosen, normal_label
 from pipeline.dot.model import DotEdge
 from pipeline.engine.people import TIMEOUT, Answer
 from pipeline.formats.attractor.handlers.prompt import filled
@@ -60,9 +60,9 @@ def ask_person(visit: Visit) -> NodeOutcome:
     choices = _choices(visit, kind)
     question = filled(visit, node.first("question", "prompt", "llm_prompt") or node.label).strip()
     default = node.first("human.default_choice", "default_choice")
+    labels, targets = [choice.label for choice in choices], [choice.target for choice in choices]
     if default and kind != FREEFORM:
-        found = meant(default, choices)
-        default = found.label if found is not None else ""
+        default = chosen(default, labels, targets) if labels else ""
     seconds = node.seconds("timeout")
     seconds = node.seconds("human.timeout") if seconds is None else seconds
     misunderstood = ""
@@ -75,15 +75,13 @@ def ask_person(visit: Visit) -> NodeOutcome:
             shown["asked_before"] = f"attempt {ctx.attempt}, question {number}"
         if misunderstood:
             shown["misunderstood"] = misunderstood
-        answer = ctx.ask_person(
-            question, [choice.label for choice in choices], shown, seconds=seconds, otherwise=default
-        )  # fmt: skip
+        answer = ctx.ask_person(question, labels, shown, seconds=seconds, otherwise=default)
         if answer.by == TIMEOUT and not answer.choice:
             return NodeOutcome(RETRY, failure_reason=answer.note, failure_class="timeout")
         if not choices:
             return _said(visit, answer, question)
-        if (chosen := meant(answer.choice, choices)) is not None:
-            return _led(visit, answer, chosen)
+        if label := chosen(answer.choice, labels, targets):
+            return _led(visit, answer, choices[labels.index(label)])
         misunderstood = answer.choice
     return failure(f"{misunderstood!r} is none of the choices, said {_TRIES} times.", "no_match")
 
@@ -102,40 +100,21 @@ def _choices(visit: Visit, kind: str) -> list[Choice]:
     return list({choice.label: choice for choice in map(Choice.of, edges)}.values())
 
 
-def meant(text: str, choices: Sequence[Choice]) -> Choice | None:
-    """Return the choice that an answer means: its label, target, key, or yes and no; None: none, or more than one."""
-    wanted, folded = normal_label(text), text.strip().casefold()
-    if not folded:
-        return None
-    ways = (
-        lambda choice: choice.label.strip().casefold() == folded,
-        lambda choice: normal_label(choice.label) == wanted,
-        lambda choice: choice.target.casefold() == folded,
-        lambda choice: choice.key.casefold() == folded,
-        lambda choice: any(normal_label(choice.label) in words and wanted in words for words in (YES, NO)),
-    )
-    for way in ways:
-        found = [choice for choice in choices if way(choice)]
-        if found:
-            return found[0] if len(found) == 1 else None
-    return None
-
-
-def _led(visit: Visit, answer: Answer, chosen: Choice) -> NodeOutcome:
+def _led(visit: Visit, answer: Answer, choice: Choice) -> NodeOutcome:
     """Return the outcome of a choice."""
-    told = _told(answer, chosen.label, accelerator(chosen.label))
-    outputs = {"choice": chosen.label, "by": answer.by, "note": answer.note}
-    if not chosen.target:
+    told = _told(answer, choice.label, accelerator(choice.label))
+    outputs = {"choice": choice.label, "by": answer.by, "note": answer.note}
+    if not choice.target:
         # A no that no edge is drawn for: nothing may go on as if it were a yes.
-        reason = f"It was declined: {chosen.label}." + (f" {answer.note}" if answer.note else "")
+        reason = f"It was declined: {choice.label}." + (f" {answer.note}" if answer.note else "")
         return failure(reason, "declined", context_updates=told, outputs=outputs)
     # The label is preferred as a condition spells it; none is if no edge has it.
     asked = demands(ways_on(visit.graph, visit.node.id, visit.outgoing)).get(LABEL, Demand())
-    label = asked.spelt(chosen.label)
-    edges = [edge for edge in visit.outgoing() if edge.target == chosen.target]
-    known = label in asked.words or any(chosen.label in (edge.label, *labels_asked(edge)) for edge in edges)
+    label = asked.spelt(choice.label)
+    edges = [edge for edge in visit.outgoing() if edge.target == choice.target]
+    known = label in asked.words or any(choice.label in (edge.label, *labels_asked(edge)) for edge in edges)
     return NodeOutcome(
-        preferred_label=label if known else "", suggested_next_ids=(chosen.target,), context_updates=told,
+        preferred_label=label if known else "", suggested_next_ids=(choice.target,), context_updates=told,
         notes=answer.note, outputs=outputs,
     )  # fmt: skip
 
@@ -143,8 +122,8 @@ def _led(visit: Visit, answer: Answer, chosen: Choice) -> NodeOutcome:
 def _said(visit: Visit, answer: Answer, question: str) -> NodeOutcome:
     """Return the outcome of a free text; if it is the label of an edge, it leads there."""
     text = answer.choice
-    edges = [edge for edge in visit.graph.outgoing(visit.node.id) if edge.label]
-    found = meant(text, [Choice.of(edge) for edge in edges if normal_label(edge.label) == normal_label(text)])
+    same = [edge for edge in visit.outgoing() if edge.label and normal_label(edge.label) == normal_label(text)]
+    found = same[0] if len(same) == 1 else None
     outputs = {"choice": text, "by": answer.by, "note": answer.note, "response": text, "prompt": question}
     return NodeOutcome(
         preferred_label=found.label if found else "", suggested_next_ids=(found.target,) if found else (),

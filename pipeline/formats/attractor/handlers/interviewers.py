@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import IO, Any
 
-from pipeline.dot.labels import accelerator, agreeing, normal_label
+from pipeline.dot.labels import accelerator, agreeing, chosen
 from pipeline.engine.events import Event
 from pipeline.engine.people import Answer, Interviewer, Question
 from pipeline.records.redaction import printable
@@ -96,7 +96,7 @@ class Console:
         with self._turn:
             self._show(_asked(question))
             while (line := self._line(question.seconds)) is not None:
-                choice = chosen(line, question) if line.strip() else str(question.shown.get("default") or "")
+                choice = chosen(line, question.choices) if line.strip() else str(question.shown.get("default") or "")
                 if choice:
                     return Answer(choice, by="console")
                 self._show((f"{line.strip()!r} is none of them. " if line.strip() else "") + "> ")
@@ -118,23 +118,6 @@ class Console:
                 if left <= 0:
                     return None
         return None
-
-
-def chosen(text: str, question: Question) -> str:
-    """Return the choice that a typed text means, as the question spells it; "" if none; any text without choices."""
-    wanted = text.strip()
-    if not question.choices:
-        return wanted
-    ways: tuple[Callable[[str], bool], ...] = (
-        lambda choice: normal_label(choice) == normal_label(wanted),
-        lambda choice: accelerator(choice).casefold() == wanted.casefold(),
-        lambda choice: normal_label(choice).startswith(wanted.casefold()),
-    )
-    for way in ways:
-        found = [choice for choice in question.choices if way(choice)]
-        if found:
-            return found[0] if len(found) == 1 else ""
-    return ""
 
 
 def _asked(question: Question) -> str:

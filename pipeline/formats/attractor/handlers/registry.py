@@ -123,10 +123,6 @@ class Registry:
         """Return the types that a handler of the user's own works."""
         return frozenset(handler.type for handler in self._known.values() if handler.own)
 
-    def rows(self) -> list[Handler]:
-        """Return what is registered, in order."""
-        return list(self._known.values())
-
     def step(self, graph: DotGraph, node: DotNode) -> StepSpec:
         """Return the step that works a node of a graph."""
         handler = self.resolve(graph.kind(node))
