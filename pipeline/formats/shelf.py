@@ -178,14 +178,22 @@ class Holder:
     def _taken(self, record: Record) -> Record:
         fact = record.fact
         if isinstance(fact, Gap):
-            _log.warning("Records %s to %s of run %s are damaged: the checkpoints that they held are not found.",
-                         fact.first, fact.last, self.run_id)  # fmt: skip
+            _log.warning(
+                "Records %s to %s of run %s are damaged: the checkpoints that they held are not found.",
+                fact.first,
+                fact.last,
+                self.run_id,
+            )
         elif (found := document_of(self.run_id, record, self._source)) is not None:
             try:
                 self.take(found)
             except (ValueError, TypeError, KeyError, AttributeError) as error:
-                _log.warning("Record %s of run %s makes no sense (%s); what it held is not found.",
-                             record.seq, self.run_id, error)  # fmt: skip
+                _log.warning(
+                    "Record %s of run %s makes no sense (%s); what it held is not found.",
+                    record.seq,
+                    self.run_id,
+                    error,
+                )
         return record
 
     def mend(self, journal: Journal, at: str) -> None:

@@ -218,8 +218,9 @@ def _exists(path: Path) -> bool:
 
 def _check_plain(name: str) -> None:
     if not _NAME.match(name):
-        raise PublishError(f"{name!r} is no name for a published course.", code="invalid_name",
-                           hint="Use letters, digits, - and _.")  # fmt: skip
+        raise PublishError(
+            f"{name!r} is no name for a published course.", code="invalid_name", hint="Use letters, digits, - and _."
+        )
 
 
 def _check_name(bundle: Bundle) -> None:

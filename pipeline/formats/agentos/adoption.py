@@ -85,15 +85,19 @@ def graph_of(store: Store, graph_id: str, pipeline: Pipeline | None) -> Graph:
     """
     if pipeline is not None:
         if pipeline.name != graph_id:
-            raise SettingsConflict(f"The checkpoint is of the graph {graph_id!r}, the pipeline is {pipeline.name!r}.",
-                                   code="other_graph")  # fmt: skip
+            raise SettingsConflict(
+                f"The checkpoint is of the graph {graph_id!r}, the pipeline is {pipeline.name!r}.", code="other_graph"
+            )
         return pipeline.definition.graph
     for head in store.heads(lambda document: document.get("pipeline") == graph_id):
         graph = None if head.corrupt else pinned_graph(store, load(store, head.run_id))
         if graph is not None:
             return graph
-    raise ConfigError(f"The store has no run of {graph_id!r}, so its graph is not known.", code="unknown_graph",
-                      hint="Give its Pipeline.")  # fmt: skip
+    raise ConfigError(
+        f"The store has no run of {graph_id!r}, so its graph is not known.",
+        code="unknown_graph",
+        hint="Give its Pipeline.",
+    )
 
 
 def adopt(store: Store, clock: Clock, source: GraphCheckpoint, graph: Graph) -> str:
@@ -184,8 +188,10 @@ def _pending(made: GraphCheckpoint, graph: Graph, newest: Mapping[str, int]) -> 
     for name in dict.fromkeys(edges):
         edge = graph.edge(name)
         if edge is None or edge.source not in newest:
-            raise GraphError(f"Checkpoint {made.id}: the pending edge {name} comes from no visited node.",
-                             code="pending_edge_without_visit")  # fmt: skip
+            raise GraphError(
+                f"Checkpoint {made.id}: the pending edge {name} comes from no visited node.",
+                code="pending_edge_without_visit",
+            )
         found.append((name, f"{edge.source}#{newest[edge.source]}"))
     return found
 

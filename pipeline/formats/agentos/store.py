@@ -189,8 +189,11 @@ class CheckpointStore:
     def _existing(self, checkpoint_id: str) -> Row | Boundary:
         found = self._find(checkpoint_id)
         if found is None:
-            raise RunNotFound(f"There is no checkpoint {checkpoint_id!r}.", hint="list() names those there are.",
-                              checkpoint=checkpoint_id)  # fmt: skip
+            raise RunNotFound(
+                f"There is no checkpoint {checkpoint_id!r}.",
+                hint="list() names those there are.",
+                checkpoint=checkpoint_id,
+            )
         return found
 
     def _read(self, found: Row | Boundary) -> GraphCheckpoint:

@@ -144,8 +144,10 @@ class LayerCheckpoints:
         with self._lock:
             plan = self._checked(dag)
             if type(layer_index) is not int or layer_index < 0:
-                raise InvalidValue(f"layer_index is {layer_index!r}; it is how many leading layers are done.",
-                                   code="invalid_layer_index")  # fmt: skip
+                raise InvalidValue(
+                    f"layer_index is {layer_index!r}; it is how many leading layers are done.",
+                    code="invalid_layer_index",
+                )
             packed = self._packer(state.workflow_id).packed({**vars(state), "tasks": ended}, blobs)
             document = {
                 **head_of("", state.workflow_id, iso(self._clock.now()), layer_index, self._keep), "state": packed,
@@ -163,8 +165,10 @@ class LayerCheckpoints:
                 seq = holder.add(journal, [text], blobs, self._clock.stamp())
         if len(text) > LARGE_BYTES and holder.run_id not in self._warned:
             self._warned.add(holder.run_id)
-            self._warn(f"Checkpoint {made} takes {len(text):,} bytes (more than {LARGE_BYTES // 1000} kB); "
-                       f"largest: {', '.join(packer.largest(document))}.")  # fmt: skip
+            self._warn(
+                f"Checkpoint {made} takes {len(text):,} bytes (more than {LARGE_BYTES // 1000} kB); "
+                f"largest: {', '.join(packer.largest(document))}."
+            )
         state.checkpoint_id = made
         stored = WorkflowState(
             state.workflow_id, list(state.messages), ended, list(state.decisions), dict(state.context), made
@@ -353,8 +357,9 @@ def find(store: Store, checkpoint: str) -> Document:
                 return found
     for head in own:
         if damage := _damage(store, head):
-            raise CheckpointCorrupt(f"Checkpoint {wanted} cannot be read: {damage}.",
-                                    hint=_way_back(store, head.run_id), run=head.run_id)  # fmt: skip
+            raise CheckpointCorrupt(
+                f"Checkpoint {wanted} cannot be read: {damage}.", hint=_way_back(store, head.run_id), run=head.run_id
+            )
     raise RunNotFound(f"There is no checkpoint {checkpoint!r}.", checkpoint=checkpoint)
 
 
@@ -478,6 +483,7 @@ def pinned(store: Store, run_id: str, pins: Mapping[str, str]) -> tuple[Graph, d
     found = {name: json.loads(store.get_blob(run_id, pins[name])) for name in ("graph", "config") if name in pins}
     graph = Graph.from_json(found["graph"])
     if graph.start != START:
-        raise RunNotFound(f"Run {run_id} is no layered run.", code="not_layered", hint="Its own command resumes it.",
-                          run=run_id)  # fmt: skip
+        raise RunNotFound(
+            f"Run {run_id} is no layered run.", code="not_layered", hint="Its own command resumes it.", run=run_id
+        )
     return graph, found.get("config", {})

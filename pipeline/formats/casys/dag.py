@@ -117,8 +117,11 @@ class Dag:
         for task in self.tasks.values():
             if unknown := [name for name in task.depends_on if name not in self.tasks]:
                 names = ", ".join(map(repr, unknown))
-                raise GraphError(f"Task {task.id!r} depends on {names}, which the DAG does not have.",
-                                 code="unknown_dependency", task=task.id)  # fmt: skip
+                raise GraphError(
+                    f"Task {task.id!r} depends on {names}, which the DAG does not have.",
+                    code="unknown_dependency",
+                    task=task.id,
+                )
         try:
             self._sorter.prepare()
         except CycleError as error:
@@ -175,8 +178,9 @@ class Dag:
     def layers_done(self, done: Iterable[str]) -> int:
         """Return how many leading layers hold only tasks of these; a run continues with the layer of that index."""
         finished = set(done)
-        return next((index for index, layer in enumerate(self.layers) if not finished.issuperset(layer)),
-                    len(self.layers))  # fmt: skip
+        return next(
+            (index for index, layer in enumerate(self.layers) if not finished.issuperset(layer)), len(self.layers)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return {"tasks": [...]} without code."""

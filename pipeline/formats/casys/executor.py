@@ -133,8 +133,9 @@ class ControlledExecutor:
         lacking = [task.id for task in self.dag.tasks.values() if self._tool(task.id, task.tool) is None]
         if lacking:
             names = sorted({self.dag.tasks[name].tool for name in lacking})
-            raise ConfigError(f"No tool {', '.join(map(repr, names))} for: {', '.join(lacking)}.",
-                              code="missing_tool", tasks=lacking)  # fmt: skip
+            raise ConfigError(
+                f"No tool {', '.join(map(repr, names))} for: {', '.join(lacking)}.", code="missing_tool", tasks=lacking
+            )
         params = dict(context or {})
         encode_value(params, "context")
         refuse_secrets(params, "context")
@@ -329,8 +330,10 @@ class LayeredRun:
         past = None
         if journal.refused is not None:
             past = journal.durable_seq
-            self.warn(f"The disk refused records: the run is not resumable past record {past}. "
-                      f"{journal.refused.hint}".rstrip())  # fmt: skip
+            self.warn(
+                f"The disk refused records: the run is not resumable past record {past}. "
+                f"{journal.refused.hint}".rstrip()
+            )
         done = plan.done_tasks(run, self._dag)
         # A run that failed at a gate was aborted there.
         at_gate = any(plan.gate_of(plan.node_of(path)) for path in run.failed_paths)

@@ -70,8 +70,14 @@ class LayerWatch:
             done = done_tasks(state, self._dag)
             resumed = state.resumes > 0
             name = name_of(state)
-        self._say("workflow_start", workflow_id=name, tasks=len(self._dag.tasks), layers=len(self._dag.layers),
-                  resumed=resumed, completed=len(done))  # fmt: skip
+        self._say(
+            "workflow_start",
+            workflow_id=name,
+            tasks=len(self._dag.tasks),
+            layers=len(self._dag.layers),
+            resumed=resumed,
+            completed=len(done),
+        )
         with self._lock:
             for task in done:
                 self._settle(task, moved=False)
@@ -126,8 +132,14 @@ class LayerWatch:
 
     def asked(self, question: Question, kind: str, layer: int) -> None:
         """Tell that a gate is about to put its question."""
-        self._say("decision_required", decisionType=kind, layerIndex=layer, description=question.text,
-                  choices=list(question.choices), results=question.shown.get("results", {}))  # fmt: skip
+        self._say(
+            "decision_required",
+            decisionType=kind,
+            layerIndex=layer,
+            description=question.text,
+            choices=list(question.choices),
+            results=question.shown.get("results", {}),
+        )
 
     def blocked(self) -> list[str]:
         """Return the tasks that could not run because of those that failed, in order of layers and declaration."""

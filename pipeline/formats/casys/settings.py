@@ -79,8 +79,9 @@ def _problems(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_SECRET = frozenset({"secret", "secrets", "password", "passwd", "passphrase", "credential", "credentials", "apikey",
-                     "authorization"})  # fmt: skip
+_SECRET = frozenset(
+    {"secret", "secrets", "password", "passwd", "passphrase", "credential", "credentials", "apikey", "authorization"}
+)
 #: "key" and "token" name harmless things too (a cache's key, a page's token), but not behind these.
 _KINDS = frozenset({"api", "access", "auth", "bearer", "private", "refresh", "signing", "client"})
 _THINGS = frozenset({"key", "token"})

@@ -81,8 +81,9 @@ def step_of(task: DagTask, tool: Tool | None, config: Mapping[str, Any], clock: 
 
     def body(ctx: StepContext) -> Outcome:
         if tool is None:
-            raise ConfigError(f"Task {task.id} needs the tool {task.tool!r}, which the executor was not given.",
-                              code="missing_tool")  # fmt: skip
+            raise ConfigError(
+                f"Task {task.id} needs the tool {task.tool!r}, which the executor was not given.", code="missing_tool"
+            )
         seconds, call = config.get("timeout"), TaskCall(task, ctx, config)
         try:
             found = within(seconds, clock, lambda: tool(call))
@@ -92,8 +93,9 @@ def step_of(task: DagTask, tool: Tool | None, config: Mapping[str, Any], clock: 
         if not isinstance(found, TaskResult):
             return Outcome({"result": found})
         outputs = {"result": found.result}
-        return Outcome({**outputs, "messages": list(found.messages)} if found.messages else outputs,
-                       context=found.context)  # fmt: skip
+        return Outcome(
+            {**outputs, "messages": list(found.messages)} if found.messages else outputs, context=found.context
+        )
 
     return body
 

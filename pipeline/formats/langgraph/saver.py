@@ -75,8 +75,9 @@ class LangGraphSaver(BaseCheckpointSaver[str]):
             ConfigError: The URL names no store that threads can be kept in, or an argument makes no sense.
         """
         if isinstance(wait_seconds, bool) or not isinstance(wait_seconds, (int, float)) or not wait_seconds >= 0:
-            raise ConfigError(f"LangGraphSaver(wait_seconds=…) is {wait_seconds!r}; it is seconds, 0 or more.",
-                              code="invalid_wait")  # fmt: skip
+            raise ConfigError(
+                f"LangGraphSaver(wait_seconds=…) is {wait_seconds!r}; it is seconds, 0 or more.", code="invalid_wait"
+            )
         super().__init__(serde=serde)
         self._clock = clock or SystemClock()
         self._threads = Threads(_opened(store, self._clock), self._clock, wait_seconds)
@@ -199,8 +200,11 @@ class LangGraphSaver(BaseCheckpointSaver[str]):
             RunLocked, WriteFailed: As `put`.
         """
         if strategy not in (KEEP_LATEST, DELETE):
-            raise ConfigError(f"prune knows no strategy {strategy!r}.", code="unknown_strategy",
-                              hint=f"There are {KEEP_LATEST} and {DELETE}.")  # fmt: skip
+            raise ConfigError(
+                f"prune knows no strategy {strategy!r}.",
+                code="unknown_strategy",
+                hint=f"There are {KEEP_LATEST} and {DELETE}.",
+            )
         for thread_id in map(str, thread_ids):
             if strategy == DELETE:
                 self._threads.delete(thread_id)
@@ -224,8 +228,9 @@ class LangGraphSaver(BaseCheckpointSaver[str]):
         """Return checkpoints of a thread, newest first."""
         with self._threads.reading(thread_id) as thread:
             found = thread.newest_first(namespace) if thread is not None else []
-            return [kept.key for kept in found
-                    if wanted in (None, "", kept.key.id) and (not below or kept.key.id < below)]  # fmt: skip
+            return [
+                kept.key for kept in found if wanted in (None, "", kept.key.id) and (not below or kept.key.id < below)
+            ]
 
     def _found(self, thread_id: str, key: Key, filter: dict[str, Any] | None = None) -> CheckpointTuple | None:
         """Return the checkpoint (id "": the newest of its namespace), if it is there and its metadata fits."""
@@ -268,8 +273,11 @@ def _opened(store: Store | str, clock: Clock) -> Store:
     """Return the store that threads are kept in."""
     opened = _at(store, clock) if isinstance(store, str) else store
     if not callable(getattr(opened, "create_named", None)):
-        raise ConfigError(f"LangGraphSaver(store) is of type {type(store).__name__}, which is no store.",
-                          code="not_a_store", hint=_STORES)  # fmt: skip
+        raise ConfigError(
+            f"LangGraphSaver(store) is of type {type(store).__name__}, which is no store.",
+            code="not_a_store",
+            hint=_STORES,
+        )
     if isinstance(opened, RunFolder):
         raise ConfigError(
             f"LangGraphSaver(store) is {opened.url!r}, the folder of one run; threads need a store of many.",
@@ -293,8 +301,11 @@ def _place(config: RunnableConfig) -> tuple[str, Key]:
     """Return the thread that a config names, and the checkpoint in it (id "": the newest one)."""
     named = config.get("configurable") or {}
     if named.get("thread_id") is None:
-        raise ConfigError("The config names no thread.", code="no_thread_id",
-                          hint='Give the graph {"configurable": {"thread_id": "…"}}.')  # fmt: skip
+        raise ConfigError(
+            "The config names no thread.",
+            code="no_thread_id",
+            hint='Give the graph {"configurable": {"thread_id": "…"}}.',
+        )
     return str(named["thread_id"]), Key(named.get("checkpoint_ns") or "", named.get("checkpoint_id") or "")
 
 

@@ -223,8 +223,11 @@ class Threads:
             whole = self._copied(thread, thread.checkpoints.keys() | thread.writes.keys())
         with self._stripe(target):
             if self._current(target) is not None or not self._begin(target, whole):
-                raise RunExists(f"There is a thread {target!r} already.", code="thread_exists",
-                                hint="Copy to another id, or delete it first.")  # fmt: skip
+                raise RunExists(
+                    f"There is a thread {target!r} already.",
+                    code="thread_exists",
+                    hint="Copy to another id, or delete it first.",
+                )
 
     def delete(self, thread_id: str) -> None:
         """Remove a thread and all that is stored of it; nothing happens where it is not there.
@@ -302,8 +305,9 @@ class Threads:
         if known.spare:
             with suppress(RunNotFound, RunLocked):
                 self.store.delete(known.spare)
-                _log.warning("Run %s had been replaced by run %s and left behind; it is removed.",
-                             known.spare, known.run_id)  # fmt: skip
+                _log.warning(
+                    "Run %s had been replaced by run %s and left behind; it is removed.", known.spare, known.run_id
+                )
             known.spare = ""
 
     def _wait_for(self, thread_id: str, act: Callable[[], _T]) -> _T:
