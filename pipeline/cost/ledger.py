@@ -62,16 +62,16 @@ class LedgerRow:
     source: str = ""
     tier: str = "standard"
     note: str = ""
-    #: What the same tokens would have cost more without a cache (below 0: less), and outside a batch.
+    #: What the cache (may be below 0) and the batch saved.
     saved_cache: Decimal = Decimal(0)
     saved_batch: Decimal = Decimal(0)
     stop_reason: str = ""
     #: Type of the error ("ModelUnavailable"); "" if none.
     error: str = ""
     request_id: str = ""
-    #: A person said what it cost.
+    #: A person settled it.
     settled: bool = False
-    #: The upper bound as it was before that; None: none was known.
+    #: The upper bound before that; None: none was known.
     bound: Decimal | None = None
 
     @property
@@ -86,11 +86,11 @@ class LedgerRow:
 
     @property
     def usd(self) -> Decimal | None:
-        """What it cost, where that is exactly known."""
+        """What it cost; None where that is not exactly known."""
         return self.low if self.state == EXACT else None
 
     def to_json(self) -> dict[str, Any]:
-        """For --json: money as numbers, prices as text."""
+        """Return the fields of --json: money as numbers, prices as text."""
         return {
             **self._flat(),
             "usd_low": float(self.low),
@@ -103,7 +103,7 @@ class LedgerRow:
         }
 
     def to_csv(self) -> list[str]:
-        """One cell per column of COLUMNS; money exact."""
+        """Return one cell per column of COLUMNS; money exact."""
         flat = {**dict.fromkeys(BILLED, 0), **self._flat(), **self.tokens}
         money = {"usd_low": self.low, "usd_high": self.high, "usd": self.usd, "saved_cache_usd": self.saved_cache,
                  "saved_batch_usd": self.saved_batch}  # fmt: skip
@@ -120,20 +120,20 @@ class Ledger(NamedTuple):
 
     #: In order of the calls.
     rows: list[LedgerRow]
-    #: What records that are missing may have told beside them, and the UTC day when that was seen.
+    #: What missing records may have held beside them, and the UTC day when they were found missing.
     lost: Spend
     day: str
 
 
 def rows(records: Iterable[Record]) -> list[LedgerRow]:
-    """The rows of a run, in order of the calls."""
+    """Return the rows of a run, in order of the calls."""
     return ledger(records).rows
 
 
 def ledger(records: Iterable[Record]) -> Ledger:
-    """The ledger of a run.
+    """Return the ledger of a run.
 
-    Which work is void, and what is missing, is the fold's to say; a call's money and its own end are read here.
+    The fold tells which work is void and what is missing; a call's money and its own end are read here.
     """
     builder = Builder("")
     found: dict[int, LedgerRow] = {}
@@ -197,7 +197,7 @@ def _ended(row: LedgerRow, fact: CallEnded) -> LedgerRow:
 
 
 def charged(row: LedgerRow, charge: Charge) -> LedgerRow:
-    """The row with that charge in the place of its own."""
+    """Return the row with that charge in place of its own."""
     return replace(
         row,
         model=charge.model or row.model,
@@ -216,7 +216,7 @@ def charged(row: LedgerRow, charge: Charge) -> LedgerRow:
 
 
 def _settled(row: LedgerRow, fact: ChargeSettled) -> LedgerRow:
-    """The known amount in the place of an open or an earlier one; an exact charge needs no settling and stays."""
+    """Put the known amount in place of an open or an earlier one; a charge that was exact by itself stays."""
     if row.state == EXACT and not (row.settled and fact.corrects):
         return row
     usd = amount(fact.usd)
@@ -231,24 +231,24 @@ class Pricing(Protocol):
     """The part of cost.prices.PriceBook that repricing needs."""
 
     def charge(self, usage: Mapping[str, Any], *, model: str, at: datetime, tier: str | None = None) -> Charge:
-        """What a finished try costs."""
+        """Return what a finished try costs."""
 
     def partial(self, usage: Mapping[str, Any], *, model: str, at: datetime, worst: Decimal | None) -> Charge:
-        """What a try that broke off may cost."""
+        """Return what a try that broke off may cost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repriced:
     """A try at other prices."""
 
-    #: With the new charge; as recorded where that stands.
+    #: With the new charge, or as recorded.
     row: LedgerRow
-    #: Why the recorded amount stands; "" where it was worked out again, or nothing was billed.
+    #: Why the recorded amount was kept; "" where it was priced again, or nothing was billed.
     kept: str = ""
 
 
 def reprice(row: LedgerRow, usage: Mapping[str, Any] | None, prices: Pricing) -> Repriced:
-    """A try at other prices.
+    """Price a try again.
 
     Args:
         usage: The provider's own usage object, as recorded; None or empty: the billed tokens stand for it.
@@ -258,7 +258,7 @@ def reprice(row: LedgerRow, usage: Mapping[str, Any] | None, prices: Pricing) ->
     if row.settled:
         return Repriced(row, "settled by hand")
     if row.usd == 0 and not row.tokens:
-        # Rejected before any output, or by a model that costs nothing.
+        # Rejected before any output, or a model that costs nothing.
         return Repriced(row)
     usage = usage or (usage_of(row.tokens) if row.tokens else None)
     if usage is None:
@@ -298,7 +298,7 @@ def _usage(reply: bytes, get_blob: Callable[[str], bytes]) -> Mapping[str, Any] 
 
 
 def usage_of(tokens: Mapping[str, int]) -> dict[str, Any]:
-    """BilledUsage tokens by our kinds as the provider's usage object."""
+    """Return billed tokens by our kinds as the provider's usage object."""
     short, long = tokens.get("cache_write_5m", 0), tokens.get("cache_write_1h", 0)
     return {
         "input_tokens": tokens.get("input", 0),

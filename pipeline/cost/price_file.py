@@ -49,9 +49,9 @@ class _Entry:
     long_factor: Decimal
 
 
-#: No price is higher; sums of what is below it stay exact.
+#: The highest price; sums of lower ones stay exact.
 _MOST = 10**9
-#: No file of prices is longer; one without an end (a device, a pipe) is not read until memory is full.
+#: The longest file: one without an end (a device, a pipe) must not fill the memory.
 _MOST_BYTES = 1_000_000
 
 
@@ -69,23 +69,25 @@ class PriceFile:
             data = read_regular(path, _MOST_BYTES)
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
-            raise InvalidValue(f"The price file {path} cannot be read: {why}.") from None
+            text = f"The price file {path} cannot be read: {why}."
+            raise InvalidValue(text, code="price_file_unreadable") from None
         if len(data) > _MOST_BYTES:
-            raise InvalidValue(f"The price file {path} is longer than {_MOST_BYTES:,} bytes.")
+            text = f"The price file {path} is longer than {_MOST_BYTES:,} bytes."
+            raise InvalidValue(text, code="price_file_unreadable")
         #: Name and content hash, as recorded with every charge.
         self.source = f"file {path.name} sha256:{hashlib.sha256(data).hexdigest()[:12]}"
         self._entries = self._read(_parse(path, data))
 
     @property
     def models(self) -> Collection[str]:
-        """The models of the file."""
+        """The models named in the file."""
         return self._entries
 
     def has(self, model: str) -> bool:
         return self._entry(model) is not None
 
     def rates(self, case: PriceQuery) -> Rates:
-        """The unit prices of a model in the file. See `Rating.rates`."""
+        """Return the unit prices of a model in the file. Raises as PublishedRates.rates."""
         entry = self._entry(case.model)
         if entry is None:
             raise NoPrice(f"no price for {case.model!r} in {self._where}")
@@ -162,7 +164,8 @@ class PriceFile:
         return number
 
     def _wrong(self, key: str, problem: str) -> InvalidValue:
-        return InvalidValue(f"{self._where}: {key} {problem}.", file=self._where, key=key)
+        text = f"{self._where}: {key} {problem}."
+        return InvalidValue(text, code="price_file_invalid", file=self._where, key=key)
 
 
 def _parse(path: Path, data: bytes) -> Any:
@@ -172,4 +175,5 @@ def _parse(path: Path, data: bytes) -> Any:
             return tomllib.loads(text, parse_float=Decimal)
         return json.loads(text, parse_float=Decimal, parse_constant=str)
     except (ValueError, RecursionError) as error:
-        raise InvalidValue(f"The price file {path.name} is not valid: {error}.", file=path.name) from None
+        text = f"The price file {path.name} is not valid: {error}."
+        raise InvalidValue(text, code="price_file_invalid", file=path.name) from None

@@ -38,7 +38,7 @@ _PREFIX = re.compile(r"^(?:(?:openrouter|litellm)/)?(?:anthropic[/:.]|models/)",
 
 
 class PriceBook:
-    """Prices of one day's worth of knowledge: a user's file first, then the published ones."""
+    """Prices: a user's file first, then the published ones."""
 
     def __init__(self, overrides: Path | None = None) -> None:
         """Open the book.
@@ -54,14 +54,14 @@ class PriceBook:
 
     @property
     def version(self) -> str:
-        """Which price data is used."""
+        """Name and version of the price data."""
         own = f"{self._file.source}; " if self._file is not None else ""
         return own + self._published.source
 
     def charge(
         self, usage: Mapping[str, Any], *, model: str, at: datetime, tier: str | None = None, answered: str = ""
     ) -> Charge:
-        """What a finished try cost: exact; unpriced where no price is known.
+        """Return what a finished try cost: exact; unpriced where no price is known.
 
         Args:
             usage: The provider's usage object, raw.
@@ -91,7 +91,7 @@ class PriceBook:
     def partial(
         self, usage: Mapping[str, Any], *, model: str, at: datetime, worst: Decimal | None, answered: str = ""
     ) -> Charge:
-        """What a try that broke off may have cost: from what was seen of it to its worst case.
+        """Return what a try that broke off may have cost: from what was seen of it to its worst case.
 
         An empty usage (nothing was seen) gives the interval from 0. `worst` None: no upper bound.
         """
@@ -151,25 +151,25 @@ class PriceBook:
         return _million(max(dear) * written + rest + rates.prices["output"] * max_tokens) * US_FACTOR
 
     def _other(self, asked: str, answered: str) -> str:
-        """The model that answered in the place of the one asked, by the name of its price; "" where it is the same."""
+        """Return the model that answered in place of the one asked; "" where it is the same."""
         wanted, name = plain_name(asked), _printable(plain_name(answered))
         same = {_bare(wanted), undated(_bare(wanted))}
         if not name or _bare(name) in same or undated(_bare(name)) in same:
             return ""
         if _CLAUDE not in wanted and self._file is not None and self._file.has(wanted):
-            # A gateway's own name: whoever gave it a price knows what stands behind it.
+            # A gateway's own name, with a price of its own.
             return ""
         found = published_id(name)
         return "" if found is not None and found == published_id(wanted) else name
 
     def _dearer(self, other: str, model: str, at: datetime, prompt: int) -> Decimal:
-        """How much more than `model` another one costs at most, by any kind of token; at least 1."""
+        """Return the factor by which another model costs more than `model` at most; at least 1."""
         case = PriceQuery(model, at, prompt)
         base, prices = self._rates(case).prices, self._rates_or_dearest(replace(case, model=other)).prices
         return max([Decimal(1), *(prices[kind] / price for kind, price in base.items() if price and kind in prices)])
 
     def _rates_or_dearest(self, case: PriceQuery) -> Rates:
-        """A model's prices; where it has none, for each kind the highest of all models."""
+        """Return a model's prices; where it has none, for each kind the highest of all models."""
         try:
             return self._rates(case)
         except NoPrice:
@@ -183,7 +183,7 @@ class PriceBook:
         return _highest(found)
 
     def _of(self, seen: BilledUsage, case: PriceQuery) -> Charge:
-        """The charge of what was billed.
+        """Return the charge of what was billed.
 
         Raises:
             NoPrice: Why there is none.
@@ -196,7 +196,7 @@ class PriceBook:
         return replace(charge, full=self._outside(seen, case)) if case.batch and seen.least is None else charge
 
     def _outside(self, seen: BilledUsage, case: PriceQuery) -> Decimal | None:
-        """What a batch's reply would have cost outside of one; None where that has no price."""
+        """Return what a batch's reply would have cost outside of one; None where that has no price."""
         try:
             return _priced(seen, self._rates(replace(case, batch=False)), case.model).low
         except NoPrice:
@@ -209,7 +209,7 @@ class PriceBook:
 
 
 def plain_name(model: str) -> str:
-    """The provider's own name of a model, in lower case."""
+    """Return the provider's own name of a model, in lower case."""
     return _PREFIX.sub("", model.strip()).lower()
 
 
@@ -218,12 +218,12 @@ def _printable(name: str) -> str:
 
 
 def _bare(name: str) -> str:
-    """A name without what gateways and clouds put before it ("us.anthropic.", "vertex_ai/")."""
+    """Return a name without the prefixes of gateways and clouds ("us.anthropic.", "vertex_ai/")."""
     return re.sub(r"^.*(?:/|anthropic[.:])", "", name)
 
 
 def _highest(rates: Sequence[Rates]) -> Rates:
-    """For each kind the highest price of several models."""
+    """Return for each kind the highest price of several models."""
     prices: dict[str, Decimal] = {}
     for each in rates:
         prices.update({kind: price for kind, price in each.prices.items() if price >= prices.get(kind, price)})

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Any
 
 from pipeline.cost.usage import WEB_SEARCH
 
@@ -53,17 +53,6 @@ class Rates:
     notes: tuple[str, ...] = field(default=())
 
 
-class Rating(Protocol):
-    """A source of unit prices."""
-
-    def rates(self, case: PriceQuery) -> Rates:
-        """The unit prices.
-
-        Raises:
-            NoPrice: Why there are none.
-        """
-
-
 class PublishedRates:
     """Anthropic's published prices as shipped with the installed genai-prices: dated, tiered, offline."""
 
@@ -72,7 +61,11 @@ class PublishedRates:
         return f"genai-prices {_version()}"
 
     def rates(self, case: PriceQuery) -> Rates:
-        """The unit prices of the day of the request. See `Rating.rates`."""
+        """Return the unit prices of the day of the request.
+
+        Raises:
+            NoPrice: Why there are none.
+        """
         model = _find(case.model)
         standard = _resolved(model.get_prices(case.at), case.prompt)
         notes: tuple[str, ...] = ()
@@ -102,7 +95,7 @@ _YEAR = re.compile(r"-\d{4}$")
 
 
 def undated(model: str) -> str:
-    """A model's name without the date and version that documented ids end in."""
+    """Return a model's name without the date and version that documented ids end in."""
     found = _SUFFIX.search(model)
     if found is None:
         return model
@@ -115,7 +108,7 @@ def undated(model: str) -> str:
 
 
 def published_id(model: str) -> str | None:
-    """The id under which the published list prices a model; None where it does not name it.
+    """Return the id under which the published list prices a model; None where it does not name it.
 
     A name counts that the list holds, as an id or an alias, with or without a date. What only begins like one of these
     is another model, whose price is not known: `claude-opus-4-10` is no `claude-opus-4-1`.
@@ -125,13 +118,13 @@ def published_id(model: str) -> str | None:
 
 
 def published_ids() -> frozenset[str]:
-    """The ids of all models that the published list prices."""
+    """Return the ids of all models that the published list prices."""
     return frozenset(str(model.id) for model in _listed().values())
 
 
 @lru_cache(maxsize=1)
 def _listed() -> Mapping[str, Any]:
-    """The published models by every name that the list gives them."""
+    """Return the published models by every name that the list gives them."""
     # Lazy: the price data brings pydantic, which a command that shows recorded costs does not need.
     from genai_prices.data_snapshot import get_snapshot
 
@@ -141,7 +134,7 @@ def _listed() -> Mapping[str, Any]:
 
 
 def _names(clause: Any) -> Iterator[str]:
-    """The names written out in a rule that matches models; not where one breaks off inside a date."""
+    """Yield the names written out in a rule that matches models; not where one breaks off inside a date."""
     for part in getattr(clause, "or_", ()):
         yield from _names(part)
     for kind in ("equals", "starts_with", "contains"):
@@ -158,7 +151,7 @@ def _find(model: str) -> Any:
 
 
 def _resolved(prices: Any, prompt: int) -> dict[str, Decimal]:
-    """Prices by our kinds; of tiered ones the tier that this prompt reaches holds for every token."""
+    """Return prices by our kinds; of tiered ones the tier that this prompt reaches holds for every token."""
     out: dict[str, Decimal] = {}
     for kind, name in (*_FIELDS.items(), (WEB_SEARCH, "web_searches_kcount")):
         price = getattr(prices, name)

@@ -59,7 +59,7 @@ class Compared:
 
     day: str
     model: str
-    #: Ours: exact spend, and both ends of what is not exactly known.
+    #: Recorded here.
     ours: Spend = field(default_factory=Spend)
     theirs: Decimal = _ZERO
     tokens: dict[str, int] = field(default_factory=dict)
@@ -69,17 +69,17 @@ class Compared:
 
     @property
     def known(self) -> Decimal:
-        """What we know that was spent: exact amounts and lower ends."""
+        """Recorded spend: exact amounts and lower ends."""
         return self.ours.usd + self.ours.low
 
     @property
     def difference(self) -> Decimal:
-        """What the provider reports beyond that."""
+        """What the provider reports beyond `known`."""
         return self.theirs - self.known
 
     @property
     def left(self) -> Decimal:
-        """What of the difference has no explanation yet."""
+        """The part of the difference without an explanation yet."""
         return self.difference - sum((reason.usd for reason in self.reasons), _ZERO)
 
     @property
@@ -91,7 +91,7 @@ class Compared:
         self.reasons.append(Reason(kind, usd, text))
 
     def to_json(self) -> dict[str, Any]:
-        """For --json: money as numbers."""
+        """Return the fields of --json: money as numbers."""
         spend = self.ours
         return {
             "day": self.day,
@@ -107,13 +107,13 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """All of them, in order of day and model, and their total."""
+    """All lines, in order of day and model, and their total."""
 
     lines: Sequence[Compared]
     total: Compared
 
     def by_reason(self) -> dict[str, Decimal]:
-        """How much of the differences each kind of explanation stands for."""
+        """Return the part of the differences that each kind of reason explains, in USD."""
         sums: dict[str, Decimal] = {}
         for line in self.lines:
             for reason in line.reasons:
@@ -167,7 +167,7 @@ def open_shares(made: Reconciliation, postings: Iterable[Posting]) -> dict[tuple
 
 
 def same_name(model: str) -> str:
-    """A model's name without what our side or theirs may add: a prefix, a date."""
+    """Return a model's name without a prefix or date."""
     return undated(plain_name(model))
 
 
@@ -202,7 +202,7 @@ def _is_anything(line: Compared) -> bool:
 
 
 def _over_midnight(lines: Mapping[tuple[str, str], Compared], since: date) -> None:
-    """What one day lacks and the next has too much of was begun on the one and billed on the other."""
+    """Explain what one day lacks and the next has too much of: begun on the one, billed on the other."""
     for (day, model), line in sorted(lines.items()):
         after = lines.get((_next(day), model))
         if after is None or line.left > -TOLERANCE or after.left < TOLERANCE:
@@ -231,7 +231,7 @@ def _explain(line: Compared, today: date) -> None:
 
 
 def _explain_more(line: Compared) -> None:
-    """They report more than we know of."""
+    """Explain why they report more than is recorded."""
     spend = line.ours
     room = spend.high - spend.low
     if room > 0:
@@ -251,7 +251,7 @@ def _explain_more(line: Compared) -> None:
 
 
 def _explain_less(line: Compared, today: date) -> None:
-    """They report less than we know of."""
+    """Explain why they report less than is recorded."""
     if line.priority:
         line.explain(PRIORITY, line.left, f"{line.priority:,} tokens of the priority tier, whose cost is in no report")
     elif line.surplus >= 0 and line.tokens:

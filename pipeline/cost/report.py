@@ -161,7 +161,7 @@ class ReportLine:
 
     @property
     def tokens(self) -> Mapping[str, int]:
-        """BilledUsage units by kind."""
+        """Billed units by kind."""
         return self.spend.tokens
 
     @property

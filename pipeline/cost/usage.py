@@ -92,7 +92,7 @@ def billed(usage: Mapping[str, Any], tier: str | None = None) -> BilledUsage:
 
 
 def _least(counts: Mapping[str, int], unsure: int, left_out: Any) -> dict[str, int]:
-    """The figures as they cost least: writes of unknown lifetime are short, what was left out later is not billed."""
+    """Return the cheapest reading: writes of unknown lifetime are short, what was left out later is not billed."""
     least = {**counts, "cache_write_5m": counts["cache_write_5m"] + unsure}
     least["cache_write_1h"] -= unsure
     for name in left_out if isinstance(left_out, list) else ():
@@ -109,7 +109,7 @@ def _prompt(counts: Mapping[str, int]) -> int:
 
 
 def _writes(usage: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Tokens written to the cache for five minutes, for an hour, and for one of the two."""
+    """Return the tokens written to the cache for five minutes, for an hour, and for one of the two."""
     total = usage.get("cache_creation_input_tokens")
     split = usage.get("cache_creation")
     if not isinstance(split, Mapping):

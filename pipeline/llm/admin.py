@@ -1,4 +1,4 @@
-"""The provider's own reports of cost and usage (Usage and Cost Admin API), by day and model. Reads, nothing else.
+"""The provider's reports of cost and usage (Usage and Cost Admin API), by day and model. Read-only.
 
 The admin key goes into one header of these requests and nowhere else: it is not kept in a record, shown, or sent on
 to where a redirect points.
@@ -71,23 +71,23 @@ class AdminReports:
         if not self._key:
             raise CredentialMissing("The provider's reports need an admin key, and none is set.", hint=_WHAT_TO_SET)
         self._base = (base_url or os.environ.get(_BASE_VARIABLE) or _BASE).rstrip("/")
-        # A redirect would carry the key to whoever the answering host names.
+        # A redirect would carry the key to another host.
         self._client = httpx2.Client(follow_redirects=False, timeout=_SECONDS)
 
     def __repr__(self) -> str:
         return "AdminReports()"
 
     def costs(self, since: date, until: date) -> list[CostLine]:
-        """What was billed on these UTC days, both included.
+        """Return what was billed on these UTC days, both included.
 
         Raises:
             ModelRejected: The key is not taken, or the host has no such report.
-            ModelUnavailable: The report cannot be had now, or not read.
+            ModelUnavailable: The report is unavailable, or cannot be read.
         """
         return [_cost(day, row) for day, row in self._rows(_COST, since, until, ["description"])]
 
     def usage(self, since: date, until: date) -> list[UsageLine]:
-        """What was counted on these UTC days, both included. Raises as `costs`."""
+        """Return what was counted on these UTC days, both included. Raises as `costs`."""
         return [_usage(day, row) for day, row in self._rows(_USAGE, since, until, ["model", "service_tier"])]
 
     def close(self) -> None:
@@ -95,7 +95,7 @@ class AdminReports:
         self._client.close()
 
     def _rows(self, path: str, since: date, until: date, groups: list[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """(day, row) of every bucket of every page."""
+        """Yield (day, row) of every bucket of every page."""
         asked: dict[str, Any] = {
             "starting_at": f"{since.isoformat()}T00:00:00Z",
             "ending_at": f"{(until + timedelta(days=1)).isoformat()}T00:00:00Z",
@@ -127,7 +127,8 @@ class AdminReports:
             response = self._client.get(self._base + path, params=dict(asked), headers=headers)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             text = redact(f"{type(error).__name__}: {error}", [self._key])
-            raise ModelUnavailable(f"The provider's reports cannot be reached: {text}") from None
+            message = f"The provider's usage report is unavailable: {text}"
+            raise ModelUnavailable(message, code="report_unavailable") from None
         except ValueError:
             # Its message may hold the key.
             raise CredentialMissing(f"{KEY_VARIABLE} holds characters that no header can.", hint=_WHAT_TO_SET) from None
@@ -143,21 +144,23 @@ class AdminReports:
         if 300 <= status < 400:
             return ModelRejected(
                 f"The host of {_BASE_VARIABLE} answers with a redirect, which is not followed: it would get the key.",
+                code="redirect_refused",
                 hint=f"Set {_BASE_VARIABLE} to the host that answers itself.",
                 status=status,
             )
         text = redact(_told(response), [self._key])
         if status in (401, 403):
-            return ModelRejected(f"The provider does not take this admin key: {text}", hint=_WHAT_TO_SET, status=status)
+            message = f"The provider does not accept this admin key: {text}"
+            return ModelRejected(message, code="admin_key_refused", hint=_WHAT_TO_SET, status=status)
         if status == 429 or status >= 500:
-            return ModelUnavailable(
-                f"The provider's reports cannot be had now: {text}", hint="Try again in a minute.", status=status
-            )
-        return ModelRejected(f"The provider has no such report: {text}", hint=f"Check {_BASE_VARIABLE}.", status=status)
+            message = f"The provider's usage report is unavailable: {text}"
+            return ModelUnavailable(message, code="report_unavailable", hint="Try again in a minute.", status=status)
+        message = f"The provider has no such report: {text}"
+        return ModelRejected(message, code="report_missing", hint=f"Check {_BASE_VARIABLE}.", status=status)
 
 
 def _told(response: Any) -> str:
-    """What an error says, in its own words where it has some."""
+    """Return what an error says, in its own words where it has some."""
     try:
         error = response.json()["error"]
         return f"{error['type']}: {error['message']} (HTTP {response.status_code})"
@@ -167,11 +170,12 @@ def _told(response: Any) -> str:
 
 def _unreadable(error: object) -> ModelUnavailable:
     text = redact(f"{type(error).__name__}: {error}" if isinstance(error, Exception) else str(error))
-    return ModelUnavailable(f"The provider's report cannot be read: {text}", hint="Check ANTHROPIC_BASE_URL.")
+    message = f"The provider's report cannot be read: {text}"
+    return ModelUnavailable(message, code="report_unreadable", hint=f"Check {_BASE_VARIABLE}.")
 
 
 def _cost(day: str, row: Mapping[str, Any]) -> CostLine:
-    """A row; its amount is in cents and parts of cents."""
+    """Return a row of the cost report, whose amounts are in cents."""
     try:
         if row.get("currency", "USD") != "USD":
             raise ValueError(f"it is in {row['currency']}, not in USD")

@@ -1,4 +1,4 @@
-"""The JSON in a reply, and whether it is what its schema asked for. Pure; what it does not know of schemas passes."""
+"""The JSON in a reply, checked against its schema. Pure; keywords of schemas that are not known here pass."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_WRAPPERS = 5
 
 
 def json_in(text: str) -> Any:
-    """Return the JSON value that a text is, or the one object in it, whatever stands around that: a fence, a sentence.
+    """Return the JSON value that a text is, or the one object in it, inside a fence or a sentence.
 
     Raises:
         ValueError, RecursionError: It is no JSON, and has no object or several.

@@ -1,6 +1,6 @@
 """Claude through the official SDK: one streamed try at a time, its usage always kept.
 
-The SDK's own retries are off: each would be a second bill nobody sees. Structured output is asked
+The SDK's own retries are off: each would be a second bill that is not recorded. Structured output is asked
 for but not parsed here, because a parser that raises loses the usage that was paid for.
 """
 
@@ -65,9 +65,9 @@ class AnthropicModel:
         self._made_from = (model_id, base_url, deadline_seconds)
         self._own_key = api_key is not None
         try:
-            # A redirect would carry the key to whoever the answering host names.
+            # A redirect would carry the key to another host.
             http = anthropic.DefaultHttpxClient(follow_redirects=False)
-            # A client of our own is not closed by the SDK where nobody calls close().
+            # The SDK does not close a client of ours.
             weakref.finalize(self, http.close)
             self._client = anthropic.Anthropic(api_key=api_key, base_url=base_url, max_retries=0, http_client=http)
             self.batches = AnthropicBatches(self._client, model_id, self._secrets)
@@ -78,10 +78,11 @@ class AnthropicModel:
         return f"AnthropicModel({self.model_id!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Sent to a worker without its credential: that one takes its own from its environment."""
+        """Leave out the credential: a worker takes its own from its environment."""
         if self._own_key:
             raise ConfigError(
                 "A model with an API key of its own is not sent to workers.",
+                code="api_key_not_sent",
                 hint="Leave api_key out, and set ANTHROPIC_API_KEY where the workers run.",
             )
         return _made, self._made_from
@@ -112,7 +113,7 @@ class AnthropicModel:
             raise from_connection(error, reply=None, secrets=self._secrets()) from None
 
     def complete(self, request: Request) -> Reply:
-        """One try within the deadline. See `Model.complete`."""
+        """Make one try within the deadline. See `Model.complete`."""
         import anthropic
         import httpx2
 
@@ -138,7 +139,7 @@ class AnthropicModel:
         return self._finish(heard, deadline)
 
     def count_tokens(self, request: Request) -> int:
-        """Input tokens of a request as the provider counts them; free.
+        """Return the input tokens of a request as the provider counts them; free.
 
         Raises:
             ModelError: As `Batches.validate`.
@@ -177,7 +178,7 @@ class AnthropicModel:
         return None
 
     def _finish(self, heard: Heard, deadline: Deadline) -> Reply:
-        """The reply, if the model said why it stopped; the connection's end alone proves nothing."""
+        """Return the reply, if the model said why it stopped; the connection's end alone proves nothing."""
         if heard.finished:
             return heard.reply()
         if deadline.passed:
@@ -202,7 +203,7 @@ class AnthropicModel:
         return f"no complete reply within {self.deadline_seconds:g} s"
 
     def _listed(self, models: anthropic.resources.Models) -> ModelInfo:
-        """After a 404: unknown to the provider, or only to a gateway that knows no look-up of single models.
+        """Look for the model in the list, after a 404: some gateways look up no single models.
 
         Raises:
             ModelRejected: There is a list and the model is not in it.
@@ -224,6 +225,7 @@ class AnthropicModel:
         offered = ", ".join(talking[:_MOST_NAMED]) + (", …" if len(talking) > _MOST_NAMED else "")
         raise ModelRejected(
             f"The provider does not know the model {self.model_id!r}.",
+            code="model_unknown",
             hint=f"The nearest it offers: --model {near[0]}" if near else f"It offers: {offered}.",
             model=self.model_id,
             status=404,
@@ -241,7 +243,7 @@ class AnthropicModel:
 
 
 def _info(model_id: str, found: anthropic.types.ModelInfo) -> ModelInfo:
-    """What the look-up says, with the sentences to show.
+    """Return what the look-up says, with the sentences to show.
 
     Raises:
         ModelRejected: The model is retired.
@@ -252,6 +254,7 @@ def _info(model_id: str, found: anthropic.types.ModelInfo) -> ModelInfo:
         when = f" on {retires:%Y-%m-%d}" if retires else ""
         raise ModelRejected(
             f"The model {model_id!r} was retired{when}.",
+            code="model_retired",
             hint="Choose another with --model.",
             model=model_id,
             stops_run=True,

@@ -58,7 +58,7 @@ class Request:
     data: Mapping[str, Any] = field(default_factory=dict)
 
     def hash(self) -> str:
-        """What makes two requests the same work: what the model sees.
+        """Return the hash of what the model sees: two requests with the same are the same work.
 
         Not in it: cache marks, max_tokens, label, data, and the text of a schema that has an id.
         """
@@ -67,7 +67,7 @@ class Request:
         return digest(canonical({**self._seen(), "schema": ["", self.schema_version, self.schema]}))
 
     def former_hash(self) -> str:
-        """The hash under which earlier versions of this program recorded it: a schema without an id was not in it."""
+        """Return the hash that earlier versions recorded: a schema without an id was not in it."""
         schema = None if self.schema is None else [self.schema_id, self.schema_version]
         return digest(canonical({**self._seen(), "schema": schema}))
 
@@ -84,7 +84,7 @@ class Request:
         return text if self.schema is None else fitting(text, self.schema)
 
     def to_json(self) -> dict[str, Any]:
-        """As stored with the call: all that is sent, and the label."""
+        """Return what is stored with the call: all that is sent, and the label."""
         return {
             "model": self.model,
             "label": self.label,
@@ -158,7 +158,7 @@ class Reply:
 
     @property
     def complete(self) -> bool:
-        """The model finished its answer."""
+        """Whether the model finished its answer."""
         return self.stop_reason in COMPLETE
 
     @property
@@ -170,7 +170,7 @@ class Reply:
         return self.stop_reason in TRUNCATED
 
     def to_json(self) -> dict[str, Any]:
-        """As recorded."""
+        """Return what is recorded."""
         return {
             "text": self.text,
             "stop_reason": self.stop_reason,
@@ -278,7 +278,7 @@ class Batches(Protocol):
         """
 
     def look(self, batch_id: str) -> Batch:
-        """The batch as it is now.
+        """Return the batch as it is now.
 
         Raises:
             ModelRejected: status 404: this account has no such batch, or it does not show yet; data["seen_at"] is
@@ -287,7 +287,7 @@ class Batches(Protocol):
         """
 
     def results(self, batch_id: str) -> Iterator[BatchResult]:
-        """The results of a batch that has ended, in any order.
+        """Yield the results of a batch that has ended, in any order.
 
         Raises:
             ModelRejected, ModelUnavailable: As `look`; also in the middle.
@@ -313,7 +313,7 @@ class Model(Protocol):
         """
 
     def complete(self, request: Request) -> Reply:
-        """One try, within a total deadline; the reply always carries its usage.
+        """Make one try, within a total deadline; the reply always carries its usage.
 
         A truncation, a refusal and an early end of the stream are replies (stop_reason says so).
 

@@ -41,7 +41,7 @@ class AnthropicBatches:
         self.count(request)
 
     def count(self, request: Request) -> int:
-        """Input tokens of a request; free.
+        """Return the input tokens of a request; free.
 
         Raises:
             ModelError: As `_asked`; ModelUnavailable where the answer is no count (a gateway's own document, say).
@@ -100,7 +100,8 @@ class AnthropicBatches:
         batch = _read(self._asked(lambda _: raw.parse()), _time_of(raw))
         if batch is None:
             kind = redact(str(raw.headers.get("content-type") or "no content type"), self._secrets())
-            raise ModelUnavailable(f"The answer to a batch request describes no batch ({kind}).", billed="unknown")
+            text = f"The answer to a batch request describes no batch ({kind})."
+            raise ModelUnavailable(text, code="no_model_reply", billed="unknown")
         return batch
 
     def _parameters(self, request: Request) -> dict[str, Any]:
@@ -114,7 +115,7 @@ class AnthropicBatches:
         return sent
 
     def _asked(self, ask: Callable[[anthropic.Anthropic], Any], seconds: float = _LOOK_SECONDS) -> Any:
-        """What the provider answers; its errors as ours."""
+        """Return what the provider answers; raise its errors as ours."""
         import anthropic
         import httpx2
 
@@ -135,7 +136,8 @@ class AnthropicBatches:
         return found
 
     def _no_document(self, what: str) -> ModelUnavailable:
-        return ModelUnavailable(f"{self._client.base_url.host} answers {what}.", billed="unknown")
+        text = f"{self._client.base_url.host} answers {what}."
+        return ModelUnavailable(text, code="no_model_reply", billed="unknown")
 
     def _result(self, row: Any) -> BatchResult:
         result = getattr(row, "result", None)
@@ -183,7 +185,7 @@ def _aware(moment: datetime) -> datetime:
 
 
 def _reply(message: Any) -> Reply:
-    """A whole message as a reply: its text, its raw usage, and what else it says."""
+    """Return a whole message as a reply: its text, its raw usage, and what else it says."""
     heard = Heard()
     heard.take_whole(message.to_dict(mode="json", exclude_unset=True, warnings=False))
     return heard.reply()

@@ -39,13 +39,29 @@ _SPEND_CODES = frozenset(
         "organization_on_hold",
     }
 )
+#: Statuses with an error code, a sentence and a hint of their own.
+_KNOWN = {
+    401: (
+        "credential_refused",
+        "The provider does not accept the credential",
+        "Check ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN), then resume the run.",
+    ),
+    403: (
+        "access_denied",
+        "The credential may not do this",
+        "Use a credential that may call this model, then resume the run.",
+    ),
+    413: ("request_too_large", "The request is too large", ""),
+    429: ("rate_limited", "The provider limits the rate", ""),
+    529: ("overloaded", "The provider is overloaded", ""),
+}
 #: The one case without a code: a 400 with this text.
 _CREDIT = re.compile(r"credit balance", re.IGNORECASE)
 #: Answers of a gateway that gave up waiting: the provider may have worked, and billed, all the same.
 _GAVE_UP = frozenset({408, 460, 499})
-#: Documented as not billed, whatever stands in them; of other server errors only what the next two say is.
+#: Documented as not billed, whatever their body; of other server errors only the next two may be.
 _UNBILLED = frozenset({500, 529})
-#: Not billed where the provider says them itself; a gateway's page may follow a request that was answered.
+#: Not billed in an error document of the provider; a gateway's page may follow a request that was answered.
 _UNBILLED_IN_ITS_WORDS = frozenset({502, 503})
 #: Connection errors after which the request has certainly not been received whole.
 _NEVER_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
@@ -54,7 +70,7 @@ _OUR_FAULT = frozenset({"UnsupportedProtocol", "LocalProtocolError", "InvalidURL
 
 
 def redact(text: str, secrets: Iterable[str | None] = ()) -> str:
-    """The text on one line without anything that looks like a credential, or is one of `secrets`."""
+    """Return the text on one line without anything that looks like a credential, or is one of `secrets`."""
     for secret in secrets:
         if secret:
             text = text.replace(secret, "[key]")
@@ -63,7 +79,7 @@ def redact(text: str, secrets: Iterable[str | None] = ()) -> str:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds the provider asks to wait: retry-after-ms, retry-after in seconds, or an HTTP date.
+    """Return the seconds that the provider asks to wait: retry-after-ms, retry-after in seconds, or an HTTP date.
 
     Never negative, at most LONGEST_WAIT; None where it says nothing usable. A date is measured
     from the provider's own Date header where it sent one, so that a wrong clock here does no harm.
@@ -80,7 +96,7 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
 
 def limits(headers: Mapping[str, str]) -> dict[str, float]:
-    """What headers say of limits: {"requests": a minute, "requests_left": now}, and so for tokens; {}: nothing."""
+    """Return the limits that headers tell: {"requests": a minute, "requests_left": now}, and so for tokens."""
     found = {}
     for name in ("requests", "input-tokens", "output-tokens"):
         for said, key in (("limit", ""), ("remaining", "_left")):
@@ -108,14 +124,16 @@ def http_date(text: str | None) -> datetime | None:
 
 
 def from_status(error: Any, *, reply: Reply | None, secrets: Iterable[str | None]) -> ModelError:
-    """The error of an HTTP status, or of an `error` event inside a stream (`reply`: what had come by then).
+    """Return the error of an HTTP status, or of an `error` event inside a stream (`reply`: what had come by then).
 
     `data` holds status, type, code, request_id, retry_after and stops_run (no other call of
     this run can succeed either).
     """
     status = int(error.status_code)
     if 300 <= status < 400:
-        return ModelRejected(_REDIRECTED, hint=_CHECK_URL, billed="no", status=status, stops_run=True)
+        return ModelRejected(
+            _REDIRECTED, code="redirect_refused", hint=_CHECK_URL, billed="no", status=status, stops_run=True
+        )
     in_stream = status < 400
     text = redact(str(error.api_message or _unexplained(error.response, secrets)), secrets)
     data: dict[str, Any] = {
@@ -134,9 +152,13 @@ def from_status(error: Any, *, reply: Reply | None, secrets: Iterable[str | None
         return SpendLimit(f"The provider account cannot pay for more calls: {text}", hint=hint, **data)
     if (in_stream and error.type in (*_EVENT_STATUSES, None)) or status in _RETRY_STATUSES or status > 504:
         data["retry_after"] = retry_after(error.response.headers)
-        return ModelUnavailable(_unavailable(status, text), **data)
+        if in_stream:
+            return ModelUnavailable(f"The reply broke off: {text}", code="reply_broken_off", **data)
+        code, sentence, _ = _KNOWN.get(status, ("", "The provider could not answer", ""))
+        return ModelUnavailable(f"{sentence} ({status}): {text}", code=code, **data)
     data["stops_run"] = status in (401, 403, 404)
-    return ModelRejected(_rejected(status, text), hint=_hint(status), **data)
+    code, sentence, hint = _KNOWN.get(status, ("", "The provider rejected the request", ""))
+    return ModelRejected(f"{sentence} ({status}): {text}", code=code, hint=hint, **data)
 
 
 def _unexplained(response: Any, secrets: Iterable[str | None]) -> str:
@@ -150,34 +172,8 @@ def _is_spend_limit(error: Any, status: int) -> bool:
     return status == 400 and bool(_CREDIT.search(str(error.api_message or "")))
 
 
-def _unavailable(status: int, text: str) -> str:
-    if status == 429:
-        return f"The provider limits the rate (429): {text}"
-    if status == 529:
-        return f"The provider is overloaded (529): {text}"
-    return f"The provider could not answer ({status}): {text}" if status >= 400 else f"The reply broke off: {text}"
-
-
-def _rejected(status: int, text: str) -> str:
-    if status == 401:
-        return f"The provider does not accept the credential (401): {text}"
-    if status == 403:
-        return f"The credential may not do this (403): {text}"
-    if status == 413:
-        return f"The request is too large (413): {text}"
-    return f"The provider rejected the request ({status}): {text}"
-
-
-def _hint(status: int) -> str:
-    if status == 401:
-        return "Check ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN), then resume the run."
-    if status == 403:
-        return "Use a credential that may call this model, then resume the run."
-    return ""
-
-
 def _billed(reply: Reply | None) -> str:
-    """A reply that had begun is billed in part; one that had not may be."""
+    """Return "partial" for a reply that had begun, "unknown" for one that had not."""
     return "partial" if reply is not None and reply.usage else "unknown"
 
 
@@ -190,52 +186,56 @@ def _refused_billed(status: int, body: Any) -> str:
 
 
 def _own_document(body: Any) -> bool:
-    """Whether a body is the provider's error document, not a gateway's page or JSON of its own."""
+    """Return whether a body is the provider's error document, not a gateway's page or JSON of its own."""
     told = body.get("error") if isinstance(body, Mapping) and body.get("type") == "error" else None
     return isinstance(told, Mapping) and isinstance(told.get("type"), str)
 
 
 def from_connection(error: BaseException, *, reply: Reply | None, secrets: Iterable[str | None]) -> ModelError:
-    """The error of a connection: not made (billed "no"), or lost after sending ("unknown", "partial")."""
+    """Return the error of a connection: not made (billed "no"), or lost after sending ("unknown", "partial")."""
     cause = error.__cause__ or error
     name = type(cause).__name__
     text = redact(str(cause) or name, secrets)
     data: dict[str, Any] = {"type": name, "retry_after": None, "stops_run": False}
     if name in _OUR_FAULT:
-        return ModelRejected(f"The request could not be sent: {text}", billed="no", **data)
+        return ModelRejected(f"The request could not be sent: {text}", code="request_unsendable", billed="no", **data)
     if name in _NEVER_SENT and reply is None:
-        return ModelUnavailable(f"The provider cannot be reached: {text}", billed="no", **data)
-    return ModelUnavailable(f"The connection was lost: {text}", billed=_billed(reply), reply=reply, **data)
+        text = f"The provider cannot be reached: {text}"
+        return ModelUnavailable(text, code="provider_unreachable", billed="no", **data)
+    text = f"The connection was lost: {text}"
+    return ModelUnavailable(text, code="connection_lost", billed=_billed(reply), reply=reply, **data)
 
 
 def no_reply(response: Any, secrets: Iterable[str | None]) -> ModelUnavailable:
-    """The error of an answer that is no reply of a model: a page of a proxy, of a network's login, of another service.
+    """Return the error of an answer that is no reply of a model: a page of a proxy, a login page, another service.
 
-    `data["tries"]`: it is worth so many tries, as whoever answered will answer the same.
+    `data["tries"]`: how many tries it is worth, as the same answer will come again.
     """
     host, kind = _answering(response, secrets)
     return ModelUnavailable(
         f"{host} answers with {kind}, not with a reply of a model.",
+        code="no_model_reply",
         hint="Check ANTHROPIC_BASE_URL, and whether a proxy or a login page answers in its place; then resume.",
         billed="unknown", host=host, content_type=kind, retry_after=None, stops_run=False, tries=2,
     )  # fmt: skip
 
 
 def _answering(response: Any, secrets: Iterable[str | None]) -> tuple[str, str]:
-    """The host that answered and the content type of what it said."""
+    """Return the host that answered and the content type of its answer."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip()
     return redact(str(response.url.host), secrets), redact(kind, secrets) or "an unnamed content type"
 
 
 def no_credential(text: str, hint: str) -> ModelRejected:
-    """The error of a call that no credential could be found for: nothing was sent, and nothing else can be."""
-    return ModelRejected(text, hint=hint, billed="no", status=401, stops_run=True)
+    """Return the error of a call without a credential: nothing was sent, and nothing else can be."""
+    return ModelRejected(text, code="no_credential", hint=hint, billed="no", status=401, stops_run=True)
 
 
 def broken_off(reason: str, *, reply: Reply | None) -> ModelUnavailable:
-    """The error of a reply that ended early without the provider saying so."""
+    """Return the error of a reply that ended early without an error of the provider."""
     return ModelUnavailable(
         f"The reply broke off: {reason}",
+        code="reply_broken_off",
         billed=_billed(reply),
         reply=reply,
         request_id=reply.request_id if reply is not None else None,

@@ -54,14 +54,14 @@ class ScriptedModel:
 
     @property
     def calls(self) -> int:
-        """How many requests were made."""
+        """The number of requests made."""
         return len(self.requests)
 
     def check(self) -> ModelInfo:
         return self._info
 
     def complete(self, request: Request) -> Reply:
-        """The next scripted answer; a scripted error is raised."""
+        """Return the next scripted answer; raise a scripted error."""
         with self._lock:
             self.requests.append(request)
             number = len(self.requests)
@@ -99,7 +99,7 @@ def stand_in(request: Request) -> str:
 
 
 def _instance(schema: Any, root: Mapping[str, Any], text: str, depth: int) -> Any:
-    """A small value that fits a JSON schema as far as it says what it wants."""
+    """Return a small value that fits a JSON schema, as far as this knows schemas."""
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
         return None
     if isinstance(ref := schema.get("$ref"), str):
@@ -125,7 +125,7 @@ def _instance(schema: Any, root: Mapping[str, Any], text: str, depth: int) -> An
 
 
 def usage_of(request: Request, text: str) -> dict[str, Any]:
-    """A provider-like usage: one token per four bytes, at least one; nothing cached."""
+    """Return a usage like the provider's: one token per four bytes, at least one; nothing cached."""
     return {
         "input_tokens": max(1, request.size() // 4),
         "output_tokens": max(1, len(text.encode("utf-8", "surrogatepass")) // 4),
@@ -141,6 +141,7 @@ def _in_turn(replies: Sequence[Answer]) -> Callable[[Request], Answer]:
         with lock:
             for reply in rest:
                 return reply
-        return ModelRejected(f"The script holds {len(replies)} replies; a call ({request.label}) asked for one more.")
+        text = f"The script holds {len(replies)} replies; a call ({request.label}) asked for one more."
+        return ModelRejected(text, code="script_exhausted")
 
     return answer

@@ -22,7 +22,7 @@ Transform = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def parameters(request: Request, model_id: str, transform: Transform) -> dict[str, Any]:
-    """The request as arguments of `messages.create`.
+    """Return the request as arguments of `messages.create`.
 
     `transform` makes a JSON schema one that the provider takes.
 
@@ -51,7 +51,7 @@ def _turn(turn: Message) -> dict[str, Any]:
 
 
 def _system(segments: Sequence[Segment]) -> list[dict[str, Any]]:
-    """System blocks; of more than four cache marks the last four count, as they mark the longest prefixes."""
+    """Return the system blocks; of more than four cache marks the last four count: they mark the longest prefixes."""
     parts = [part for part in segments if part.text]
     marked = [index for index, part in enumerate(parts) if part.cache][-CACHE_MARKS:]
     blocks: list[dict[str, Any]] = []
@@ -67,14 +67,15 @@ def _schema(schema: Mapping[str, Any], label: str, transform: Transform) -> dict
     try:
         return transform(dict(schema))
     except (ValueError, TypeError, AssertionError) as error:
-        raise ModelRejected(f"The schema of {label!r} cannot be sent: {redact(str(error))}", stops_run=True) from None
+        text = f"The schema of {label!r} cannot be sent: {redact(str(error))}"
+        raise ModelRejected(text, code="schema_unsendable", stops_run=True) from None
 
 
 _LONE = re.compile("[\ud800-\udfff]")
 
 
 def _sendable(text: str) -> str:
-    """The text with lone surrogates replaced: they survive in records, but UTF-8 cannot carry them."""
+    """Return the text with lone surrogates replaced, which UTF-8 cannot carry."""
     return _LONE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -97,7 +98,7 @@ class Heard:
 
     @property
     def finished(self) -> bool:
-        """The model has said why it stopped; the usage of that event is final."""
+        """Whether the model has said why it stopped; the usage of that event is final."""
         return self._stop_reason is not None
 
     def take(self, event: Mapping[str, Any]) -> None:
@@ -134,7 +135,7 @@ class Heard:
             self._usage = merged(self._usage, usage)
 
     def partial(self) -> Reply | None:
-        """What came before the end, if the provider had begun to answer."""
+        """Return what came so far; None where the provider had not begun to answer."""
         return self.reply() if self._usage or self._text else None
 
     def reply(self) -> Reply:
@@ -160,7 +161,7 @@ _WRITTEN, _SPLIT, _LEFT_OUT = "cache_creation_input_tokens", "cache_creation", "
 
 
 def merged(before: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
-    """A usage object brought up to date by a later one: what that says replaces what was said; null says nothing.
+    """Return a usage object brought up to date by a later one, whose figures replace the earlier; null says nothing.
 
     Nor do zeros that would leave a prompt without tokens. Figures of the prompt that the later one leaves out while it
     changes others are named under "left_out_later": they may count the same tokens.
@@ -213,11 +214,11 @@ class Body:
         return cls(bool(_FIELD.match(begin)) or (named and not begin.strip()), chain([begin], pieces))
 
     def iter_bytes(self) -> Iterator[bytes]:
-        """The bytes as they come."""
+        """Return the bytes as they come."""
         return self._pieces
 
     def document(self) -> Any:
-        """The JSON document that the body is; None where it is none, or is longer than any reply."""
+        """Return the JSON document that the body is; None where it is none, or is longer than any reply."""
         data = bytearray()
         for piece in self._pieces:
             data += piece

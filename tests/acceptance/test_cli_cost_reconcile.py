@@ -145,7 +145,7 @@ def test_cost_reconcile_keeps_the_key_to_itself(
     monkeypatch.setenv("ANTHROPIC_ADMIN_KEY", "sk-ant-admin01-wrong-secret")
     said.append(cli("cost", "--reconcile", *DAYS))
     assert said[-1].code == 4
-    assert "does not take this admin key" in said[-1].err
+    assert "does not accept this admin key" in said[-1].err
     with AdminServer() as thief:
         provider.fault = 307, f"{thief.url}/v1/organizations/cost_report"
         said.append(cli("cost", "--reconcile", *DAYS))

@@ -14,7 +14,7 @@ from pipeline.store.meant import refuse_unknown
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _PREFIX = re.compile(r"[A-Za-z0-9_.=-]+(/[A-Za-z0-9_.=-]+)*")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-#: Where the endpoint stands, in the order in which the AWS tools look.
+#: Variables that hold the endpoint, in the order in which the AWS tools look.
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 #: A profile, and what takes its place where there is none.

@@ -1,4 +1,4 @@
-"""Runs as objects of a bucket: the backend that the store writes through. Every rule stands on conditional puts."""
+"""Runs as objects of a bucket: the backend that the store writes through. Every rule rests on conditional puts."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class ObjectBackend(Backend):
         self.bucket.put(keys.head(run), b"{}", "")
 
     def flaws(self, name: str) -> Iterator[str]:
-        """See Backend.flaws. Every append is read, also those that a segment stands for."""
+        """See Backend.flaws. Every append is read, also those that a segment holds."""
         bucket, found = self.bucket, list(appends(self.bucket, name))
         if not found or keys.seq(found[0].key) != 1:
             yield "Its first append is missing."
@@ -199,9 +199,9 @@ class ObjectBackend(Backend):
                 continue
             data = self.bucket.fetch(entry)
             if not is_sound(data, *keys.span(entry.key)):
-                yield f"{entry.key} is damaged; the appends that it stands for are read instead."
+                yield f"{entry.key} is damaged; its appends are read instead."
             elif b"".join(self.bucket.fetch_all(behind_segment(self.bucket, name, entry))) != data:
-                yield f"{entry.key} differs from the appends that it stands for; the segment is read."
+                yield f"{entry.key} differs from its appends; the segment is read."
 
     def note(self, name: str, left: Left) -> None:
         """Remember how a journal was left."""

@@ -1,9 +1,8 @@
 """A journal as objects: appends, segments that hold many appends once more, and fences that only take a place.
 
-j/SEQ                     one append: whole lines, the first of them with this number; or a fence
-s/FIRST-LAST              the appends with these lines in one object, so that a long run is read in few requests
-s/000000000001-LAST-N     the whole journal up to LAST as its owner wrote it anew, the Nth time: it stands for all
-appends and segments up to there
+j/SEQ                   one append: whole lines, the first of them with this number; or a fence
+s/FIRST-LAST            the appends with these lines in one object, so that a long run is read in few requests
+s/000000000001-LAST-N   the journal up to LAST as a repair wrote it, the Nth time: it replaces all up to there
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def blocks(bucket: Bucket, name: str, found: Listing) -> Iterator[list[bytes]]:
 
 
 def behind_segment(bucket: Bucket, name: str, segment: Entry) -> list[Entry]:
-    """Return the appends that a segment stands for."""
+    """Return the appends that a segment holds."""
     first, last = keys.span(segment.key)
     found = []
     for entry in appends(bucket, name, first - 1):

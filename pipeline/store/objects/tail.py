@@ -56,7 +56,7 @@ class End:
 
 
 class Left(NamedTuple):
-    """How this process left a journal: nobody has owned it since while its lease has this etag."""
+    """How this process left a journal. It has had no other owner while its lease has this etag."""
 
     etag: str
     epoch: int
@@ -108,7 +108,7 @@ class ObjectTail(Tail):
         if etag is None:
             raise self._lose()
         self._bucket.remember(key, etag, data)
-        # Fences within this append stop nobody any more.
+        # Fences within this append are of no use any more.
         over = [number for number in end.fences if number <= last]
         self._unfence([number for number in over if number != seq])
         end.fences = {number: tag for number, tag in end.fences.items() if number > last}
@@ -128,7 +128,7 @@ class ObjectTail(Tail):
         self._bucket.put(keys.object_key(key), data)
 
     def rewrite(self, lines: Sequence[bytes]) -> None:
-        """See Tail.rewrite. One segment stands for all; of a claim only the ownership is proved."""
+        """See Tail.rewrite. One segment replaces all; of a claim only the ownership is proved."""
         self.renew()
         self._check()
         if keys.is_claim(self.name):
@@ -183,7 +183,7 @@ class ObjectTail(Tail):
         self._released = True
 
     def resume(self, left: Left) -> None:
-        """Go on where this process left the journal."""
+        """Continue where this process left the journal."""
         self.found, self._end, self._resumed = left.stamp, left.end, True
 
     def take_over(self, head: Found | None) -> None:
@@ -258,7 +258,7 @@ class ObjectTail(Tail):
         return fences
 
     def _begin(self, data: bytes) -> None:
-        """List the run, by itself and below its claim, before it is there."""
+        """Put the run into the lists, of all runs and of its claim, before it exists."""
         self._end.head = self._bucket.put(keys.head(self.name), _NO_HEAD, "")
         for key in claim_key(self.name, data.partition(b"\n")[0]):
             self._bucket.put(key, b"")
@@ -308,7 +308,7 @@ class ObjectTail(Tail):
             raise Fenced
 
     def _write_segment(self) -> None:
-        """A second form of what is there already: where it fails, the next one is longer."""
+        """Write the appends once more as one object; where that fails, the next one is longer."""
         end = self._end
         with contextlib.suppress(PipelineError):
             data = b"".join(each for each in self._bucket.fetch_all(end.unsegmented) if not each.startswith(FENCE))

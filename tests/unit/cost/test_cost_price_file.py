@@ -140,15 +140,15 @@ def test_wrong_file_is_refused_naming_file_and_key(tmp_path: Path, text: str, ke
     ("name", "text"), [("a.json", "{"), ("a.toml", "= 3"), ("b.json", "\x00"), ("c.json", "[" * 99_999)]
 )
 def test_file_that_is_no_json_or_toml_is_refused_by_name(tmp_path: Path, name: str, text: str) -> None:
-    with pytest.raises(InvalidValue, match=name):
+    with pytest.raises(InvalidValue, check=lambda error: error.code == "price_file_invalid" and name in error.message):
         book(tmp_path, text, name)
 
 
 def test_file_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(InvalidValue, match=r"absent\.toml"):
+    with pytest.raises(InvalidValue, check=lambda error: error.code == "price_file_unreadable"):
         PriceBook(tmp_path / "absent.toml")
 
 
 def test_price_file_without_an_end_is_refused_before_memory_is_full() -> None:
-    with pytest.raises(InvalidValue, match="The price file /dev/zero cannot be read: it is a device"):
+    with pytest.raises(InvalidValue, check=lambda error: error.code == "price_file_unreadable"):
         PriceFile(Path("/dev/zero"))
