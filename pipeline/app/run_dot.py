@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline.app.gates import Gate, open_gates
 from pipeline.app.run_report import RunReport, finish
@@ -30,23 +30,32 @@ from pipeline.app.start import (
 )
 from pipeline.app.stores import open_store
 from pipeline.app.unused_parameters import unnamed_params
+from pipeline.clock import SystemClock
+from pipeline.dot.attributes import FIDELITIES
+from pipeline.engine import preflight
+from pipeline.engine.events import Emitter, Listener
+from pipeline.engine.people import Interviewer
+from pipeline.engine.result import RunResult
+from pipeline.engine.setup import Setup
 from pipeline.errors import ConfigError, CredentialMissing, SettingsConflict, WaitingForHuman
 from pipeline.files import write_over
+from pipeline.formats.attractor.documents import Checkpoint
+from pipeline.formats.attractor.handlers import shell
+from pipeline.formats.attractor.handlers.codergen import AgentCommand
+from pipeline.formats.attractor.handlers.interviewers import AutoApprove
+from pipeline.formats.attractor.handlers.standard import standard_registry
+from pipeline.formats.attractor.library import check_is_dot, current_node, find_run, identity_of, is_simulated
+from pipeline.formats.attractor.run_documents import ended_visits, execution_log, passed_visits
+from pipeline.formats.attractor.runner import CompiledGraph, GraphRunner
+from pipeline.formats.attractor.source import Source
 from pipeline.records.redaction import without_keys
+from pipeline.records.run import RunState
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, Execution
 from pipeline.store.base import Store
 from pipeline.store.head import HEAD
 from pipeline.store.names import JOURNAL
-
-if TYPE_CHECKING:
-    from pipeline.engine.events import Listener
-    from pipeline.engine.people import Interviewer
-    from pipeline.engine.result import RunResult
-    from pipeline.engine.setup import Setup
-    from pipeline.formats.attractor.documents import Checkpoint
-    from pipeline.formats.attractor.runner import CompiledGraph
-    from pipeline.formats.attractor.source import Source
-    from pipeline.records.run import RunState
+from pipeline.store.reading import load
+from pipeline.store.run_folder import RunFolder
 
 #: Warnings of a graph that are shown; the rest `validate` tells.
 _MOST_WARNINGS = 10
@@ -98,8 +107,6 @@ def run_dot(
     Raises:
         ConfigError, GraphError, StoreError, SettingsConflict: Before anything was recorded.
     """
-    from pipeline.engine import preflight
-
     preflight.check_params(params)
     if execution.executor is not None:
         raise ConfigError(
@@ -123,8 +130,6 @@ class _DotStart:
         listeners: list[Listener],
         confirm: Confirm | None,
     ) -> None:
-        from pipeline.formats.attractor.handlers.standard import standard_registry
-
         self._target = target
         self._asked_model = asked_model
         self._execution = execution
@@ -142,7 +147,8 @@ class _DotStart:
         if resume.name == HEAD and has_run(resume.parent):
             # Of a run of ours the journal alone says where it stands.
             self._dot = replace(self._dot, resume=str(resume.parent))
-        store, run, checkpoint = self._found(str(self._dot.resume))
+        named = str(self._dot.resume)
+        store, run, checkpoint = find_run(named, None if is_place(named) else self._store())
         if checkpoint is not None:
             return self._new(params, checkpoint)
         wanted, own = self._dot.run_dir, _folder(store)
@@ -157,10 +163,6 @@ class _DotStart:
         return self._resumed(store, run)
 
     def _new(self, params: Mapping[str, Any], checkpoint: Checkpoint | None) -> RunReport:
-        from pipeline.formats.attractor.library import identity_of
-        from pipeline.formats.attractor.runner import GraphRunner
-        from pipeline.formats.attractor.source import Source
-
         if self._target is None:
             hint = "Name its file: run FILE.dot"
             raise ConfigError("Another system's checkpoint holds no graph.", code="graph_missing", hint=hint)
@@ -176,11 +178,6 @@ class _DotStart:
         return self._finished(start, setup, graph, result)
 
     def _resumed(self, store: Store, run: str) -> RunReport:
-        from pipeline.formats.attractor.library import check_is_dot, current_node
-        from pipeline.formats.attractor.runner import GraphRunner
-        from pipeline.formats.attractor.source import Source
-        from pipeline.store.reading import load
-
         state = load(store, run)
         check_readable(state)
         check_is_dot(state)
@@ -210,8 +207,6 @@ class _DotStart:
         return self._finished(start, setup, graph, result)
 
     def _compiled(self, source: Source, start: Start) -> CompiledGraph:
-        from pipeline.formats.attractor.runner import CompiledGraph
-
         found = [finding for finding in source.checked(self._registry.types()) if finding.severity == "WARNING"]
         found = [finding for finding in found if self._dot.auto_approve or finding.rule != "auto_approve"]
         for finding in found[:_MOST_WARNINGS]:
@@ -234,8 +229,6 @@ class _DotStart:
         Raises:
             SettingsConflict: It asks one, and now it is not to.
         """
-        from pipeline.formats.attractor.library import is_simulated
-
         if self._simulates and not is_simulated(state):
             raise SettingsConflict(
                 f"Run {state.run_id} is answered by {state.identity.get('model') or 'no model'}; it is not simulated.",
@@ -249,8 +242,6 @@ class _DotStart:
         Raises:
             SettingsConflict: It is given without --accept-changes, or for a simulated run.
         """
-        from pipeline.formats.attractor.library import is_simulated
-
         asked, pinned = self._asked_model, state.identity.get("model")
         if asked in (None, OFFLINE, pinned):
             return {}
@@ -292,9 +283,6 @@ class _DotStart:
         Raises:
             CredentialMissing, ModelError, BudgetExceeded, ConfigError: Before any step.
         """
-        from pipeline.dot.attributes import FIDELITIES
-        from pipeline.formats.attractor.handlers.interviewers import AutoApprove
-
         dot = self._dot
         if dot.resume_fidelity is not None and dot.resume_fidelity not in FIDELITIES:
             message = f"Invalid --resume-fidelity {dot.resume_fidelity!r}; use {', '.join(FIDELITIES)}."
@@ -302,7 +290,9 @@ class _DotStart:
         setup = set_up(start, model, recorded, "run")
         workdir = str(recorded.get("workdir") or os.getcwd())
         stage_dir = recorded.get("stage_dir") if dot.stage_dir is None else str(dot.stage_dir.absolute())
-        permissions = self._permissions()
+        # What permits something is not recorded: a resume needs it again.
+        given = {"--allow-tools": dot.allow_tools, "--agent-cmd": dot.agent_cmd, "--auto-approve": dot.auto_approve}
+        permissions = [option for option, there in given.items() if there]
         # Recorded, the target and `needs` too, so that `status` and `fork` can say what resumes the run.
         setup.options = {
             **setup.options, "simulate": simulate, "allow_tools": dot.allow_tools, "auto_approve": dot.auto_approve,
@@ -322,8 +312,6 @@ class _DotStart:
         return setup
 
     def _agent(self, workdir: str, stage_dir: str | None) -> Any:
-        from pipeline.formats.attractor.handlers.codergen import AgentCommand
-
         command = str(self._dot.agent_cmd)
         if not self._dot.allow_tools:
             raise ConfigError(
@@ -332,14 +320,8 @@ class _DotStart:
             )  # fmt: skip
         return AgentCommand(command, Path(stage_dir or Path(workdir, ".attractor")), Path(workdir))
 
-    def _permissions(self) -> list[str]:
-        """Return the options of this start that permit something, so that a resume needs them again."""
-        dot = self._dot
-        given = {"--allow-tools": dot.allow_tools, "--agent-cmd": dot.agent_cmd, "--auto-approve": dot.auto_approve}
-        return [option for option, there in given.items() if there]
-
     def _again(self, permissions: list[str]) -> str:
-        """Return these options as they are typed: for the person who gave them, never recorded.
+        """Return the options that permit something as they are typed, for the person who gave them.
 
         A command that may hold a secret is not repeated; one that a variable holds need not be typed.
         """
@@ -353,28 +335,18 @@ class _DotStart:
 
     # Where
 
-    def _found(self, resume: str) -> tuple[Store, str, Checkpoint | None]:
-        from pipeline.formats.attractor.library import find_run
-
-        if is_place(resume):
-            return find_run(resume, None)
-        return find_run(resume, open_store(self._execution.store_url, concurrency=self._execution.at_once))
+    def _store(self) -> Store:
+        return open_store(self._execution.store_url, concurrency=self._execution.at_once)
 
     def _new_store(self, checkpoint: Checkpoint | None) -> Store:
-        from pipeline.clock import SystemClock
-        from pipeline.store.run_folder import RunFolder
-
         folder = self._dot.run_dir
         if folder is None and checkpoint is not None and os.path.isdir(os.path.expanduser(str(self._dot.resume))):
             folder = self._named_folder()
         if folder is None:
-            return open_store(self._execution.store_url, concurrency=self._execution.at_once)
+            return self._store()
         return RunFolder(os.path.expanduser(folder), SystemClock(), concurrency=self._execution.at_once)
 
     def _start(self, store: Store) -> Start:
-        from pipeline.clock import SystemClock
-        from pipeline.engine.events import Emitter
-
         clock = SystemClock()
         emit = Emitter(clock, self._listeners)
         if note := store_note(store.url):
@@ -395,9 +367,6 @@ class _DotStart:
     # The end
 
     def _finished(self, start: Start, setup: Setup, graph: CompiledGraph, result: RunResult) -> RunReport:
-        from pipeline.formats.attractor.run_documents import ended_visits, passed_visits
-        from pipeline.store.reading import load
-
         state = load(start.store, result.run_id)
         if not result.worked:
             start.emit("run_already_completed", run=result.run_id, reason="nothing is left to do")
@@ -427,8 +396,6 @@ class _DotStart:
 
 def may_hold_secret(command: str) -> bool:
     """Return whether a command's text may hold a secret: something in it looks like one, or a name says so."""
-    from pipeline.formats.attractor.handlers import shell
-
     names = [(option or variable).replace("-", "_") for option, variable in _NAMED.findall(command)]
     return without_keys(command) != command or any(map(shell.is_secret, names))
 
@@ -449,15 +416,11 @@ def has_run(folder: Path | str) -> bool:
 
 def _folder(store: Store) -> Path | None:
     """Return the run's own folder; None if it lies in a store."""
-    from pipeline.store.run_folder import RunFolder
-
     return store.root if isinstance(store, RunFolder) else None
 
 
 def _write_log(path: Path, graph: CompiledGraph, state: RunState) -> str:
     """Write run_dot's execution log; return what came of it, for people."""
-    from pipeline.formats.attractor.run_documents import execution_log
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_over(path, (json.dumps(execution_log(graph.dot, state), indent=2) + "\n").encode("ascii"))
