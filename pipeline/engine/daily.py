@@ -42,6 +42,10 @@ class _Slice:
     out: int = 0
     current: bool = True
 
+    @property
+    def free(self) -> Decimal:
+        return self.size - self.used
+
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
@@ -95,7 +99,9 @@ class Daily:
         """
         with self._lock:
             now = self._clock.now()
-            place = self._current(now, worst) or self._reserve(now, worst)
+            day = _day(now)
+            fitting = (each for each in self._slices if each.current and each.day == day and each.free >= worst)
+            place = next(fitting, None) or self._reserve(now, worst)
             if place is None:
                 return None
             place.used += worst
@@ -125,13 +131,6 @@ class Daily:
         """Return how many calls of this run are out."""
         with self._lock:
             return sum(each.out for each in self._slices)
-
-    def _current(self, now: datetime, worst: Decimal) -> _Slice | None:
-        day = _day(now)
-        for each in self._slices:
-            if each.current and each.day == day and each.size - each.used >= worst:
-                return each
-        return None
 
     def _reserve(self, now: datetime, worst: Decimal) -> _Slice | None:
         for each in self._slices:
@@ -163,7 +162,12 @@ class Daily:
             raise Pause("interrupted", error) from None
 
     def _try(self, now: datetime, worst: Decimal) -> _Slice | None:
-        for size in self._sizes(worst):
+        # As much again as is out now, so that many calls at once are not as many slices.
+        sizes: tuple[Decimal, ...] = (max(worst, _MOST_USD, sum((each.used for each in self._slices), Decimal(0))),)
+        if self.limit is not None:
+            # Some room for more calls, then just this one's.
+            sizes = (max(worst, min(self.limit * _PART, _MOST_USD)), worst)
+        for size in sizes:
             try:
                 name = self._account.reserve(self._owner, size, now, _NO_LIMIT if self.limit is None else self.limit)
             except WriteFailed as error:
@@ -181,13 +185,6 @@ class Daily:
                     self._note(name, place.day, size)
                 return place
         return None
-
-    def _sizes(self, worst: Decimal) -> tuple[Decimal, ...]:
-        """Return the amounts to try: some room for more calls, then just this one's."""
-        if self.limit is not None:
-            return max(worst, min(self.limit * _PART, _MOST_USD)), worst
-        # As much again as is out now, so that many calls at once are not as many slices.
-        return (max(worst, _MOST_USD, sum((each.used for each in self._slices), Decimal(0))),)
 
     def _close_idle(self) -> None:
         """Give back what slices that are full and have no call out did not use."""

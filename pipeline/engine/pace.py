@@ -77,14 +77,14 @@ class RateBucket:
         self._level, self._at = min(max(level, least), most, self._size), now
 
     def wait(self, now: float, amount: float = 1.0) -> float:
-        """Seconds until so much is there, or all the bucket holds; 0: now."""
+        """Return the seconds until so much is there, or all the bucket holds; 0: now."""
         if not self.known:
             return 0.0
         lacking = min(amount, self._size) - self._filled(now)
         return lacking / self._per_second if lacking > _DUST else 0.0
 
     def granted(self) -> None:
-        """A call was let in."""
+        """Take in that a call was let in."""
         self._share = min(self._share + _ALONE, _SHARE)
 
     def spend(self, now: float, amount: float = 1.0) -> None:
@@ -93,7 +93,7 @@ class RateBucket:
         self.spent += amount
 
     def empty(self, now: float) -> None:
-        """The provider refused: there was nothing left."""
+        """Take in that the provider refused: there was nothing left."""
         self._level, self._at = min(self._filled(now), 0.0), now
         self._share = max(self._share * (1 - _COMPANY), _LEAST_SHARE)
 
@@ -133,7 +133,7 @@ class Allowance:
         return self._buckets[REQUESTS].known
 
     def take(self, now: float, request: Request) -> Need | float:
-        """What the call takes, now taken; or the seconds until it may leave, and nothing is taken."""
+        """Take what the call needs and return it; or return the seconds until it may leave."""
         guess = {INPUT: request.size() / _BYTES, OUTPUT: request.max_tokens * _FILLS}
         amounts = {REQUESTS: 1.0, **self._usual.get(request.label, guess)}
         wait = max(self._buckets[name].wait(now, amount) for name, amount in amounts.items())
@@ -145,8 +145,10 @@ class Allowance:
         return Need(request.label, now, amounts, counted)
 
     def answered(self, now: float, need: Need, reply: Reply) -> None:
-        """A call has its answer: what it says of limits, and what it really took."""
-        took = {INPUT: _uncached(reply.usage), OUTPUT: _count(reply.usage, "output_tokens")}
+        """Take in what an answer says of limits, and what its call really took."""
+        # Of input, what is read from the cache does not count.
+        fresh = _count(reply.usage, "input_tokens") + _count(reply.usage, "cache_creation_input_tokens")
+        took = {INPUT: fresh, OUTPUT: _count(reply.usage, "output_tokens")}
         usual = self._usual.setdefault(need.label, dict(took))
         for name, amount in took.items():
             usual[name] += (amount - usual[name]) * _NEWEST
@@ -157,7 +159,7 @@ class Allowance:
             bucket.granted()
 
     def failed(self, now: float, need: Need, limits: Any, *, refused: bool) -> None:
-        """A call has no answer; `refused`: by a limit, so it took nothing, and what is told to be used up is."""
+        """Take in that a call has no answer; `refused`: by a limit, so it took nothing, and the limit is used up."""
         told = limits if isinstance(limits, Mapping) else {}
         self._leave(need.amounts, -1)
         self._spend(now, {name: -amount for name, amount in need.amounts.items() if refused or name == OUTPUT})
@@ -169,7 +171,7 @@ class Allowance:
             self._buckets[name].empty(now)
 
     def give_back(self, now: float, need: Need) -> None:
-        """A call did not leave after all."""
+        """Give back what a call took that did not leave after all."""
         self._leave(need.amounts, -1)
         self._spend(now, {name: -amount for name, amount in need.amounts.items()})
 
@@ -192,14 +194,9 @@ class Allowance:
 
 
 def _left(limits: Mapping[str, Any], name: str) -> float:
-    """What is told to be left of a limit; -1: nothing is told."""
+    """Return what is left of a limit, as the provider tells; -1: it does not."""
     left = limits.get(f"{name}_left")
     return max(float(left), 0.0) if isinstance(left, (int, float)) else -1.0
-
-
-def _uncached(usage: Any) -> float:
-    """Input tokens that count: those read from the cache do not."""
-    return _count(usage, "input_tokens") + _count(usage, "cache_creation_input_tokens")
 
 
 def _count(usage: Any, name: str) -> float:
@@ -216,16 +213,16 @@ _STRIDE = 3
 _TICK_SECONDS = 0.25
 
 
+@dataclass(slots=True)
 class Turn:
     """A place among the calls in flight."""
 
-    def __init__(self, need: Need, begun: float) -> None:
-        #: What it takes of the provider's limits.
-        self.need = need
-        #: Monotonic seconds.
-        self.begun = begun
-        #: Set by who holds it, where an answer came.
-        self.reply: Reply | None = None
+    #: What it takes of the provider's limits.
+    need: Need
+    #: Monotonic seconds.
+    begun: float
+    #: Set by its holder, where an answer came.
+    reply: Reply | None = None
 
 
 class Pace:
@@ -296,7 +293,9 @@ class Pace:
             self._failed(turn, error)
             raise
         except BaseException:
-            self._unsent(turn)
+            with self._turn:
+                self._allowance.give_back(self._clock.monotonic(), turn.need)
+                self._leave()
             raise
         else:
             self._answered(turn)
@@ -306,7 +305,8 @@ class Pace:
             self._stop.check()
             with self._turn:
                 now = self._clock.monotonic()
-                found = self._allowance.take(now, request) if self._may_go() else None
+                may_go = self._out < self.limit and self._first in (None, threading.get_ident())
+                found = self._allowance.take(now, request) if may_go else None
                 if isinstance(found, Need):
                     self._out += 1
                     self._first = None
@@ -318,10 +318,6 @@ class Pace:
                     self._turn.wait(_TICK_SECONDS)
                     continue
             self._stop.rest(found)
-
-    def _may_go(self) -> bool:
-        """Whether this thread's call finds a place."""
-        return self._out < self.limit and self._first in (None, threading.get_ident())
 
     def _answered(self, turn: Turn) -> None:
         with self._turn:
@@ -335,18 +331,16 @@ class Pace:
             elif self._probing:
                 self._window = max(self._window, min(self._opening, self._top))
             elif self._full_at >= turn.begun:
-                self._grow()
+                growing = self._window < self._known_good
+                top = self._known_good if growing else float(self._most)
+                self._window = min(self._window + (self._stride if growing else 1 / self._window), top)
             self._probing = False
-            self._count_answer()
+            if self._passed is not None:
+                self._passed += 1
+                if self._passed >= self._opening:
+                    # As many as were let out came back: nothing holds them to so few.
+                    self._opening = float(self._most)
             self._leave()
-
-    def _count_answer(self) -> None:
-        if self._passed is None:
-            return
-        self._passed += 1
-        if self._passed >= self._opening:
-            # As many as were let out came back: nothing holds them to so few.
-            self._opening = float(self._most)
 
     @property
     def _top(self) -> float:
@@ -365,19 +359,9 @@ class Pace:
                     self._first = threading.get_ident()
             self._leave()
 
-    def _unsent(self, turn: Turn) -> None:
-        with self._turn:
-            self._allowance.give_back(self._clock.monotonic(), turn.need)
-            self._leave()
-
     def _leave(self) -> None:
         self._out -= 1
         self._turn.notify()
-
-    def _grow(self) -> None:
-        more = self._stride if self._window < self._known_good else 1 / self._window
-        top = self._known_good if self._window < self._known_good else float(self._most)
-        self._window = min(self._window + more, top)
 
     def _slow_down(self, now: float, *, herd: bool, told: bool, limited: bool) -> None:
         """Let fewer out, but once for all calls that met the same busy provider.
