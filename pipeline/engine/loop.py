@@ -13,7 +13,7 @@ from pipeline.engine.bodies import code_of
 from pipeline.engine.contexts import Contexts, Lineage, Reducer
 from pipeline.engine.routing import Route, Router, Settled, by_label, way
 from pipeline.engine.setup import UNSAFE, ActiveRun
-from pipeline.engine.sources import UNCHANGED, Scope
+from pipeline.engine.sources import UNCHANGED, Scope, fresh
 from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.engine.stop import pause_if_of_the_store
 from pipeline.engine.tasks import judged
@@ -30,14 +30,6 @@ from pipeline.records.values import decode_value, encode_value
 _WAITS = "waiting_for_human"
 #: Durations are recorded to a millionth of a second.
 _MICRO = 1_000_000
-
-
-@frozen
-class Ended:
-    """How a step's thread ended: None, or what stopped it without a record."""
-
-    path: str
-    error: BaseException | None
 
 
 @frozen
@@ -74,14 +66,17 @@ class Loop:
         self._codes = {name: code_of(spec.run) for name, spec in steps.items()}
         self._frontier = Frontier(graph, running.recorder.state)
         self._contexts = Contexts(graph, running.recorder.state, reducers)
-        self._ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
+        #: Paths of visits whose thread has ended, with what stopped it without a record.
+        self._ended: queue.SimpleQueue[tuple[str, BaseException | None]] = queue.SimpleQueue()
         #: Visits that run, with the fan-out they lie in ("" : none), and how many a fan-out lets run at once.
         self._active: dict[str, str] = {}
-        #: Whether the loop's own thread runs the only visit there is, and the one that is recorded as begun already.
+        #: Whether the loop's own thread runs the only visit there is, and the one whose start is recorded already.
         self._inline = False
         self._begun: Activation | None = None
         self._fans = {name: str(fan) for name, node in graph.nodes.items() if (fan := node.attributes.get("fan"))}
         self._most = {name: most for name, node in graph.nodes.items() if (most := node.attributes.get("max_parallel"))}
+        #: The node after which to stop.
+        self._until = running.options.get("until")
         self._order = {node: index for index, node in enumerate(graph.nodes, 1)}
         self._first: BaseException | None = None
         self._waits: BaseException | None = None
@@ -92,7 +87,7 @@ class Loop:
         Raises:
             Pause: The run is stopping; everything in flight has ended.
         """
-        self._stop_if_passed(self._running.options.get("until"))
+        self._stop_if_passed(self._until)
         while True:
             ready = self._ready()
             self._inline = inline = len(ready) == 1 and not self._active
@@ -101,22 +96,25 @@ class Loop:
             if self._running.caller is not None:
                 self._running.caller.batches.expect(len(self._active))
             if inline:
-                self._settle(self._go(ready[0]))
+                self._settle(ready[0].path, self._go(ready[0]))
                 continue
             for activation in ready:
                 name = f"step {activation.node}"
                 threading.Thread(target=self._thread, args=(activation,), name=name, daemon=True).start()
             if not self._active:
                 break
-            self._settle(self._ended.get())
+            self._settle(*self._ended.get())
         if self._first or self._waits:
             raise self._first or self._waits  # type: ignore[misc]
 
     def _ready(self) -> list[Activation]:
-        """What fires now; joins that wait for dead branches are looked at only when the loop would idle."""
+        """Return what fires now; joins that wait for dead branches are looked at only when the loop would idle."""
         if self._first is not None or self._running.stop.asked:
-            if self._first is None and not self._active and self._is_unfinished():
-                self._first = self._running.stop.as_pause()
+            if self._first is None and not self._active:
+                with self._recorder.reading():
+                    unfinished = self._begun is not None or bool(self._frontier.ready(idle=True))
+                # A run that was stopped in its last step has come to its end.
+                self._first = self._running.stop.as_pause() if unfinished else None
             return []
         if self._begun is not None:
             return [self._begun]
@@ -126,13 +124,8 @@ class Loop:
             found = self._bounded(found)
         return [activation for activation in found if activation.path not in self._active] if self._active else found
 
-    def _is_unfinished(self) -> bool:
-        """Whether something would fire: a run that was asked to stop in its last step has come to its end."""
-        with self._recorder.reading():
-            return self._begun is not None or bool(self._frontier.ready(idle=True))
-
     def _bounded(self, found: list[Activation]) -> list[Activation]:
-        """As many visits of a fan-out's branches as may run at once."""
+        """Return as many visits of a fan-out's branches as may run at once."""
         active, fans = self._active, self._fans
         free = dict(self._most)
         for fan in active.values():
@@ -149,23 +142,20 @@ class Loop:
                 kept.append(activation)
         return kept
 
-    def _settle(self, ended: Ended) -> None:
-        self._active.pop(ended.path, None)
-        error = ended.error
-        if error is None:
-            return
+    def _settle(self, path: str, error: BaseException | None) -> None:
+        self._active.pop(path, None)
         if isinstance(error, Pause) and error.detail == _WAITS:
             self._waits = self._waits or error
-            return
-        self._first = self._first or error
-        if isinstance(error, Pause):
-            self._running.stop.request(error.detail, error.cause)
+        elif error is not None:
+            self._first = self._first or error
+            if isinstance(error, Pause):
+                self._running.stop.request(error.detail, error.cause)
 
     def _thread(self, activation: Activation) -> None:
-        self._ended.put(self._go(activation))
+        self._ended.put((activation.path, self._go(activation)))
 
-    def _go(self, activation: Activation) -> Ended:
-        """Run one visit to a recorded end, or give back what prevented one."""
+    def _go(self, activation: Activation) -> BaseException | None:
+        """Run one visit to a recorded end, or return what prevented one."""
         try:
             wait = self._attempt(activation, activation.attempt)
             while wait is not None:
@@ -174,11 +164,11 @@ class Loop:
                     attempt = next_attempt(state, activation.path)
                 wait = self._attempt(activation, attempt)
         except BaseException as error:
-            return Ended(activation.path, error)
-        return Ended(activation.path, None)
+            return error
+        return None
 
     def _attempt(self, activation: Activation, attempt: int) -> float | None:
-        """One attempt of a visit, to its recorded end; seconds until the next one, None where there is none."""
+        """Make one attempt of a visit, to its recorded end; return the seconds until the next one, if there is one."""
         running, path = self._running, activation.path
         spec = self._steps.get(activation.node)
         if spec is None:
@@ -215,7 +205,7 @@ class Loop:
         return wait
 
     def _made(self, spec: StepSpec, context: StepContext, scope: Scope) -> tuple[Made, str]:
-        """What the step's code came to, also where it failed, and whose fault that is."""
+        """Return what the step's code came to, also where it failed, and whose fault that is."""
         try:
             made = self._make(spec, context)
             scope.leave_if_paused()
@@ -234,14 +224,12 @@ class Loop:
     def _stands(
         self, former: StepRun, activation: Activation, spec: StepSpec, attempt: int, seen: Mapping[str, Any]
     ) -> bool:
-        """Whether the visit's former result holds, all it read being the same; then it is recorded again.
+        """Return whether the visit's former result holds, all it read being the same; then it is recorded again.
 
         Only where edges follow from the outcome's label: what other routers go by is not recorded.
         """
-        path, recorder = activation.path, self._recorder
-        if self._router is not by_label:
-            return False
-        if not self._running.sources.unchanged(former, activation.consumed, spec.version, seen):
+        path, recorder, sources = activation.path, self._recorder, self._running.sources
+        if self._router is not by_label or not sources.unchanged(former, activation.consumed, spec.version, seen):
             return False
         edges = [edge.id for edge in choose(self._graph, activation.node, former.outcome)]
         recorder.append(_started(activation, attempt, spec), sync=False)
@@ -252,35 +240,24 @@ class Loop:
         self._running.emit.note(f"Reusing {bare(path)}: its inputs have not changed.")
         if self._running.hook is not None:
             self._running.hook.ended(path)
-        if self._running.options.get("until") == activation.node:
+        if self._until == activation.node:
             self._stop_after(activation.node)
         return True
 
     def _make(self, spec: StepSpec, context: StepContext) -> Made:
         """Run the step's code."""
         result = spec.run(context)
-        label, changes = "success", {}
-        error: Mapping[str, Any] | None = None
-        hints: Mapping[str, Any] = {}
-        if isinstance(result, Outcome):
-            if result.context:
-                changes = decode_value(encode_value(dict(result.context), f"{spec.name} context"))
-            error, hints = result.error, result.hints
-            label, result = str(result.label), result.outputs
-        if result is None:
-            result = {}
-        if not isinstance(result, Mapping):
-            kind = type(result).__name__
-            raise InvalidValue(
-                f"Step {spec.name!r} returned a {kind}; return a mapping of its outputs.",
-                code="outputs_not_mapping",
-                hint='Return {"result": …} with the value in it.',
-            )
-        encoded = encode_value(result if isinstance(result, dict) else dict(result), f"{spec.name} outputs")
-        return Made(decode_value(encoded), encoded, label, changes, error, hints)
+        outcome = result if isinstance(result, Outcome) else Outcome({} if result is None else result)
+        changes = fresh(dict(outcome.context), f"{spec.name} context") if outcome.context else {}
+        outputs = {} if outcome.outputs is None else outcome.outputs
+        if not isinstance(outputs, Mapping):
+            text = f"Step {spec.name!r} returned a {type(outputs).__name__}; return a mapping of its outputs."
+            raise InvalidValue(text, code="outputs_not_mapping", hint='Return {"result": …} with the value in it.')
+        encoded = encode_value(outputs if isinstance(outputs, dict) else dict(outputs), f"{spec.name} outputs")
+        return Made(decode_value(encoded), encoded, str(outcome.label), changes, outcome.error, outcome.hints)
 
     def _route(self, activation: Activation, attempt: int, seen: Mapping[str, Any], made: Made) -> Route:
-        """Where the visit's end leads."""
+        """Return where the visit's end leads."""
         if self._router is by_label:
             return way(self._graph, activation.node, made.label, failed=made.error is not None)
         with self._recorder.reading() as state:
@@ -294,7 +271,7 @@ class Loop:
         self, activation: Activation, scope: Scope, context: StepContext, made: Made, route: Route, cause: str,
         seconds: float,
     ) -> float | None:  # fmt: skip
-        """Record how an attempt ended, tell it; seconds until the next attempt of the same visit, or None."""
+        """Record and report how an attempt ended; return the seconds until the visit's next attempt, or None."""
         recorder, path = self._recorder, activation.path
         label = made.label if route.outcome is None else route.outcome
         again = route.retry_seconds is not None
@@ -318,8 +295,13 @@ class Loop:
             self._tell_completed(activation, made, seconds)
             return None
         error = route.error or made.error or {"type": "StepFailed", "message": f"Its outcome was {label}."}
+        if again:
+            # Another try by itself counts as an attempt, also where the provider failed.
+            cause = CODE if cause == PROVIDER else cause
+        elif route.kept and not route.edges:
+            cause = ROUTE
         recorder.append(StepFailed(
-            path, error, checkpoint, () if again else route.edges, _cause(route, cause), scope.attempt,
+            path, error, checkpoint, () if again else route.edges, cause, scope.attempt,
             seconds, label, outputs, changes, context.saved, scope.reads, route.reason, again,
         ), known)  # fmt: skip
         self._running.emit(
@@ -328,11 +310,9 @@ class Loop:
         return route.retry_seconds
 
     def _follow(self, activation: Activation, route: Route) -> Activation | None:
-        """The visit whose start is recorded in one write with the end of this one: the next one of a chain."""
-        running = self._running
-        if not self._inline or running.hook is not None or running.stop.asked:
-            return None
-        if running.options.get("until") == activation.node:
+        """Return the visit whose start is recorded in one write with the end of this one: the next one of a chain."""
+        stops = self._running.stop.asked or self._until == activation.node
+        if not self._inline or self._running.hook is not None or stops:
             return None
         with self._recorder.reading() as state:
             found = self._frontier.follows(activation.path, route.edges)
@@ -340,30 +320,26 @@ class Loop:
 
     def _tell_completed(self, activation: Activation, made: Made, seconds: float) -> None:
         if self._running.emit.heard:
-            cost = self._spent(activation.path)
+            cost, name = Spend(), bare(activation.path)
+            if self._running.caller is not None:
+                with self._recorder.reading() as state:
+                    for key, amount in state.spend.items():
+                        if key.step == name:
+                            cost.add(amount)
             self._running.emit(
                 "step_completed", path=activation.path, outputs=made.outputs, seconds=seconds,
                 usd=str(cost.usd), unpriced_calls=cost.unpriced, **self._place(activation),
             )  # fmt: skip
-        if self._running.options.get("until") == activation.node:
+        if self._until == activation.node:
             self._stop_after(activation.node)
 
     def _place(self, activation: Activation) -> dict[str, Any]:
-        """Which of how many steps it is, in order of declaration, and in which branch of a fan-out."""
+        """Return which of how many steps it is, in order of declaration, and in which branch of a fan-out."""
         node, branch = activation.node, ""
         if node in self._fans:
             with self._recorder.reading():
                 branch = self._contexts.branch(node, activation.path, activation.consumed)
         return {"step": node, "index": self._order[node], "total": len(self._order), "branch": branch}
-
-    def _spent(self, path: str) -> Spend:
-        cost, name = Spend(), bare(path)
-        if self._running.caller is not None:
-            with self._recorder.reading() as state:
-                for key, amount in state.spend.items():
-                    if key.step == name:
-                        cost.add(amount)
-        return cost
 
     def _stop_if_passed(self, node: Any) -> None:
         """Begin nothing where the node to stop after is done and will not be visited again."""
@@ -378,13 +354,6 @@ class Loop:
         if self._graph.outgoing(node):
             error = PipelineError(f"Stopped after {node} as requested.", code="stopped_as_asked")
             self._running.stop.request("stopped_as_asked", error)
-
-
-def _cause(route: Route, cause: str) -> str:
-    """Whose fault a failed attempt is. Another try by itself counts as an attempt, also where the provider failed."""
-    if route.retry_seconds is not None:
-        return CODE if cause == PROVIDER else cause
-    return ROUTE if route.kept and not route.edges else cause
 
 
 def _started(activation: Activation, attempt: int, spec: StepSpec) -> StepStarted:
