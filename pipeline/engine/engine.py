@@ -90,14 +90,12 @@ class Engine:
         """
         setup, graph = self._setup, dict(self._definition.graph.to_json())
         blobs = {name: canonical(value, name) for name, value in {**pins, "graph": graph}.items()}
-        fact = RunStarted(
-            self._definition.name, fresh(dict(params), "params"), fresh(dict(identity), "settings"),
-            recorded(setup.options),
-            pins={name: digest(data) for name, data in blobs.items()}, claim=claim.to_json() if claim else None,
-            host=host(), product=setup.product,
-        )  # fmt: skip
         now = setup.clock.now()
-        facts: list[Fact] = [fact]
+        facts: list[Fact] = [RunStarted(
+            self._definition.name, fresh(dict(params), "params"), fresh(dict(identity), "settings"),
+            recorded(setup.options), pins={name: digest(data) for name, data in blobs.items()},
+            claim=claim.to_json() if claim else None, host=host(), product=setup.product,
+        )]  # fmt: skip
         if imported is not None:
             facts.append(Snapshot(fresh(dict(imported), "imported")))
         lines = [encode_line(seq, iso(now), 1, encode_fact(each)) for seq, each in enumerate(facts, 1)]
@@ -198,9 +196,10 @@ class Engine:
 
     def _nothing_to_do(self, state: RunState) -> RunResult | None:
         """Return the result of a completed run for which nothing has changed."""
-        if state.status != COMPLETED or other_graph(self._definition, self._setup.store, state) is not None:
+        what = self._definition
+        if state.status != COMPLETED or other_graph(what, self._setup.store, state) is not None:
             return None
-        if changes.missing(state, self._definition.steps):
+        if changes.missing(state, what.steps):
             return None
         self._tell_other_code(state)
         return self._result(state, None, Spend(), 0.0, worked=False)
@@ -217,8 +216,8 @@ class Engine:
         begun = setup.clock.monotonic()
         stop = Stop(setup.clock)
         recorder.on_strain = lambda: stop.request("interrupted", WriteFailed(_FULL, code="disk_full", hint=_FREE_SPACE))
-        stopped: PipelineError | None = None
         detail: str | None = None
+        stopped: PipelineError | None = None
 
         def work() -> None:
             running = self._running(recorder, stop)
@@ -284,8 +283,13 @@ class Engine:
 
     def _leaving(self, recorder: Recorder) -> None:
         """Do what can be done where the process is to leave at once."""
+
+        def sync() -> None:
+            with contextlib.suppress(Pause):
+                recorder.sync()
+
         # In a thread of its own: a store that does not answer would hold this one.
-        syncing = threading.Thread(target=_synced, args=(recorder,), name="syncing", daemon=True)
+        syncing = threading.Thread(target=sync, name="syncing", daemon=True)
         syncing.start()
         syncing.join(_SYNC_SECONDS)
         kept = recorder.leave_behind(_LEAD_SECONDS)
@@ -365,8 +369,3 @@ class _CollectorPause:
 
     def __exit__(self, *_: object) -> None:
         self.end()
-
-
-def _synced(recorder: Recorder) -> None:
-    with contextlib.suppress(Pause):
-        recorder.sync()
