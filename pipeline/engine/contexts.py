@@ -88,8 +88,8 @@ class Contexts:
     def ancestors(self, consumed: Sequence[Sequence[str]]) -> list[StepRun]:
         """Return the visits that led here, oldest first, in a fixed order; a restart forgets those before it."""
         found: dict[str, StepRun] = {}
-        todo = [(source, False) for _, source in reversed(self._onward(consumed))]
         seen: set[str] = set()
+        todo = [(source, False) for _, source in reversed(self._onward(consumed))]
         while todo:
             path, entered = todo.pop()
             run = self._state.steps.get(path)
@@ -138,7 +138,13 @@ class Contexts:
         return self._view(fan) if fan else self._merge(consumed)
 
     def _merge(self, consumed: Sequence[Sequence[str]]) -> _View:
-        views = [self._through(edge, source) for edge, source in self.ordered(consumed) if source]
+        views = []
+        for edge, source in self.ordered(consumed):
+            if source:
+                view, kept = self._view(source), self._restarts.get(edge)
+                if kept is not None:
+                    view = {key: entry for key, entry in view.items() if key.startswith(_KEPT) or key in kept}
+                views.append(view)
         if not views:
             return {}
         merged = dict(views[0]) if len(views) > 1 else views[0]
@@ -147,14 +153,6 @@ class Contexts:
             for key, (value, writer) in view.items():
                 self._join(merged, key, value, writer)
         return merged
-
-    def _through(self, edge: str, source: str) -> _View:
-        """Return what an edge lets through of what holds after its source."""
-        view = self._view(source)
-        kept = self._restarts.get(edge)
-        if kept is None:
-            return view
-        return {key: entry for key, entry in view.items() if key.startswith(_KEPT) or key in kept}
 
     def _join(self, merged: dict[str, tuple[Any, str]], key: str, value: Any, writer: str) -> None:
         known = merged.get(key)
@@ -179,7 +177,8 @@ class Contexts:
             if run is None or self._fresh(at) is not None:
                 todo.pop()
                 continue
-            missing = [source for _, source in run.consumed if source and self._needs(source)]
+            sources = [source for _, source in run.consumed if source in self._state.steps]
+            missing = [source for source in sources if self._fresh(source) is None]
             if missing:
                 todo.extend(missing)
                 continue
@@ -188,9 +187,6 @@ class Contexts:
             self._after[at] = (run.checkpoint, changed)
             todo.pop()
         return self._fresh(path) or {}
-
-    def _needs(self, path: str) -> bool:
-        return path in self._state.steps and self._fresh(path) is None
 
     def _fresh(self, path: str) -> _View | None:
         known = self._after.get(path)

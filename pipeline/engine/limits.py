@@ -186,16 +186,13 @@ class Ceiling:
 
     def _warn(self, settled: Decimal | None) -> None:
         """Report once that a limit is near."""
-        if self.limit and settled is not None and settled + self._out >= _NEAR * self.limit:
-            self._say("run", f"80 % of the ceiling of {in_full(self.limit)} is spent or in flight.")
-        limit = self.daily.limit if self.daily is not None else None
-        if self.daily is not None and limit and "day" not in self._warned and self.daily.spent() >= _NEAR * limit:
-            self._say("day", f"80 % of the day's limit of {in_full(limit)} is spent or reserved.")
-
-    def _say(self, which: str, text: str) -> None:
-        if which not in self._warned:
-            self._warned.add(which)
-            self._emit.note(text)
+        near, daily = self.limit and settled is not None and settled + self._out >= _NEAR * self.limit, self.daily
+        if self.limit and near and "run" not in self._warned:
+            self._warned.add("run")
+            self._emit.note(f"80 % of the ceiling of {in_full(self.limit)} is spent or in flight.")
+        if daily and daily.limit and "day" not in self._warned and daily.spent() >= _NEAR * daily.limit:
+            self._warned.add("day")
+            self._emit.note(f"80 % of the day's limit of {in_full(daily.limit)} is spent or reserved.")
 
     def _way_on(self, settled: Decimal | None, worst: Decimal | None, unsure: Decimal) -> str:
         """Return what lets a run continue that its ceiling has stopped."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import os
 import shlex
-import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
@@ -21,6 +19,7 @@ from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter, Listener
 from pipeline.engine.preflight import check_options
 from pipeline.engine.remote.coordinator import maps_on
+from pipeline.engine.remote.parcels import load_file
 from pipeline.engine.result import RunResult
 from pipeline.engine.retry import look_up
 from pipeline.engine.setup import Definition, Setup
@@ -202,15 +201,10 @@ def load_pipeline(target: str) -> Pipeline:
     if not path.is_file():
         what = f"{text!r} is not a regular file." if path.exists() else f"There is no file {text!r}."
         raise ConfigError(what, code="file_not_found")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
+    if path.suffix != ".py":
         raise ConfigError(f"{text!r} is not a Python file.", code="not_python", hint="Its name must end in .py.")
-    module = importlib.util.module_from_spec(spec)
-    # What the file imports from beside itself must be found, as when it is run as a script.
-    sys.path.insert(0, str(path.parent))
-    sys.modules[path.stem] = module
     try:
-        spec.loader.exec_module(module)
+        module = load_file(path.stem, path)
     except Exception as error:
         text = f"{text} cannot be imported: {type(error).__name__}: {error}"
         raise ConfigError(text, code="import_failed") from error

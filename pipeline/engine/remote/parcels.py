@@ -71,25 +71,22 @@ def resolve(found: Mapping[str, Any]) -> Any:
 
 
 def _module(name: str, file: str) -> ModuleType:
-    known = sys.modules.get(name)
-    if known is not None and (not file or os.path.abspath(getattr(known, "__file__", None) or "") == file):
-        return known
     if not file or not os.path.isfile(file):
-        return importlib.import_module(name)
-    return _load(Path(file).stem if name == _MAIN else name, file)
+        return sys.modules.get(name) or importlib.import_module(name)
+    for known in (name, Path(file).stem) if name == _MAIN else (name,):
+        module = sys.modules.get(known)
+        if module is not None and os.path.abspath(getattr(module, "__file__", None) or "") == file:
+            return module
+    return load_file(Path(file).stem if name == _MAIN else name, Path(file))
 
 
-def _load(name: str, file: str) -> ModuleType:
-    """Load a file as a module, as `run FILE.py:NAME` does; it can import from its own folder."""
-    known = sys.modules.get(name)
-    if known is not None and os.path.abspath(getattr(known, "__file__", None) or "") == file:
-        return known
-    spec = importlib.util.spec_from_file_location(name, file)
+def load_file(name: str, path: Path) -> ModuleType:
+    """Load a Python file as a module of that name; it can import from its own folder, as when it is run as a script."""
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{file} is no Python file")
-    folder = str(Path(file).parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+        raise ImportError(f"{path} is not a Python file")
+    if str(path.parent) not in sys.path[:1]:
+        sys.path.insert(0, str(path.parent))
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
