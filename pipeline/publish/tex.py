@@ -141,7 +141,11 @@ def _text_argument(source: str, start: int, command: int) -> tuple[str, int]:
     return words, position + 1
 
 
-_OPEN, _CLOSE = frozenset("(["), frozenset(")]")
+#: Pieces that open, divide and close what plain brackets match within: braces, cells, sized brackets, tables.
+_OPENS = frozenset({("sign", "{"), ("command", "left"), ("command", "begin")})
+_DIVIDES = frozenset({("sign", "&"), ("command", "&"), ("command", "\\")})
+_CLOSES = frozenset({("sign", "}"), ("command", "right"), ("command", "end")})
+_SIZES = frozenset({("command", "left"), ("command", "right")})
 
 
 def partners(pieces: list[Token]) -> dict[int, int]:
@@ -150,40 +154,20 @@ def partners(pieces: list[Token]) -> dict[int, int]:
     Brackets match only inside one pair of braces, one cell and one \left…\right.
     Unmatched ones (as in a half-open interval typed alone) are left out.
     """
+    kinds = [(piece.kind, piece.value) for piece in pieces]
     pairs: dict[int, int] = {}
     stack: list[int] = []
-    for index, piece in enumerate(pieces):
-        if _bracket(pieces, index, _OPEN) or _opens(piece):
+    for index, kind in enumerate(kinds):
+        # One after \left or \right is sized and matched by these.
+        plain = kind[0] == "sign" and (not index or kinds[index - 1] not in _SIZES)
+        if kind in _OPENS or (plain and kind[1] in "(["):
             stack.append(index)
-        elif _bracket(pieces, index, _CLOSE):
-            if stack and not _opens(pieces[stack[-1]]):
+        elif plain and kind[1] in ")]":
+            if stack and kinds[stack[-1]] not in _OPENS:
                 pairs[stack.pop()] = index
-        elif _closes(piece) or _parts(piece):
-            while stack and not _opens(pieces[stack[-1]]):
+        elif kind in _CLOSES or kind in _DIVIDES:
+            while stack and kinds[stack[-1]] not in _OPENS:
                 stack.pop()
-            if stack and _closes(piece):
+            if stack and kind in _CLOSES:
                 stack.pop()
     return pairs
-
-
-def _bracket(pieces: list[Token], index: int, signs: frozenset[str]) -> bool:
-    r"""Return whether it is a plain bracket; one after \left or \right is sized and matched by these."""
-    previous = pieces[index - 1] if index else None
-    sized = previous is not None and previous.kind == "command" and previous.value in ("left", "right")
-    return pieces[index].kind == "sign" and pieces[index].value in signs and not sized
-
-
-def _parts(piece: Token) -> bool:
-    return piece.kind in ("sign", "command") and piece.value in ("&", "\\")
-
-
-def _opens(piece: Token) -> bool:
-    return (piece.kind == "sign" and piece.value == "{") or (
-        piece.kind == "command" and piece.value in ("left", "begin")
-    )
-
-
-def _closes(piece: Token) -> bool:
-    return (piece.kind == "sign" and piece.value == "}") or (
-        piece.kind == "command" and piece.value in ("right", "end")
-    )
