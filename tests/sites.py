@@ -38,4 +38,3 @@ SITES = {name: site.build(bundle) for name, bundle in BUNDLES.items()}
 TREES = {
     (name, path): read(data) for name, files in SITES.items() for path, data in files.items() if path[-5:] == ".html"
 }
-PAGES = [(name, path) for name, files in SITES.items() for path in files if path.endswith(".html")]

@@ -1,4 +1,4 @@
-"""seeds/003's own list: its acceptance criteria and unit tests, each once (speed is a benchmark)."""
+"""The original's list: acceptance criteria and unit tests that no acceptance case of layered DAGs repeats."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import ControlledExecutor, LayerCheckpoints, WorkflowState, open_store
+from pipeline import LayerCheckpoints, WorkflowState, open_store
 from pipeline.clock import SystemClock
 from pipeline.store.files import FileStore
 from tests.faulty_disk import FaultyDisk, LazyDisk
-from tests.layered import THREE, Layered, chain, dag, done, ids, state
+from tests.layered import THREE, Layered, dag, done, state
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -39,12 +39,6 @@ def test_seed_criterion_1_a_state_is_persisted(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_seed_criterion_2_a_checkpoint_is_saved_after_each_layer(layered: Layered) -> None:
-    result = layered.execute(chain(4))
-    assert [event["type"] for event in layered.events].count("checkpoint_saved") == 4
-    assert len(layered.checkpoints.listed(result.run_id)) == 4
-
-
 def test_seed_criterion_3_resume_restores_tasks_decisions_and_context(layered: Layered) -> None:
     layered.bad = {"d": "crash"}
     before = layered.execute(THREE, {"theme": "sea"}, hil=lambda question: True)
@@ -53,25 +47,6 @@ def test_seed_criterion_3_resume_restores_tasks_decisions_and_context(layered: L
     assert after.tasks[:3] == before.state.tasks[:3]
     assert after.decisions[:2] == before.state.decisions
     assert before.state.context.items() - {("last", "c")} <= after.context.items()
-
-
-def test_seed_criterion_4_pruning_keeps_the_list_short(layered: Layered) -> None:
-    kept = layered.execute(chain(12)).run_id
-    assert len(layered.checkpoints.listed(kept)) == 5
-    assert layered.checkpoints.prune_old_checkpoints(kept, keep_count=2) == 3
-
-
-def test_seed_criterion_5_the_id_is_in_the_state(layered: Layered) -> None:
-    given = state()
-    assert given.checkpoint_id is None
-    assert layered.checkpoints.save_checkpoint(given, THREE, 0).id == given.checkpoint_id
-
-
-def test_seed_criterion_6_the_executor_resumes_from_a_checkpoint(layered: Layered) -> None:
-    saved = layered.checkpoints.save_checkpoint(state(tasks=done("a", "b", "c")), THREE, 2)
-    executor = ControlledExecutor(THREE, {"work": layered.work}, store=layered.store)
-    assert executor.resumeFromCheckpoint(saved.id).status == "completed"
-    assert layered.ran == ["d"]
 
 
 def test_seed_criterion_8_a_save_writes_only_what_is_new(tmp_path: Path) -> None:
@@ -109,31 +84,8 @@ def test_seed_unit_test_save_then_resume_matches_exactly(layered: Layered) -> No
     assert (result.status, {**result.state.to_json(), "checkpoint_id": saved.id}) == ("completed", given.to_json())
 
 
-def test_seed_unit_test_after_layer_2_it_goes_on_with_layer_3(layered: Layered) -> None:
-    layered.bad = {"t3": "crash"}
-    second = layered.execute(chain(4)).run_id
-    layered.bad = {}
-    layered.resume([row["id"] for row in layered.checkpoints.listed(second) if row["layer_index"] == 2][-1])
-    assert layered.ran == ["t3", "t4"]
-
-
 def test_seed_unit_test_a_modified_dag_is_handled_gracefully(layered: Layered) -> None:
     saved = layered.checkpoints.save_checkpoint(state(tasks=done("a", "b", "c")), THREE, 2)
     result = layered.resume(saved.id, dag("a:", "b:", "c: a b", "e: c"))
     assert (result.status, layered.ran) == ("completed", ["e"])
     assert {text for text in result.warnings if "d is gone" in text and "e is new" in text}
-
-
-def test_seed_unit_test_pruning_keeps_only_the_recent(layered: Layered) -> None:
-    saved = [layered.checkpoints.save_checkpoint(state(), THREE, 0).id for _ in range(7)]
-    assert layered.checkpoints.prune_old_checkpoints("wf", 3) == 4
-    assert [row["id"] for row in layered.checkpoints.listed("wf")] == saved[:3:-1]
-
-
-def test_seed_unit_test_a_failed_save_does_not_crash_the_run(tmp_path: Path) -> None:
-    disk = FaultyDisk()
-    layered = Layered(FileStore(tmp_path, SystemClock(), disk=disk))
-    layered.meanwhile = lambda call: disk.write_errors.extend([5] * 10_000)
-    result = layered.execute(chain(2))
-    assert (result.status, len(layered.told("checkpoint_failed"))) == ("completed", 2)
-    assert ids(result.state.tasks) == ["t1", "t2"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import random
 import re
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -16,14 +17,24 @@ from pipeline.publish.page import frame
 from pipeline.publish.view import CourseView
 from tests import publishing
 from tests.pages import Element, read
-from tests.sites import PAGES, SITES, TREES, scored
+from tests.sites import SITES, TREES, scored
 
 
-@pytest.fixture(params=PAGES, ids=lambda pair: f"{pair[0]}:{pair[1]}")
-def page(request: pytest.FixtureRequest) -> Element:
-    return TREES[request.param]
+def every_page(check: Callable[[Element], None]) -> Callable[[], None]:
+    """Make a test of a check: every page of every site passes it."""
+
+    def test() -> None:
+        for place, page in TREES.items():
+            try:
+                check(page)
+            except AssertionError as error:
+                error.add_note(f"on the page {place}")
+                raise
+
+    return test
 
 
+@every_page
 def test_page_has_one_h1_and_skips_no_level(page: Element) -> None:
     levels = [int(heading.tag[1]) for heading in page.all("h1", "h2", "h3", "h4", "h5", "h6")]
     assert levels.count(1) == 1
@@ -31,6 +42,7 @@ def test_page_has_one_h1_and_skips_no_level(page: Element) -> None:
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
+@every_page
 def test_page_has_its_landmarks_labelled(page: Element) -> None:
     for tag in ("header", "main", "footer"):
         page.one(tag)
@@ -41,24 +53,28 @@ def test_page_has_its_landmarks_labelled(page: Element) -> None:
     assert all(aside.attributes.get("aria-label") for aside in page.all("aside"))
 
 
+@every_page
 def test_page_labels_every_section_by_its_own_heading(page: Element) -> None:
     for section in page.all("section"):
         name = section.attributes["aria-labelledby"]
         assert name in {heading.attributes.get("id") for heading in section.all("h2", "h3")}
 
 
+@every_page
 def test_page_begins_with_a_skip_link_to_main(page: Element) -> None:
     first = next(page.one("body").all("a"))
     assert first.attributes["href"] == "#main"
     assert page.one("main").attributes["id"] == "main"
 
 
+@every_page
 def test_page_is_british_english_and_has_unique_ids(page: Element) -> None:
     assert page.one("html").attributes["lang"] == "en-GB"
     ids = [element.attributes["id"] for element in page.all() if "id" in element.attributes]
     assert len(ids) == len(set(ids))
 
 
+@every_page
 def test_page_references_only_ids_that_exist(page: Element) -> None:
     ids = {element.attributes.get("id") for element in page.all()}
     for element in page.all():
@@ -66,6 +82,7 @@ def test_page_references_only_ids_that_exist(page: Element) -> None:
             assert set(element.attributes.get(name, "").split()) <= ids
 
 
+@every_page
 def test_page_gives_every_table_a_caption_and_scopes(page: Element) -> None:
     for table in page.all("table"):
         assert table.one("caption").text.strip()
@@ -73,10 +90,12 @@ def test_page_gives_every_table_a_caption_and_scopes(page: Element) -> None:
         assert all(cell.text.strip() for cell in table.all("th"))
 
 
+@every_page
 def test_page_gives_every_link_words(page: Element) -> None:
     assert all(link.text.strip() for link in page.all("a"))
 
 
+@every_page
 def test_page_labels_drawings_or_hides_them(page: Element) -> None:
     for drawing in page.all("svg"):
         if drawing.attributes.get("aria-hidden") != "true":
@@ -84,6 +103,7 @@ def test_page_labels_drawings_or_hides_them(page: Element) -> None:
             assert drawing.one("title").text.strip()
 
 
+@every_page
 def test_page_labels_what_takes_the_focus_to_scroll(page: Element) -> None:
     for element in page.all():
         if element.attributes.get("tabindex") == "0":
@@ -91,6 +111,7 @@ def test_page_labels_what_takes_the_focus_to_scroll(page: Element) -> None:
             assert element.attributes.get("aria-label")
 
 
+@every_page
 def test_page_runs_and_fetches_nothing(page: Element) -> None:
     forbidden = {"script", "img", "iframe", "object", "embed", "form", "base", "video", "audio", "source", "input"}
     for element in page.all():
