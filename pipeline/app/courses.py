@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.app.course import lessons
 from pipeline.app.course_work import RUN
 from pipeline.app.executors import check_executor
-from pipeline.app.plan import Plan, plan
+from pipeline.app.plan import CoursePlan, plan
 from pipeline.app.run_report import RunReport
 from pipeline.app.start import author_kind, model_name
 from pipeline.errors import (
@@ -83,7 +83,7 @@ class CourseLine:
     asked: Identity
     execution: Execution
     #: What a start would do now.
-    plan: Plan
+    plan: CoursePlan
 
     @property
     def lessons_made(self) -> int:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CoursePlan:
     """What a start would do."""
 
     title: str
@@ -107,7 +107,7 @@ class Plan:
             yield prompt.name, "\n".join(lines)
 
 
-def plan(asked: Identity, execution: Execution) -> Plan:
+def plan(asked: Identity, execution: Execution) -> CoursePlan:
     """Return what the lessons command would do with these settings; needs no credential and changes nothing.
 
     Raises:
@@ -144,7 +144,7 @@ def plan(asked: Identity, execution: Execution) -> Plan:
         # Another author's course: what this one has made is none of its work.
         others = {DEFAULT_MODEL: plan(replace(asked, model=DEFAULT_MODEL), execution).expected_usd}
     ceiling = None if how["max_cost_usd"] is None else Decimal(str(how["max_cost_usd"]))
-    return Plan(
+    return CoursePlan(
         course.title, model, author_kind(model), lessons, ceiling, rows, calls.requests, others,
         to_pay(pieces, rows), state.run_id if state else "", asks, scheme, of_start(pieces, rows),
     )  # fmt: skip

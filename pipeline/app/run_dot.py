@@ -155,7 +155,8 @@ class _DotStart:
         if wanted is not None and (own is None or Path(os.path.expanduser(wanted)).absolute() != own.absolute()):
             raise SettingsConflict(
                 f"Run {run} is kept in {own or self._execution.store_url}, but --run-dir {wanted} is given.",
-                code="other_run_dir", hint="Leave --run-dir out: a run stays in its place. `fork` makes a new one.",
+                code="other_run_dir",
+                hint="Omit --run-dir: a run stays in its place. `./pipeline.sh fork` makes a new one.",
             )  # fmt: skip
         if params:
             message = "--resume uses the parameters of its run; give no --param."

@@ -131,7 +131,7 @@ def status_of(place: Store, text: str, store: str | None) -> RunStatus:
     row = row_of(head)
     if row.status == CORRUPT:
         raise CheckpointCorrupt(f"Run {name} cannot be read: {row.error}",
-                                hint=f"`log {name}` prints what can still be read.")  # fmt: skip
+                                hint=f"`./pipeline.sh log {name}` prints what can still be read.")  # fmt: skip
     state = state_of(place, head, tasks=False)
     # While a process works on it, what has no end is being done.
     found = [] if row.owned or row.status == COMPLETED else _interruptions(place, state)

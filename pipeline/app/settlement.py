@@ -24,7 +24,7 @@ _MOST = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettledCall:
     """A call whose charge was closed, or closed again."""
 
     #: As it was before.
@@ -32,7 +32,9 @@ class Settled:
     usd: Decimal
 
 
-def settle(store: Store, run: str, call: int, usd: Decimal, *, by: str = "", confirm: Confirm | None = None) -> Settled:
+def settle(
+    store: Store, run: str, call: int, usd: Decimal, *, by: str = "", confirm: Confirm | None = None
+) -> SettledCall:
     """Record what a call cost whose charge is open, or was settled before.
 
     Args:
@@ -44,10 +46,10 @@ def settle(store: Store, run: str, call: int, usd: Decimal, *, by: str = "", con
         RunLocked: A living process owns the run.
     """
 
-    def choose(name: str, ledger: Sequence[LedgerRow]) -> list[Settled]:
+    def choose(name: str, ledger: Sequence[LedgerRow]) -> list[SettledCall]:
         chosen = next((row for row in ledger if row.seq == call), None)
         if chosen is not None and (chosen.state != EXACT or chosen.settled):
-            return [Settled(chosen, usd)]
+            return [SettledCall(chosen, usd)]
         numbers = [str(row.seq) for row in ledger if row.state != EXACT]
         shown = ", ".join(numbers[:_MOST]) or "none"
         hint = f"Calls with an open charge: {shown}{', …' if len(numbers) > _MOST else ''}."
@@ -61,7 +63,7 @@ def settle(store: Store, run: str, call: int, usd: Decimal, *, by: str = "", con
 
 def settle_all(
     store: Store, run: str, usd: Decimal, *, by: str = "", confirm: Confirm | None = None, dry_run: bool = False
-) -> list[Settled]:
+) -> list[SettledCall]:
     """Record what all calls with an open charge cost together; where none is open, all that were settled before.
 
     The shares add up to `usd`. With `dry_run` nothing is written.
@@ -71,12 +73,12 @@ def settle_all(
         NeedsConfirmation, RunLocked: As for one call.
     """
 
-    def choose(name: str, ledger: Sequence[LedgerRow]) -> list[Settled]:
+    def choose(name: str, ledger: Sequence[LedgerRow]) -> list[SettledCall]:
         chosen = [row for row in ledger if row.state != EXACT] or [row for row in ledger if row.settled]
         if not chosen:
             raise ConfigError(f"Every call of run {name} has its exact charge; there is nothing to settle.",
                               code="nothing_to_settle")  # fmt: skip
-        return list(map(Settled, chosen, shares([Bounds.of(row) for row in chosen], usd)))
+        return list(map(SettledCall, chosen, shares([Bounds.of(row) for row in chosen], usd)))
 
     return _record(store, run, choose, by, confirm, dry_run=dry_run)
 
@@ -89,7 +91,7 @@ def settle_reported(
     by: str = "",
     confirm: Confirm | None = None,
     dry_run: bool = False,
-) -> list[Settled]:
+) -> list[SettledCall]:
     """Record for each call with an open charge its share of what the provider reports.
 
     Args:
@@ -101,7 +103,7 @@ def settle_reported(
     """
     found: list[Mapping[tuple[str, int], Decimal]] = []
 
-    def choose(name: str, ledger: Sequence[LedgerRow]) -> list[Settled]:
+    def choose(name: str, ledger: Sequence[LedgerRow]) -> list[SettledCall]:
         chosen = [row for row in ledger if row.state != EXACT]
         if not chosen:
             raise ConfigError(f"Run {name} has no open charge; there is nothing to settle.", code="nothing_to_settle")
@@ -114,7 +116,7 @@ def settle_reported(
                     code="not_reported_yet",
                     hint="Try again the day after, or give the amount: `./pipeline.sh settle RUN CALL USD`.",
                 )
-        return [Settled(row, found[0][name, row.seq]) for row in chosen]
+        return [SettledCall(row, found[0][name, row.seq]) for row in chosen]
 
     return _record(store, run, choose, by, confirm, dry_run=dry_run)
 
@@ -122,12 +124,12 @@ def settle_reported(
 def _record(
     store: Store,
     run: str,
-    choose: Callable[[str, Sequence[LedgerRow]], list[Settled]],
+    choose: Callable[[str, Sequence[LedgerRow]], list[SettledCall]],
     by: str,
     confirm: Confirm | None,
     *,
     dry_run: bool = False,
-) -> list[Settled]:
+) -> list[SettledCall]:
     """Record the amounts that `choose` makes of a run's ledger, in one write."""
     name = resolve(store, run)
     # A person is asked before the run is locked; what is recorded is worked out again under the lock.
@@ -143,7 +145,7 @@ def _record(
     if waiting := sum(seq in closing and bool(call.batch) for seq, call in load(store, name).open_calls.items()):
         said = f"A batch may hold the answers to {requests(waiting)}: settled now, they are asked, and billed, again."
         _need(confirm, said, "Settle all the same?", "Resume the run to fetch them, or add --yes.")
-    found: list[Settled] = []
+    found: list[SettledCall] = []
 
     def decide(_: RunState) -> Sequence[Fact]:
         found.extend(choose(name, rows(records(store, name))))

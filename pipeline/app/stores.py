@@ -88,7 +88,7 @@ def head_of(store: Store, run: str) -> Head:
     for head in store.heads(lambda document: document.get("run_id", run) == run):
         if head.run_id == run:
             return head
-    raise RunNotFound(f"There is no run {run!r}.", hint="`list` shows the runs there are.", run=run)
+    raise RunNotFound(f"There is no run {run!r}.", hint="`./pipeline.sh list` shows the runs there are.", run=run)
 
 
 def state_of(store: Store, head: Head, *, tasks: bool = True) -> RunState:

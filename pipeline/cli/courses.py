@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pipeline.cli.displays import Quiet, asker
 from pipeline.cli.errors import error_json, error_lines
-from pipeline.cli.progress import Quiet, asker
 from pipeline.cli.progress_table import ProgressTable
 from pipeline.cli.results import failure_lines, report_json
 from pipeline.cli.run_options import options_of, settings_options

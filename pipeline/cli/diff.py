@@ -22,15 +22,15 @@ _SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}
 _NAMED = 12
 
 
-class Point(RunName):
+class RunPoint(RunName):
     """RUN or RUN@POINT."""
 
     name = "point"
 
 
 @click.command("diff")
-@click.argument("first", type=Point(), metavar="RUN[@POINT]")
-@click.argument("second", type=Point(), metavar="RUN[@POINT]")
+@click.argument("first", type=RunPoint(), metavar="RUN[@POINT]")
+@click.argument("second", type=RunPoint(), metavar="RUN[@POINT]")
 @json_option
 @store_option
 def diff(first: str, second: str, as_json: bool, store: str | None) -> None:

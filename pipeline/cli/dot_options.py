@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pipeline.cli.displays import EventDisplay
 from pipeline.cli.options import F
-from pipeline.cli.progress import Display
 from pipeline.engine.events import Event
 from pipeline.engine.people import Answer, Question
 
@@ -79,7 +79,7 @@ def refuse_dot_options(ctx: click.Context) -> None:
 class Person:
     """A person at the terminal, who is asked while the display leaves the screen alone."""
 
-    def __init__(self, display: Display) -> None:
+    def __init__(self, display: EventDisplay) -> None:
         from pipeline.formats.attractor.handlers.interviewers import Console
 
         self._display = display

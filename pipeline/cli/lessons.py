@@ -18,7 +18,7 @@ from pipeline.records.charge import in_full
 from pipeline.settings import OFFLINE, option_name
 
 if TYPE_CHECKING:
-    from pipeline.app.plan import Plan
+    from pipeline.app.plan import CoursePlan
 
 _WAYS = {
     "sync": "as it is", "sync_uncached": "without caching", "batch": "with --batch",
@@ -84,7 +84,7 @@ def redo(ctx: click.Context, /, run: str, item: str, note: str, **_: Any) -> int
     )
 
 
-def show_plan(plan: Plan, *, as_json: bool, prompts: Path | None = None) -> None:
+def show_plan(plan: CoursePlan, *, as_json: bool, prompts: Path | None = None) -> None:
     """Print a plan.
 
     Args:
@@ -121,7 +121,7 @@ def show_plan(plan: Plan, *, as_json: bool, prompts: Path | None = None) -> None
     say(f"Worst cost: {money(plan.worst_usd)}")
 
 
-def _prompts(plan: Plan, place: Path | None) -> str:
+def _prompts(plan: CoursePlan, place: Path | None) -> str:
     """Show the prompts, or write them; return a line on where they can be read."""
     if place is None:
         return "Prompts: --prompts DIR writes each of them to a file, --prompts - prints them."

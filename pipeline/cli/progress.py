@@ -1,29 +1,13 @@
-"""How a run is watched: what its events add up to, as plain lines, as JSON lines, or only warnings."""
+"""What a run's events add up to, and the plain lines that show them."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 
-from pipeline.cli.text import (
-    count,
-    duration,
-    heading,
-    money,
-    one_line,
-    pairs,
-    plain_ascii,
-    say,
-    say_json,
-    warn,
-    with_unpriced,
-)
-from pipeline.engine.events import Event
+from pipeline.cli.text import count, duration, heading, money, one_line, pairs, with_unpriced
 from pipeline.records.charge import in_full
 from pipeline.records.run import item_name
 
@@ -326,111 +310,3 @@ _MAKERS: Mapping[str, Callable[[Data, Tally], list[str]]] = {
     "note": _note,
     "looking": _note,
 }
-
-
-# --- displays -------------------------------------------------------------------------------------
-
-
-class Display(Protocol):
-    """Something that shows events; used as the run's listener."""
-
-    def __call__(self, event: Event) -> None:
-        """Show one event.
-
-        Raises:
-            OSError: Nothing reads any more; the run goes on without this display.
-        """
-
-    def close(self) -> None:
-        """Show nothing more."""
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Leave the screen alone meanwhile, for a question."""
-
-
-class Quiet:
-    """Warnings only, on stderr; the end is printed by the command."""
-
-    def __call__(self, event: Event) -> None:
-        if event.type in ("note", "stopping", "leaving"):
-            for line in lines_of(event.type, event.data, Tally()):
-                warn(line)
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        yield
-
-
-class Plain(Quiet):
-    """One line a fact, readable in a log file."""
-
-    def __init__(self) -> None:
-        self._tally = Tally()
-
-    def __call__(self, event: Event) -> None:
-        self._tally.apply(event.type, event.data)
-        for line in lines_of(event.type, event.data, self._tally):
-            say(line)
-        sys.stdout.flush()
-
-
-class JsonLines(Quiet):
-    """Every event as one object per line."""
-
-    def __call__(self, event: Event) -> None:
-        data = {name: _number(name, value) for name, value in event.data.items()}
-        say_json({"type": event.type, "at": event.at, **data})
-        sys.stdout.flush()
-
-
-def _number(name: str, value: Any) -> Any:
-    """Return exact text of money, as events carry it, as a number, as everywhere else in JSON."""
-    if name == "batches":
-        return [{key: _number(key, each) for key, each in row.items()} for row in value]
-    return Decimal(value) if isinstance(value, str) and (name.endswith("usd") or name == "usd_high") else value
-
-
-def display(*, quiet: bool, json: bool) -> Display:
-    """Return the display for this start: what was asked for, else what stdout can show."""
-    if json:
-        return JsonLines()
-    if quiet:
-        return Quiet()
-    if on_screen():
-        from pipeline.cli.live_display import Live
-
-        return Live(ascii_only=plain_ascii(sys.stdout))
-    return Plain()
-
-
-def on_screen() -> bool:
-    """Return whether stdout is a terminal on which something can be drawn anew."""
-    return sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
-
-
-def asker(shown: Display, *, json: bool) -> Callable[[str], bool] | None:
-    """Return how to ask a person yes or no; None where there is no terminal."""
-    if json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return None
-
-    def ask(question: str) -> bool:
-        with shown.paused():
-            return ask_yes_no(question)
-
-    return ask
-
-
-def confirmer(*, yes: bool) -> Callable[[str], bool] | None:
-    """Return how a command gets a yes: --yes is one, else a person on a terminal is asked; None: there is neither."""
-    return (lambda _: True) if yes else asker(Quiet(), json=False)
-
-
-def ask_yes_no(question: str) -> bool:
-    """Put a question on the terminal; an empty answer, an end of input or anything but yes is no."""
-    sys.stdout.write(f"{question} [y/N] ")
-    sys.stdout.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")

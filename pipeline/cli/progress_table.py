@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pipeline.cli.progress import Quiet, Tally, display, on_screen
+from pipeline.cli.displays import Quiet, display, on_screen
+from pipeline.cli.progress import Tally
 from pipeline.cli.text import for_stream, plain_ascii, say, say_json, spent_text, table
 from pipeline.engine.events import Event
 

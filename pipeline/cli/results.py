@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from pipeline.cli.displays import asker, display
 from pipeline.cli.errors import error_json, three_lines, word_for
-from pipeline.cli.progress import asker, display
 from pipeline.cli.store_context import name_store, store_words_here
 from pipeline.cli.text import (
     PROGRAM,

@@ -11,9 +11,9 @@ import click
 
 from pipeline.app.run_list import row_of, way_on
 from pipeline.app.stores import head_of, open_store, place_of
+from pipeline.cli.displays import EventDisplay
 from pipeline.cli.dot_options import Person, dot_options, dot_options_of, refuse_dot_options
 from pipeline.cli.options import FileAndName, own, run_argument, store_option
-from pipeline.cli.progress import Display as Shown
 from pipeline.cli.results import watched
 from pipeline.cli.run_options import EXECUTION, options_of, settings_options
 from pipeline.cli.text import say
@@ -50,7 +50,7 @@ def run(ctx: click.Context, /, target: str | None, params: tuple[str, ...], **_:
         dot = dot_options_of(ctx, resume)
         return watched(execution, how, lambda shown, ask: start_dot(
             target, params=values, model=asked.model, execution=execution, dot=dot, listener=shown, confirm=ask,
-            interviewer=None if how.json else Person(cast(Shown, shown)),
+            interviewer=None if how.json else Person(cast(EventDisplay, shown)),
         ))  # fmt: skip
     refuse_dot_options(ctx)
     if resume:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from pipeline.app.stores import open_store
+from pipeline.cli.displays import confirmer
 from pipeline.cli.options import json_option, own, run_argument, store_option
-from pipeline.cli.progress import confirmer
 from pipeline.cli.run_options import Usd
 from pipeline.cli.text import count, money_between, say, say_json, table
 from pipeline.records.charge import UNPRICED, dollars, in_full

@@ -9,8 +9,8 @@ from typing import Any, cast
 import click
 
 from pipeline.app.stores import open_account, open_store
+from pipeline.cli.displays import confirmer
 from pipeline.cli.options import RunName, json_option, own, run_argument, store_option
-from pipeline.cli.progress import confirmer
 from pipeline.cli.text import count, one_line, say, say_json, size, spent_text, warn
 from pipeline.clock import SystemClock
 from pipeline.errors import NeedsConfirmation, RunLocked, RunNotFound

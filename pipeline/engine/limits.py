@@ -19,7 +19,7 @@ from pipeline.records.charge import Charge, dollars, in_full
 _TICK_SECONDS = 0.25
 #: What to do where charges that are not exactly known fill a ceiling: they need not count at their worst for good.
 _SETTLE = (
-    "Find what was billed (`cost --reconcile`) and close those charges with it (`settle`), "
+    "Find what was billed (`./pipeline.sh cost --reconcile`) and close those charges with it (`./pipeline.sh settle`), "
     "or resume with a higher --max-cost-usd."
 )
 #: The part of a limit at which it is near.
@@ -201,8 +201,8 @@ class Ceiling:
         if settled is not None:
             return _SETTLE if unsure else "Resume with a higher --max-cost-usd."
         run = self._recorder.state.run_id
-        return (f"`cost {run}` lists the calls whose cost is not known; `settle {run} --all USD` enters what they "
-                "were billed together, or resume with --max-cost-usd none.")  # fmt: skip
+        return (f"`./pipeline.sh cost {run}` lists the calls whose cost is not known; `./pipeline.sh settle {run} "
+                "--all USD` enters what they were billed together, or resume with --max-cost-usd none.")  # fmt: skip
 
     def _day_is_over(self, worst: Decimal | None) -> BudgetExceeded:
         assert self.daily is not None

@@ -225,7 +225,7 @@ def _unnamed(file: str) -> ConfigError:
     if not names:
         text = "A Python target is FILE.py:NAME; NAME is the Pipeline object in the file."
         return ConfigError(text, code="invalid_target", hint="For example: ./pipeline.sh run my_pipeline.py:PIPELINE")
-    commands = " or ".join(f"`run {shlex.quote(f'{file}:{name}')}`" for name in names)
+    commands = " or ".join(f"`./pipeline.sh run {shlex.quote(f'{file}:{name}')}`" for name in names)
     text = f"{file} needs the NAME of a pipeline in it: FILE.py:NAME."
     return ConfigError(text, code="invalid_target", hint=f"Type {commands}.")
 

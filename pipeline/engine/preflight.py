@@ -211,7 +211,7 @@ def added_params(state: RunState, given: Mapping[str, Any]) -> dict[str, Any]:
             raise SettingsConflict(
                 f"Run {state.run_id} {was} the parameter {name!r}.",
                 code="param_conflict",
-                hint=f"`fork {state.run_id} --set params.{name}=VALUE` makes a run with the new value.",
+                hint=f"`./pipeline.sh fork {state.run_id} --set params.{name}=VALUE` makes a run with the new value.",
             )
     return {name: value for name, value in given.items() if name not in state.params}
 

@@ -265,8 +265,8 @@ def other_graph(
             "and the pipeline has another one now.",
             code="graph_lost",
             blob=pinned,
-            hint="Restore it with `store copy` from another store that has the run, or resume with the pipeline as it "
-            "was.",
+            hint="Restore it with `./pipeline.sh store copy` from another store that has the run, or resume with the "
+            "pipeline as it was.",
         ) from error
     change = changes.of_graph(before, definition.graph, definition.comparable)
     return change if change.said else None

@@ -134,7 +134,9 @@ def _text(ctx: StepContext, request: Request, what: str) -> str:
     reply = ctx.ask(request)
     if reply.refused:
         raise TaskRejected(
-            f"The model declined to write {what}.", code="model_declined", hint="Look at the entry: `show RUN sow`."
+            f"The model declined to write {what}.",
+            code="model_declined",
+            hint="Look at the entry: `./pipeline.sh show RUN sow`.",
         )
     return reply.text
 

@@ -59,7 +59,7 @@ def copy(
     """
     heads = [head for head in source.heads() if not run or head.run_id == run]
     if run and not heads:
-        raise RunNotFound(f"There is no run {run}.", hint="`list` shows the runs there are.", run=run)
+        raise RunNotFound(f"There is no run {run}.", hint="`./pipeline.sh list` shows the runs there are.", run=run)
     now = clock.now().astimezone(UTC)
     comes = {} if account is None else _arriving(heads, target, now.date())
     for head in reversed(heads):

@@ -50,7 +50,7 @@ def check(store: Movable, account: Account, run: str = "") -> Iterator[Problem]:
             _add_days(store, head.run_id, spent)
     if run:
         if not found:
-            raise RunNotFound(f"There is no run {run}.", hint="`list` shows the runs there are.", run=run)
+            raise RunNotFound(f"There is no run {run}.", hint="`./pipeline.sh list` shows the runs there are.", run=run)
         return
     for name in sorted(going):
         yield Problem(name, "It was half made or half removed; `cleanup` removes it once it is a day old.", False)

@@ -293,7 +293,9 @@ class RunJournal:
             where = self._gone.where
             back = f"Bring {where} back to its place" if where else "Bring the run back from a copy of the store"
             hint = (
-                f"{back}, or make the run again from what was kept: `recover {named} {path}`." if path else f"{back}."
+                f"{back}, or make the run again from what was kept: `./pipeline.sh recover {named} {path}`."
+                if path
+                else f"{back}."
             )
             why = f"Run {named} is gone: it was removed from the store while it was going on."
             if where:
@@ -310,7 +312,7 @@ class RunJournal:
         hint = error.hint if error is not None else ""
         if self._lost:
             why, code = f"Run {named} was taken over by another process, so this one stops.", "run_taken_over"
-            hint = f"What it had paid for is kept with the run: `status {named}` shows it."
+            hint = f"What it had paid for is kept with the run: `./pipeline.sh status {named}` shows it."
         data = error.data if error is not None else {}
         if path and not data.get("gone"):
             hint = advice(named, path)

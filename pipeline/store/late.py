@@ -35,7 +35,7 @@ def refused(run: str, why: str, *, lost: bool, gone: bool, kept: str, awaited: s
     hint = f"Go on with the run once the {awaited} answers."
     if lost:
         why = f"Run {run} was taken over by another process, so this one stops."
-        hint = f"What it had paid for is kept with the run: `status {run}` shows it."
+        hint = f"What it had paid for is kept with the run: `./pipeline.sh status {run}` shows it."
     if kept:
         hint = advice(run, kept)
     return WriteFailed(why, hint=hint, fatal=True, emergency=kept, run=run)

@@ -179,7 +179,7 @@ def resolve(store: Store, text: str, pipeline: str | None = None) -> str:
     if not names or not text:
         of = "" if pipeline is None else f"of the pipeline {pipeline!r} "
         what = f"{of}yet" if text == LATEST else repr(text)
-        hint = "`list` shows the runs there are."
+        hint = "`./pipeline.sh list` shows the runs there are."
         raise RunNotFound(f"There is no run {what}.", hint=hint, run=text, pipeline=pipeline)
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
     raise RunNotFound(f"{text!r} may mean {shown}.", hint="Type more of the id.", run=text, candidates=names)

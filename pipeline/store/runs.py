@@ -463,7 +463,7 @@ class RunStore:
 
     @staticmethod
     def _missing(run: str) -> RunNotFound:
-        return RunNotFound(f"There is no run {run}.", hint="`list` shows the runs there are.", run=run)
+        return RunNotFound(f"There is no run {run}.", hint="`./pipeline.sh list` shows the runs there are.", run=run)
 
     @contextlib.contextmanager
     def _refusals(self, what: str) -> Iterator[None]:

@@ -75,7 +75,7 @@ def resolve_point(known: Points, text: str | int) -> int:
     if found.inherited:
         raise RunNotFound(
             f"Run {known.run_id} inherited {bare(found.path)}; its own points begin at seq {known.start}.",
-            hint="Name the run it was forked from; `status` says which.",
+            hint="Name the run it was forked from; `./pipeline.sh status` says which.",
             point=text,
         )
     return found.seq
@@ -127,7 +127,7 @@ def _unknown(known: Points, text: str) -> RunNotFound:
     if step and any(step in _names(mark.path) for mark in known.boundaries):
         return RunNotFound(
             f"{text!r} is an item; points are the ends of steps.",
-            hint=f"Name its step ({step}), or the number of a record; `log` has them.", point=text,
+            hint=f"Name its step ({step}), or the number of a record; `./pipeline.sh log` has them.", point=text,
         )  # fmt: skip
     there = ", ".join([f"{START} ({known.start})", *own, f"{END} ({known.end})"])
     return RunNotFound(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from pipeline.cli import progress
+from pipeline.cli import displays
 from pipeline.cli.live_display import Live
 from pipeline.cli.progress import Tally, banner, lines_of
 from pipeline.engine.events import Event
@@ -162,19 +162,19 @@ def test_progress_unknown_events_are_silent() -> None:
 
 def test_progress_json_writes_money_as_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     data = {"usd": "0.20", "usd_high": None, "worst_usd": "3", "state": "exact", "call": 9}
-    progress.display(quiet=False, json=True)(Event("call_ended", AT, data))
+    displays.display(quiet=False, json=True)(Event("call_ended", AT, data))
     told = json.loads(capsys.readouterr().out)
     assert (told["usd"], told["usd_high"], told["worst_usd"], told["state"]) == (0.2, None, 3.0, "exact")
 
 
 def test_progress_json_is_one_versioned_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = progress.display(quiet=True, json=True)
+    shown = displays.display(quiet=True, json=True)
     shown(Event("step_started", AT, {"step": "seed"}))
     assert json.loads(capsys.readouterr().out) == {"v": 1, "type": "step_started", "at": AT, "step": "seed"}
 
 
 def test_progress_quiet_leaves_stdout_empty_but_warns(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = progress.display(quiet=True, json=False)
+    shown = displays.display(quiet=True, json=False)
     for kind, data in RUN:
         shown(Event(kind, AT, data))
     shown(Event("note", AT, {"text": "this model is deprecated"}))
@@ -183,18 +183,18 @@ def test_progress_quiet_leaves_stdout_empty_but_warns(capsys: pytest.CaptureFixt
 
 
 def test_progress_is_plain_where_stdout_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    progress.display(quiet=False, json=False)(Event("step_started", AT, {"step": "seed", "index": 1, "total": 4}))
+    displays.display(quiet=False, json=False)(Event("step_started", AT, {"step": "seed", "index": 1, "total": 4}))
     assert capsys.readouterr().out == "Step 1/4: SEED\n  ⏳ In progress...\n"
 
 
 def test_progress_nobody_is_asked_where_nobody_sits() -> None:
-    assert progress.asker(progress.Plain(), json=False) is None
+    assert displays.asker(displays.PlainLines(), json=False) is None
 
 
 def test_progress_question_takes_only_yes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for answer, expected in (("y\n", True), ("YES\n", True), ("\n", False), ("", False), ("no\n", False)):
         monkeypatch.setattr("sys.stdin", io.StringIO(answer))
-        assert progress.ask_yes_no("Spend $3?") is expected
+        assert displays.ask_yes_no("Spend $3?") is expected
     assert "Spend $3? [y/N]" in capsys.readouterr().out
 
 
@@ -246,7 +246,7 @@ def test_progress_live_leaves_the_screen_for_a_question() -> None:
 def test_batches_that_go_on_are_told_with_money_as_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     row = {"batch": "msgbatch_1", "requests": 3, "worst_usd": "0.25"}
     data = {"signal": "SIGINT", "calls": 0, "worst_usd": "0", "batches": [row], "out": "It goes on."}
-    progress.JsonLines()(Event("stopping", AT, data))
+    displays.JsonLines()(Event("stopping", AT, data))
     assert json.loads(capsys.readouterr().out)["batches"] == [{**row, "worst_usd": 0.25}]
     assert lines_of("stopping", data, Tally()) == [
         "Stopping (SIGINT). It goes on. Press Ctrl-C again to quit immediately."

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.app.cost_estimate import PlanItem
 from pipeline.app.courses import CourseEnd, CourseLine
-from pipeline.app.plan import Plan
+from pipeline.app.plan import CoursePlan
 from pipeline.app.run_report import RunReport
 from pipeline.cli.courses import exit_code
 from pipeline.cli.progress_table import ProgressTable
@@ -29,7 +29,7 @@ from pipeline.settings import Execution, Identity
 
 def line(number: int, *, made: int = 0) -> CourseLine:
     items = [PlanItem(f"lessons/{at}", "reuse", "", 0, 0, None, None) for at in range(1, made + 1)]
-    plan = Plan(f"Course {number}", "offline", "offline", 18, None, (), items=items)
+    plan = CoursePlan(f"Course {number}", "offline", "offline", 18, None, (), items=items)
     return CourseLine(number, Identity(), Execution(), plan)
 
 

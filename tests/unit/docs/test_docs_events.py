@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
-from pipeline.app.plan import Plan
+from pipeline.app.plan import CoursePlan
 from pipeline.app.run_report import RunReport
 from pipeline.cli.progress import _MAKERS
 from pipeline.cli.results import report_json
@@ -74,7 +74,7 @@ def test_docs_name_the_fields_of_a_plan() -> None:
     sentence = (
         text_of(GUIDE).partition("`--dry-run --json` writes one object of type `plan` with ")[2].partition(".")[0]
     )
-    plan = Plan("", "", "", 1, Decimal(1), ())
+    plan = CoursePlan("", "", "", 1, Decimal(1), ())
     assert codes(sentence) == list(plan.to_json())
 
 

@@ -83,8 +83,8 @@ def test_outage_that_filled_the_ceiling_is_settled_and_the_run_goes_on(
     server.plan.queue(*[Mishap("unavailable", status=504, page=PAGE, billed=True)] * 4)
     result = MANY.run(store=store, **given(model, max_cost_usd=limit))
     assert isinstance(result.error, BudgetExceeded)
-    assert "`settle`" in result.error.hint
-    assert "`cost --reconcile`" in result.error.hint
+    assert "pipeline.sh settle`" in result.error.hint
+    assert "pipeline.sh cost --reconcile`" in result.error.hint
     assert Decimal(result.error.data["possibly"]) == worst * 4
     assert server.bill.usd <= Decimal(limit)
     for entry, row in zip(server.bill.entries(), ledger(store, result), strict=True):
