@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.app.stores import open_list
-from pipeline.lessons.names import known_subject, subject_name
 from pipeline.records.statuses import COMPLETED, DETAILS, FAILED, IN_PROGRESS, PENDING, SKIPPED
-from pipeline.store.base import Head, Listable
-from pipeline.store.names import JOURNAL
-from pipeline.store.place import has_password, store_words
+
+if TYPE_CHECKING:
+    from pipeline.store.base import Head, Listable
 
 CORRUPT = "corrupt"
 #: What `--status` takes.
@@ -143,17 +141,21 @@ def find(store: str | None, *, status: frozenset[str] | None, subject: str, resu
     wanted = _subject(place, subject) if subject else ""
 
     def is_wanted(found: str) -> bool:
-        return not wanted or found == wanted or known_subject(found) == wanted
+        from pipeline.lessons.names import known_subject
+
+        return found == wanted or known_subject(found) == wanted
 
     for head in place.heads(_match(UNFINISHED if resumable else status, is_wanted if wanted else None)):
         row = row_of(head)
         has_status = status is None or row.status in status or row.status_detail in status
-        if has_status and is_wanted(row.subject) and (row.resumable or not resumable):
+        if has_status and (not wanted or is_wanted(row.subject)) and (row.resumable or not resumable):
             yield row
 
 
 def _subject(store: Listable, text: str) -> str:
     """Return the subject meant: one that is known, or one that a run of this store has."""
+    from pipeline.lessons.names import known_subject, subject_name
+
     if name := known_subject(text):
         return name
     wanted = text.strip().lower().replace("-", "_").replace(" ", "_")
@@ -184,6 +186,8 @@ def way_on(row: RunRow, store: str | None, more: str = "") -> str:
     Args:
         more: Options that this run needs besides.
     """
+    from pipeline.store.place import has_password
+
     needs = [each for each in (row.needs, "PGPASSWORD" if store and has_password(store) else "") if each]
     remark = f"  # give again: {', '.join(needs)}" if needs else ""
     return f"{resume_command(row, store)}{more}{remark}"
@@ -191,6 +195,11 @@ def way_on(row: RunRow, store: str | None, more: str = "") -> str:
 
 def resume_command(row: RunRow, store: str | None) -> str:
     """Return the command that resumes a run of the store that was named, or of the default one."""
+    import shlex
+
+    from pipeline.store.names import JOURNAL
+    from pipeline.store.place import store_words
+
     if row.pipeline == "layers":
         # Layered DAGs are run from Python.
         return f'ControlledExecutor(tools=…, store=…).resume_from_checkpoint("{row.run_id}")'

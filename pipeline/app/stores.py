@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline import environment
 from pipeline.clock import SystemClock
 from pipeline.errors import RunNotFound
-from pipeline.store.folder import FolderBackend
-from pipeline.store.head import HEAD
-from pipeline.store.heads import Listing
-from pipeline.store.names import JOURNAL
-from pipeline.store.place import folder_of
 
 if TYPE_CHECKING:
     from pipeline.records.run import RunState
     from pipeline.store.backend import Backend, Tip
     from pipeline.store.base import Account, Head, Listable, Store
+
+#: A path that says nothing else: no user, no settings, no home.
+_PLAIN_PATH = re.compile(r"[\w./ -]+")
 
 
 def open_store(url: str | None, *, concurrency: int = 4) -> Store:
@@ -37,10 +37,30 @@ def open_account(url: str | None) -> Account:
 
 def open_list(url: str | None) -> Listable:
     """Return the runs of the same store for listing; what reads records is loaded when a run needs it."""
-    folder = folder_of(url or environment.default_store())
+    scheme, _, path = (url or environment.default_store()).partition(":")
+    if scheme == "files" and _PLAIN_PATH.fullmatch(path) and not os.path.lexists(path):
+        return _NoRuns()
+    from pipeline.store.folder import FolderBackend
+    from pipeline.store.heads import Listing
+    from pipeline.store.names import JOURNAL
+
+    folder = _folder_of(url)
     if folder is None or os.path.lexists(folder / JOURNAL):
         return open_store(url)
     return Listing(FolderBackend(folder, SystemClock()), _rebuild)
+
+
+class _NoRuns:
+    """A folder of runs before its first run: nothing needs to be loaded to list it."""
+
+    def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
+        return iter(())
+
+
+def _folder_of(url: str | None) -> Path | None:
+    from pipeline.store.place import folder_of
+
+    return folder_of(url or environment.default_store())
 
 
 def _rebuild(backend: Backend, tip: Tip) -> Head | None:
@@ -51,7 +71,7 @@ def _rebuild(backend: Backend, tip: Tip) -> Head | None:
 
 def missing_store(url: str | None) -> str:
     """Return the URL of a store that was never made; "" where there is one."""
-    folder = folder_of(url or environment.default_store())
+    folder = _folder_of(url)
     if folder is not None:
         return "" if folder.exists() else f"files:{folder}"
     place = open_store(url)
@@ -60,9 +80,12 @@ def missing_store(url: str | None) -> str:
 
 def run_folder(run: str, store: str | None) -> Path | None:
     """Return the folder of a run that a text names; None: it names a run of the store, or nothing."""
+    from pipeline.store.head import HEAD
+    from pipeline.store.names import JOURNAL
+
     path = Path(os.path.expanduser(run))
     if os.sep not in run and not run.startswith((".", "~")):
-        root = folder_of(store or environment.default_store())
+        root = _folder_of(store)
         # A name alone is first one of the store's.
         if not run or (root is not None and os.path.lexists(root / run)):
             return None

@@ -10,7 +10,6 @@ import click
 
 from pipeline.cli.text import one_line, warn
 from pipeline.errors import PipelineError, RunInterrupted, WaitingForBatch, WaitingForHuman
-from pipeline.records.redaction import printable, without_secrets
 
 #: How the line begins that says why a run stopped, where that is no error, by class.
 _WORDS: Mapping[str, str] = {
@@ -45,6 +44,8 @@ def three_lines(what: str, saved: str = "", command: str = "", *, word: str = "E
 
 def error_lines(error: PipelineError | RunInterrupted) -> list[str]:
     """Return an error with its hint; one of a file with several faults has a line for each."""
+    from pipeline.records.redaction import without_secrets
+
     word = f"{word_for(error)}: "
     first, *others = [one_line(line) for line in without_secrets(error.message).splitlines() or [""]]
     lines = [f"{word}{first}", *(" " * len(word) + line for line in others)]
@@ -66,6 +67,8 @@ def error_json(error: Any) -> Any:
 
 def report(error: BaseException) -> int:
     """Print what stopped a command, on stderr; return the exit code."""
+    from pipeline.records.redaction import printable, without_secrets
+
     if isinstance(error, click.ClickException):
         vars(error)["message"] = printable(without_secrets(error.message))
         error.show()
@@ -89,6 +92,8 @@ def _details_file(error: BaseException) -> str:
     """Write the traceback into a file of the user's own; return its path, or why there is none."""
     import tempfile
     import traceback
+
+    from pipeline.records.redaction import without_secrets
 
     try:
         handle, path = tempfile.mkstemp(prefix="pipeline-error-", suffix=".txt")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem, shell_complete
 
 from pipeline import environment
 from pipeline.cli import errors
@@ -18,7 +18,9 @@ from pipeline.cli.store_context import name_store
 from pipeline.cli.text import PROGRAM, is_of_stdout, stdout_refused, warn
 from pipeline.engine.stop import end_process_after_stop, end_process_on_signal
 from pipeline.errors import RunInterrupted, RunNotFound
-from pipeline.store.place import anchored
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMPLETE_VARIABLE = "_PIPELINE_COMPLETE"
 
@@ -95,9 +97,11 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        known = args[0] in (*COMMANDS, "help") or ctx.resilient_parsing
-        if not known and (near := difflib.get_close_matches(args[0], COMMANDS, 1)):
-            raise click.UsageError(f"No such command {args[0]!r}. Did you mean {near[0]}?", ctx)
+        if args[0] not in (*COMMANDS, "help") and not ctx.resilient_parsing:
+            import difflib
+
+            if near := difflib.get_close_matches(args[0], COMMANDS, 1):
+                raise click.UsageError(f"No such command {args[0]!r}. Did you mean {near[0]}?", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -105,6 +109,8 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, purpose) for name, (_, _, purpose) in COMMANDS.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
         names = [(name, purpose) for name, (_, _, purpose) in COMMANDS.items() if name.startswith(incomplete)]
         items = [CompletionItem(name, help=purpose) for name, purpose in names]
         return items + click.Command.shell_complete(self, ctx, incomplete)
@@ -163,6 +169,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     # click's own main would end a broken pipe with exit code 1, and look for its variable under another name.
     if instruction := os.environ.get(COMPLETE_VARIABLE):
+        from click.shell_completion import shell_complete
+
         return shell_complete(root, {}, PROGRAM, COMPLETE_VARIABLE, instruction)
     try:
         with root.make_context(PROGRAM, arguments) as context:
@@ -189,8 +197,14 @@ def load_env_file() -> None:
         name = str(environment.VARIABLES[option])
         if value := pairs.get(name):
             # The same file means the same wherever the program is started.
-            pairs[name] = anchored(value, folder) if option == "store" else str(folder / value)
+            pairs[name] = _anchored(value, folder) if option == "store" else str(folder / value)
     for name, value in pairs.items():
         os.environ.setdefault(name, value)
     if bad and COMPLETE_VARIABLE not in os.environ:
         warn(f".env: line {', '.join(map(str, bad))} is not NAME=value and was ignored.")
+
+
+def _anchored(url: str, folder: Path) -> str:
+    from pipeline.store.place import anchored
+
+    return anchored(url, folder)

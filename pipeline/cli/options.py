@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
-from click.shell_completion import CompletionItem
 
 from pipeline import environment
 from pipeline.app.stores import open_list, place_of
 from pipeline.cli.store_context import remember
 from pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,6 +26,8 @@ class RunName(click.ParamType[str]):
     name = "run"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
         if os.sep in incomplete or incomplete.startswith((".", "~")):
             return [CompletionItem(incomplete, type="dir")]
         try:
@@ -42,6 +46,8 @@ class OneOf(click.ParamType[str]):
         self._names = tuple(names)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
         return [CompletionItem(name) for name in self._names if name.startswith(incomplete)]
 
 
@@ -51,6 +57,8 @@ class FileAndName(click.ParamType[str]):
     name = "target"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
         return [CompletionItem(incomplete, type="file")]
 
 

@@ -9,7 +9,6 @@ import click
 from pipeline import environment
 from pipeline.cli.text import PROGRAM
 from pipeline.errors import PipelineError, RunNotFound
-from pipeline.store.place import anchored, store_words
 
 _KEY = "pipeline.store"
 #: Makes the first run of a store; the store's words follow where it is not the default one.
@@ -36,7 +35,11 @@ def _url() -> str | None:
 def store_words_here() -> str:
     """Return ` --store URL` of the store that the command looks at, without a password; "" for the default one."""
     url = _url()
-    return "" if not url or anchored(url) == environment.default_store() else store_words(url)
+    if not url:
+        return ""
+    from pipeline.store.place import anchored, store_words
+
+    return "" if anchored(url) == environment.default_store() else store_words(url)
 
 
 def here() -> str:

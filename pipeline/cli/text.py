@@ -1,27 +1,24 @@
-"""Write to the screen: glyphs, money, times, tables, JSON lines. Knows no command."""
+"""Write to the screen: glyphs, money, times, tables, JSON lines. Knows no command.
+
+What is only needed for some output is imported there: `list` and `--help` start fast.
+"""
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
-import shlex
-import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from decimal import Decimal
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from pipeline import environment
-from pipeline.records.charge import dollars
-from pipeline.records.redaction import printable
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pipeline.records.run import Spend
 
 #: The version of every object that `--json` writes; raised when a key changes its meaning.
@@ -56,7 +53,12 @@ def plain_ascii(stream: TextIO) -> bool:
 
 def for_stream(text: str, *, ascii_only: bool) -> str:
     """Return a text without control characters (a model's text is no command), and in ASCII where asked."""
-    text = printable(text)
+    own = text.translate(_ASCII)
+    if not own.isascii() or not own.replace("\n", "").isprintable():
+        # Not of our own glyphs alone.
+        from pipeline.records.redaction import printable
+
+        text = printable(text)
     if ascii_only:
         return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
     return text.encode("utf-8", "replace").decode("utf-8")
@@ -65,8 +67,11 @@ def for_stream(text: str, *, ascii_only: bool) -> str:
 def program() -> str:
     """Return how the program is called from the current folder."""
     file = environment.home() / "pipeline.sh"
-    here = file.parent == Path(os.path.realpath("."))
-    return PROGRAM if here or not file.is_file() else shlex.quote(str(file))
+    if file.parent == Path(os.path.realpath(".")) or not file.is_file():
+        return PROGRAM
+    import shlex
+
+    return shlex.quote(str(file))
 
 
 def write(stream: TextIO, text: str) -> None:
@@ -78,9 +83,11 @@ def write(stream: TextIO, text: str) -> None:
 
 def columns() -> int | None:
     """Return how wide tables may be: the terminal, or COLUMNS where it is set (`watch` does that); None: any."""
-    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
-        return shutil.get_terminal_size().columns
-    return None
+    if not sys.stdout.isatty() and not os.environ.get("COLUMNS", "").isdigit():
+        return None
+    import shutil
+
+    return shutil.get_terminal_size().columns
 
 
 def say(text: str = "") -> None:
@@ -110,15 +117,18 @@ def say_json(data: Mapping[str, Any]) -> None:
 
 def json_line(data: Mapping[str, Any]) -> str:
     """Return an object as one line of ASCII JSON; money becomes a number."""
+    import json
+
     return json.dumps({"v": JSON_VERSION, **data}, default=_plain, separators=(",", ":"), allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
+    from datetime import datetime
+    from decimal import Decimal
+
     if isinstance(value, Decimal):
         return float(value)
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
-    return str(value)
+    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else str(value)
 
 
 def quietly(write: Callable[[], None]) -> None:
@@ -210,6 +220,8 @@ def _layout(cells: Sequence[Sequence[str]], width: int | None) -> tuple[int, lis
 
 def _wrapped(row: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
     """Return a row as lines of cells, each cell within its width."""
+    import textwrap
+
     cells = [
         [cell] if len(cell) <= width
         else textwrap.wrap(cell, max(width, 1), break_long_words=False, break_on_hyphens=False)
@@ -220,6 +232,8 @@ def _wrapped(row: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
 
 def _blocks(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
     """Return a block of lines for each row, its fields with their names; empty ones are left out."""
+    import textwrap
+
     found: list[str] = []
     for row in rows:
         first, *others = [f"{name}: {cell}" for name, cell in zip(head, row, strict=True) if cell.strip(" -")]
@@ -238,11 +252,17 @@ def _blocks(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> l
 
 def money(usd: Any) -> str:
     """Return dollars as $1.85, "unknown" for None; nothing that was paid reads as nothing."""
+    from decimal import Decimal
+
+    from pipeline.records.charge import dollars
+
     return "unknown" if usd is None else dollars(Decimal(str(usd)))
 
 
 def money_between(low: Any, high: Any) -> str:
     """Return what was spent, both ends where they differ; `high` None: no upper bound is known."""
+    from decimal import Decimal
+
     if high is None:
         return f"at least {money(low)}, no upper bound known"
     return money(low) if Decimal(str(high)) == Decimal(str(low)) else f"{money(low)} to at most {money(high)}"
@@ -278,7 +298,7 @@ def when(moment: str | datetime | None) -> str:
     """Return a recorded time as `2026-01-09 14:30:22` (UTC)."""
     if not moment:
         return "-"
-    text = moment.isoformat() if isinstance(moment, datetime) else moment
+    text = moment if isinstance(moment, str) else moment.isoformat()
     return text[:19].replace("T", " ")
 
 
@@ -303,6 +323,8 @@ def size(length: int) -> str:
 
 def short_hash(value: Any) -> str:
     """Return a text as it is, any other value as JSON; a content hash by its beginning."""
+    import json
+
     text = value if isinstance(value, str) else json.dumps(value, default=_plain, ensure_ascii=False)
     return text[:12] + "…" if len(text) == 64 and set(text) <= _HEX else text
 

@@ -59,3 +59,8 @@ def test_list_loads_what_reads_records_only_for_a_run_that_needs_it(tmp_path: Pa
 
     (root / run / "checkpoint.json").unlink()
     assert loaded_by(*arguments, cwd=tmp_path) >= FOLD - {"pipeline.store.files"}
+
+
+def test_list_of_a_store_without_runs_loads_no_backend(tmp_path: Path) -> None:
+    loaded = loaded_by("list", "--store", "files:none", cwd=tmp_path)
+    assert loaded & {"decimal", "hashlib", "shutil", "textwrap", "pipeline.store.folder", "pipeline.store.heads"} == set()
