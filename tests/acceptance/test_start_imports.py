@@ -63,4 +63,6 @@ def test_list_loads_what_reads_records_only_for_a_run_that_needs_it(tmp_path: Pa
 
 def test_list_of_a_store_without_runs_loads_no_backend(tmp_path: Path) -> None:
     loaded = loaded_by("list", "--store", "files:none", cwd=tmp_path)
-    assert loaded & {"decimal", "hashlib", "shutil", "textwrap", "pipeline.store.folder", "pipeline.store.heads"} == set()
+    assert (
+        loaded & {"decimal", "hashlib", "shutil", "textwrap", "pipeline.store.folder", "pipeline.store.heads"} == set()
+    )
