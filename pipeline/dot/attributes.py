@@ -1,4 +1,4 @@
-"""The one table of attributes: which there are, how each is read, what an edit of it means for a run that goes on."""
+"""The one table of attributes: which there are, how each is read, what an edit means for a resumed run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Use(Enum):
 
     #: What a node makes: finished work is void.
     WORK = "made again"
-    #: Where the run goes on: finished work stands, and whoever edits it is asked.
+    #: Where the run leads next: finished work is kept, and the person who edits it is asked.
     ROUTE = "asked about"
     #: How often, how long, how many at once: holds from now on.
     PACE = "taken over"
@@ -105,7 +105,7 @@ _READ: tuple[Attribute, ...] = (
     Attribute("goal_gate", _NODE, _ROUTE, _FLAG, default="false",
               means="the run does not end before this has succeeded"),
     Attribute("retry_target", (NODE, GRAPH), _ROUTE,
-              means="where to go on after a failure, or from an unsatisfied gate"),
+              means="where to continue after a failure, or from an unsatisfied gate"),
     Attribute("fallback_retry_target", (NODE, GRAPH), _ROUTE, like="retry_target"),
     Attribute("fallback", _GRAPH, _ROUTE, like="retry_target"),
     Attribute("max_visits", (NODE, EDGE), _PACE, _COUNT, default="100",
@@ -120,7 +120,7 @@ _READ: tuple[Attribute, ...] = (
     Attribute("human.timeout", _NODE, _PACE, _TIME, like="timeout"),
     Attribute("allow_partial", _NODE, _ROUTE, _FLAG, default="false", means="used-up retries count as partial_success"),
     Attribute("auto_status", _NODE, _ROUTE, _FLAG, default="false",
-              means="no status is success; what a command's exit code or an outcome says stands"),
+              means="no status is success; what a command's exit code or an outcome says is kept"),
     Attribute("continue_on_fail", _NODE, _ROUTE, _FLAG, default="false", means="a failure does not stop"),
     Attribute("tool_command", _NODE, _WORK, kinds=(kinds.TOOL,),
               means="shell command of a tool"),
@@ -134,7 +134,8 @@ _READ: tuple[Attribute, ...] = (
               means="how a person is asked: multiple_choice, yes_no, confirmation, freeform"),
     Attribute("question_type", _NODE, _WORK, kinds=(kinds.HUMAN,), like="mode"),
     Attribute("human.input", _NODE, _WORK, kinds=(kinds.HUMAN,), like="mode"),
-    Attribute("human.default_choice", _NODE, _ROUTE, means="choice where the time is up; never where nobody answers"),
+    Attribute("human.default_choice", _NODE, _ROUTE,
+              means="choice once the time is up; a question without an answer is never approved"),
     Attribute("default_choice", _NODE, _ROUTE, like="human.default_choice"),
     Attribute("join_policy", _NODE, _ROUTE, words=_JOINS, default="wait_all",
               means="wait_all, first_success, quorum, k_of_n"),
@@ -155,7 +156,7 @@ _READ: tuple[Attribute, ...] = (
     Attribute("fidelity", _EDGE, _ROUTE, words=FIDELITIES, like="fidelity"),
     Attribute("default_fidelity", _GRAPH, _ROUTE, words=FIDELITIES, like="fidelity"),
     Attribute("context_fidelity_default", _GRAPH, _ROUTE, words=FIDELITIES, like="fidelity"),
-    Attribute("thread_id", _NODE, _WORK, kinds=_ASKS, means="which conversation `full` goes on with"),
+    Attribute("thread_id", _NODE, _WORK, kinds=_ASKS, means="which conversation `full` continues"),
     Attribute("thread_id", (EDGE, GRAPH), _ROUTE, like="thread_id"),
     Attribute("default_thread_id", _GRAPH, _ROUTE, like="thread_id"),
     Attribute("context_thread_default", _GRAPH, _ROUTE, like="thread_id"),

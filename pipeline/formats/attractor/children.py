@@ -85,7 +85,7 @@ def from_folder(folder: Path) -> Load:
                 raise
             # The text of a file of another kind, whatever a graph names, is not repeated.
             message = f"The child pipeline {name!r} is no DOT file."
-            raise GraphError(message, code="child_pipeline", file=str(path)) from None
+            raise GraphError(message, code="child_unreadable", file=str(path)) from None
 
     return load
 
@@ -95,7 +95,7 @@ def from_texts(texts: Mapping[str, str]) -> Load:
 
     def load(name: str) -> DotGraph:
         if name not in texts:
-            raise GraphError(f"The run holds no child pipeline {name!r}.", code="child_pipeline")
+            raise GraphError(f"The run holds no child pipeline {name!r}.", code="child_missing")
         return parse(texts[name], name)
 
     return load
@@ -149,15 +149,15 @@ class _Place:
             raise _outside(name)
         if path in self.chain:
             message = f"The child pipeline {name!r} contains itself: {' -> '.join((*self.chain, path))}."
-            raise GraphError(message, code="child_pipeline")
+            raise GraphError(message, code="child_cycle")
         if len(self.chain) >= _DEEPEST:
-            raise GraphError(f"Child pipelines are nested more than {_DEEPEST} deep.", code="child_pipeline")
+            raise GraphError(f"Child pipelines are nested more than {_DEEPEST} deep.", code="child_too_deep")
         return _Place(posixpath.dirname(path), root, (*self.chain, path))
 
 
 def _outside(name: str) -> GraphError:
     return GraphError(
-        f"The child pipeline {name!r} lies outside the folder of its parent.", code="child_pipeline",
+        f"The child pipeline {name!r} lies outside the folder of its parent.", code="child_outside",
         hint="Move it beside the parent; or let the parent's own file name it by its absolute path.",
     )  # fmt: skip
 
@@ -211,7 +211,7 @@ def _child(graph: DotGraph, supervisor: DotNode, load: Load, place: _Place) -> D
         child = load(place.chain[-1])
     else:
         raise GraphError(
-            f"Node {supervisor.id!r} supervises a child pipeline, but names none.", code="child_pipeline",
+            f"Node {supervisor.id!r} supervises a child pipeline, but names none.", code="child_missing",
             hint=f'Write {_FILE}="child.dot" in it.', node=supervisor.id,
         )  # fmt: skip
     check_or_raise(child)

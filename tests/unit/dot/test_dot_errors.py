@@ -81,10 +81,10 @@ def test_parse_error_comes_where_reading_stops_not_at_a_later_bad_character() ->
 def test_parse_survives_subgraphs_deep_in_each_other() -> None:
     at_most = "digraph G {" + "{" * MAX_DEPTH + "a" + "}" * MAX_DEPTH + "}"
     assert list(parse(at_most).nodes) == ["a"]
-    with pytest.raises(GraphError, match="more than 100 deep"):
-        parse("digraph G {" + "{" * 100_000)
-    with pytest.raises(GraphError, match="more than 100 deep"):
-        parse("digraph G {" + "a -> {" * 100_000)
+    for text in ("{", "a -> {"):
+        with pytest.raises(GraphError) as caught:
+            parse("digraph G {" + text * 100_000)
+        assert caught.value.code == "dot_syntax"
 
 
 def test_parse_survives_long_lists() -> None:

@@ -204,8 +204,9 @@ def test_ids_that_a_child_suggests_are_its_own() -> None:
 
 
 def test_a_supervisor_without_a_child_is_no_pipeline() -> None:
-    with pytest.raises(GraphError, match="names none"):
+    with pytest.raises(GraphError) as caught:
         Act("m [shape=house]\nstart -> m -> exit")
+    assert caught.value.code == "child_missing"
 
 
 def test_a_child_that_is_not_to_be_started_is_passed_by() -> None:
@@ -220,8 +221,9 @@ def test_a_child_with_faults_is_refused() -> None:
 
 def test_a_child_that_contains_itself_is_refused() -> None:
     child = f'digraph child {{ {ENDS}n [shape=house, stack.child_dotfile="child.dot"]\nstart -> n -> exit }}'
-    with pytest.raises(GraphError, match=r"contains itself: child.dot -> child.dot"):
+    with pytest.raises(GraphError) as caught:
         family(child)
+    assert caught.value.code == "child_cycle"
 
 
 def written(folder: Path, name: str, text: str) -> Path:
@@ -252,8 +254,9 @@ def test_children_outside_the_parents_folder_are_refused(tmp_path: Path, name: s
     written(home, "sub/x.dot", CHILD)
     outside = written(tmp_path, "outside.dot", CHILD)
     (home / "link.dot").symlink_to(outside)
-    with pytest.raises(GraphError, match="outside the folder"):
+    with pytest.raises(GraphError) as caught:
         inline_children(parse(supervising(name)), from_folder(home))
+    assert caught.value.code == "child_outside"
 
 
 def test_the_parents_own_file_may_name_an_absolute_path_and_no_child_may(tmp_path: Path) -> None:
@@ -262,15 +265,17 @@ def test_the_parents_own_file_may_name_an_absolute_path_and_no_child_may(tmp_pat
     home = tmp_path / "home"
     written(home, "child.dot", supervising(str(outside)))
     assert "m.m.one" in inline_children(parse(supervising(str(outside))), from_folder(home)).nodes
-    with pytest.raises(GraphError, match="outside the folder"):
+    with pytest.raises(GraphError) as caught:
         inline_children(parse(supervising("child.dot")), from_folder(home))
+    assert caught.value.code == "child_outside"
 
 
 def test_the_child_of_an_absolute_one_stays_beside_it(tmp_path: Path) -> None:
     written(tmp_path, "leaf.dot", CHILD)
     outside = written(tmp_path, "other/outside.dot", supervising("../leaf.dot"))
-    with pytest.raises(GraphError, match="outside the folder"):
+    with pytest.raises(GraphError) as caught:
         inline_children(parse(supervising(str(outside))), from_folder(tmp_path / "home"))
+    assert caught.value.code == "child_outside"
 
 
 def test_attributes_that_stand_for_ours_are_not_taken_from_a_file() -> None:

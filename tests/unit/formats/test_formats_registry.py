@@ -97,8 +97,9 @@ def test_what_a_handler_returns_means_an_outcome(value: Any, outcome: NodeOutcom
 
 
 def test_what_means_no_outcome_is_refused() -> None:
-    with pytest.raises(InvalidValue, match="returned a list"):
+    with pytest.raises(InvalidValue) as caught:
         outcome_of([1])
+    assert caught.value.code == "no_outcome"
 
 
 class Status(Enum):
@@ -155,8 +156,9 @@ def test_registering_a_known_type_replaces_it_and_keeps_its_shape_and_effect() -
 def test_a_type_nobody_knows_is_worked_as_codergen() -> None:
     made = standard_registry()
     assert made.resolve("unheard.of") is made.resolve("codergen")
-    with pytest.raises(ConfigError, match="Nothing is registered"):
+    with pytest.raises(ConfigError) as caught:
         Registry().resolve("x")
+    assert caught.value.code == "unknown_type"
 
 
 @pytest.mark.parametrize(("type", "handler", "more"), [("", len, {}), ("x", 3, {}), ("x", len, {"effect": "magic"})])
