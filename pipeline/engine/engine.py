@@ -108,7 +108,7 @@ class Engine:
             builder.apply(Record(seq, iso(now), 1, each))
         recorder = self._recorder(journal, builder, owner=1)
         setup.emit("run_started", run=run_id, pipeline=self._definition.name, params=dict(params))
-        return self._go(recorder, journal, Spend())
+        return self._go(recorder, Spend())
 
     def resume(self, run_id: str, **wanted: Any) -> RunResult:
         """Continue a run; only what is not finished is made.
@@ -143,7 +143,7 @@ class Engine:
         try:
             builder, gap = folded(setup.store, run_id, head)
             recorder = self._recorder(journal, builder, owner=0)
-            taking = TakeOver(self._definition, setup, recorder, journal)
+            taking = TakeOver(self._definition, setup, recorder)
             if not wish and (done := self._nothing_to_do(builder.state)):
                 # It stays as it is, except for what had to be repaired.
                 for text in record_repairs(journal, recorder, gap):
@@ -161,7 +161,7 @@ class Engine:
             journal.close()
             raise
         self._tell_resumed(builder.state, before)
-        return self._go(recorder, journal, before, pause.end)
+        return self._go(recorder, before, pause.end)
 
     def _recorder(self, journal: Journal, builder: Builder, owner: int) -> Recorder:
         setup = self._setup
@@ -204,9 +204,7 @@ class Engine:
         self._tell_other_code(state)
         return self._result(state, None, Spend(), 0.0, worked=False)
 
-    def _go(
-        self, recorder: Recorder, journal: Journal, before: Spend, ready: Callable[[], None] = lambda: None
-    ) -> RunResult:
+    def _go(self, recorder: Recorder, before: Spend, ready: Callable[[], None] = lambda: None) -> RunResult:
         """Run the loop in its own thread, then record how this owner leaves.
 
         Args:
@@ -221,8 +219,7 @@ class Engine:
 
         def work() -> None:
             running = self._running(recorder, stop)
-            what = self._definition
-            loop = Loop(running, what.graph, what.steps, what.reducers, what.router)
+            loop = Loop(running, self._definition)
             if setup.hook is not None:
                 setup.hook.begun(recorder)
             try:
@@ -246,7 +243,7 @@ class Engine:
             detail, stopped = "failed", error
         except BaseException:
             # A fault of this program: the run stays as recorded, and free for the next owner.
-            journal.close()
+            recorder.journal.close()
             raise
         if recorder.refused is not None:
             detail, stopped = "store", recorder.refused
@@ -254,7 +251,7 @@ class Engine:
             ended = self._leave(recorder, detail, stopped)
             return self._result(recorder.state, ended, before, setup.clock.monotonic() - begun)
         finally:
-            journal.close()
+            recorder.journal.close()
 
     def _running(self, recorder: Recorder, stop: Stop) -> ActiveRun:
         setup = self._setup

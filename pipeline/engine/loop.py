@@ -10,15 +10,15 @@ from typing import Any
 
 from pipeline.engine import memory
 from pipeline.engine.bodies import code_of
-from pipeline.engine.contexts import Contexts, Lineage, Reducer
-from pipeline.engine.routing import Route, Router, Settled, by_label, way
-from pipeline.engine.setup import UNSAFE, ActiveRun
+from pipeline.engine.contexts import Contexts, Lineage
+from pipeline.engine.routing import Route, Settled, by_label, way
+from pipeline.engine.setup import UNSAFE, ActiveRun, Definition
 from pipeline.engine.sources import UNCHANGED, Scope, fresh
 from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.engine.stop import pause_if_of_the_store
 from pipeline.engine.tasks import judged
 from pipeline.errors import GraphError, InvalidValue, Pause, PipelineError, Suspended
-from pipeline.graph.model import Graph, frozen
+from pipeline.graph.model import frozen
 from pipeline.graph.readiness import Activation, Frontier
 from pipeline.graph.routing import choose
 from pipeline.records.kinds import CODE, CONTENT, PROVIDER, ROUTE, StepCompleted, StepFailed, StepStarted
@@ -49,23 +49,16 @@ class Made:
 class Loop:
     """Runs one graph from wherever its records left it."""
 
-    def __init__(
-        self,
-        running: ActiveRun,
-        graph: Graph,
-        steps: Mapping[str, StepSpec],
-        reducers: Mapping[str, Reducer],
-        router: Router | None = None,
-    ) -> None:
+    def __init__(self, running: ActiveRun, definition: Definition) -> None:
         self._running = running
-        self._graph = graph
-        self._steps = steps
-        self._router = router or by_label
         self._recorder = running.recorder
+        self._graph = graph = definition.graph
+        self._steps = steps = definition.steps
+        self._router = definition.router or by_label
         #: Hashes of the steps' source texts, as they are now: a file may be edited while it runs.
         self._codes = {name: code_of(spec.run) for name, spec in steps.items()}
         self._frontier = Frontier(graph, running.recorder.state)
-        self._contexts = Contexts(graph, running.recorder.state, reducers)
+        self._contexts = Contexts(graph, running.recorder.state, definition.reducers)
         #: Paths of visits whose thread has ended, with what stopped it without a record.
         self._ended: queue.SimpleQueue[tuple[str, BaseException | None]] = queue.SimpleQueue()
         #: Visits that run, with the fan-out they lie in ("" : none), and how many a fan-out lets run at once.

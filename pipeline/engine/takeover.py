@@ -72,13 +72,12 @@ class ResumeOptions:
 class TakeOver:
     """What a new owner of a run asks, refuses and records before it continues."""
 
-    def __init__(self, definition: Definition, setup: Setup, recorder: Recorder, journal: Journal) -> None:
+    def __init__(self, definition: Definition, setup: Setup, recorder: Recorder) -> None:
         self._definition = definition
         self._setup = setup
         # The run keeps its ceiling where the resume names none.
         setup.options = {"max_cost_usd": kept_ceiling(recorder.state.execution), **setup.options}
         self._recorder = recorder
-        self._journal = journal
 
     def confirm_risks(self, *, retry_unknown: bool) -> None:
         """Ask before work is repeated that kept dying, or that may have acted outside.
@@ -136,7 +135,7 @@ class TakeOver:
             recorded(setup.options), host=host(), identity=dict(wish.identity) or None, pins=hashes or None,
             product=setup.product, params=dict(wish.params) or None,
         )  # fmt: skip
-        for sentence in record_repairs(self._journal, recorder, missing):
+        for sentence in record_repairs(recorder.journal, recorder, missing):
             setup.emit.note(sentence)
         recorder.owner = recorder.append(fact, sync=False)
         if change is not None:
