@@ -16,8 +16,7 @@ from pipeline.records.values import resolve_value
 from pipeline.store.base import Store
 from pipeline.store.reading import resolve
 from pipeline.store.view import pinned_nodes
-from pipeline.travel.boundaries import pinned_graph
-from pipeline.travel.points import points, resolve_point, state_at
+from pipeline.travel.points import pinned_graph, points, resolve_point, state_at
 from pipeline.travel.values import Reader
 
 #: Shown of a step that acts outside the run and was interrupted; and of one without an end whose run has no owner.

@@ -17,7 +17,7 @@ from pipeline.store.base import Store
 from pipeline.store.reading import load, resolve
 from pipeline.travel.fork import Forked
 from pipeline.travel.fork import fork as made_fork
-from pipeline.travel.given import read_assignments, wishes
+from pipeline.travel.overrides import parse_changes, read_assignments
 from pipeline.travel.replay import Replayed
 from pipeline.travel.replay import replay as replayed
 
@@ -47,7 +47,7 @@ def fork(store: Store, run: str, *, at: str, assignments: Sequence[str], into: S
             hint="`update_state` of the graph forks it at any checkpoint; `copy_thread` of the saver copies it.",
         )
     if changes and state.pipeline == "lessons":
-        check_course([(wish.kind, wish.key, wish.value) for wish in wishes(changes)])
+        check_course([(wish.kind, wish.key, wish.value) for wish in parse_changes(changes)])
     found = made_fork(store, run, at=at, changes=changes, into=into, product=__version__)
     if not found.unknown or _DOT not in state.pins:
         return found

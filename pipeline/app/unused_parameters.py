@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pipeline.dot.model import DotGraph
 from pipeline.dot.names import names_in
 from pipeline.records.run import RunState
-from pipeline.travel.given import names_read
+from pipeline.travel.overrides import names_read
 
 _PARAMS = "params."
 #: Names that are suggested where none is like the one given.

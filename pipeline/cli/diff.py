@@ -13,8 +13,16 @@ from pipeline.cli.text import count, heading, money, one_line, say, say_json, wi
 from pipeline.cli.value_format import change_lines, changes_json
 from pipeline.records.run import full, item_name
 from pipeline.store.reading import resolve
-from pipeline.travel.diff import RunDifference, Side, StepDifference, difference
-from pipeline.travel.differences import ADDED, CHANGED, REMOVED, Changes
+from pipeline.travel.differences import (
+    ADDED,
+    CHANGED,
+    REMOVED,
+    Changes,
+    RunDifference,
+    Side,
+    StepDifference,
+    difference,
+)
 from pipeline.travel.points import END, points, resolve_point, state_at
 
 _SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}

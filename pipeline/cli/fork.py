@@ -19,7 +19,7 @@ from pipeline.store.reading import resolve
 
 if TYPE_CHECKING:
     from pipeline.travel.fork import Forked
-    from pipeline.travel.given import Dependents
+    from pipeline.travel.overrides import Dependents
     from pipeline.travel.replay import Replayed
 
 #: Characters of a list of names, and of each side of a difference, that are shown.

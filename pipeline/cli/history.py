@@ -16,7 +16,7 @@ from pipeline.graph.model import Graph
 from pipeline.records.run import bare
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.reading import load, records, resolve
-from pipeline.travel.boundaries import Boundary, boundaries, pinned_graph
+from pipeline.travel.points import Boundary, boundaries, pinned_graph
 
 
 @click.command("history")

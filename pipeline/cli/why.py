@@ -14,9 +14,7 @@ from pipeline.cli.options import OneOf, json_option, run_argument, store_option
 from pipeline.cli.text import count, heading, one_line, say, say_json
 from pipeline.records.run import bare, item_name
 from pipeline.store.reading import load, records, resolve
-from pipeline.travel.goes import INHERITED, NEW, RESUMED, RETRIED, STANDS, Go
-from pipeline.travel.why import Why
-from pipeline.travel.why import why as explained
+from pipeline.travel.timeline import INHERITED, NEW, RESUMED, RETRIED, STANDS, Explanation, WorkSpan, explain
 
 #: Names that are shown of what was read, and calls that are named.
 _SHOWN, _CALLS = 40, 8
@@ -37,7 +35,7 @@ def why(run: str, what: str, as_json: bool, store: str | None) -> None:
     if "#" not in what and "/" not in step.path:
         # All visits of the node: none of them was named.
         paths = [each.path for each in state.steps.values() if each.node == step.node and "/" not in each.path]
-    found = explained(name, list(records(place, name)), paths, task)
+    found = explain(name, list(records(place, name)), paths, task)
     if as_json:
         say_json(_json(found))
         return
@@ -53,7 +51,7 @@ _WHOLE = {
 }
 
 
-def _lines(found: Why) -> Iterator[str]:
+def _lines(found: Explanation) -> Iterator[str]:
     names = ", ".join(item_name(path, found.task) for path in found.paths)
     yield heading(f"{names} of run {found.run_id}")
     for go in found.goes:
@@ -79,7 +77,7 @@ def _lines(found: Why) -> Iterator[str]:
         yield "Read by: nothing yet."
 
 
-def _because(go: Go, found: Why) -> str:
+def _because(go: WorkSpan, found: Explanation) -> str:
     """Return why it began, as a sentence."""
     if go.kind == NEW:
         return _arrival(go)
@@ -98,7 +96,7 @@ def _because(go: Go, found: Why) -> str:
     return _void(go)
 
 
-def _arrival(go: Go) -> str:
+def _arrival(go: WorkSpan) -> str:
     if go.task is not None:
         return "New: there was nothing recorded of it."
     sources = [f"{bare(source)} chose {edge}" for edge, source in go.consumed if source]
@@ -107,7 +105,7 @@ def _arrival(go: Go) -> str:
     return f"{first}: {', '.join(sources)}." if sources else f"{first}: the run starts here."
 
 
-def _void(go: Go) -> str:
+def _void(go: WorkSpan) -> str:
     reasons = {
         "from": "Made again as requested (--from)",
         "refresh": "Made again because its inputs were refreshed (--refresh)",
@@ -125,7 +123,7 @@ def _void(go: Go) -> str:
     return f"{said}: {one_line('; '.join(details), 300)}." if details else f"{said}."
 
 
-def _what(go: Go) -> str:
+def _what(go: WorkSpan) -> str:
     """Return what happened in it, as sentences."""
     if go.kind in (INHERITED, STANDS):
         return ""
@@ -144,7 +142,7 @@ def _what(go: Go) -> str:
     return " ".join(said)
 
 
-def _json(found: Why) -> Mapping[str, Any]:
+def _json(found: Explanation) -> Mapping[str, Any]:
     goes = []
     for go in found.goes:
         values = {item.name: getattr(go, item.name) for item in fields(go)}

@@ -1,10 +1,19 @@
-"""How two JSON values differ: which keys changed, were added or are gone; bounded, pure."""
+"""How two JSON values differ, and what two runs, or two points of runs, differ in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import islice, zip_longest
 from typing import Any, NamedTuple
+
+from pipeline.errors import CheckpointCorrupt
+from pipeline.records.run import RunState, TaskRun, bare, in_order
+from pipeline.records.statuses import COMPLETED
+from pipeline.records.values import is_reference
+from pipeline.store.base import Store
+from pipeline.travel.values import Reader, usd_by_step
 
 CHANGED, ADDED, REMOVED = "changed", "added", "removed"
 #: Differences told of one pair of values; the rest is counted.
@@ -52,50 +61,193 @@ def first(before: Any, after: Any) -> Change | None:
 
 
 def _walk(before: Any, after: Any, place: str) -> Iterator[Change]:
-    """Differences in the order of the values; without recursion, values may be deep."""
+    """Return differences in the order of the values; without recursion, values may be deep."""
     todo: list[tuple[Any, Any, str]] = [(before, after, place)]
     while todo:
         one, two, at = todo.pop()
         if isinstance(one, Mapping) and isinstance(two, Mapping):
-            inner = [_pair(one, two, key, _key(at, str(key))) for key in dict.fromkeys((*one, *two))]
+            keys = dict.fromkeys((*one, *two))
+            inner = [(one.get(key, _NONE), two.get(key, _NONE), f"{at}.{key}" if at else str(key)) for key in keys]
         elif isinstance(one, list) and isinstance(two, list):
-            inner = [_item(one, two, index, f"{at}[{index}]") for index in range(max(len(one), len(two)))]
+            pairs = enumerate(zip_longest(one, two, fillvalue=_NONE))
+            inner = [(first, second, f"{at}[{index}]") for index, (first, second) in pairs]
         else:
-            if _missing(one) or _missing(two) or not same(one, two):
-                yield _change(one, two, at)
+            if one is _NONE:
+                yield Change(at, ADDED, None, two)
+            elif two is _NONE:
+                yield Change(at, REMOVED, one)
+            elif not same(one, two):
+                yield Change(at, CHANGED, one, two)
             continue
         todo.extend(reversed(inner))
 
 
-class _Missing:
-    """Stands where one side has no value."""
-
-
-_NONE = _Missing()
-
-
-def _missing(value: Any) -> bool:
-    return value is _NONE
-
-
-def _change(one: Any, two: Any, at: str) -> Change:
-    if _missing(one):
-        return Change(at, ADDED, None, two)
-    return Change(at, REMOVED, one) if _missing(two) else Change(at, CHANGED, one, two)
-
-
-def _pair(one: Mapping[str, Any], two: Mapping[str, Any], key: str, at: str) -> tuple[Any, Any, str]:
-    return one.get(key, _NONE), two.get(key, _NONE), at
-
-
-def _item(one: list[Any], two: list[Any], index: int, at: str) -> tuple[Any, Any, str]:
-    return (one[index] if index < len(one) else _NONE), (two[index] if index < len(two) else _NONE), at
-
-
-def _key(at: str, key: str) -> str:
-    return f"{at}.{key}" if at else key
+#: Stands where one side has no value.
+_NONE = object()
 
 
 def same(one: Any, two: Any) -> bool:
     """Equal as JSON: true is not 1, and 1 is not 1.0."""
     return type(one) is type(two) and bool(one == two)
+
+
+#: Items of one step whose differences are told key by key.
+MOST_ITEMS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two: a run at a point."""
+
+    store: Store
+    state: RunState
+
+    @property
+    def reader(self) -> Reader:
+        """Reads its values back."""
+        return Reader(self.store, self.state.run_id)
+
+
+@dataclass(frozen=True, slots=True)
+class StepDifference:
+    """How one visit differs."""
+
+    #: As people see it: `write#3`.
+    step: str
+    #: None: that side has not begun it.
+    statuses: tuple[str | None, str | None]
+    outcomes: tuple[str, str]
+    outputs: Changes
+    #: Artifacts that differ, by name; a long one by its keys.
+    artifacts: Mapping[str, Changes]
+    #: Items made on one side only, or differently: key → added, removed or changed.
+    items: Mapping[str, str]
+    #: How the first few of the changed items differ.
+    inside: Mapping[str, Changes]
+    #: USD, exact.
+    usd: tuple[Decimal, Decimal]
+
+    @property
+    def same(self) -> bool:
+        """Nothing but perhaps the cost differs."""
+        if self.statuses[0] != self.statuses[1] or self.outcomes[0] != self.outcomes[1]:
+            return False
+        return not (self.outputs or self.artifacts or self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class RunDifference:
+    """How two points differ, the first to the second."""
+
+    params: Changes
+    settings: Changes
+    context: Changes
+    statuses: tuple[str, str]
+    #: Visits that differ, also only in their cost.
+    steps: Sequence[StepDifference]
+    usd: tuple[Decimal, Decimal]
+    #: Calls whose price is not known.
+    unpriced: tuple[int, int]
+
+    @property
+    def same(self) -> bool:
+        """Nothing that was made differs; costs may."""
+        made = all(step.same for step in self.steps)
+        return made and not (self.params or self.settings or self.context) and self.statuses[0] == self.statuses[1]
+
+
+def difference(one: Side, two: Side, *, most: int = MOST) -> RunDifference:
+    """What differs; of each value at most `most` places are told."""
+    first, second = one.state, two.state
+    costs = usd_by_step(first), usd_by_step(second)
+    names = {path: None for state in (first, second) for path in state.steps}
+    steps = [_step(one, two, path, (costs[0].get(bare(path)), costs[1].get(bare(path))), most) for path in names]
+    return RunDifference(
+        compare(dict(first.params), dict(second.params), most),
+        compare(dict(first.identity), dict(second.identity), most),
+        _compare(one, first.context, two, second.context, most),
+        (first.detail or first.status, second.detail or second.status),
+        [step for step in steps if not step.same or step.usd[0] != step.usd[1]],
+        (first.total.usd, second.total.usd),
+        (first.total.unpriced, second.total.unpriced),
+    )
+
+
+def _step(one: Side, two: Side, path: str, usd: tuple[Decimal | None, Decimal | None], most: int) -> StepDifference:
+    first, second = one.state.steps.get(path), two.state.steps.get(path)
+    costs = usd[0] or Decimal(0), usd[1] or Decimal(0)
+    if first is None or second is None:
+        statuses = (first.status if first else None), (second.status if second else None)
+        return StepDifference(bare(path), statuses, ("", ""), Changes([]), {}, {}, {}, costs)
+    items = _items(one.state.tasks.get(path, {}), two.state.tasks.get(path, {}))
+    changed = [key for key, kind in items.items() if kind == CHANGED][:MOST_ITEMS]
+    return StepDifference(
+        bare(path),
+        (first.status, second.status),
+        (first.outcome, second.outcome),
+        _compare(one, first.outputs, two, second.outputs, most),
+        _artifacts(one, first.artifacts, two, second.artifacts, most),
+        items,
+        {key: _inside(one, two, path, key, most) for key in changed},
+        costs,
+    )
+
+
+def _compare(one: Side, before: Any, two: Side, after: Any, most: int) -> Changes:
+    """Differences of recorded values; those in blobs are read only where their hashes differ."""
+    if is_reference(before) and before == after:
+        return Changes([])
+    return compare(_opened(one, before, after), _opened(two, after, before), most)
+
+
+def _opened(side: Side, value: Any, other: Any) -> Any:
+    """The value with its references read back, but those that the other side has too."""
+    if is_reference(value):
+        return side.reader.whole(value)
+    if not isinstance(value, Mapping):
+        return value
+    there = other if isinstance(other, Mapping) else {}
+    return {key: item if item == there.get(key) else side.reader.whole(item) for key, item in value.items()}
+
+
+def _artifacts(
+    one: Side, before: Mapping[str, str], two: Side, after: Mapping[str, str], most: int
+) -> dict[str, Changes]:
+    found: dict[str, Changes] = {}
+    for name in dict.fromkeys((*before, *after)):
+        if before.get(name) == after.get(name):
+            continue
+        if name not in before or name not in after:
+            kind = ADDED if name in after else REMOVED
+            found[name] = Changes([Change("", kind)])
+        else:
+            found[name] = _blobs(one, before[name], two, after[name], most)
+    return found
+
+
+def _blobs(one: Side, before: str, two: Side, after: str, most: int) -> Changes:
+    try:
+        return compare(one.reader.blob(before), two.reader.blob(after), most)
+    except CheckpointCorrupt:
+        return Changes([Change("", CHANGED, before, after)])
+
+
+def _items(before: Mapping[str, TaskRun], after: Mapping[str, TaskRun]) -> dict[str, str]:
+    found = {}
+    for key in in_order(dict.fromkeys((*before, *after)), str):
+        one, two = before.get(key), after.get(key)
+        if one is None or two is None:
+            found[key] = ADDED if one is None else REMOVED
+        elif (one.status, one.hash) != (two.status, two.hash):
+            found[key] = CHANGED
+    return found
+
+
+def _inside(one: Side, two: Side, path: str, key: str, most: int) -> Changes:
+    values = [_item(side, path, key) for side in (one, two)]
+    return compare(values[0], values[1], most)
+
+
+def _item(side: Side, path: str, key: str) -> Any:
+    task = side.state.tasks[path][key]
+    return side.reader.task(path, key, task) if task.status == COMPLETED else {"error": dict(task.error or {})}

@@ -27,21 +27,20 @@ from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.store.base import Store
 from pipeline.store.reading import records
 from pipeline.store.view import pinned_nodes
-from pipeline.travel.boundaries import pinned_graph
-from pipeline.travel.given import (
+from pipeline.travel.overrides import (
     CONTEXT,
     OUTPUTS,
     PARAMS,
     SETTINGS,
+    Assignment,
     Changes,
     Dependents,
-    Given,
-    Wish,
+    Override,
+    parse_changes,
     unknown_names,
-    wishes,
 )
-from pipeline.travel.keeping import Keeper
-from pipeline.travel.points import END, points_in, resolve_point, state_in
+from pipeline.travel.points import END, pinned_graph, points_in, resolve_point, state_in
+from pipeline.travel.values import BlobCollector
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ def fork(
     if not state.pipeline:
         raise CheckpointCorrupt(f"Run {run} cannot be forked: its first record is damaged.")
     making = _Making(store, state, seq, clock, product)
-    making.change(wishes(changes or {}))
+    making.change(parse_changes(changes or {}))
     return making.make(into or store, last.command)
 
 
@@ -127,13 +126,13 @@ class _Making:
         self._seq = seq
         self._clock = clock
         self._product = product
-        self._keeper = Keeper(store, state.run_id)
+        self._keeper = BlobCollector(store, state.run_id)
         self._graph = pinned_graph(store, state)
         self._inherited = inherited_document(state, self._keeper.task, self._keeper.reply)
         #: Who read what is changed; in the order in which it becomes void.
         self._void: list[Dependents] = []
 
-    def change(self, wanted: Sequence[Wish]) -> None:
+    def change(self, wanted: Sequence[Assignment]) -> None:
         """Find out what each value replaces, and who has read that."""
         whole = Changes(self._state, self._keeper.reader, self._graph)
         for wish in wanted:
@@ -174,7 +173,7 @@ class _Making:
         facts: list[Fact] = [self._started([each.given for each in self._void]), Snapshot(document, "fork")]
         return facts + [self._invalidated(each) for each in self._void if each.paths or each.tasks]
 
-    def _started(self, given: Sequence[Given]) -> RunStarted:
+    def _started(self, given: Sequence[Override]) -> RunStarted:
         state = self._state
         params = {**state.params, **{each.key: each.value for each in given if each.kind == PARAMS}}
         identity = {**state.identity, **{each.key: each.value for each in given if each.kind == SETTINGS}}
@@ -183,7 +182,7 @@ class _Making:
             parent={"run": state.run_id, "seq": self._seq}, host=host(), product=self._product,
         )  # fmt: skip
 
-    def _give(self, given: Given) -> None:
+    def _give(self, given: Override) -> None:
         """Put a value where its carriers hold it."""
         for step in self._inherited["steps"]:
             if step["path"] not in given.carriers:

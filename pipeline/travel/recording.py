@@ -1,25 +1,52 @@
-"""What the records of a run say that a replay needs: the visits that ended, the tries that answered them, the start."""
+"""What the records of a run say that a replay needs: the visits that ended, what answered them, the start."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pipeline.records.codec import Record
 from pipeline.records.forks import INHERITED, call_row, inherited_document, references
-from pipeline.records.kinds import CallEnded, CallStarted, Fact, Invalidated, RunStarted, Snapshot, StepFailed, replace
+from pipeline.records.kinds import (
+    CallEnded,
+    CallStarted,
+    Fact,
+    Invalidated,
+    MemoryRead,
+    RunStarted,
+    Snapshot,
+    StepFailed,
+    replace,
+)
 from pipeline.records.run import CallRun, RunState, StepRun
 from pipeline.records.statuses import FAILED, IN_PROGRESS
 from pipeline.store.base import Store
 from pipeline.store.reading import records
-from pipeline.travel.keeping import Keeper
 from pipeline.travel.points import points_in, resolve_point, state_in
-from pipeline.travel.recall import Recalled
-from pipeline.travel.values import Reader
+from pipeline.travel.values import BlobCollector, Reader
 
 
-class Asked(NamedTuple):
+class RecordedMemory:
+    """What a memory answered, query by query in the order of the records; more than that it does not know."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._answers: dict[str, list[Sequence[Mapping[str, Any]]]] = {}
+        for record in records:
+            if isinstance(record.fact, MemoryRead):
+                self._answers.setdefault(record.fact.query, []).append(record.fact.traces)
+
+    def read(self, query: str) -> list[tuple[str, str, float]]:
+        """The next recorded answer to a query; the last one again where there are no more."""
+        left = self._answers.get(query) or [()]
+        traces = left.pop(0) if len(left) > 1 else left[0]
+        return [(str(row["id"]), str(row["content"]), float(row["strength"])) for row in traces]
+
+    def write(self, type: str, content: str, scope: str, key: str) -> None:
+        """Nothing is remembered."""
+
+
+class RecordedCall(NamedTuple):
     """A recorded call: what kind, and the blob of its request."""
 
     label: str
@@ -42,9 +69,9 @@ class Recording:
     #: Tries of the attempts that stand.
     tries: list[CallRun] = field(default_factory=list)
     #: Calls by visit and task, in order.
-    asked: dict[tuple[str, str | None], list[Asked]] = field(default_factory=dict)
+    asked: dict[tuple[str, str | None], list[RecordedCall]] = field(default_factory=dict)
     #: What the user's memory had answered.
-    recalled: Recalled = field(default_factory=lambda: Recalled(()))
+    recalled: RecordedMemory = field(default_factory=lambda: RecordedMemory(()))
 
     @classmethod
     def of(cls, store: Store, run_id: str, to: str | int = "end") -> Recording:
@@ -59,7 +86,7 @@ class Recording:
         start = min(known.start, seq)
         upto = [record for record in found if record.seq <= seq]
         recording = cls(store, seq, state_in(run_id, found, start), state_in(run_id, upto, seq))
-        recording.recalled = Recalled(upto)
+        recording.recalled = RecordedMemory(upto)
         recording._note_visits(start)
         recording._walk(upto)
         return recording
@@ -81,7 +108,7 @@ class Recording:
                 self._note_failure(record.seq, fact)
             elif isinstance(fact, CallStarted) and self._stands(fact):
                 started[record.seq] = fact
-                self.asked.setdefault((fact.path, fact.task), []).append(Asked(fact.label, fact.request))
+                self.asked.setdefault((fact.path, fact.task), []).append(RecordedCall(fact.label, fact.request))
             elif isinstance(fact, CallEnded) and fact.call in started:
                 call, last = started[fact.call], self._last(started[fact.call])
                 # What an earlier attempt was left without does not count against the one that heard its replies.
@@ -115,7 +142,7 @@ class Recording:
         Args:
             graph: Hash of the graph it runs.
         """
-        keeper = Keeper(self.store, self.final.run_id)
+        keeper = BlobCollector(self.store, self.final.run_id)
         inherited = inherited_document(self.base, keeper.task, keeper.reply)
         gone = [row["path"] for row in inherited["steps"] if self._made_again(row["path"])]
         inherited["tasks"] = [row for row in inherited["tasks"] if self._inherited_task(row)] + self._failed_tasks()

@@ -33,11 +33,11 @@ from pipeline.records.values import canonical, decode_value, digest, encode_valu
 from pipeline.store.base import Store
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load
-from pipeline.travel.boundaries import pinned_graph
 from pipeline.travel.differences import first
+from pipeline.travel.points import pinned_graph
 from pipeline.travel.recording import Recording
-from pipeline.travel.silent import CarefulContext, NoPrices, NotRecorded, QuickClock, SilentModel, Turns
-from pipeline.travel.silent import services as quiet_services
+from pipeline.travel.stand_ins import InstantClock, NoPrices, NotRecorded, ReplayContext, UnaskedModel, VisitOrder
+from pipeline.travel.stand_ins import services as services
 from pipeline.travel.values import Reader
 
 #: Effects that a replay does not have.
@@ -115,7 +115,7 @@ class _Replay:
         nodes = [dataclasses.replace(node, attributes=_unbounded(node.attributes)) for node in graph.nodes.values()]
         self._graph = Graph.of(nodes, graph.edges, graph.start)
         self._definition = definition
-        self._turns = Turns(list(self._visits))
+        self._turns = VisitOrder(list(self._visits))
         self._found: list[Difference] = []
         #: Visits that go on as recorded, whatever came out; and those that were not run at all.
         self._forced: set[str] = set()
@@ -148,13 +148,13 @@ class _Replay:
     def _setup(self) -> Setup:
         final = self._recording.final
         options = {key: value for key, value in final.execution.items() if key not in _NOT_KEPT}
-        clock = QuickClock()
+        clock = InstantClock()
         setup = Setup(self._store, clock, Emitter(clock), {**options, "concurrency": 1})
         model, author = str(final.identity.get("model") or ""), str(final.identity.get("author") or "model")
         if model:
-            setup.model = SilentModel(model, author, self._unasked)
+            setup.model = UnaskedModel(model, author, self._unasked)
             setup.info, setup.prices = setup.model.check(), NoPrices()
-        setup.services = quiet_services(self._unknown, {"memory": self._recording.recalled, **self._lent})
+        setup.services = services(self._unknown, {"memory": self._recording.recalled, **self._lent})
         setup.hook = self._turns
         setup.yes = True
         return setup
@@ -181,7 +181,7 @@ class _Replay:
         return self._as_recorded(visit) if len(self._found) > before else result
 
     def _body(self, spec: StepSpec, ctx: StepContext, visit: StepRun) -> Any:
-        careful = CarefulContext.around(ctx, self._known_task, self._scopes)
+        careful = ReplayContext.around(ctx, self._known_task, self._scopes)
         try:
             result = spec.run(careful)
         except Pause:

@@ -13,8 +13,7 @@ from pipeline.engine.step import Outcome, StepContext, step
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load
 from pipeline.testing import FakeClock
-from pipeline.travel.diff import Side, difference
-from pipeline.travel.differences import Changes, compare, first
+from pipeline.travel.differences import Changes, Side, compare, difference, first
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),

@@ -13,8 +13,7 @@ from pipeline.records.fold import fold
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import records
 from pipeline.testing import FakeClock
-from pipeline.travel.boundaries import boundaries
-from pipeline.travel.points import Points, points, points_in, resolve_point, state_at
+from pipeline.travel.points import Points, boundaries, points, points_in, resolve_point, state_at
 from tests.tape import Tape
 
 

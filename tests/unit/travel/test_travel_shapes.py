@@ -21,10 +21,10 @@ from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load, records
 from pipeline.testing import FakeClock
 from pipeline.travel.fork import fork, fork_run
-from pipeline.travel.given import Changes, Given, Wish
+from pipeline.travel.overrides import Assignment, Changes, Override
 from pipeline.travel.points import points_in, state_in
 from pipeline.travel.replay import replay
-from pipeline.travel.silent import Turns
+from pipeline.travel.stand_ins import VisitOrder
 from pipeline.travel.values import Reader
 
 Bodies = Mapping[str, Any]
@@ -216,8 +216,8 @@ def test_visits_of_a_shared_node_get_the_numbers_they_had_whoever_was_faster(sto
 def test_a_visit_that_nothing_leads_to_any_more_ends_the_waiting(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Turns, "PATIENCE", 0.01)
-    turns = Turns(["lost#1", "a#1", "b#1"])
+    monkeypatch.setattr(VisitOrder, "PATIENCE", 0.01)
+    turns = VisitOrder(["lost#1", "a#1", "b#1"])
     turns.wait("a#1")
     turns.ended("a#1")
     turns.wait("b#1")
@@ -359,11 +359,11 @@ def test_a_context_key_counts_only_for_those_it_was_handed_on_to(store: MemorySt
     found = list(records(store, run))
     ends = {mark.path: mark.seq for mark in points_in(run, found).boundaries}
     state = state_in(run, found, ends["b2#1"])
-    given = Changes(state, Reader(store, run), what.graph).given(Wish("context", "k", "w"))
+    given = Changes(state, Reader(store, run), what.graph).given(Assignment("context", "k", "w"))
     assert given is not None
     readers = {path for path in ("a2#1", "b2#1") if path in state.steps and state.steps[path].ended_seq}
     assert set(Changes(state, Reader(store, run), what.graph).dependents(given).paths) == readers
-    only_b = Given("context.k", "context", "k", "w", given.before, ["b#1"])
+    only_b = Override("context.k", "context", "k", "w", given.before, ["b#1"])
     assert Changes(state, Reader(store, run), what.graph).dependents(only_b).paths == ["b2#1"]
 
 

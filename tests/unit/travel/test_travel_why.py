@@ -11,16 +11,15 @@ from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import records
 from pipeline.testing import FakeClock
 from pipeline.travel.fork import fork_run
-from pipeline.travel.goes import Go
-from pipeline.travel.why import Why, why
+from pipeline.travel.timeline import Explanation, WorkSpan, explain
 from tests.tape import Tape
 
 
-def _of(tape: Tape, path: str = "a#1", task: str | None = None) -> Why:
-    return why("r", tape.records, [path], task)
+def _of(tape: Tape, path: str = "a#1", task: str | None = None) -> Explanation:
+    return explain("r", tape.records, [path], task)
 
 
-def _kinds(goes: Sequence[Go]) -> list[tuple[str, int, str]]:
+def _kinds(goes: Sequence[WorkSpan]) -> list[tuple[str, int, str]]:
     return [(go.kind, go.attempt, go.ended) for go in goes]
 
 
@@ -145,12 +144,12 @@ CHAIN = Pipeline("chain", [one, two, three])
 
 def test_who_read_it_is_told_with_the_names_by_which(store: MemoryStore) -> None:
     run = CHAIN.run({"x": 1}, store=store, clock=FakeClock()).run_id
-    found = why(run, list(records(store, run)), ["one#1"])
+    found = explain(run, list(records(store, run)), ["one#1"])
     assert list(found.reads) == ["params.x"]
     assert {path: list(names) for path, names in found.dependents.items()} == {
         "two#1": ["outputs.one.n", "artifact.kept", "context.k"]
     }
-    by_context = why(run, list(records(store, run)), ["two#1"]).dependents
+    by_context = explain(run, list(records(store, run)), ["two#1"]).dependents
     assert {path: list(names) for path, names in by_context.items()} == {"three#1": ["context"]}
 
 
@@ -158,6 +157,6 @@ def test_what_a_fork_inherited_is_told_as_such(store: MemoryStore) -> None:
     run = CHAIN.run({"x": 1}, store=store, clock=FakeClock()).run_id
     child = fork_run(store, run, changes={"params.x": 2}, clock=FakeClock())
     CHAIN.resume(child, store=store, clock=FakeClock())
-    found = why(child, list(records(store, child)), ["one#1"])
+    found = explain(child, list(records(store, child)), ["one#1"])
     assert found.parent == {"run": run, "seq": 8}
     assert [(go.kind, go.cause) for go in found.goes] == [("inherited", ""), ("changed", "params.x")]

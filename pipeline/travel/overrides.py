@@ -16,7 +16,7 @@ from pipeline.records.redaction import holds_key
 from pipeline.records.run import WHOLE, RunState, StepRun, bare
 from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import decode_value, encode_value, value_hash
-from pipeline.travel.boundaries import Unknown
+from pipeline.travel.points import Unknown
 from pipeline.travel.values import Reader
 
 PARAMS, SETTINGS, CONTEXT, OUTPUTS = "params", "settings", "context", "outputs"
@@ -27,7 +27,7 @@ _OFFLINE = "offline"
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Override:
     """One value given."""
 
     #: As reads name it: params.x, settings.x, context.x, outputs.STEP.x.
@@ -51,12 +51,12 @@ class Given:
 class Dependents:
     """What read one of the values: finished visits, and tasks as (path, task)."""
 
-    given: Given
+    given: Override
     paths: Sequence[str]
     tasks: Sequence[tuple[str, str]]
 
 
-class Wish(NamedTuple):
+class Assignment(NamedTuple):
     """A value as it was asked for: of which kind of thing, its key."""
 
     kind: str
@@ -64,14 +64,14 @@ class Wish(NamedTuple):
     value: Any
 
 
-def wishes(changes: Mapping[str, Any]) -> list[Wish]:
+def parse_changes(changes: Mapping[str, Any]) -> list[Assignment]:
     """What is asked for, by the names that people use.
 
     Raises:
         ConfigError: A name is empty or stands twice, or a value is no JSON.
         SecretRefused: It looks like a secret.
     """
-    found: dict[tuple[str, str], Wish] = {}
+    found: dict[tuple[str, str], Assignment] = {}
     for name, value in changes.items():
         kind, dot, key = name.strip().partition(".")
         if not dot or kind not in _KINDS:
@@ -83,7 +83,7 @@ def wishes(changes: Mapping[str, Any]) -> list[Wish]:
             raise SecretRefused(f"The value of {name!r} looks like a secret; secrets are never stored.")
         if kind == PARAMS:
             preflight.check_params({key: plain})
-        found[kind, key] = Wish(kind, key, plain)
+        found[kind, key] = Assignment(kind, key, plain)
     return list(found.values())
 
 
@@ -99,7 +99,7 @@ class Changes:
         self._ended = sorted(ended, key=lambda step: step.ended_seq)
         self._order = {step.path: index for index, step in enumerate(self._ended)}
 
-    def given(self, wish: Wish) -> Given | None:
+    def given(self, wish: Assignment) -> Override | None:
         """The value given, by what it is to replace; None where it is what stands there.
 
         Raises:
@@ -109,7 +109,7 @@ class Changes:
         found = find[wish.kind](wish.key, wish.value)
         return None if found.before == {found.hash} else found
 
-    def dependents(self, given: Given) -> Dependents:
+    def dependents(self, given: Override) -> Dependents:
         """Who read what it replaces."""
         paths = [step.path for step in self._ended if self._has_read(given, step.path, step.reads)]
         tasks = [
@@ -120,7 +120,7 @@ class Changes:
         ]
         return Dependents(given, paths, tasks)
 
-    def _has_read(self, given: Given, path: str, reads: Mapping[str, str]) -> bool:
+    def _has_read(self, given: Override, path: str, reads: Mapping[str, str]) -> bool:
         """Whether work with these reads was made from what stood there before."""
         known = reads.get(given.name)
         if not given.carriers:
@@ -144,10 +144,10 @@ class Changes:
                 return True
         return False
 
-    def _param(self, key: str, value: Any) -> Given:
-        return Given(f"{PARAMS}.{key}", PARAMS, key, value, _of(self._state.params, key))
+    def _param(self, key: str, value: Any) -> Override:
+        return Override(f"{PARAMS}.{key}", PARAMS, key, value, _of(self._state.params, key))
 
-    def _setting(self, key: str, value: Any) -> Given:
+    def _setting(self, key: str, value: Any) -> Override:
         known = self._state.identity
         if key not in known:
             raise ConfigError(f"The run has no setting {key!r}.", hint=f"It has {', '.join(known) or 'none'}.")
@@ -157,9 +157,9 @@ class Changes:
                 f"The run was written by {known.get('model')}; a draft and work by a model are never mixed.",
                 hint="Start a new run with that model.",
             )
-        return Given(f"{SETTINGS}.{key}", SETTINGS, key, value, _of(known, key))
+        return Override(f"{SETTINGS}.{key}", SETTINGS, key, value, _of(known, key))
 
-    def _output(self, rest: str, value: Any) -> Given:
+    def _output(self, rest: str, value: Any) -> Override:
         """The key of the newest finished visit of a step, which may have dots in its name."""
         parts = rest.split(".")
         for cut in range(len(parts) - 1, 0, -1):
@@ -171,7 +171,7 @@ class Changes:
                 raise ConfigError(
                     f"{bare(step.path)} has no output {key!r}.", hint=f"It has {', '.join(outputs) or 'none'}."
                 )
-            return Given(f"{OUTPUTS}.{step.node}.{key}", OUTPUTS, key, value, _of(outputs, key), [step.path])
+            return Override(f"{OUTPUTS}.{step.node}.{key}", OUTPUTS, key, value, _of(outputs, key), [step.path])
         names = ", ".join(dict.fromkeys(bare(step.path) for step in self._ended)) or "none"
         raise ConfigError(f"--set outputs.{rest}: no such step has ended by then.", hint=f"Ended: {names}. {_FORMS}")
 
@@ -179,7 +179,7 @@ class Changes:
         fits = [step for step in self._ended if name in (step.path, bare(step.path), step.node)]
         return fits[-1] if fits else None
 
-    def _context(self, key: str, value: Any) -> Given:
+    def _context(self, key: str, value: Any) -> Override:
         """The key as it stands where the run goes on: carried by who set it, or by what ended last where nobody did."""
         ends = self._ends()
         setters = list(dict.fromkeys(filter(None, (self._contexts.setter(path, key) for path in ends))))
@@ -191,7 +191,7 @@ class Changes:
             )
         values = [self._reader.whole(self._state.steps[path].context[key]) for path in setters]
         before = frozenset(map(_short, values)) or frozenset({_MISSING})
-        return Given(f"{CONTEXT}.{key}", CONTEXT, key, value, before, carriers)
+        return Override(f"{CONTEXT}.{key}", CONTEXT, key, value, before, carriers)
 
     def _ends(self) -> list[str]:
         """The visits from which the run goes on: sources of edges that nobody who ended has taken, and ends."""
@@ -223,7 +223,7 @@ def names_read(state: RunState) -> set[str]:
     return found | {name for tasks in state.tasks.values() for task in tasks.values() for name in task.reads}
 
 
-def unknown_names(state: RunState, given: Sequence[Given]) -> dict[str, list[str]]:
+def unknown_names(state: RunState, given: Sequence[Override]) -> dict[str, list[str]]:
     """The names that nobody has read or set by then, each with those like it that somebody has."""
     known = names_read(state)
     known |= {f"{PARAMS}.{name}" for name in state.params}

@@ -27,7 +27,7 @@ class NotRecorded(ModelRejected):
     """The record does not say."""
 
 
-class SilentModel:
+class UnaskedModel:
     """Answers nothing: every reply of a replay comes from the record before a model is asked."""
 
     def __init__(self, model: str, author: str, tell: Callable[[Request], None]) -> None:
@@ -78,7 +78,7 @@ class NoPrices:
         return Decimal(0)
 
 
-class QuickClock(SystemClock):
+class InstantClock(SystemClock):
     """The machine's clock, on which every wait is over at once."""
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
@@ -86,7 +86,7 @@ class QuickClock(SystemClock):
         return event.is_set()
 
 
-class Nobody:
+class AbsentPerson:
     """The person in a replay: whoever asks what is not recorded gets no answer."""
 
     def __init__(self, tell: Told) -> None:
@@ -102,7 +102,7 @@ class Nobody:
         raise NotRecorded(f"The record holds no answer to {question.text!r}.")
 
 
-class Turns:
+class VisitOrder:
     """Lets visits go in the order in which they had ended, so that they get the numbers that they had.
 
     It stands at the run's boundaries (engine.recorder.StepEndHook).
@@ -162,7 +162,7 @@ class Turns:
         return self._order[self._next] if self._next < len(self._order) else ""
 
 
-class CarefulContext(StepContext):
+class ReplayContext(StepContext):
     """What a body gets in a replay: what acts outside the run gives what is recorded, and does nothing."""
 
     __slots__ = ("known", "scopes")
@@ -173,7 +173,7 @@ class CarefulContext(StepContext):
     scopes: list[Scope]
 
     @classmethod
-    def around(cls, context: StepContext, known: Callable[[str, str], Any], scopes: list[Scope]) -> CarefulContext:
+    def around(cls, context: StepContext, known: Callable[[str, str], Any], scopes: list[Scope]) -> ReplayContext:
         """The same window on the run, with care."""
         made = cls(*(getattr(context, item.name) for item in fields(StepContext)))
         made.known, made.scopes = known, scopes
@@ -213,9 +213,9 @@ class CarefulContext(StepContext):
             self.scopes.pop()
 
     def _child(self, scope: Scope) -> StepContext:
-        return CarefulContext.around(super()._child(scope), self.known, self.scopes)
+        return ReplayContext.around(super()._child(scope), self.known, self.scopes)
 
 
 def services(tell: Told, lent: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a replay lends to its steps: nobody to ask, and what stands in for services of the run."""
-    return {**lent, "interviewer": Nobody(tell)}
+    return {**lent, "interviewer": AbsentPerson(tell)}
