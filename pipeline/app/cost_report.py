@@ -263,7 +263,7 @@ def repriced(made: Statement, store: Store, prices: PriceBook, by: str) -> Repri
 
 def _pair(key: str, old: ReportLine | None, new: ReportLine | None) -> RepricedLine:
     line = old or new
-    recorded, now = (at_least(each.spend) if each else _ZERO for each in (old, new))
+    recorded, now = (at_least(each) if each else _ZERO for each in (old, new))
     return RepricedLine(key, line.calls if line else 0, recorded, now)
 
 
@@ -372,7 +372,7 @@ def panels(made: Statement) -> list[Panel]:
 
 
 def _bar(line: ReportLine) -> Bar:
-    low = at_least(line.spend)
+    low = at_least(line)
     return Bar(line.key, low - line.wasted, line.wasted, line.high - line.low)
 
 

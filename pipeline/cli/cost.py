@@ -214,14 +214,14 @@ def _summary(shown: Statement, total: ReportLine) -> Iterator[str]:
     """Yield the total in words, and what is not in it."""
     high = None if total.unbounded or shown.incomplete else total.usd + total.high
     wasted = f", of it failed or wasted {money(total.wasted)}" if total.wasted else ""
-    yield f"Spent:  {with_unpriced(money_between(at_least(total.spend), high), total.unpriced)}{wasted}"
+    yield f"Spent:  {with_unpriced(money_between(at_least(total), high), total.unpriced)}{wasted}"
     if total.waste:
         yield "Wasted: " + ", ".join(
             f"{money(at_least(spend))} {words}" + (f" ({count(spend.calls, 'call')})" if spend.calls else "")
             for cause, words in _CAUSE_WORDS.items()
             if (spend := total.waste.get(cause)) is not None
         )
-    if saved := saved_text(total.spend):
+    if saved := saved_text(total):
         yield f"Saved:  {saved}"
     if cached := total.tokens.get("cache_read", 0):
         yield f"Cache:  {cached / total.input_tokens:.0%} of all input was read from it".replace("%", " %")

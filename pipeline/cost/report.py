@@ -6,7 +6,7 @@ A posting is one try of the ledger, or a sum that a head or the account keeps: t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -146,23 +146,12 @@ def _usd(value: Any) -> Decimal:
     return usd
 
 
-@dataclass(slots=True)
-class ReportLine:
-    """One line of a report."""
+class ReportLine(Spend):
+    """One line of a report: a sum, and the wasted part of it."""
 
-    key: str
-    spend: Spend = field(default_factory=Spend)
-    #: The wasted part of it, by cause.
-    waste: dict[str, Spend] = field(default_factory=dict)
-
-    @property
-    def calls(self) -> int:
-        return self.spend.calls
-
-    @property
-    def tokens(self) -> Mapping[str, int]:
-        """Billed units by kind."""
-        return self.spend.tokens
+    key: str = ""
+    #: By cause.
+    waste: dict[str, Spend] = {}  # noqa: RUF012 - a struct makes a new one each time
 
     @property
     def input_tokens(self) -> int:
@@ -174,44 +163,19 @@ class ReportLine:
         return self.tokens.get("output", 0)
 
     @property
-    def usd(self) -> Decimal:
-        """Exactly known spend."""
-        return self.spend.usd
-
-    @property
-    def low(self) -> Decimal:
-        """The sum of the lower ends of charges known between two bounds only."""
-        return self.spend.low
-
-    @property
-    def high(self) -> Decimal:
-        """The sum of their upper ends, of those that have one."""
-        return self.spend.high
-
-    @property
     def most(self) -> Decimal | None:
         """As `high`; None where a charge has no upper bound."""
         return None if self.unbounded else self.high
-
-    @property
-    def unpriced(self) -> int:
-        """Calls without a price."""
-        return self.spend.unpriced
-
-    @property
-    def unbounded(self) -> int:
-        """Calls without an upper bound (in `low`, not in `high`)."""
-        return self.spend.unbounded
 
     @property
     def wasted(self) -> Decimal:
         """The lower end of what was wasted."""
         return sum(map(at_least, self.waste.values()), _ZERO)
 
-    def add(self, posting: Posting, part: Spend | None = None) -> None:
+    def take(self, posting: Posting, part: Spend | None = None) -> None:
         """Add a posting, or a part of it."""
         part = posting.spend if part is None else part
-        self.spend.add(part)
+        self.add(part)
         if posting.outcome == WASTED:
             self.waste.setdefault(posting.cause, Spend()).add(part)
 
@@ -260,8 +224,8 @@ COLUMNS = (
     Column("unpriced_calls", lambda line: line.unpriced),
     Column("waste", lambda line: {cause or UNKNOWN: at_least(each) for cause, each in line.waste.items()}, csv=False),
     *map(_wasted, CAUSES),
-    Column("saved_cache_usd", lambda line: line.spend.saved_cache),
-    Column("saved_batch_usd", lambda line: line.spend.saved_batch),
+    Column("saved_cache_usd", lambda line: line.saved_cache),
+    Column("saved_batch_usd", lambda line: line.saved_batch),
     _billed(WEB_SEARCH),
 )
 CSV_COLUMNS = tuple(column.name for column in COLUMNS if column.csv)
@@ -302,10 +266,10 @@ def report(postings: Iterable[Posting], by: str = "step", *, many: bool = False)
     if by not in GROUPS:
         raise ValueError(f"costs are shown by {', '.join(GROUPS)}, not by {by!r}")
     lines: dict[str, ReportLine] = {}
-    total, unknown = ReportLine("total"), []
+    total, unknown = ReportLine(key="total"), []
     key = _numbered if many and by == "call" else _KEYS.get(by)
     for posting in postings:
-        total.add(posting)
+        total.take(posting)
         if not posting.exact:
             unknown.append(posting)
         if key is None:
@@ -314,8 +278,8 @@ def report(postings: Iterable[Posting], by: str = "step", *, many: bool = False)
             name = key(posting)
             line = lines.get(name)
             if line is None:
-                line = lines[name] = ReportLine(name)
-            line.add(posting)
+                line = lines[name] = ReportLine(key=name)
+            line.take(posting)
     return Report(by, _ordered(lines, by), total, unknown)
 
 
@@ -374,9 +338,9 @@ def _by_kind(lines: dict[str, ReportLine], posting: Posting) -> None:
         rest.usd -= usd
         part = Spend(calls=whole.kind_calls.get(kind, 0), tokens={kind: whole.tokens.get(kind, 0)}, usd=usd)
         if part.calls or usd:
-            lines.setdefault(kind, ReportLine(kind)).add(posting, part)
+            lines.setdefault(kind, ReportLine(key=kind)).take(posting, part)
     if rest.usd or rest.low or rest.high or rest.unpriced or rest.unbounded:
-        lines.setdefault(UNSPLIT, ReportLine(UNSPLIT)).add(posting, rest)
+        lines.setdefault(UNSPLIT, ReportLine(key=UNSPLIT)).take(posting, rest)
 
 
 def at_least(spend: Spend) -> Decimal:
@@ -387,4 +351,4 @@ def at_least(spend: Spend) -> Decimal:
 def possibly_spent(total: ReportLine) -> tuple[Decimal, Decimal | None]:
     """Return both ends of what was spent: (at least, at most); None: no upper bound is known."""
     unknown = total.unbounded or total.unpriced
-    return at_least(total.spend), None if unknown else total.usd + total.high
+    return at_least(total), None if unknown else total.usd + total.high
