@@ -148,12 +148,9 @@ class LayerCheckpoints:
                     f"layer_index is {layer_index!r}; it is how many leading layers are done.",
                     code="invalid_layer_index",
                 )
+            head = head_of("", state.workflow_id, iso(self._clock.now()), layer_index, self._keep)
             packed = self._packer(state.workflow_id).packed({**vars(state), "tasks": ended}, blobs)
-            document = {
-                **head_of("", state.workflow_id, iso(self._clock.now()), layer_index, self._keep), "state": packed,
-                "dag": json.loads(packer.packed_text(plan.text, blobs.put)),
-                "config": packer.packed_value(settings, "config", blobs.put),
-            }  # fmt: skip
+            document = {**head, **parts_of(packed, plan.text, settings, blobs)}
             # By now they are known to be JSON.
             refuse_secrets(settings, "config")
             refuse_secrets(state.context, "context")
@@ -315,6 +312,12 @@ def head_of(made: str, workflow_id: str, at: str, layer_index: int, keep: int | 
         "type": CHECKPOINT, "id": made, "workflow_id": workflow_id, "timestamp": at, "layer_index": layer_index,
         "keep": keep,
     }  # fmt: skip
+
+
+def parts_of(state: Mapping[str, Any], dag: bytes, config: Mapping[str, Any], blobs: packer.Gathered) -> dict[str, Any]:
+    """Return the state (packed), DAG (JSON text) and settings of a run as the record of a checkpoint holds them."""
+    dag_text, settings = packer.packed_text(dag, blobs.put), packer.packed_value(dict(config), "config", blobs.put)
+    return {"state": state, "dag": json.loads(dag_text), "config": settings}
 
 
 def checkpoints_in(found: list[Document]) -> list[Document]:

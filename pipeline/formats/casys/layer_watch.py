@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -13,11 +12,11 @@ from pipeline.engine.events import Emitter, Event
 from pipeline.engine.people import Question
 from pipeline.engine.recorder import Recorder
 from pipeline.errors import CheckpointCorrupt
-from pipeline.formats.casys.checkpoints import head_of
+from pipeline.formats.casys.checkpoints import head_of, parts_of
 from pipeline.formats.casys.dag import ERROR, FAILED_SAFE, SUCCESS, Dag
 from pipeline.formats.casys.plan import SOURCE, done_tasks, node_of
 from pipeline.formats.casys.state import name_of, state_of, task_entry
-from pipeline.formats.packer import Gathered, StatePacker, packed_text, packed_value
+from pipeline.formats.packer import Gathered, StatePacker
 from pipeline.formats.shelf import checkpoint_id
 from pipeline.records.kinds import DocumentKept
 from pipeline.records.values import encode_value, resolve_value
@@ -195,11 +194,8 @@ class LayerWatch:
             return self._values[blob]
 
         with recorder.reading() as state:
-            document = {
-                "state": self._packer.packed(vars(state_of(state, self._dag, get, made)), blobs),
-                "dag": json.loads(packed_text(encode_value(self._dag.to_json(), "dag"), blobs.put)),
-                "config": packed_value(dict(self._config), "config", blobs.put),
-            }
+            packed = self._packer.packed(vars(state_of(state, self._dag, get, made)), blobs)
+        document = parts_of(packed, encode_value(self._dag.to_json(), "dag"), self._config, blobs)
         for blob in blobs.keys() - self._stored:
             recorder.put_blob(blobs[blob])
             self._stored.add(blob)
