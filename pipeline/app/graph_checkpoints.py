@@ -10,8 +10,8 @@ from pipeline.store.base import Store
 from pipeline.travel.fork import fork_run
 
 
-class CheckpointStore(agentos.CheckpointStore):
-    """The checkpoints of graph runs in a store; see formats.agentos.store.CheckpointStore."""
+class CheckpointStore(agentos.GraphCheckpointStore):
+    """The checkpoints of graph runs in a store; see formats.agentos.store.GraphCheckpointStore."""
 
     def __init__(self, store: Store, *, nodes: Mapping[str, str] | None = None, clock: Clock | None = None) -> None:
         """Use a store; it needs nothing else.

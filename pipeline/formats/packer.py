@@ -53,7 +53,7 @@ def _looks_packed(value: Any) -> bool:
     return isinstance(value, dict) and (_BLOB in value or _PIECES in value)
 
 
-class _Piece(NamedTuple):
+class _ListPiece(NamedTuple):
     """A piece of a list as it was packed."""
 
     items: int
@@ -67,7 +67,7 @@ class StatePacker:
     """Packs the states of one workflow; pieces that have not changed since the last one are not encoded again."""
 
     def __init__(self) -> None:
-        self._pieces: dict[str, list[_Piece]] = {}
+        self._pieces: dict[str, list[_ListPiece]] = {}
 
     def packed(self, state: Mapping[str, Any], blobs: Gathered) -> dict[str, Any]:
         """Return a state's document as a record holds it; `blobs` takes what is stored out of line."""
@@ -82,7 +82,7 @@ class StatePacker:
         return out
 
     def _list(self, items: list[Any], name: str, blobs: Gathered) -> Any:
-        pieces: list[_Piece] = []
+        pieces: list[_ListPiece] = []
         begun = 0
         for piece in self._pieces.get(name, ()):
             if piece.image is None or _image(items[begun : begun + piece.items]) != piece.image:
@@ -98,7 +98,7 @@ class StatePacker:
             size += len(texts[-1])
             if size >= INLINE_LIMIT:
                 row = {_BLOB: held.put(b"[" + b",".join(texts) + b"]"), "items": len(texts)}
-                pieces.append(_Piece(len(texts), _image(items[begun : index + 1]), row, held))
+                pieces.append(_ListPiece(len(texts), _image(items[begun : index + 1]), row, held))
                 begun, texts, held, size = index + 1, [], Gathered(), 0
         self._pieces[name] = pieces
         for out_of_line in (*(piece.blobs for piece in pieces), held):

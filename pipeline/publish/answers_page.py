@@ -10,7 +10,7 @@ from pipeline.publish.html import Html, clean, count, el, join, section
 from pipeline.publish.lesson_page import card_section, letter, options, working
 from pipeline.publish.page import Page, link
 from pipeline.publish.prose import blocks, calculated, inline
-from pipeline.publish.view import NOBODY, PARTLY, SENTENCES, CourseView, LessonView, Question, counts
+from pipeline.publish.view import NOBODY, PARTLY, SENTENCES, CourseView, LessonView, NumberedQuestion, counts
 
 _MARKS = ("Expected answer", "Give the mark for", "Mark")
 #: What a pupil with extra time gets, in quarters.
@@ -115,7 +115,7 @@ def _card(card: Mapping[str, Any], place: int, lesson: LessonView) -> Html:
     return card_section(card, lesson, f"a{place}", answers, rubric)
 
 
-def _question(question: Question) -> Html:
+def _question(question: NumberedQuestion) -> Html:
     item = question.item
     answer = item["answer"]
     parts = answer.get("parts") or ()
@@ -163,7 +163,7 @@ def _list(name: str, lines: Sequence[str] | None) -> list[Html | None]:
     return [el("p", el("strong", f"{name}:")), el("ul", [el("li", inline(line)) for line in lines])]
 
 
-def _mark_table(question: Question) -> Html | None:
+def _mark_table(question: NumberedQuestion) -> Html | None:
     item = question.item
     parts = item["answer"].get("parts") or ()
     groups = [(part["label"], part["scheme"]) for part in parts] or [("", item.get("scheme") or ())]
@@ -178,7 +178,7 @@ def _mark_table(question: Question) -> Html | None:
     return table(f"Question {question.number}, {count(total, 'mark')}", _MARKS, bodies, foot=foot, right=2)
 
 
-def _wrong_answers(question: Question) -> list[Html | None]:
+def _wrong_answers(question: NumberedQuestion) -> list[Html | None]:
     answer = question.item["answer"]
     pairs = [("", answer)] if answer["kind"] != "structured" else [(p["label"], p["answer"]) for p in answer["parts"]]
     made: list[Html | None] = []

@@ -10,7 +10,7 @@ from pipeline.publish.figures import figure, squared_paper
 from pipeline.publish.html import Html, clean, count, el, join, section
 from pipeline.publish.page import INDEX, Page, link
 from pipeline.publish.prose import Plain, Terms, blocks, inline
-from pipeline.publish.view import CALCULATOR, KINDS, CourseView, LessonView, Question
+from pipeline.publish.view import CALCULATOR, KINDS, CourseView, LessonView, NumberedQuestion
 
 #: Outcomes named beside a lesson where it has more than one more.
 _FEW = 3
@@ -180,7 +180,7 @@ def letter(place: int) -> str:
     return chr(ord("A") + place)
 
 
-def question(asked: Question, *, mixed: bool) -> Html:
+def question(asked: NumberedQuestion, *, mixed: bool) -> Html:
     """Return the question as a list item; `mixed` where its neighbours differ in the use of the calculator."""
     item = asked.item
     answer = item["answer"]
@@ -232,7 +232,7 @@ def room(number: int, stem: str) -> Html:
     return el("div", cls=f"space m{size}" if size > _LEAST_ROOM else "space")
 
 
-def _hints(asked: Question) -> Html | None:
+def _hints(asked: NumberedQuestion) -> Html | None:
     hints = asked.item.get("hints") or ()
     if not hints or asked.card["kind"] in _WITHOUT_HINTS:
         return None

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pipeline.publish import tex as symbols
 from pipeline.publish.html import Html, el, join
-from pipeline.publish.tex import TexError, Token
+from pipeline.publish.tex import TexError, TexToken
 
 
 def parse(tex: str, *, block: bool = False) -> Html:
@@ -24,7 +24,7 @@ def parse(tex: str, *, block: bool = False) -> Html:
     Raises:
         TexError: (a ValueError) Not in the subset; says what and at which character.
     """
-    content = _Parser(tex).whole()
+    content = _TexParser(tex).whole()
     source = el("annotation", tex.strip(), encoding="application/x-tex")
     tall = any(name in content for name in ("<mfrac", "<munderover", "<mtable"))
     return el(
@@ -92,7 +92,7 @@ class _Atom(NamedTuple):
     limits: bool = False
 
 
-class _Parser:
+class _TexParser:
     """Recursive descent over the tokens of one expression."""
 
     def __init__(self, source: str) -> None:
@@ -106,16 +106,16 @@ class _Parser:
             raise TexError("the expression is empty", 0)
         return self._row(lambda token: token.kind == "end")
 
-    def _peek(self) -> Token:
+    def _peek(self) -> TexToken:
         return self._tokens[self._at]
 
-    def _next(self) -> Token:
+    def _next(self) -> TexToken:
         token = self._tokens[self._at]
         if token.kind != "end":
             self._at += 1
         return token
 
-    def _row(self, ends: Callable[[Token], bool]) -> Html:
+    def _row(self, ends: Callable[[TexToken], bool]) -> Html:
         """Return atoms up to the token that ends the row (which stays)."""
         self._depth += 1
         if self._depth > symbols.MAX_DEPTH:
@@ -153,7 +153,7 @@ class _Parser:
             count += 1
         return _operator("′" * count)
 
-    def _argument(self, owner: Token) -> Html:
+    def _argument(self, owner: TexToken) -> Html:
         """Return what follows a command or a ^: a group in braces or one token."""
         token = self._peek()
         if token.kind == "sign" and token.value == "{":
@@ -188,7 +188,7 @@ class _Parser:
             raise TexError("something is missing at the end", token.position)
         return self._command(token)
 
-    def _sign(self, token: Token, index: int, alone: bool) -> _Atom:
+    def _sign(self, token: TexToken, index: int, alone: bool) -> _Atom:
         if token.value == "{":
             return _Atom(self._group())
         if token.value in "}&":
@@ -207,13 +207,13 @@ class _Parser:
             return _Atom(_operator(token.value, separator="true"))
         return _Atom(_operator(_SPELLED.get(token.value, token.value)))
 
-    def _bracketed(self, opening: Token, closing: int) -> _Atom:
+    def _bracketed(self, opening: TexToken, closing: int) -> _Atom:
         """Return a bracket pair as one thing, so that it grows with its content and carries its power."""
         row = self._row(lambda token: token is self._tokens[closing] or token.kind == "end")
         sign = self._next().value
         return _Atom(el("mrow", _operator(opening.value), row, _operator(sign)), "fence")
 
-    def _command(self, token: Token) -> _Atom:
+    def _command(self, token: TexToken) -> _Atom:
         name = token.value
         if (simple := _simple(name)) is not None:
             return simple
@@ -228,10 +228,10 @@ class _Parser:
             return _Atom(self._font(token))
         raise TexError(rf"the command \{name} is not allowed", token.position)
 
-    def _fraction(self, token: Token) -> _Atom:
+    def _fraction(self, token: TexToken) -> _Atom:
         return _Atom(el("mfrac", self._argument(token), self._argument(token)))
 
-    def _root(self, token: Token) -> _Atom:
+    def _root(self, token: TexToken) -> _Atom:
         if not _is(self._peek(), "["):
             return _Atom(el("msqrt", self._argument(token)))
         self._next()
@@ -240,7 +240,7 @@ class _Parser:
             raise TexError("the index of the root is never closed", token.position)
         return _Atom(el("mroot", self._argument(token), el("mrow", index)))
 
-    def _sized(self, token: Token) -> _Atom:
+    def _sized(self, token: TexToken) -> _Atom:
         r"""Return \left( … \right): the delimiters grow; a dot is an invisible one."""
         opening = self._delimiter(token)
         row = self._row(lambda piece: piece.kind == "end" or _is(piece, "right", "command"))
@@ -249,7 +249,7 @@ class _Parser:
             raise TexError(r"\left without \right", token.position)
         return _Atom(el("mrow", _fence(opening), row, _fence(self._delimiter(closing))), "fence")
 
-    def _delimiter(self, owner: Token) -> str:
+    def _delimiter(self, owner: TexToken) -> str:
         token = self._next()
         if token.kind == "sign" and token.value in "()[]|.<>/":
             return {"<": "⟨", ">": "⟩", ".": ""}.get(token.value, token.value)
@@ -259,10 +259,10 @@ class _Parser:
             return symbols.DELIMITERS[token.value]
         raise TexError(f"no bracket after {_shown(owner)}", owner.position)
 
-    def _stray_right(self, token: Token) -> _Atom:
+    def _stray_right(self, token: TexToken) -> _Atom:
         raise TexError(rf"\{token.value} without its opening", token.position)
 
-    def _font(self, token: Token) -> Html:
+    def _font(self, token: TexToken) -> Html:
         variant = symbols.FONTS[token.value]
         opening = self._peek()
         if not _is(opening, "{"):
@@ -280,7 +280,7 @@ class _Parser:
         plain = variant == "italic" or (variant == "normal" and len(letters) > 1)
         return el("mi", letters, mathvariant=None if plain else variant)
 
-    def _table(self, token: Token) -> _Atom:
+    def _table(self, token: TexToken) -> _Atom:
         name = self._name(token)
         if name not in symbols.ENVIRONMENTS:
             raise TexError(f"the table {name!r} is not allowed", token.position)
@@ -310,7 +310,7 @@ class _Parser:
             )
         )
 
-    def _name(self, owner: Token) -> str:
+    def _name(self, owner: TexToken) -> str:
         if not _is(self._next(), "{"):
             raise TexError(f"no name in braces after {_shown(owner)}", owner.position)
         letters = ""
@@ -320,28 +320,28 @@ class _Parser:
             raise TexError(f"no name in braces after {_shown(owner)}", owner.position)
         return letters
 
-    def _column_letters(self, owner: Token) -> None:
+    def _column_letters(self, owner: TexToken) -> None:
         if set(self._name(owner)) - set("lcr"):
             raise TexError("columns are l, c or r", owner.position)
 
 
-_HANDLERS: dict[str, Callable[[_Parser, Token], _Atom]] = {
-    "frac": _Parser._fraction,
-    "dfrac": _Parser._fraction,
-    "tfrac": _Parser._fraction,
-    "sqrt": _Parser._root,
-    "left": _Parser._sized,
-    "right": _Parser._stray_right,
-    "end": _Parser._stray_right,
-    "begin": _Parser._table,
+_HANDLERS: dict[str, Callable[[_TexParser, TexToken], _Atom]] = {
+    "frac": _TexParser._fraction,
+    "dfrac": _TexParser._fraction,
+    "tfrac": _TexParser._fraction,
+    "sqrt": _TexParser._root,
+    "left": _TexParser._sized,
+    "right": _TexParser._stray_right,
+    "end": _TexParser._stray_right,
+    "begin": _TexParser._table,
 }
 
 
-def _is(token: Token, value: str, kind: str = "sign") -> bool:
+def _is(token: TexToken, value: str, kind: str = "sign") -> bool:
     return token.kind == kind and token.value == value
 
 
-def _shown(token: Token) -> str:
+def _shown(token: TexToken) -> str:
     return f"\\{token.value}" if token.kind == "command" else repr(token.value)
 
 

@@ -18,7 +18,7 @@ from pipeline.publish.html import Html, clean, count, el, join, section
 from pipeline.publish.lesson_page import letter
 from pipeline.publish.page import ABOUT, INDEX, SCHEME, Page, by_line, frame, link
 from pipeline.publish.prose import inline
-from pipeline.publish.view import NOBODY, PARTLY, TYPES, CourseView, Group, LessonView, Outcome, counts
+from pipeline.publish.view import NOBODY, PARTLY, TYPES, CourseGroup, CourseView, LearningOutcome, LessonView, counts
 from pipeline.records.values import value_hash
 
 STYLE = "site.css"
@@ -90,7 +90,7 @@ def _coverage(view: CourseView) -> Html:
     return join([heading, el("div", segments, cls="bar", aria_hidden="true"), el("p", sentence)])
 
 
-def _group(group: Group) -> Html | None:
+def _group(group: CourseGroup) -> Html | None:
     if not group.outcomes:
         return None
     anchor, taught = f"g-{group.id}", sum(bool(outcome.lessons) for outcome in group.outcomes)
@@ -100,7 +100,7 @@ def _group(group: Group) -> Html | None:
     return el("section", head, el("ul", rows, cls="outcomes"), aria_labelledby=anchor)
 
 
-def _outcome(outcome: Outcome) -> Html:
+def _outcome(outcome: LearningOutcome) -> Html:
     title = _numbered(outcome)
     failed = [el("li", el("p", f"Lesson {row['order']} failed", cls="muted")) for row in outcome.failed]
     if not outcome.lessons and not failed:
@@ -108,7 +108,7 @@ def _outcome(outcome: Outcome) -> Html:
     return el("li", title, el("ul", [_lesson_item(lesson) for lesson in outcome.lessons], failed, cls="lessons"))
 
 
-def _numbered(outcome: Outcome) -> Html:
+def _numbered(outcome: LearningOutcome) -> Html:
     return el("p", el("span", outcome.number, cls="num"), inline(outcome.title))
 
 
@@ -124,7 +124,7 @@ def _other_lessons(view: CourseView) -> Html | None:
     return section("other", "Practice, revision and assessment", el("ul", items, cls="lessons")) if items else None
 
 
-def _cross_cutting(view: CourseView, group: Group) -> Html:
+def _cross_cutting(view: CourseView, group: CourseGroup) -> Html:
     rows = []
     for outcome in group.outcomes:
         used = [lesson.order for lesson in view.lessons if outcome.id in lesson.lesson.get("cross_cutting", ())]

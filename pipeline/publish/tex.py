@@ -77,7 +77,7 @@ class TexError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class TexToken:
     """One lexical piece: kind is number, command, letter, sign, text or end."""
 
     kind: str
@@ -87,7 +87,7 @@ class Token:
     extra: str = ""
 
 
-def tokens(source: str) -> list[Token]:
+def tokens(source: str) -> list[TexToken]:
     """Return the pieces of an expression, without spaces; the last one is kind "end".
 
     Raises:
@@ -95,7 +95,7 @@ def tokens(source: str) -> list[Token]:
     """
     if len(source) > MAX_LENGTH:
         raise TexError(f"the expression is longer than {MAX_LENGTH} characters", MAX_LENGTH)
-    found: list[Token] = []
+    found: list[TexToken] = []
     position = 0
     while position < len(source):
         match = _TOKEN.match(source, position)
@@ -105,16 +105,16 @@ def tokens(source: str) -> list[Token]:
         value = match.group(kind)
         if kind == "command" and value in TEXTS:
             content, position = _text_argument(source, match.end(), position)
-            found.append(Token("text", content, match.start(), value))
+            found.append(TexToken("text", content, match.start(), value))
             continue
         if value in "\n\t\r\f\v\b":
             raise TexError("a line break or control character inside an expression; was a backslash lost?", position)
         if kind == "sign" and value not in SIGNS and value not in "{}^_&":
             raise TexError(f"the character {value!r} is not mathematics", position)
         if kind != "space":
-            found.append(Token(kind, value.replace("{,}", ",") if kind == "number" else value, position))
+            found.append(TexToken(kind, value.replace("{,}", ",") if kind == "number" else value, position))
         position = match.end()
-    found.append(Token("end", "", len(source)))
+    found.append(TexToken("end", "", len(source)))
     return found
 
 
@@ -148,7 +148,7 @@ _CLOSES = frozenset({("sign", "}"), ("command", "right"), ("command", "end")})
 _SIZES = frozenset({("command", "left"), ("command", "right")})
 
 
-def partners(pieces: list[Token]) -> dict[int, int]:
+def partners(pieces: list[TexToken]) -> dict[int, int]:
     r"""Return which plain closing bracket belongs to which opening one, by index.
 
     Brackets match only inside one pair of braces, one cell and one \left…\right.

@@ -79,7 +79,7 @@ def _line(found: object) -> str:
 
 
 @dataclass(frozen=True)
-class Question:
+class NumberedQuestion:
     """One item with its number on the page."""
 
     number: int
@@ -130,12 +130,12 @@ class LessonView:
         return list(self.lesson.get("cards", ()))
 
     @cached_property
-    def questions(self) -> list[Question]:
+    def questions(self) -> list[NumberedQuestion]:
         """All questions, numbered through the lesson."""
         pairs = [(card, item) for card in self.cards for item in card.get("items", ())]
-        return [Question(number, item, card) for number, (card, item) in enumerate(pairs, 1)]
+        return [NumberedQuestion(number, item, card) for number, (card, item) in enumerate(pairs, 1)]
 
-    def questions_of(self, card: Mapping[str, Any]) -> list[Question]:
+    def questions_of(self, card: Mapping[str, Any]) -> list[NumberedQuestion]:
         """Return the questions of one of its cards."""
         return [question for question in self.questions if question.card is card]
 
@@ -156,7 +156,7 @@ def counts(lessons: Iterable[LessonView]) -> Counter[str]:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LearningOutcome:
     """A learning outcome and the lessons that reach it."""
 
     id: str
@@ -168,13 +168,13 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Group:
+class CourseGroup:
     """A unit, topic or area."""
 
     id: str
     title: str
     cross_cutting: bool
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[LearningOutcome, ...]
 
 
 class CourseView:
@@ -194,18 +194,18 @@ class CourseView:
                 entry = self.entries.get(int(lesson["order"]), {})
                 yield LessonView(lesson, row.get("checks") or {}, row.get("critic") or None, entry)
 
-    def _groups(self) -> Iterator[Group]:
+    def _groups(self) -> Iterator[CourseGroup]:
         for place, group in enumerate(self.bundle.course.get("groups", ()), 1):
             outcomes = [
                 self._outcome(outcome, f"{place}.{number}") for number, outcome in enumerate(group["outcomes"], 1)
             ]
-            yield Group(group["id"], clean(group["title"]), bool(group.get("cross_cutting")), tuple(outcomes))
+            yield CourseGroup(group["id"], clean(group["title"]), bool(group.get("cross_cutting")), tuple(outcomes))
 
-    def _outcome(self, outcome: Mapping[str, Any], number: str) -> Outcome:
+    def _outcome(self, outcome: Mapping[str, Any], number: str) -> LearningOutcome:
         lessons = [lesson for lesson in self.lessons if outcome["id"] in lesson.lesson.get("outcome_refs", ())]
         taught = [lesson for lesson in lessons if lesson.lesson.get("lesson_type") == "teach"]
         failed = [row for row in self.failed if outcome["id"] in self._planned(int(row["order"]))]
-        return Outcome(
+        return LearningOutcome(
             outcome["id"],
             clean(outcome.get("code") or number),
             clean(outcome["title"]),
@@ -227,7 +227,7 @@ class CourseView:
         return int(self.bundle.scheme.get("lesson_count", len(self.lessons)))
 
     @cached_property
-    def outcomes(self) -> list[Outcome]:
+    def outcomes(self) -> list[LearningOutcome]:
         """Outcomes that have lessons of their own."""
         return [outcome for group in self.groups if not group.cross_cutting for outcome in group.outcomes]
 

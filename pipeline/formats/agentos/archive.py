@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pipeline.clock import Clock
 from pipeline.engine.setup import host
 from pipeline.errors import CheckpointCorrupt, SecretRefused
-from pipeline.formats.agentos.documents import GraphCheckpoint, Place, Row, order_at
+from pipeline.formats.agentos.documents import CheckpointRow, GraphCheckpoint, RecordPlace, order_at
 from pipeline.formats.packer import Gathered, packed, unpacked_document
 from pipeline.formats.shelf import Document, Holder, documents, lines_of
 from pipeline.records.kinds import RunEnded, RunStarted
@@ -25,13 +25,13 @@ PIPELINE, SOURCE = "graph_checkpoints", "agentos"
 CHECKPOINT, DELETED = "checkpoint", "deleted"
 
 
-class _Entry(NamedTuple):
+class _ArchiveEntry(NamedTuple):
     """What one record says of an id."""
 
     id: str
-    place: Place
+    place: RecordPlace
     #: None: the checkpoint was deleted.
-    row: Row | None
+    row: CheckpointRow | None
 
 
 class _Folder(Holder):
@@ -43,16 +43,16 @@ class _Folder(Holder):
 
     def reset(self) -> None:
         super().reset()
-        self.entries: list[_Entry] = []
+        self.entries: list[_ArchiveEntry] = []
 
     def take(self, document: Document) -> None:
         said = document.content
         if said.get("type") in (CHECKPOINT, DELETED):
             # No entry is older than the one before it, whatever the clock of its process said.
             least = self.entries[-1].place.order if self.entries else 0
-            place = Place(max(least, int(said["order"])), self.run_id, document.seq)
-            row = Row.from_json(said, place) if said["type"] == CHECKPOINT else None
-            self.entries.append(_Entry(str(said["id"]), place, row))
+            place = RecordPlace(max(least, int(said["order"])), self.run_id, document.seq)
+            row = CheckpointRow.from_json(said, place) if said["type"] == CHECKPOINT else None
+            self.entries.append(_ArchiveEntry(str(said["id"]), place, row))
 
 
 class Archive:
@@ -66,7 +66,7 @@ class Archive:
         #: The highest order that was seen.
         self._order = 0
 
-    def look(self) -> Mapping[str, Row | None]:
+    def look(self) -> Mapping[str, CheckpointRow | None]:
         """Return what is kept now: id → its row, or None where it was deleted."""
         there = set()
         for head in self._store.heads(_holds):
@@ -75,7 +75,7 @@ class Archive:
                 there.add(head.run_id)
                 self._read(head.run_id, head.document)
         self._folders = {run_id: folder for run_id, folder in self._folders.items() if run_id in there}
-        newest: dict[str, _Entry] = {}
+        newest: dict[str, _ArchiveEntry] = {}
         for entry in (entry for folder in self._folders.values() for entry in folder.entries):
             known = newest.get(entry.id)
             if known is None or entry.place > known.place:
@@ -92,7 +92,7 @@ class Archive:
             folder.reset()
             folder.read_on(self._store)
 
-    def get(self, row: Row) -> GraphCheckpoint:
+    def get(self, row: CheckpointRow) -> GraphCheckpoint:
         """Return the document of a row.
 
         Raises:
@@ -120,7 +120,7 @@ class Archive:
             raise SecretRefused(f"Checkpoint {document['id']} holds what looks like a secret; none are stored.")
         self.look()
         blobs = Gathered()
-        content = {"type": CHECKPOINT, **Row.of(document).to_json(), "document": packed(document, blobs)}
+        content = {"type": CHECKPOINT, **CheckpointRow.of(document).to_json(), "document": packed(document, blobs)}
         self._keep(checkpoint.run_id, content, blobs)
 
     def delete(self, name: str, graph_run: str) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pipeline.clock import parse_iso
 from pipeline.errors import CheckpointCorrupt, ConfigError
-from pipeline.formats.agentos.documents import Place, order_at
+from pipeline.formats.agentos.documents import RecordPlace, order_at
 from pipeline.formats.shelf import checkpoint_id
 from pipeline.graph.model import Graph
 from pipeline.records.codec import Record
@@ -37,7 +37,7 @@ POLICIES: Mapping[str, frozenset[str]] = {
 }
 
 
-class Boundary(NamedTuple):
+class NodeBoundary(NamedTuple):
     """A point of a run that is a checkpoint."""
 
     #: before, after, error, interrupt or exit.
@@ -50,7 +50,7 @@ class Boundary(NamedTuple):
     #: When it was recorded; ISO-8601 UTC.
     at: str
     #: Its record, and its order among all.
-    place: Place
+    place: RecordPlace
     #: The record up to which the run stood so.
     upto: int
     #: Which boundaries the node itself requests; None: no preference.
@@ -81,7 +81,9 @@ def checked_wishes(wishes: Mapping[str, str]) -> Mapping[str, str]:
     return wishes
 
 
-def boundaries(store: Store, run_id: str, records: Iterable[Record], wishes: Mapping[str, str]) -> Iterator[Boundary]:
+def boundaries(
+    store: Store, run_id: str, records: Iterable[Record], wishes: Mapping[str, str]
+) -> Iterator[NodeBoundary]:
     """Yield all boundaries of a run, oldest first; each of its records is one at most.
 
     `before` comes ahead of the record of the node's start, so that its edges are still pending there.
@@ -109,7 +111,7 @@ class _Walk:
         #: Kind of the last boundary that shows what the present owner came to; "": none yet.
         self._last = ""
 
-    def look(self, record: Record) -> Boundary | None:
+    def look(self, record: Record) -> NodeBoundary | None:
         """Return the boundary that the record just applied is."""
         fact, state = record.fact, self.builder.state
         self._order = max(self._order, order_at(parse_iso(record.at)))
@@ -128,7 +130,7 @@ class _Walk:
             return self._made(record, AFTER, self._last_node()) if fact.source == "api" else None
         return self._left(record, fact) if isinstance(fact, RunEnded) else None
 
-    def _left(self, record: Record, fact: RunEnded) -> Boundary | None:
+    def _left(self, record: Record, fact: RunEnded) -> NodeBoundary | None:
         """Return how an owner left the run. A fork or import that was never resumed is shown as it was left."""
         if fact.status == FAILED and self._last == ERROR:
             # The failure that ended it is shown already.
@@ -139,15 +141,15 @@ class _Walk:
             return self._made(record, EXIT if self._last else INTERRUPT, node)
         return self._made(record, ERROR if fact.status == FAILED else INTERRUPT, node)
 
-    def _made(self, record: Record, kind: str, node: str, own: str = "") -> Boundary:
+    def _made(self, record: Record, kind: str, node: str, own: str = "") -> NodeBoundary:
         if kind != BEFORE:
             self._last = kind
         run_id, seq = self.builder.state.run_id, record.seq
         self._graph_start()
         wish = self._wishes.get(node)
-        return Boundary(
+        return NodeBoundary(
             kind, node, checkpoint_id(f"{run_id}/{own or seq}", run_id), own, record.at,
-            Place(self._order, run_id, seq), seq - 1 if kind == BEFORE else seq,
+            RecordPlace(self._order, run_id, seq), seq - 1 if kind == BEFORE else seq,
             None if wish is None else WISHES.get(wish),
         )  # fmt: skip
 

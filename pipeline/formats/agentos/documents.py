@@ -121,7 +121,7 @@ _document = fields(
 )  # fmt: skip
 
 
-class Place(NamedTuple):
+class RecordPlace(NamedTuple):
     """Where a checkpoint is recorded; the greater one is newer, whatever its timestamp."""
 
     #: Grows within a run whatever the clock does; over runs it follows the clock.
@@ -130,7 +130,7 @@ class Place(NamedTuple):
     seq: int
 
 
-class Row(NamedTuple):
+class CheckpointRow(NamedTuple):
     """The metadata of one checkpoint, as a listing shows it."""
 
     id: str
@@ -143,19 +143,19 @@ class Row(NamedTuple):
     stateSize: int
     hasMemorySnapshot: bool
     #: None: of a document that is not recorded yet.
-    place: Place | None = None
+    place: RecordPlace | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the row, under its printed names."""
         return {name: value for name, value in self._asdict().items() if name != "place"}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], place: Place) -> Row:
+    def from_json(cls, data: Mapping[str, Any], place: RecordPlace) -> CheckpointRow:
         """Return the row of a record."""
         return cls(**{name: data[name] for name in cls._fields if name != "place"}, place=place)
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Row:
+    def of(cls, document: Mapping[str, Any]) -> CheckpointRow:
         """Return the row of a document."""
         return cls(
             document["id"], document["runId"], document["graphId"], document["nodeId"], document["timestamp"],

@@ -12,8 +12,8 @@ from pipeline.engine.pipeline import Pipeline
 from pipeline.errors import CheckpointCorrupt, RunNotFound
 from pipeline.formats.agentos import adoption
 from pipeline.formats.agentos.archive import PIPELINE, Archive
-from pipeline.formats.agentos.boundaries import EVERY_NODE, Boundary, boundaries, check_policy, checked_wishes
-from pipeline.formats.agentos.documents import GraphCheckpoint, Row
+from pipeline.formats.agentos.boundaries import EVERY_NODE, NodeBoundary, boundaries, check_policy, checked_wishes
+from pipeline.formats.agentos.documents import CheckpointRow, GraphCheckpoint
 from pipeline.formats.agentos.view import views
 from pipeline.formats.shelf import exists, is_checkpoint_id, run_mark
 from pipeline.store.base import Head, Store
@@ -22,12 +22,12 @@ from pipeline.store.reading import records
 _OWN = re.compile(r"[0-9a-f]{32}")
 _Rows = list[dict[str, Any]]
 #: A saved document, or a boundary of a run of ours.
-_Found = list[Row | Boundary]
+_Found = list[CheckpointRow | NodeBoundary]
 #: Makes a new run of what another had finished at a record; returns its id (travel.fork.fork_run).
 ForkRun = Callable[..., str]
 
 
-class CheckpointStore:
+class GraphCheckpointStore:
     """Checkpoints of graph runs: those of our own runs are there by themselves, others are saved.
 
     Which one is newest is decided by the order of records, never by a timestamp. What is given and taken are
@@ -92,7 +92,11 @@ class CheckpointStore:
         """
         with self._lock:
             found = self._newest_first(policy, None, run_id)
-            fits = (each for each in found if node_id in (None, each.nodeId if isinstance(each, Row) else each.node))
+            fits = (
+                each
+                for each in found
+                if node_id in (None, each.nodeId if isinstance(each, CheckpointRow) else each.node)
+            )
             newest = next(fits, None)
             return None if newest is None else self._read(newest)
 
@@ -125,7 +129,7 @@ class CheckpointStore:
             if limit is not None and limit > 0:
                 found = found[:limit]
             rows = self._rows(found)
-            return [(each if isinstance(each, Row) else rows[each.id]).to_json() for each in found]
+            return [(each if isinstance(each, CheckpointRow) else rows[each.id]).to_json() for each in found]
 
     def delete(self, checkpoint_id: str) -> None:
         """Take a checkpoint away; nothing happens where there is none. A run of ours keeps its records.
@@ -136,7 +140,7 @@ class CheckpointStore:
         with self._lock:
             found = self._find(checkpoint_id)
             if found is not None:
-                self._archive.delete(found.id, found.runId if isinstance(found, Row) else found.place.run_id)
+                self._archive.delete(found.id, found.runId if isinstance(found, CheckpointRow) else found.place.run_id)
 
     def fork(self, checkpoint_id: str, patch: Mapping[str, Any] | None = None) -> str:
         """Make a new run that begins at a checkpoint, which stays as it is, and return its runId.
@@ -157,7 +161,7 @@ class CheckpointStore:
         adoption.check_patch(changes)
         with self._lock:
             found = self._existing(checkpoint_id)
-            if isinstance(found, Boundary):
+            if isinstance(found, NodeBoundary):
                 given, run_id = adoption.own_changes(changes), found.place.run_id
                 return self._fork_run(self._store, run_id, at=found.upto, changes=given, clock=self._clock)
             made = adoption.forked(self._archive.get(found), changes, self._clock)
@@ -180,13 +184,13 @@ class CheckpointStore:
         """
         with self._lock:
             found = self._existing(checkpoint_id)
-            if isinstance(found, Row):
+            if isinstance(found, CheckpointRow):
                 source = self._archive.get(found)
                 graph = adoption.graph_of(self._store, source.graph_id, pipeline)
                 return adoption.adopt(self._store, self._clock, source, graph)
         return self.fork(checkpoint_id)
 
-    def _existing(self, checkpoint_id: str) -> Row | Boundary:
+    def _existing(self, checkpoint_id: str) -> CheckpointRow | NodeBoundary:
         found = self._find(checkpoint_id)
         if found is None:
             raise RunNotFound(
@@ -196,17 +200,17 @@ class CheckpointStore:
             )
         return found
 
-    def _read(self, found: Row | Boundary) -> GraphCheckpoint:
-        if isinstance(found, Row):
+    def _read(self, found: CheckpointRow | NodeBoundary) -> GraphCheckpoint:
+        if isinstance(found, CheckpointRow):
             return self._archive.get(found)
         ((_, view),) = views(self._store, [found], records(self._store, found.place.run_id))
         return view.document(found)
 
-    def _rows(self, found: _Found) -> dict[str, Row]:
+    def _rows(self, found: _Found) -> dict[str, CheckpointRow]:
         """Return the rows of the boundaries among these, newest first, by id; each run is read once."""
         by_run: dict[str, Any] = {}
         for boundary in reversed(found):
-            if isinstance(boundary, Boundary):
+            if isinstance(boundary, NodeBoundary):
                 by_run.setdefault(boundary.place.run_id, []).append(boundary)
         return {
             boundary.id: view.row(boundary)
@@ -228,13 +232,13 @@ class CheckpointStore:
                 found += (each for each in self._boundaries(name) if each.id not in kept and each.is_shown(policy))
         return sorted(found, key=lambda each: each.place or (), reverse=True)
 
-    def _find(self, checkpoint_id: str) -> Row | Boundary | None:
+    def _find(self, checkpoint_id: str) -> CheckpointRow | NodeBoundary | None:
         """Return what an id means; what was saved under the id of a boundary replaces it."""
         kept = self._archive.look()
         boundary = None if checkpoint_id in kept else self._find_boundary(checkpoint_id)
         return kept.get(checkpoint_id if boundary is None else boundary.id, boundary)
 
-    def _find_boundary(self, checkpoint_id: str) -> Boundary | None:
+    def _find_boundary(self, checkpoint_id: str) -> NodeBoundary | None:
         name = checkpoint_id.strip().lower()
         own = name.replace("-", "")
         if is_checkpoint_id(name):
@@ -252,7 +256,7 @@ class CheckpointStore:
         every = (boundary for run_id in runs for boundary in self._boundaries(run_id))
         return next((boundary for boundary in every if name == boundary.id or own == boundary.own), None)
 
-    def _boundaries(self, run_id: str) -> Iterator[Boundary]:
+    def _boundaries(self, run_id: str) -> Iterator[NodeBoundary]:
         return boundaries(self._store, run_id, records(self._store, run_id), self._wishes)
 
     def _heads(self) -> Iterator[Head]:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipeline.clock import parse_iso
-from pipeline.formats.agentos.boundaries import ERROR, INTERRUPT, Boundary, pinned_graph
-from pipeline.formats.agentos.documents import GraphCheckpoint, Row, state_size
+from pipeline.formats.agentos.boundaries import ERROR, INTERRUPT, NodeBoundary, pinned_graph
+from pipeline.formats.agentos.documents import CheckpointRow, GraphCheckpoint, state_size
 from pipeline.graph.model import Graph
 from pipeline.graph.readiness import skipped
 from pipeline.records.codec import Record
@@ -24,7 +24,7 @@ from pipeline.records.values import is_reference
 from pipeline.store.base import Store
 
 
-def views(store: Store, wanted: Sequence[Boundary], found: Iterable[Record]) -> Iterator[tuple[Boundary, View]]:
+def views(store: Store, wanted: Sequence[NodeBoundary], found: Iterable[Record]) -> Iterator[tuple[NodeBoundary, View]]:
     """Yield each boundary of a run with the run as it stood there, valid until the next one is asked for.
 
     Args:
@@ -35,7 +35,7 @@ def views(store: Store, wanted: Sequence[Boundary], found: Iterable[Record]) -> 
     if not ahead:
         return
     run_id = ahead[0].place.run_id
-    builder, memory, values = Builder(run_id), _Memory(), _Values(store, run_id)
+    builder, memory, values = Builder(run_id), _MemoryUse(), _RecordedValues(store, run_id)
     for record in found:
         while ahead and record.seq > ahead[0].upto:
             yield ahead.popleft(), View(values, builder.state, memory)
@@ -47,7 +47,7 @@ def views(store: Store, wanted: Sequence[Boundary], found: Iterable[Record]) -> 
         yield boundary, View(values, builder.state, memory)
 
 
-class _Values:
+class _RecordedValues:
     """What a run's records refer to, read once."""
 
     def __init__(self, store: Store, run_id: str) -> None:
@@ -76,7 +76,7 @@ class _Values:
         return self._graphs[pin]
 
 
-class _Memory:
+class _MemoryUse:
     """What a run read from the user's memory, and how much it wrote to it."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class _Memory:
 class View:
     """One state of a run, as a document or as a row."""
 
-    def __init__(self, values: _Values, state: RunState, memory: _Memory) -> None:
+    def __init__(self, values: _RecordedValues, state: RunState, memory: _MemoryUse) -> None:
         self._values = values
         self._state = state
         self._memory = memory
@@ -109,7 +109,7 @@ class View:
         done = [step for step in state.steps.values() if step.status == COMPLETED or (step.ended_seq and step.edges)]
         self._done = sorted(done, key=lambda step: step.ended_seq)
 
-    def document(self, boundary: Boundary) -> GraphCheckpoint:
+    def document(self, boundary: NodeBoundary) -> GraphCheckpoint:
         """Return the document.
 
         Raises:
@@ -133,10 +133,10 @@ class View:
             made.extra["parent"] = {"runId": state.parent.get("run"), "seq": state.parent.get("seq")}
         return GraphCheckpoint.from_json(made.to_json())
 
-    def row(self, boundary: Boundary) -> Row:
+    def row(self, boundary: NodeBoundary) -> CheckpointRow:
         """Return what a listing shows of it; raises as `document`."""
         state = self._state
-        return Row(
+        return CheckpointRow(
             boundary.id, state.run_id, state.pipeline, boundary.node, _milliseconds(boundary.at),
             state_size(self._partitions()), bool(self._memory.reads or state.unapplied), boundary.place,
         )  # fmt: skip

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.clock import Clock, SystemClock
 from pipeline.errors import ConfigError
 from pipeline.extras import not_installed
-from pipeline.formats.langgraph.thread import Kept, Key, Stored, Thread, Write, writes_document
+from pipeline.formats.langgraph.thread import KeptCheckpoint, Key, Stored, Thread, Write, writes_document
 from pipeline.formats.langgraph.threads import Addition, Threads, thread_ids
 from pipeline.formats.packer import Gathered
 from pipeline.records.redaction import holds_key
@@ -144,7 +144,9 @@ class LangGraphSaver(BaseCheckpointSaver[str]):
                     same = known.get((key.namespace, name, version))
                     stored[name] = (version, same or self._stored(values[name], blobs))
             described = _metadata(config, metadata)
-            kept = Kept(key, parent.id or None, self._stored(rest, blobs), self._stored(described, blobs), stored)
+            kept = KeptCheckpoint(
+                key, parent.id or None, self._stored(rest, blobs), self._stored(described, blobs), stored
+            )
             return Addition([kept.document()], blobs)
 
         self._threads.add(thread_id, make)
@@ -259,12 +261,12 @@ class LangGraphSaver(BaseCheckpointSaver[str]):
     def _loaded(self, thread: Thread, stored: Stored) -> Any:
         return self.serde.loads_typed(stored.typed(partial(self._threads.store.get_blob, thread.run_id)))
 
-    def _described(self, thread: Thread, kept: Kept) -> dict[str, Any]:
+    def _described(self, thread: Thread, kept: KeptCheckpoint) -> dict[str, Any]:
         """Return the metadata of a checkpoint."""
         found: dict[str, Any] = self._loaded(thread, kept.metadata)
         return found
 
-    def _deltas(self, thread: Thread, kept: Kept) -> Collection[str]:
+    def _deltas(self, thread: Thread, kept: KeptCheckpoint) -> Collection[str]:
         """Return the channels of a checkpoint that are stored as what was written since an earlier one."""
         return self._described(thread, kept).get("counters_since_delta_snapshot") or ()
 

@@ -61,7 +61,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptCheckpoint:
     """One checkpoint."""
 
     key: Key
@@ -109,7 +109,7 @@ class Thread:
     """What is known of a thread."""
 
     run_id: str
-    checkpoints: dict[Key, Kept] = field(default_factory=dict)
+    checkpoints: dict[Key, KeptCheckpoint] = field(default_factory=dict)
     writes: dict[Key, dict[tuple[str, int], Write]] = field(default_factory=dict)
     #: (namespace, channel, version) → its value: an unchanged one is not stored again.
     known: dict[tuple[str, str, Any], Stored] = field(default_factory=dict)
@@ -128,7 +128,7 @@ class Thread:
             key = Key(document["namespace"], document["id"])
             values = {name: (version, Stored.from_json(row)) for name, (version, *row) in document["values"].items()}
             checkpoint, metadata = Stored.from_json(document["checkpoint"]), Stored.from_json(document["metadata"])
-            self.checkpoints[key] = Kept(key, document["parent"], checkpoint, metadata, values)
+            self.checkpoints[key] = KeptCheckpoint(key, document["parent"], checkpoint, metadata, values)
             for name, (version, value) in values.items():
                 self.known[key.namespace, name, version] = value
         elif kind == WRITES:
@@ -138,12 +138,12 @@ class Thread:
                 if index < 0 or (task, index) not in there:
                     there[task, index] = Write(task, path, index, channel, Stored.from_json(row))
 
-    def newest_first(self, namespace: str | None = None) -> list[Kept]:
+    def newest_first(self, namespace: str | None = None) -> list[KeptCheckpoint]:
         """Return the checkpoints (of a namespace), the greatest id first: LangGraph's ids grow with time."""
         found = [kept for key, kept in self.checkpoints.items() if namespace in (None, key.namespace)]
         return sorted(found, key=lambda kept: kept.key.id, reverse=True)
 
-    def find(self, key: Key) -> Kept | None:
+    def find(self, key: Key) -> KeptCheckpoint | None:
         """Return a checkpoint; one without an id is the newest of its namespace."""
         if key.id:
             return self.checkpoints.get(key)
@@ -154,7 +154,7 @@ class Thread:
         """Return the writes that wait on a checkpoint, in the order in which a graph applies them."""
         return sorted(self.writes.get(key, {}).values(), key=lambda write: (write.path, write.task, write.place))
 
-    def newest(self, deltas: Callable[[Kept], Collection[str]]) -> set[Key]:
+    def newest(self, deltas: Callable[[KeptCheckpoint], Collection[str]]) -> set[Key]:
         """Return the newest checkpoint of each namespace, and those before it that it cannot be put together without.
 
         Args:

@@ -23,7 +23,7 @@ from pipeline.app.travel import fork
 from pipeline.clock import SystemClock
 from pipeline.errors import CheckpointCorrupt, ConfigError, RunExists, RunLocked
 from pipeline.extras import how_to_install
-from pipeline.formats.langgraph.thread import Kept, Key, Stored, Thread
+from pipeline.formats.langgraph.thread import KeptCheckpoint, Key, Stored, Thread
 from pipeline.formats.langgraph.threads import Threads
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
@@ -249,9 +249,9 @@ def test_langgraph_saver_that_died_while_it_pruned_has_lost_nothing(monkeypatch:
     assert list(store.heads()) == []
 
 
-def kept(name: str, parent: str | None, **values: Any) -> Kept:
+def kept(name: str, parent: str | None, **values: Any) -> KeptCheckpoint:
     row = {channel: (1, Stored("json", b"1")) for channel in values}
-    return Kept(Key("", name), parent, Stored("json"), Stored("json"), row)
+    return KeptCheckpoint(Key("", name), parent, Stored("json"), Stored("json"), row)
 
 
 def test_langgraph_pruning_keeps_what_a_channel_of_deltas_is_put_together_from() -> None:
