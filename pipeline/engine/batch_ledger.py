@@ -151,9 +151,9 @@ def out_words(out: Sequence[Mapping[str, Any]], cancel: str) -> str:
         cancel: The command that cancels them.
     """
     known = [row for row in out if row["batch"]]
-    words = [f"Batch {row['batch']} ({_priced(row)}) goes on at the provider and is billed." for row in known]
+    words = [f"Batch {row['batch']} ({_priced(row)}) continues at the provider and is billed." for row in known]
     words += [
-        f"A batch of {_priced(row)} may go on at the provider and be billed; a resume looks for it."
+        f"A batch of {_priced(row)} may continue at the provider and be billed; a resume looks for it."
         for row in out if not row["batch"]
     ]  # fmt: skip
     if known:
