@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from pipeline.dot import kinds, stylesheet
 from pipeline.dot.conditions import compile_condition
@@ -127,13 +128,12 @@ def inline_children(graph: DotGraph, load: Load) -> DotGraph:
     return _inlined(graph, load, _Place())
 
 
-class _Place:
+class _Place(NamedTuple):
     """Where a graph lies: its folder, the folder it may not leave, and the files it is in."""
 
-    def __init__(self, folder: str = "", root: str = "", chain: tuple[str, ...] = ()) -> None:
-        self.folder = folder
-        self.root = root
-        self.chain = chain
+    folder: str = ""
+    root: str = ""
+    chain: tuple[str, ...] = ()
 
     def below(self, name: str) -> _Place:
         """Return the place of a child file.

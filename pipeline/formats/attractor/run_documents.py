@@ -6,7 +6,6 @@ Views: never read back while a journal exists. Long values are {"$blob": hash, "
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,33 +23,12 @@ from pipeline.records.values import digest
 _LOGGED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What of a graph its documents tell."""
-
-    name: str
-    goal: str
-    #: Nodes whose success the exit asks for.
-    gates: tuple[str, ...]
-    #: The graph's own fidelity; compact if it names none.
-    fidelity: str
-    #: sha256 of the source text.
-    fingerprint: str
-
-    @classmethod
-    def of(cls, graph: DotGraph) -> Facts:
-        """Return the facts of a parsed graph."""
-        gates = tuple(node.id for node in graph.nodes.values() if node.flag("goal_gate"))
-        fidelity = graph.text("default_fidelity") or graph.text("context_fidelity_default") or "compact"
-        return cls(graph.name, graph.goal, gates, fidelity, digest(graph.source.encode("utf-8", "surrogatepass")))
-
-
 def head_view(graph: DotGraph, *, each_checkpoint: bool = False) -> HeadView:
     """Return what a graph's run adds to checkpoint.json."""
-    return HeadView(partial(shaped, Facts.of(graph)), each_checkpoint)
+    return HeadView(partial(shaped, graph), each_checkpoint)
 
 
-def shaped(facts: Facts, document: dict[str, Any], state: RunState) -> dict[str, Any]:
+def shaped(graph: DotGraph, document: dict[str, Any], state: RunState) -> dict[str, Any]:
     """Return the document with the Attractor names added."""
     ended = ended_visits(state)
     spent: dict[str, Spend] = {}
@@ -59,32 +37,32 @@ def shaped(facts: Facts, document: dict[str, Any], state: RunState) -> dict[str,
     newest = {step.node: step for step in ended}
     return {
         **document,
-        **_names(facts, state, ended),
+        **_names(graph, state, ended),
         "node_outcomes": {node: visit_of(step, spent) for node, step in newest.items()},
         "earlier_visits": [visit_of(step, spent) for step in ended if newest[step.node] is not step],
         "node_visits": {name: count for name, count in state.visits.items() if "/" not in name},
     }
 
 
-def numbered(facts: Facts, document: dict[str, Any], state: RunState, step: StepRun, usage: Spend) -> dict[str, Any]:
+def numbered(graph: DotGraph, document: dict[str, Any], state: RunState, step: StepRun, usage: Spend) -> dict[str, Any]:
     """Return the same for the checkpoint at the end of one visit; of the others only their outcomes, told before."""
     spent = {bare(step.path): usage} if usage.calls else {}
     told = {"node_outcomes": {step.node: visit_of(step, spent)}}
-    return {**document, **_names(facts, state, ended_visits(state)), **told}
+    return {**document, **_names(graph, state, ended_visits(state)), **told}
 
 
-def _names(facts: Facts, state: RunState, ended: list[StepRun]) -> dict[str, Any]:
+def _names(graph: DotGraph, state: RunState, ended: list[StepRun]) -> dict[str, Any]:
     passed, newest, ahead = passed_visits(ended), {step.node: step for step in ended}, following(state)
     last = passed[-1] if passed else None
-    gates = dict.fromkeys(facts.gates, "pending")
-    for gate in facts.gates:
-        if gate in newest:
-            gates[gate] = "satisfied" if word_of(newest[gate]) in SATISFYING else "unsatisfied"
+    gates = {node.id: "pending" for node in graph.nodes.values() if node.flag("goal_gate")}
+    for gate in gates.keys() & newest.keys():
+        gates[gate] = "satisfied" if word_of(newest[gate]) in SATISFYING else "unsatisfied"
+    fidelity = graph.text("default_fidelity") or graph.text("context_fidelity_default") or "compact"
     fidelities = (step.outputs["fidelity"] for step in reversed(passed) if "fidelity" in step.outputs)
     return {
-        "pipeline_name": facts.name,
-        "goal": facts.goal,
-        "graph_hash": facts.fingerprint,
+        "pipeline_name": graph.name,
+        "goal": graph.goal,
+        "graph_hash": _fingerprint(graph),
         "timestamp": state.updated_at,
         "current_node": last.node if last else "",
         "current_node_id": last.node if last else "",
@@ -97,12 +75,16 @@ def _names(facts: Facts, state: RunState, ended: list[StepRun]) -> dict[str, Any
         "node_retries": _retries(state),
         "goal_gate_status": gates,
         # The fidelity of the graph, and that of the last node that asked; how often the run was resumed.
-        "fidelity_state": {"mode": facts.fidelity, "last": next(fidelities, None), "resumes": state.resumes},
+        "fidelity_state": {"mode": fidelity, "last": next(fidelities, None), "resumes": state.resumes},
         "artifacts": {name: blob for step in passed if step.artifacts for name, blob in step.artifacts.items()},
         "open_questions": {bare(path): list(asked.choices) for path, asked in state.questions.items()},
         "context": dict(state.context),
         "logs": [_log_line(step) for step in ended[-_LOGGED:]],
     }
+
+
+def _fingerprint(graph: DotGraph) -> str:
+    return digest(graph.source.encode("utf-8", "surrogatepass"))
 
 
 def passed_visits(ended: list[StepRun]) -> list[StepRun]:
@@ -179,14 +161,14 @@ def _log_line(step: StepRun) -> str:
     return f"{step.completed_at} {bare(step.path)}: {word_of(step)}{why}" + (f" -> {targets}" if targets else "")
 
 
-def manifest(facts: Facts, state: RunState) -> dict[str, Any]:
+def manifest(graph: DotGraph, state: RunState) -> dict[str, Any]:
     """Return manifest.json: what is run, and since when."""
     return {
-        "name": facts.name,
-        "goal": facts.goal,
+        "name": graph.name,
+        "goal": graph.goal,
         "start_time": state.started_at,
         "run_id": state.run_id,
-        "graph_hash": facts.fingerprint,
+        "graph_hash": _fingerprint(graph),
         "params": dict(state.params),
         "settings": dict(state.identity),
     }

@@ -22,7 +22,6 @@ from pipeline.errors import CheckpointCorrupt
 from pipeline.files import create_new, open_regular, read_regular
 from pipeline.formats.attractor.documents import outcome_word
 from pipeline.formats.attractor.run_documents import (
-    Facts,
     final_document,
     manifest,
     numbered,
@@ -70,7 +69,6 @@ class Views:
         self._folder = folder
         self._store = store
         self._graph = graph
-        self._facts = Facts.of(graph)
         self._run = ""
         self._builder = Builder("")
         self._number = 0
@@ -145,7 +143,7 @@ class Views:
         """Write what a record changes; return the name of its checkpoint's file, "" if it is no boundary."""
         fact, state = record.fact, self._builder.state
         if isinstance(fact, RunStarted):
-            self._put(MANIFEST, _json(manifest(self._facts, state)))
+            self._put(MANIFEST, _json(manifest(self._graph, state)))
         if isinstance(fact, (RunStarted, RunResumed)):
             (self._folder / FINAL).unlink(missing_ok=True)
         if not isinstance(fact, (StepCompleted, StepFailed)) or fact.path not in state.steps:
@@ -171,7 +169,7 @@ class Views:
             "run_id": self._run, "checkpoint_id": step.checkpoint, "number": self._number, "seq": state.seq,
             "pipeline": state.pipeline, "status": state.status, "total_cost_usd": usd(state.total.usd),
         }  # fmt: skip
-        self._put(name, head_bytes(numbered(self._facts, document, state, step, usage)))
+        self._put(name, head_bytes(numbered(self._graph, document, state, step, usage)))
 
     def _visit(self, step: StepRun, usage: Spend) -> None:
         """Write the folder of a visit: the first of a node has the node's own, later ones visit_N in it."""

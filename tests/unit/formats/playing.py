@@ -17,7 +17,7 @@ from pipeline.formats.attractor.handlers.fan import fan_in
 from pipeline.formats.attractor.handlers.registry import Handler, Registry, Visit
 from pipeline.formats.attractor.handlers.standard import conditional
 from pipeline.formats.attractor.outcome import NodeOutcome, outcome_of
-from pipeline.formats.attractor.run_documents import Facts, shaped
+from pipeline.formats.attractor.run_documents import shaped
 from pipeline.records.run import RunState
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reading import load
@@ -86,7 +86,7 @@ class Play:
 
     def told(self, name: str) -> Any:
         """What checkpoint.json says of the run under one of the dialects' names."""
-        return shaped(Facts.of(self.dot), {}, self.state)[name]
+        return shaped(self.dot, {}, self.state)[name]
 
     def reason(self, path: str) -> str:
         return self.state.steps[path].reason

@@ -8,47 +8,43 @@ from pipeline.formats.attractor.outcome import NodeOutcome
 from tests.unit.formats.playing import ENDS, Play, Said, played
 
 
-def took(edges: str, said: Said = "success", more: str = "") -> tuple[str, str]:
+def took(edges: str, said: Said) -> tuple[str, str]:
     """Where node w led by these edges, and why; a and b lead to the exit."""
-    play, _ = played(f"{ENDS}start -> w\n{edges}\na -> exit\nb -> exit\n{more}", {"w": said})
+    play, _ = played(f"{ENDS}start -> w\n{edges}\na -> exit\nb -> exit", {"w": said})
     run = play.state.steps["w#1"]
     return (run.edges[0] if run.edges else "", run.reason)
 
 
-def test_true_condition_beats_every_plain_edge() -> None:
-    edges = 'w -> a [weight=9, label="go"]\nw -> b [condition="outcome=success"]'
-    assert took(edges, NodeOutcome(preferred_label="go")) == ("w->b", "condition")
-
-
-def test_of_true_conditions_the_heaviest_wins_then_the_name() -> None:
-    edges = 'w -> b [condition="outcome=success", weight=2]\nw -> a [condition="outcome=success"]'
-    assert took(edges) == ("w->b", "condition")
-    assert took('w -> b [condition="outcome=success"]\nw -> a [condition="outcome=success"]')[0] == "w->a"
-
-
-def test_preferred_label_is_compared_without_its_key_case_and_spaces() -> None:
-    edges = 'w -> a [weight=5]\nw -> b [label="[Y]  Yes,  GO"]'
-    assert took(edges, NodeOutcome(preferred_label="yes, go")) == ("w->b", "preferred_label")
-
-
-def test_preferred_label_may_be_the_target_of_an_edge_without_label() -> None:
-    assert took("w -> a\nw -> b", NodeOutcome(preferred_label="b")) == ("w->b", "preferred_label")
-
-
-def test_suggested_nodes_are_tried_in_order() -> None:
-    edges = "w -> a [weight=5]\nw -> b"
-    assert took(edges, NodeOutcome(suggested_next_ids=("nowhere", "b", "a"))) == ("w->b", "suggested")
-
-
-def test_preferred_label_beats_suggestions() -> None:
-    edges = 'w -> a [label="x"]\nw -> b'
-    assert took(edges, NodeOutcome(preferred_label="x", suggested_next_ids=("b",))) == ("w->a", "preferred_label")
-
-
-def test_weight_then_name_decide_between_plain_edges() -> None:
-    assert took("w -> a\nw -> b [weight=1]") == ("w->b", "weight")
-    assert took("w -> b\nw -> a") == ("w->a", "id")
-    assert took("w -> b", more="start -> a [weight=-1]") == ("w->b", "only")
+@pytest.mark.parametrize(
+    ("edges", "said", "edge", "reason"),
+    [
+        # A true condition beats every plain edge; of several the heaviest wins, then the name.
+        ('w -> a [weight=9, label=go]\nw -> b [condition="outcome=success"]', NodeOutcome(preferred_label="go"),
+         "w->b", "condition"),
+        ('w -> b [condition="outcome=success", weight=2]\nw -> a [condition="outcome=success"]', "success",
+         "w->b", "condition"),
+        ('w -> b [condition="outcome=success"]\nw -> a [condition="outcome=success"]', "success", "w->a", "condition"),
+        # A preferred label is compared without its key, case and spaces; it may be a target.
+        ('w -> a [weight=5]\nw -> b [label="[Y]  Yes,  GO"]', NodeOutcome(preferred_label="yes, go"),
+         "w->b", "preferred_label"),
+        ("w -> a\nw -> b", NodeOutcome(preferred_label="b"), "w->b", "preferred_label"),
+        ("w -> a [label=x]\nw -> b", NodeOutcome(preferred_label="x", suggested_next_ids=("b",)),
+         "w->a", "preferred_label"),
+        # Suggested nodes are tried in order; then weight and name decide.
+        ("w -> a [weight=5]\nw -> b", NodeOutcome(suggested_next_ids=("nowhere", "b", "a")), "w->b", "suggested"),
+        ("w -> a\nw -> b [weight=1]", "success", "w->b", "weight"),
+        ("w -> b\nw -> a", "success", "w->a", "id"),
+        ("w -> b\nstart -> a [weight=-1]", "success", "w->b", "only"),
+        # Words of the graph's own route; one that no edge asks for takes the edge for failures.
+        ('w -> a [condition="outcome=yes"]\nw -> b [condition="outcome=fail"]', "maybe", "w->b", "condition"),
+        ('w -> a [condition="outcome=needs_dod"]\nw -> b [condition="outcome=has_dod"]', "has_dod",
+         "w->b", "condition"),
+        # Parallel edges between two nodes are told apart.
+        ('w -> a [condition="outcome=x"]\nw -> a [condition="outcome=y"]\nw -> b', "y", "w->a#2", "condition"),
+    ],
+)  # fmt: skip
+def test_edge_that_is_taken_and_why(edges: str, said: Said, edge: str, reason: str) -> None:
+    assert took(edges, said) == (edge, reason)
 
 
 def test_false_condition_is_never_taken_and_an_outcome_that_nobody_asks_for_fails() -> None:
@@ -58,11 +54,6 @@ def test_false_condition_is_never_taken_and_an_outcome_that_nobody_asks_for_fail
     assert "'no'" in result.error.message
     assert "outcome=yes" in result.error.message
     assert "exit#1" not in play.state.steps
-
-
-def test_outcome_that_nobody_asks_for_takes_the_edge_for_failures() -> None:
-    edges = 'w -> a [condition="outcome=yes"]\nw -> b [condition="outcome=fail"]'
-    assert took(edges, "maybe") == ("w->b", "condition")
 
 
 def test_a_diamond_may_ask_which_node_did_work_last() -> None:
@@ -90,16 +81,6 @@ def test_conditions_see_the_context_as_text(condition: str, context: dict[str, o
     written = condition + "''" if condition.endswith("=") else condition
     edges = f'w -> a\nw -> b [condition="{written}"]'
     assert took(edges, NodeOutcome(context_updates=context)) == ("w->b", "condition")
-
-
-def test_words_of_the_graphs_own_route() -> None:
-    edges = 'w -> a [condition="outcome=needs_dod"]\nw -> b [condition="outcome=has_dod"]'
-    assert took(edges, "has_dod") == ("w->b", "condition")
-
-
-def test_parallel_edges_between_two_nodes_are_told_apart() -> None:
-    edges = 'w -> a [condition="outcome=x"]\nw -> a [condition="outcome=y"]\nw -> b'
-    assert took(edges, "y") == ("w->a#2", "condition")
 
 
 def test_stale_preferred_label_decides_nothing_later() -> None:

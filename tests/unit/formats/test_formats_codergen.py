@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pipeline import compile_graph, parse_dot, run_compiled_graph
 from pipeline.errors import ConfigError, ModelRejected
 from pipeline.formats.attractor.handlers.codergen import check_providers
+from pipeline.formats.attractor.handlers.interviewers import AutoApprove
 from pipeline.formats.attractor.outcome import NodeOutcome
-from pipeline.llm.base import Reply
-from tests.unit.formats.acting import Act, system
+from pipeline.llm.base import Reply, Request
+from tests.unit.formats.acting import Act, said, system, turns
+
+COURSE = Path(__file__).parents[3] / "devops/docs/examples/course.dot"
 
 
 def test_a_prompt_is_asked_and_its_reply_is_the_output() -> None:
@@ -241,3 +246,45 @@ def test_an_agent_that_has_answered_is_not_asked_again_after_a_death() -> None:
     assert act.go(services={"backend": agent}).detail == "stopped_as_asked"
     assert act.go(services={"backend": agent}).status == "completed"
     assert len(agent.asked) == 1
+
+
+AGAIN = 'digraph g { start [shape=Mdiamond]; a [prompt="A", max_retries=2]; end [shape=Msquare]; start -> a -> end }'
+
+
+class FailingBackend:
+    """Fails so often, then is content."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+        self.asked = 0
+
+    def run(self, node: Any, prompt: str, context: Any) -> Any:
+        self.asked += 1
+        if self.asked <= self.failures:
+            return NodeOutcome("fail", failure_reason=f"no sources {self.asked}")
+        return "fine"
+
+
+def test_backend_is_asked_anew_by_each_attempt() -> None:
+    backend = FailingBackend(2)
+    result = run_compiled_graph(compile_graph(parse_dot(AGAIN)), services={"backend": backend})
+    assert (result.status, backend.asked) == ("completed", 3)
+
+
+def test_the_example_course_is_corrected_until_its_critic_is_content() -> None:
+    verdicts = iter(["revise", "success"])
+
+    def script(request: Request) -> str:
+        if request.label == "critic":
+            return f'Lesson 2: 3/4 is no waltz.\n{{"outcome": "{next(verdicts)}", "notes": "lesson 2"}}'
+        return f"Text of {request.label}."
+
+    act = Act(COURSE.read_text(), script)
+    result = act.go(services={"interviewer": AutoApprove()})
+    assert result.status == "completed"
+    assert act.order[-5:] == ["gather", "critic", "correct", "critic#2", "done"]
+    asked = {request.label: request for request in act.model.requests}
+    assert "Text of outline." in said(asked["lesson_1"])
+    assert all(f"Text of lesson_{number}." in said(asked["critic"]) for number in (1, 2, 3))
+    assert [text for role, text in turns(asked["critic"]) if role == "assistant"][-1] == "Text of correct."
+    assert act.visit("critic").outcome == "revise"

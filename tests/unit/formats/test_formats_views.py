@@ -21,7 +21,7 @@ from pipeline.engine.routing import Route, Settled
 from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.formats.attractor.documents import load_checkpoint
-from pipeline.formats.attractor.run_documents import Facts, shaped
+from pipeline.formats.attractor.run_documents import shaped
 from pipeline.formats.attractor.views import Views, folder_name
 from pipeline.graph.model import Edge, Graph, Node
 from pipeline.store.run_folder import RunFolder
@@ -66,8 +66,8 @@ class Ship:
 
     def go(self, resume: str = "") -> RunResult:
         views = Views(self.folder, self.store, self.graph)
-        clock, facts = FakeClock(), Facts.of(self.graph)
-        view = HeadView(lambda document, state: shaped(facts, document, state), each_checkpoint=True)
+        clock = FakeClock()
+        view = HeadView(lambda document, state: shaped(self.graph, document, state), each_checkpoint=True)
         engine = Engine(self.what, Setup(self.store, clock, Emitter(clock, [views]), {}, view=view))
         result = engine.resume(resume) if resume else engine.start({}, identity={}, pins={})
         views.close()
