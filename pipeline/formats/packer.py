@@ -116,11 +116,7 @@ def _image(items: list[Any]) -> bytes | None:
 
 
 def unpacked_state(stored: Any, get: Get) -> dict[str, Any]:
-    """Return the document that a StatePacker put away.
-
-    Raises:
-        CheckpointCorrupt: A value is missing or damaged, or what is stored makes no sense.
-    """
+    """Return the document that a StatePacker put away; CheckpointCorrupt where a part is damaged or makes no sense."""
     if not isinstance(stored, Mapping):
         raise CheckpointCorrupt("The state is no object.")
     out: dict[str, Any] = {}
@@ -203,11 +199,7 @@ def _pieces(items: Iterable[Any]) -> Iterator[list[bytes]]:
 
 
 def unpacked_document(text: bytes, get: Get) -> Any:
-    """Return the value of a record's JSON text, its parts put back.
-
-    Raises:
-        CheckpointCorrupt: A part is missing or damaged, or what is stored makes no sense.
-    """
+    """Return the value of a record's JSON text; CheckpointCorrupt where a part is damaged or makes no sense."""
     stored = json.loads(text)
     return _unpacked(stored, get) if _has_mark(text) else stored
 

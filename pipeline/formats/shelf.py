@@ -41,11 +41,7 @@ class Document(NamedTuple):
 
 
 def records_of(store: Store, run_id: str, *kinds: str, after: int = 0, holding: bytes = b"") -> Iterator[Record]:
-    """Yield the records of these kinds whose line holds a text; only they are decoded.
-
-    Raises:
-        RunNotFound: No such run.
-    """
+    """Yield the records of these kinds whose line holds a text; only they are decoded. RunNotFound: no such run."""
     mark = re.compile(b'"kind":"(?:%s)"' % "|".join(kinds).encode("ascii"))
     for line in store.read(run_id, after):
         if mark.search(line, 0, ENVELOPE_BYTES) and holding in line:
@@ -121,11 +117,7 @@ class Holder:
         """Take in a document that was read; KeyError, TypeError, ValueError and AttributeError are logged."""
 
     def own(self, store: Store, at: str) -> Journal:
-        """Own the run, read it to its end and record what opening it had to leave out.
-
-        Raises:
-            RunNotFound, RunLocked, CheckpointCorrupt, SchemaTooNew, WriteFailed: As Store.open and Journal.append.
-        """
+        """Own the run, read it to its end and record what opening it had to leave out; raises as Store.open."""
         journal = store.open(self.run_id)
         try:
             if journal.repairs or (self.seq != journal.last_seq and not (self.seq and self.read_on(store))):
@@ -142,9 +134,6 @@ class Holder:
 
         Args:
             head: The head as it was written before, to see whether records are missing at the end.
-
-        Raises:
-            RunNotFound: The run is gone.
         """
         lines = store.read(self.run_id, after=max(self.seq - 1, 0))
         seen = next(lines, b"").rstrip(b"\n") if self.seq else b""
@@ -197,7 +186,7 @@ class Holder:
         return record
 
     def mend(self, journal: Journal, at: str) -> None:
-        """Record what opening the journal had to leave out; raises as `add`."""
+        """Record what opening the journal had to leave out."""
         lost = [Gap(*repair) for repair in journal.repairs if not getattr(repair, "recorded", False)]
         if self._missing is not None:
             lost.append(self._missing)

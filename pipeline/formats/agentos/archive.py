@@ -93,11 +93,7 @@ class Archive:
             folder.read_on(self._store)
 
     def get(self, row: CheckpointRow) -> GraphCheckpoint:
-        """Return the document of a row.
-
-        Raises:
-            CheckpointCorrupt: It is missing or damaged.
-        """
+        """Return the document of a row; CheckpointCorrupt where it is missing or damaged."""
         place = row.place
         assert place is not None
         found = next(documents(self._store, place.run_id, SOURCE, after=place.seq - 1), None)

@@ -70,11 +70,7 @@ def check_policy(policy: str) -> None:
 
 
 def checked_wishes(wishes: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what nodes request: node → before, after, both or none.
-
-    Raises:
-        ConfigError: It is none of these.
-    """
+    """Return what nodes request: node → before, after, both or none; ConfigError where it is none of these."""
     for node, wish in wishes.items():
         if wish not in WISHES:
             raise ConfigError(f"nodes[{node!r}] is {wish!r}: it is one of {', '.join(WISHES)}.", code="unknown_policy")

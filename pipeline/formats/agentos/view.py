@@ -110,11 +110,7 @@ class View:
         self._done = sorted(done, key=lambda step: step.ended_seq)
 
     def document(self, boundary: NodeBoundary) -> GraphCheckpoint:
-        """Return the document.
-
-        Raises:
-            CheckpointCorrupt: A recorded value is missing or damaged.
-        """
+        """Return the document; CheckpointCorrupt where a recorded value is missing or damaged."""
         state = self._state
         made = GraphCheckpoint(
             id=boundary.id,

@@ -399,11 +399,7 @@ def _way_back(store: Store, run_id: str, before: int | None = None) -> str:
 
 
 def read(store: Store, document: Document) -> LayerCheckpoint:
-    """Return the checkpoint of a record.
-
-    Raises:
-        CheckpointCorrupt: It cannot be read; says what is wrong, and which older one is whole.
-    """
+    """Return the checkpoint of a record; CheckpointCorrupt says what is wrong, and which older one is whole."""
     try:
         return _read(store, document)
     except CheckpointCorrupt as error:

@@ -109,9 +109,7 @@ def take_position(store: Store, clock: Clock, checkpoint: LayerCheckpoint, graph
     """Record a state that was saved by hand as the position of its run; return None.
 
     Where the run has moved on since the state was saved, nothing is recorded, and the run's state is returned.
-
-    Raises:
-        RunLocked, CheckpointCorrupt, WriteFailed: As Store.open and Journal.append.
+    Raises as Store.open and Journal.append.
     """
     head = store.written_head(checkpoint.run_id)
     journal = store.open(checkpoint.run_id)

@@ -143,11 +143,7 @@ def name_of(run: RunState) -> str:
 
 
 def state_of(run: RunState, dag: Dag, get: Get, checkpoint_id: str | None = None) -> WorkflowState:
-    """Return the state of a run, in the order of layers and declaration.
-
-    Raises:
-        CheckpointCorrupt: A result is missing or damaged.
-    """
+    """Return the state of a run, by layer and declaration; CheckpointCorrupt where a result is damaged."""
     start = visit_of(run, START)
     # What a state saved by hand brought along.
     given: Mapping[str, Any] = {} if start is None else resolve_value(start.outputs, get)

@@ -89,11 +89,7 @@ def _generation_in(line: bytes | None, run: str, thread_id: str) -> int:
 
 
 def check_is_no_thread(state: RunState) -> None:
-    """Refuse to resume a run here that holds a thread.
-
-    Raises:
-        ConfigError: It does.
-    """
+    """Refuse, with a ConfigError, to resume a run here that holds a thread."""
     if state.pipeline == PIPELINE:
         config = json.dumps({"configurable": {"thread_id": state.params.get("subject")}}, ensure_ascii=False)
         raise ConfigError(
@@ -145,7 +141,11 @@ Make = Callable[[Thread | None], Addition | None]
 
 
 class Threads:
-    """The threads of a store; for any number of threads of this process at once."""
+    """The threads of a store; for any number of threads of this process at once.
+
+    Every call raises SchemaTooNew or StoreError where a thread cannot be read, RunLocked where another process has been
+    writing to it all the time that we wait, and WriteFailed where the disk refuses.
+    """
 
     def __init__(self, store: Store, clock: Clock, wait_seconds: float) -> None:
         self.store = cast(Movable, store)
@@ -157,22 +157,13 @@ class Threads:
 
     @contextmanager
     def reading(self, thread_id: str) -> Iterator[Thread | None]:
-        """Hold the thread still within a `with`; None: there is none.
-
-        Raises:
-            SchemaTooNew, StoreError: It cannot be read.
-        """
+        """Hold the thread still within a `with`; None: there is none."""
         with self._stripe(thread_id):
             known = self._current(thread_id)
             yield None if known is None else known.thread
 
     def add(self, thread_id: str, make: Make) -> None:
-        """Record what `make` returns for the current thread; durable on return.
-
-        Raises:
-            RunLocked: Another process has been writing to it all the time that we wait.
-            WriteFailed: The disk refused.
-        """
+        """Record what `make` returns for the current thread; durable on return."""
         with self._stripe(thread_id):
             while True:
                 # Its owner reads on, so the known part is enough.
@@ -190,11 +181,7 @@ class Threads:
                         return
 
     def keep(self, thread_id: str, choose: Callable[[Thread], Collection[Key]]) -> None:
-        """Leave only the chosen checkpoints of a thread, and free what the others took; none chosen: it is removed.
-
-        Raises:
-            RunLocked, WriteFailed: As `add`.
-        """
+        """Leave only the chosen checkpoints of a thread, and free what the others took; none chosen: it is removed."""
         with self._stripe(thread_id):
             while (known := self._current(thread_id)) is not None:
                 with self._owning(thread_id, known) as journal:
@@ -230,11 +217,7 @@ class Threads:
                 )
 
     def delete(self, thread_id: str) -> None:
-        """Remove a thread and all that is stored of it; nothing happens where it is not there.
-
-        Raises:
-            RunLocked: As `add`.
-        """
+        """Remove a thread and all that is stored of it; nothing happens where it is not there."""
         with self._stripe(thread_id):
             self._forget(thread_id)
             try:
@@ -340,11 +323,7 @@ class Threads:
         return True
 
     def _copied(self, thread: Thread, keys: AbstractSet[Key]) -> Addition:
-        """Return these checkpoints of a thread, with all that is stored out of line.
-
-        Raises:
-            CheckpointCorrupt: Some of that is missing or damaged.
-        """
+        """Return these checkpoints of a thread, with all that is stored out of line; CheckpointCorrupt if damaged."""
         blobs = {blob: self.store.get_blob(thread.run_id, blob) for blob in sorted(thread.blobs(keys))}
         return Addition(list(thread.documents(keys)), blobs)
 
