@@ -19,6 +19,7 @@ from pipeline.environment import VARIABLES
 from pipeline.errors import ConfigError, ExecutorLost
 from pipeline.extras import not_installed
 from pipeline.settings import Execution
+from pipeline.store.address import parse_store_url
 
 if TYPE_CHECKING:
     from pipeline.engine.events import Emitter
@@ -46,7 +47,7 @@ def check_executor(execution: Execution) -> None:
 
     host = _address(name)[0]
     check_store(execution.store_url, near=False)
-    if execution.store_url.startswith("sqlite:") and not _is_here(host):
+    if parse_store_url(execution.store_url).file is not None and not _is_here(host):
         raise ConfigError(
             f"A sqlite: store is a file of this host, and {name} has workers elsewhere.",
             code="store_not_shared",

@@ -25,7 +25,7 @@ from pipeline.records.charge import in_full
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, Execution
 from pipeline.store.base import Store
 from pipeline.store.network import network_note
-from pipeline.store.place import has_password, store_words
+from pipeline.store.address import parse_store_url, store_words
 
 if TYPE_CHECKING:
     from pipeline.llm.base import Model
@@ -105,10 +105,10 @@ class Start:
 
 def store_note(url: str) -> str:
     """Return what a person should know of the place where runs are kept; "" if nothing."""
-    if has_password(url):
+    parsed = parse_store_url(url)
+    if parsed.has_password:
         return "The password in --store is neither kept nor repeated; PGPASSWORD gives it to the commands named here."
-    scheme, _, folder = url.partition(":")
-    return network_note(Path(os.path.expanduser(folder))) if scheme == "files" else ""
+    return network_note(parsed.folder) if parsed.folder is not None else ""
 
 
 def check_readable(state: RunState) -> None:

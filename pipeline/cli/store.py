@@ -18,7 +18,7 @@ from pipeline.errors import StoreError
 from pipeline.store.base import Movable, Store
 from pipeline.store.copies import Copied, arriving, copy, copy_account
 from pipeline.store.integrity import check
-from pipeline.store.place import store_words
+from pipeline.store.address import store_words
 from pipeline.store.reading import resolve
 
 P = TypeVar("P", bound=Store)

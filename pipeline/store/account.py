@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,10 @@ from pipeline.records.lines import check_line, encode_line, line_body, line_seq
 from pipeline.records.structure import REMOVED, fields, problem, text
 from pipeline.store.disk import FOLDER_MODE, Disk, write_all, write_file
 from pipeline.store.journal_file import file_blocks
+from pipeline.store.ledger import SENSELESS, check_amount, unknown_slice
+from pipeline.store.ledger import amount_of as amount_of
+from pipeline.store.ledger import sums_of as sums_of
+from pipeline.store.ledger import utc_day as utc_day
 from pipeline.store.names import is_id
 from pipeline.store.survey import whole_lines
 
@@ -29,11 +33,6 @@ ACCOUNT = "account.jsonl"
 #: The same once more: what removed runs cost is known nowhere else.
 COPY = ".account.jsonl"
 Fact = dict[str, Any]
-
-
-def _run_id(value: Any) -> str:
-    return "" if isinstance(value, str) and is_id(value) else " is no run"
-
 
 _FACTS = {
     "reserved": fields(("slice", "day", "usd"), slice=text, day=text, usd=text),
@@ -72,75 +71,20 @@ class Sums:
     def total(self, day: str) -> Decimal:
         return self.days.get(day, Decimal(0))
 
-    def fits(self, day: str, usd: Decimal, limit: Decimal) -> bool:
-        """Whether a day's total stays within its limit with `usd` more."""
-        return self.total(day) + usd <= limit
-
     def _set(self, name: str, day: str, usd: Decimal) -> None:
         before = self.slices.get(name, (day, Decimal(0)))[1]
         self.slices[name] = (day, usd)
         self.days[day] = self.total(day) - before + usd
 
 
-def utc_day(moment: datetime) -> str:
-    """The day a limit is of."""
-    return moment.astimezone(UTC).date().isoformat()
-
-
 def reserved(name: str, owner: str, day: str, usd: Decimal) -> Fact:
-    """The fact of a reservation.
+    """Return the fact of a reservation.
 
     Raises:
         StoreError: The amount is negative or no number.
     """
-    if not usd.is_finite() or usd < 0:
-        raise StoreError(f"{usd} cannot be reserved.")
+    check_amount(usd)
     return {"kind": "reserved", "slice": name, "owner": owner, "day": day, "usd": str(usd)}
-
-
-def settled(sums: Sums, name: str, usd: Decimal) -> Fact:
-    """The fact that closes a slice.
-
-    Raises:
-        StoreError: There is no such slice.
-    """
-    if name not in sums.slices:
-        raise StoreError(f"There is no reservation {name}.")
-    return {"kind": "settled", "slice": name, "usd": str(usd)}
-
-
-#: What reading a fact or sums may raise where they make no sense.
-SENSELESS = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
-
-
-def amount_of(text: Any, what: str, hint: str) -> Decimal:
-    """An amount as it is kept, in USD.
-
-    Args:
-        what: What is damaged if it is none, and how it comes back.
-
-    Raises:
-        StoreError: It is no amount.
-    """
-    try:
-        return amount(text)
-    except ValueError:
-        raise StoreError(f"{what} is damaged: {str(text)[:40]!r} is no amount of dollars.", hint=hint) from None
-
-
-def sums_of(text: Any, what: str, hint: str) -> Mapping[str, Any]:
-    """What is kept of a deleted run.
-
-    Raises:
-        StoreError: It is damaged; `what` and `hint` as for an amount.
-    """
-    try:
-        sums = json.loads(text)
-    except SENSELESS:
-        sums = None
-    if problem(sums, REMOVED):
-        raise StoreError(f"{what} are damaged.", hint=hint)
-    return dict(sums)
 
 
 class FileAccount:
@@ -166,19 +110,21 @@ class FileAccount:
 
     def reserve(self, owner: str, usd: Decimal, at: datetime, limit: Decimal) -> str | None:
         """See store.base.Account.reserve."""
+        check_amount(usd)
         name, day = self._clock.new_id(), utc_day(at)
-        fact = reserved(name, owner, day, usd)
         with self._locked() as fd:
             self._refuse_senseless()
-            if not self._sums.fits(day, usd, limit):
+            if self._sums.total(day) + usd > limit:
                 return None
-            self._append(fd, fact)
+            self._append(fd, {"kind": "reserved", "slice": name, "owner": owner, "day": day, "usd": str(usd)})
         return name
 
     def settle(self, slice_id: str, usd: Decimal) -> None:
         """See store.base.Account.settle."""
         with self._locked() as fd:
-            self._append(fd, settled(self._sums, slice_id, usd))
+            if slice_id not in self._sums.slices:
+                raise unknown_slice(slice_id)
+            self._append(fd, {"kind": "settled", "slice": slice_id, "usd": str(usd)})
 
     def total(self, day: date) -> Decimal:
         """See store.base.Account.total."""
@@ -351,6 +297,7 @@ class FileAccount:
             raise StoreError(
                 f"The account {self._path} is damaged: fact {self._senseless} makes no sense.",
                 hint="Bring the file back from a copy.",
+                code="account_damaged",
             )
 
     def _append(self, fd: int, fact: Fact) -> None:
@@ -376,7 +323,8 @@ class FileAccount:
             self._other += len(line)
 
     def _failed(self, error: OSError) -> WriteFailed:
-        return WriteFailed(f"The account {self._path} cannot be used: {error.strerror}.", fatal=False)
+        text = f"The account {self._path} cannot be used: {error.strerror}."
+        return WriteFailed(text, code="account_refused", fatal=False)
 
 
 #: How a line begins.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.clock import Clock
+from pipeline.store.account import FileAccount
 from pipeline.store.disk import Disk
 from pipeline.store.folder import FolderBackend
 from pipeline.store.runs import RunStore
@@ -22,3 +23,7 @@ class FileStore(RunStore):
         backend = FolderBackend(root, clock, concurrency=concurrency, disk=disk)
         super().__init__(backend, clock)
         self.root = backend.root
+
+    def account(self) -> FileAccount:
+        """Return the account beside the runs."""
+        return FileAccount(self.root, self._clock)

@@ -15,6 +15,7 @@ from pathlib import Path
 from pipeline.clock import Clock, parse_iso
 from pipeline.errors import RunExists, RunNotFound, StoreError
 from pipeline.records.lines import LineDamaged, check_line
+from pipeline.store.account import FileAccount
 from pipeline.store.backend import Tail, Tip
 from pipeline.store.base import Claim
 from pipeline.store.disk import FOLDER_MODE, Disk, read_file
@@ -134,6 +135,10 @@ class RunFolder(RunStore):
             RunNotFound: There is none.
         """
         return self.backend.run_id
+
+    def account(self) -> FileAccount:
+        """Return the account in the run's folder."""
+        return FileAccount(self.root, self._clock)
 
     def create(
         self, first: bytes, blobs: Sequence[bytes], *, at: datetime, claim: Claim | None = None

@@ -14,7 +14,7 @@ from pipeline.records.lines import line_seq
 from pipeline.records.values import digest
 from pipeline.store import fenced_records
 from pipeline.store.backend import Backend, Fenced, Gone, Held, Refused, Tail, claim_text, folder_key
-from pipeline.store.base import Claim, Head
+from pipeline.store.base import Account, Claim, Head
 from pipeline.store.head import parse_head, scan_int, sealed, whole_head
 from pipeline.store.head_rebuild import rebuild
 from pipeline.store.heads import Listing, refuse_if_held
@@ -426,7 +426,7 @@ class RunStore:
         """See store.base.Movable.is_there."""
         return self.backend.is_there()
 
-    def account(self) -> BackendAccount:
+    def account(self) -> Account:
         """Return the account of the same backend."""
         return BackendAccount(self.backend, self._clock)
 

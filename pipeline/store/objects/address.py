@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
 from pipeline.errors import ConfigError, SecretRefused
-from pipeline.store.meant import refuse_unknown
+from pipeline.store.address import refuse_unknown
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _PREFIX = re.compile(r"[A-Za-z0-9_.=-]+(/[A-Za-z0-9_.=-]+)*")

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from pipeline.errors import ConfigError
 from pipeline.records.redaction import names_secret
-from pipeline.store.meant import refuse_settings, refuse_unknown
+from pipeline.store.address import refuse_settings, refuse_unknown
 
 _POSTGRES = ("postgresql://", "postgres://")
 #: What the driver and its server take beside the user, the host and the database.

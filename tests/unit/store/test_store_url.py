@@ -10,9 +10,9 @@ import pytest
 from pipeline.engine.remote.coordinator import check_store
 from pipeline.errors import ConfigError
 from pipeline.store.account import FileAccount
+from pipeline.store.address import has_password, store_words
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount, MemoryStore
-from pipeline.store.place import has_password, store_words
 from pipeline.store.sql.address import parse_address
 from pipeline.store.url import open_account, open_store
 
