@@ -23,9 +23,9 @@ from pipeline.errors import CheckpointCorrupt, ConfigError, CredentialMissing
 from pipeline.publish.folder import FolderPublisher
 from pipeline.records.charge import in_full
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, Execution
+from pipeline.store.address import parse_store_url, store_words
 from pipeline.store.base import Store
 from pipeline.store.network import network_note
-from pipeline.store.address import parse_store_url, store_words
 
 if TYPE_CHECKING:
     from pipeline.llm.base import Model

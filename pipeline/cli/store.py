@@ -15,10 +15,10 @@ from pipeline.cli.store_context import look_at
 from pipeline.cli.text import count, money, say, say_json
 from pipeline.clock import SystemClock
 from pipeline.errors import StoreError
+from pipeline.store.address import store_words
 from pipeline.store.base import Movable, Store
 from pipeline.store.copies import Copied, arriving, copy, copy_account
 from pipeline.store.integrity import check
-from pipeline.store.address import store_words
 from pipeline.store.reading import resolve
 
 P = TypeVar("P", bound=Store)
