@@ -121,7 +121,7 @@ class PartImporter(MapRunner):
             with recorder.reading() as state:
                 call = state.open_calls.get(fact.call) if isinstance(fact, CallEnded) else None
             seq = recorder.append(fact, sync=False, then=then if own_end else None, at=record.at)
-            copying.stands(record, seq)
+            copying.note(record, seq)
             # It is durable already, in the part.
             self._tell(fact, seq, call)
         return after

@@ -166,7 +166,7 @@ class FileAccount:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
-        """The file, flocked, with all that others appended taken in; what one of the two copies lacks is put back.
+        """Lock the file, take in what others appended, and put back what one of the two copies lacks.
 
         Raises:
             WriteFailed: It cannot be written.
@@ -175,7 +175,7 @@ class FileAccount:
         try:
             new = not self._path.exists()
             if new and self._size and not self._copy.exists():
-                # It was there: whoever took it away took the runs too, or will bring it back.
+                # It was there: the runs went with it, or it will come back.
                 raise FileNotFoundError(errno.ENOENT, "it was removed while runs were going on", str(self._path))
             self._path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
             while True:

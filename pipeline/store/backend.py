@@ -147,7 +147,7 @@ class Tail(ABC):
         """Put an object of the run as its owner, whatever was there; durable on return.
 
         As `Backend.put_if`, but for what only an owner knows: a reserve is spent for it, and a run that is gone is not
-        written to. An owner that was fenced may still put: values harm nobody.
+        written to. An owner that was fenced may still put: a value does no harm.
 
         Raises:
             Gone.
@@ -187,7 +187,7 @@ class Tail(ABC):
         """
 
     def drop(self) -> None:  # noqa: B027 - most tails have nothing to let go
-        """Let go in a forked child, without telling anybody: the parent goes on owning the journal."""
+        """Let go in a forked child, silently: the parent goes on owning the journal."""
 
 
 class Backend(ABC):
@@ -217,7 +217,7 @@ class Backend(ABC):
 
     @abstractmethod
     def own(self, name: str, since: datetime, *, new: bool = False) -> Tail | None:
-        """Become the only owner of a journal; whoever owned it before can write nothing any more.
+        """Become the only owner of a journal; no former owner can write anything any more.
 
         With `new` the name is taken for a run that does not exist yet, and None is returned where it is taken, be it
         by a leftover. Without, None: there is no such run. A part of a run that exists, and `.claims/HASH`, are made

@@ -53,17 +53,20 @@ class Taken(NamedTuple):
     damaged: int = 0
 
     def __str__(self) -> str:
-        """What happened, for people."""
+        """Say what happened."""
         if self.damaged:
             return (
-                f"{self.records} records that were kept outside the run stand in it now; {self.damaged} more cannot be "
-                f"read: {self.file} keeps them."
+                f"{self.records} records kept outside the run were added to it; {self.damaged} more cannot be read and "
+                f"stay in {self.file}."
             )
         if not self.records:
             return f"All that was kept in {self.file} is in the run already; the file was removed."
-        many = f"{self.records} records that were" if self.records > 1 else "1 record that was"
-        verb = "stand" if self.records > 1 else "stands"
-        return f"{many} kept in {self.file} {verb} in the run now; the file was removed."
+        many = (
+            f"{self.records} records kept in {self.file} were"
+            if self.records > 1
+            else f"1 record kept in {self.file} was"
+        )
+        return f"{many} added to the run; the file was removed."
 
 
 class Journal(Protocol):
@@ -75,7 +78,7 @@ class Journal(Protocol):
     #: Bytes of all lines so far: what a head written now records as journal_bytes.
     size: int
     #: What opening had to repair: sentences for people, and the facts to append as `gap`
-    #: ([first, last, bytes, kept, reason] each); () normally. A row whose `recorded` is true stands
+    #: ([first, last, bytes, kept, reason] each); () normally. A row whose `recorded` is true is
     #: in the journal already, where the records are missing; append the others before run_resumed.
     repairs: Sequence[Sequence[Any]]
     #: What opening took in of emergency files of this machine; () normally.
@@ -85,7 +88,7 @@ class Journal(Protocol):
 
     @property
     def strained(self) -> bool:
-        """The disk is full and the reserve is in use: record what is in flight, start nothing more."""
+        """Return whether the disk is full and the reserve in use: record what is in flight, start nothing more."""
 
     def append(self, first_seq: int, lines: Sequence[bytes], sync: bool = True) -> None:
         """Append whole lines (codec.encode_line) with seq first_seq, first_seq+1, …; all or nothing.
@@ -102,7 +105,7 @@ class Journal(Protocol):
         """Store bytes under their sha256 (hex), durable on return; the same bytes cost nothing."""
 
     def get_blob(self, blob: str) -> bytes:
-        """The bytes; verified.
+        """Return the bytes, verified.
 
         Raises:
             CheckpointCorrupt: Missing or damaged; names the hash.
@@ -125,7 +128,7 @@ class Listable(Protocol):
     """Runs that can be looked over."""
 
     def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
-        """All runs, newest first (id order), lazily; `match` sees the document and may drop it.
+        """Return all runs, newest first (id order), lazily; `match` sees the document and may drop it.
 
         Raises:
             StoreError: The place itself cannot be read.
@@ -160,27 +163,27 @@ class Store(Listable, Protocol):
         """
 
     def read(self, run: str, after: int = 0) -> Iterator[bytes]:
-        """The whole lines with seq > after, in order; damaged ones are left out. Never writes.
+        """Return the whole lines with seq > after, in order, without damaged ones. Never writes.
 
         Raises:
             RunNotFound: No such run.
         """
 
     def written_head(self, run: str) -> Mapping[str, Any]:
-        """The head document as it was last written, whatever the records say now; {} where none is whole.
+        """Return the head document as it was last written, whatever the records say now; {} where none is whole.
 
         Raises:
             RunNotFound: No such run.
         """
 
     def get_blob(self, run: str, blob: str) -> bytes:
-        """As Journal.get_blob, for readers."""
+        """Return a value for readers, as Journal.get_blob."""
 
     def blobs(self, run: str) -> list[str]:
-        """The hashes of the values stored with a run, damaged or not."""
+        """Return the hashes of the values stored with a run, damaged or not."""
 
     def delete(self, run: str) -> None:
-        """Remove a run nobody owns, for good.
+        """Remove a run without an owner, for good.
 
         Raises:
             RunNotFound, RunLocked.
@@ -190,14 +193,14 @@ class Store(Listable, Protocol):
         """Remove what was half built or half removed and is untouched since `before`; returns names."""
 
     def is_there(self) -> bool:
-        """Whether anything was ever kept here, were it gone by now: a store that nobody made holds no run either."""
+        """Return whether anything was ever kept here, even if it is gone by now."""
 
 
 class Movable(Store, Protocol):
     """A store whose runs can be looked through and moved as they are: `store check` and `store copy`."""
 
     def create_named(self, run: str, first: bytes, blobs: Iterable[bytes] = (), *, at: datetime) -> Journal:
-        """As `create`, under a name that the caller chose; `first` may be a whole journal, with gaps.
+        """Make a run as `create` does, under a given name; `first` may be a whole journal, with gaps.
 
         Raises:
             RunNotFound: The name cannot be a run's.
@@ -207,16 +210,16 @@ class Movable(Store, Protocol):
         """
 
     def parts(self, run: str) -> list[str]:
-        """The paths of the sub-journals of a run."""
+        """Return the paths of the sub-journals of a run."""
 
     def flaws(self, run: str) -> Iterator[str]:
-        """What of a run or sub-journal is damaged where this store keeps it, a sentence each; never writes."""
+        """Return what of a run or sub-journal is damaged, a sentence each; never writes."""
 
     def leftovers(self) -> list[str]:
-        """The names of what was half built or half removed, however new."""
+        """Return the names of what was half built or half removed, however new."""
 
     def unlisted(self) -> list[str]:
-        """Runs that have records and that `heads` does not show."""
+        """Return runs that have records and that `heads` does not show."""
 
 
 class Account(Protocol):
@@ -239,13 +242,13 @@ class Account(Protocol):
         """Record a run's sums before it is deleted; durable on return; idempotent."""
 
     def kept(self) -> Mapping[str, Mapping[str, Any]]:
-        """Sums of deleted runs, by run id."""
+        """Return the sums of deleted runs, by run id."""
 
     def lost(self) -> str:
-        """What of it is known to be lost for good, a sentence; "" if nothing is. Quick; `flaws` looks at all of it."""
+        """Return what is known to be lost for good, a sentence; "" if nothing is. Quick; `flaws` looks at all of it."""
 
     def flaws(self) -> Iterator[str]:
-        """What of it is damaged or lost, a sentence each; never writes.
+        """Return what is damaged or lost, a sentence each; never writes.
 
         Raises:
             StoreError: It cannot be read at all.

@@ -76,7 +76,7 @@ def copy(
 
 
 def arriving(source: Movable, target: Movable, day: date) -> Decimal:
-    """What the runs that a copy would bring spent on a UTC day, at worst, beyond what is there of them; USD."""
+    """Return what the runs that a copy would bring spent on a UTC day, at worst, beyond what is there of them; USD."""
     return sum(_arriving(source.heads(), target, day).values(), _ZERO)
 
 
@@ -125,7 +125,7 @@ def _copy_run(source: Movable, target: Movable, head: Head, clock: Clock, *, men
     run = head.run_id
     lines = list(source.read(run))
     if problem := first_problem(lines[0] if lines else None):
-        raise StoreError(f"It cannot be copied. {problem.message}")
+        raise StoreError(f"It cannot be copied. {problem.message}", code="run_not_copied")
     before = _there(target, run)
     there = [] if before is None else _sound(target, run, mend=mend)
     values = _Values(source, run, there, _wanted(source, run, lines))
@@ -158,13 +158,13 @@ def _joined_words(*sentences: str) -> str:
 
 
 def _wanted(source: Movable, run: str, lines: list[bytes]) -> set[str]:
-    """The hashes of the values that the records of a run and of its sub-journals refer to."""
+    """Return the hashes of the values that the records of a run and of its sub-journals refer to."""
     parts = (line for path in source.parts(run) for line in source.read(f"{run}/{path}"))
     return {name for line in (*lines, *parts) for name in values_of(line)}
 
 
 def _sound(target: Movable, run: str, *, mend: bool) -> list[str]:
-    """The values that need not be brought."""
+    """Return the values that need not be brought."""
     there = target.blobs(run)
     return [blob for blob in there if _is_sound(target, run, blob)] if mend else there
 
@@ -184,12 +184,14 @@ def _made(target: Movable, run: str, lines: list[bytes], values: Iterable[bytes]
         if _there(target, run) is None:
             raise
         raise StoreError(
-            "Another copy has just made it there; the same command again brings what is missing.", run=run
+            "Another copy has just made it there; the same command again brings what is missing.",
+            code="run_not_copied",
+            run=run,
         ) from None
 
 
 def _holes(lines: list[bytes]) -> str:
-    """Which records are missing at the source without a gap that says so; "" if none are."""
+    """Return which records are missing at the source without a gap that says so; "" if none are."""
     found = [f"{gap.first} to {gap.last}" for gap in unrecorded_gaps(lines)]
     return f"Records {', '.join(found)} cannot be read and were left out." if found else ""
 
@@ -215,7 +217,7 @@ class _Values:
 
     @property
     def problem(self) -> str:
-        """What could not be copied; "" if all could."""
+        """Return what could not be copied; "" if all could."""
         said = (("damaged and were left out", self.damaged), ("missing, and records refer to them", self.missing))
         return _joined_words(*(f"These values are {how}: {', '.join(names)}." for how, names in said if names))
 
@@ -235,7 +237,7 @@ def _copy_part(source: Movable, target: Movable, name: str) -> int:
 
 
 def _parts_there(source: Movable, target: Movable, run: str) -> bool:
-    """Whether nothing of the source's sub-journals is missing at the target."""
+    """Return whether nothing of the source's sub-journals is missing at the target."""
     names = [f"{run}/{path}" for path in source.parts(run)]
     pairs = ((list(source.read(name)), _there(target, name)) for name in names)
     return all(before is not None and before[: len(lines)] == lines for lines, before in pairs)
@@ -256,11 +258,15 @@ def _same(run: str, before: list[bytes], lines: list[bytes]) -> None:
     """
     differ = next((line_seq(a) for a, b in zip(lines, before, strict=False) if a != b), 0)
     if differ == 1:
-        raise _Parted("There is another run of that name there: record 1 differs. Neither was changed.", run=run)
+        raise _Parted(
+            "There is another run of that name there: record 1 differs. Neither was changed.",
+            run=run,
+            code="runs_differ",
+        )
     if differ:
         raise _Parted(
             f"The run of that name there went another way: record {differ} differs, those before it are the same. "
-            "Neither was changed.", run=run,
+            "Neither was changed.", run=run, code="runs_differ",
         )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ class Disk:
     """The real disk."""
 
     def open(self, path: Path, flags: int) -> int:
-        """A file descriptor that children do not inherit; links are not followed, and only regular files opened."""
+        """Return a file descriptor that children do not inherit; links are not followed, only regular files opened."""
         return open_regular(path, flags | os.O_NOFOLLOW, FILE_MODE)
 
     def write(self, fd: int, data: bytes) -> int:
@@ -113,7 +113,7 @@ def write_all(disk: Disk, fd: int, data: bytes) -> None:
 
 
 def read_file(path: str | Path) -> bytes | None:
-    """A whole file; None where there is none, or where it is a link.
+    """Read a whole file; None where there is none, or where it is a link.
 
     Raises:
         OSError: It is there but is no regular file, or cannot be read.

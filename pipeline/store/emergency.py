@@ -25,7 +25,7 @@ _FOLDER_MODE = 0o700
 
 
 def folders() -> list[Path]:
-    """Where they are kept, best first: what survives a restart of this machine, then its temporary folder.
+    """Return where they are kept, best first: what survives a restart of this machine, then its temporary folder.
 
     Source: XDG Base Directory Specification 0.8, XDG_STATE_HOME.
     """
@@ -43,7 +43,7 @@ class EmergencyFile:
     """A file of journal lines outside the store; made when first written to, locked until it is closed."""
 
     def __init__(self, run: str, place: str) -> None:
-        """Nothing is made yet.
+        """Name the run; the file is made when first written to.
 
         Args:
             place: Which store the run is in; never shown. "": one that ends with the process, so nothing is kept.
@@ -85,7 +85,7 @@ class EmergencyFile:
         return done
 
     def _make(self) -> None:
-        """A new file with all of it: the one before is full, or was closed and may be taken in by now."""
+        """Begin a new file with all of it: the one before is full, or was closed and may be taken in by now."""
         full = self.path if self._fd >= 0 else ""
         self.close()
         head = {"emergency": self._run, "store": self._place, "by": process(), "sent": self._sent}
@@ -96,7 +96,7 @@ class EmergencyFile:
                 if not own_folder(folder, make=True):
                     continue
                 self._fd, path = tempfile.mkstemp(".jsonl", f"{_stem(self._run)}-", folder)
-                # While it is held nobody takes it in: more may come.
+                # While it is held it is not taken in: more may come.
                 fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 whole = self._write(text)
                 _sync_folder(folder)
@@ -111,7 +111,7 @@ class EmergencyFile:
 
 
 def own_folder(folder: Path, *, make: bool = False) -> bool:
-    """Whether it is there and nobody else can put anything into it."""
+    """Return whether it is there and no other user can put anything into it."""
     if make:
         with contextlib.suppress(FileExistsError):
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -124,12 +124,12 @@ def own_folder(folder: Path, *, make: bool = False) -> bool:
 
 
 def advice(run: str, file: str) -> str:
-    """What to do about a file of a run, for people; a command in it begins with its verb."""
+    """Return what to do about a file of a run; a command in it begins with its verb."""
     return f"Going on from this machine takes in what was kept; on another one, first: recover {run} {file}"
 
 
 def find(run: str, place: str) -> list[tuple[Path, str]]:
-    """The files kept here of a run and its parts in that store, each with whose it is; oldest first."""
+    """Return the files kept here of a run and its parts in that store, each with whose it is; oldest first."""
     found = []
     for folder in folders() if place else ():
         if not own_folder(folder):
@@ -165,12 +165,12 @@ def of_lost_runs(root: str, url: str, known: Collection[str]) -> dict[str, tuple
 
 
 def owner_of(file: Path) -> str:
-    """The run or sub-journal whose records a file holds; "" where it says none."""
+    """Return the run or sub-journal whose records a file holds; "" where it says none."""
     return str(_head(file).get("emergency") or "")
 
 
 def is_kept(file: Path) -> bool:
-    """Whether it lies where this program keeps such files."""
+    """Return whether it lies where this program keeps such files."""
     return file.resolve().parent in [folder.resolve() for folder in folders()]
 
 
@@ -186,7 +186,7 @@ class Kept(NamedTuple):
 
     @property
     def whole(self) -> list[bytes]:
-        """The journal from its first record on, where the file holds it; else nothing."""
+        """Return the journal from its first record on, where the file holds it; else nothing."""
         found: list[bytes] = []
         for line in self.lines:
             if line_seq(line) > self.sent or line_seq(line) <= (line_seq(found[-1]) if found else 0):
@@ -197,7 +197,7 @@ class Kept(NamedTuple):
 
 @contextlib.contextmanager
 def claimed(file: Path, run: str) -> Iterator[Kept]:
-    """What a file holds, which nobody else writes or takes in meanwhile.
+    """Lend what a file holds; no other process writes it or takes it in meanwhile.
 
     Raises:
         StoreError: It cannot be read, or belongs to another run.
@@ -206,7 +206,7 @@ def claimed(file: Path, run: str) -> Iterator[Kept]:
     try:
         fd = open_regular(file)
     except OSError as error:
-        raise StoreError(f"{file} is no emergency file of a run.", file=str(file)) from error
+        raise StoreError(f"{file} is no emergency file of a run.", code="no_emergency_file", file=str(file)) from error
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -236,9 +236,11 @@ def _lines(file: Path, run: str) -> Kept:
         head = parse_json(first)
         owner, sent = head["emergency"], head.get("sent")
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{file} is no emergency file of a run.", file=str(file)) from error
+        raise StoreError(f"{file} is no emergency file of a run.", code="no_emergency_file", file=str(file)) from error
     if owner != run:
-        raise StoreError(f"{file} holds records of run {owner}, not of {run}.", file=str(file), run=owner)
+        raise StoreError(
+            f"{file} holds records of run {owner}, not of {run}.", code="file_of_another_run", file=str(file), run=owner
+        )
     whole, damaged = [], 0
     # The very same line again is the same record: it was refused twice.
     for line in dict.fromkeys(filter(None, lines)):
@@ -259,7 +261,7 @@ def dispose(file: Path, kept: Kept) -> None:
 
 
 def aside(file: Path) -> Path:
-    """Where a file is put whose records are in the run as far as they can be read."""
+    """Return where a file is put whose records are in the run as far as they can be read."""
     return file.with_name(f"{file.name}.damaged")
 
 

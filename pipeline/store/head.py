@@ -19,7 +19,7 @@ _MISSING = object()
 
 
 def head_bytes(document: Mapping[str, Any]) -> bytes:
-    """The document as people read it and as `HeadText` scans it: each top-level key begins a line of its own.
+    """Encode a document as people read it and as `HeadText` scans it: each top-level key begins a line.
 
     Raises:
         ValueError: It holds NaN or an infinity.
@@ -37,12 +37,12 @@ def _rows(value: Any) -> str:
 
 
 def sealed(raw: bytes) -> bool:
-    """Whether these bytes are a head as `head_bytes` wrote it, unharmed."""
+    """Return whether these bytes are a head as `head_bytes` wrote it, unharmed."""
     return raw[-_TAIL:-12] == _SEAL and raw[-12:] == b'%08x"\n}\n' % zlib.crc32(raw[:-_TAIL])
 
 
 def parse_head(raw: bytes) -> dict[str, Any] | None:
-    """The document of a file, ours or any other's; None if it is no JSON object."""
+    """Return the document of a file, ours or any other's; None if it is no JSON object."""
     try:
         document = parse_json(raw)
     except ValueError:
@@ -54,7 +54,7 @@ def parse_head(raw: bytes) -> dict[str, Any] | None:
 
 
 def whole_head(raw: bytes | None) -> dict[str, Any]:
-    """What makes sense of a head as `head_bytes` wrote it; {} where it is missing or harmed."""
+    """Return what makes sense of a head as `head_bytes` wrote it; {} where it is missing or harmed."""
     document = (parse_head(raw) if raw and sealed(raw) else None) or {}
     return {key: value for key, value in document.items() if key not in CHECKS or not CHECKS[key](value)}
 
@@ -71,7 +71,7 @@ class HeadText(Mapping[str, Any]):
         self._whole: dict[str, Any] | None = None
 
     def whole(self) -> dict[str, Any]:
-        """The plain document."""
+        """Return the plain document."""
         if self._whole is None:
             document = {**(parse_head(self._raw) or {}), **self._changed}
             for key in document.keys() & CHECKS.keys():
@@ -80,7 +80,7 @@ class HeadText(Mapping[str, Any]):
         return self._whole
 
     def wanted(self, match: Callable[[Mapping[str, Any]], bool] | None) -> bool:
-        """Whether a filter takes the document; one that it takes is sound in every field.
+        """Return whether a filter takes the document; one that it takes is sound in every field.
 
         Raises:
             ValueError: A field is not what it must be: what the records say holds.
@@ -116,7 +116,7 @@ def _check(key: str, value: Any) -> None:
 
 
 def scan_key(raw: bytes, key: str) -> Any:
-    """The value of a top-level key that stands on one line of a sealed head; else a mark that is no JSON value.
+    """Return the value of a top-level key that is on one line of a sealed head; else a mark that is no JSON value.
 
     A text in JSON holds no bare newline, so a line that begins with two spaces and a quote is a top-level key.
     """
@@ -140,6 +140,6 @@ def scan_key(raw: bytes, key: str) -> Any:
 
 
 def scan_int(raw: bytes, key: str) -> int:
-    """A top-level whole number; -1 where there is none."""
+    """Return a top-level whole number; -1 where there is none."""
     value = scan_key(raw, key)
     return value if isinstance(value, int) and not isinstance(value, bool) else -1

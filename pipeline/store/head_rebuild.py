@@ -15,7 +15,7 @@ from pipeline.store.view import first_problem, fresh_document
 
 
 def rebuild(backend: Backend, tip: Tip) -> Head | None:
-    """Return the head that a run's records say, whoever owns it; None: it is no run."""
+    """Return the head that a run's records say, without regard to its owner; None: it is no run."""
     run = tip.run
     if not tip.journal:
         return _of_document(run, tip.head)

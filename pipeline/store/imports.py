@@ -24,7 +24,7 @@ def import_lines(document: Mapping[str, Any], now: datetime, source: str = "impo
         CheckpointCorrupt: The document cannot be a run's.
     """
     if problem := document_problem(document):
-        raise CheckpointCorrupt(f"checkpoint.json cannot be taken over: {problem}.")
+        raise CheckpointCorrupt(f"checkpoint.json cannot be taken over: {problem}.", code="head_not_importable")
     params = {name: document[name] for name in ("subject", "level") if document.get(name) is not None}
     started = RunStarted(
         pipeline=str(document.get("pipeline") or "lessons"),
@@ -41,7 +41,7 @@ def import_lines(document: Mapping[str, Any], now: datetime, source: str = "impo
 
 
 def document_problem(document: Any) -> str:
-    """Why a document is not a run's; "" if it is one."""
+    """Return why a document is not a run's; "" if it is one."""
     if problem := document_shape(document):
         return problem
     try:
@@ -52,7 +52,7 @@ def document_problem(document: Any) -> str:
 
 
 def imported_view(document: Mapping[str, Any], run: str) -> dict[str, Any]:
-    """How a run that is not taken over yet is listed: the document, under the name of its folder."""
+    """Return how a run that is not imported yet is listed: the document, under the name of its folder."""
     view = {**sound_fields(document), "run_id": run, "imported": True}
     view.setdefault("status", IN_PROGRESS)
     view.setdefault("status_detail", None)
@@ -62,7 +62,7 @@ def imported_view(document: Mapping[str, Any], run: str) -> dict[str, Any]:
 
 
 def sound_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document without fields that mean something to readers and cannot mean it: another system's, by our names."""
+    """Return the document without fields of another system that happen to have names of ours."""
     return {key: value for key, value in document.items() if key not in HEAD or not HEAD[key](value)}
 
 

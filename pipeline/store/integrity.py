@@ -33,7 +33,7 @@ class Problem:
 
 
 def check(store: Movable, account: Account, run: str = "") -> Iterator[Problem]:
-    """Everything that is wrong with a store, or with one run of it.
+    """Check a store, or one run of it, and return everything that is wrong.
 
     Raises:
         RunNotFound: There is no such run.
@@ -101,7 +101,7 @@ def _account(account: Account) -> Iterator[Problem]:
 
 
 def check_run(store: Movable, head: Head) -> Iterator[Problem]:
-    """Everything that is wrong with one run and its sub-journals."""
+    """Check one run and its sub-journals, and return everything that is wrong."""
     run = head.run_id
     try:
         names = [run, *(f"{run}/{path}" for path in store.parts(run))]
@@ -158,7 +158,7 @@ def _missing(name: str, lines: list[bytes]) -> Iterator[Problem]:
 
 
 def _told(store: Movable, run: str, head: Head, lines: list[bytes]) -> Iterator[Problem]:
-    """What the head says otherwise than the records."""
+    """Return what the head says otherwise than the records."""
     lost = head.document.get("lost")
     seen = head.document.get("seq")
     last = line_seq(lines[-1]) if lines else 0
@@ -181,7 +181,7 @@ def _values(store: Movable, run: str, stored: set[str], wanted: set[str]) -> Ite
 
 
 def values_of(line: bytes) -> Iterator[str]:
-    """The hashes of the values that a record refers to."""
+    """Return the hashes of the values that a record refers to."""
     yield from (found.decode() for found in _REFERENCE.findall(line))
     fact = _fact(line)
     if isinstance(fact, CallStarted) and re.fullmatch("[0-9a-f]{64}", fact.request):

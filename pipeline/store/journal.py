@@ -120,7 +120,7 @@ class RunJournal:
     def put_blob(self, data: bytes) -> str:
         """See store.base.Journal.put_blob."""
         # A reply in flight may still be stored when its record goes into the emergency file, or by an owner that was
-        # fenced: values harm nobody.
+        # fenced: a value does no harm.
         if not self._open and (self._gone or not (self._owned and self._emergency.path)):
             raise self._failed("The journal is closed.", "journal_closed")
         try:
@@ -154,7 +154,7 @@ class RunJournal:
         """See store.base.Journal.close."""
         self.flush()
         if self._open and self._lease is not None and self._tail.inherits and not self._lost:
-            # Only who was fenced leaves something, and there was nobody before the first.
+            # Only a fenced owner leaves something, and there is none before the first.
             with contextlib.suppress(PipelineError):
                 fenced_records.take_in(self._backend, self)
         if self._open and not self._lost and not self._emergency.path:

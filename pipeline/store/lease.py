@@ -71,7 +71,7 @@ class Lease:
         self._tail = tail
         self._tick = tick
         self._done = threading.Event()
-        #: The server knows that nobody owns it.
+        #: The server knows that it has no owner.
         self._told = threading.Event()
         drop_in_children(self)
         # Real seconds, whatever the run's clock says: the server counts them too.
@@ -93,7 +93,7 @@ class Lease:
             self._done.set()
 
     def drop(self) -> None:
-        """In a forked child: the parent goes on owning it."""
+        """Stop in a forked child: the parent goes on owning it."""
         self._done = threading.Event()
         self._done.set()
 

@@ -60,7 +60,7 @@ class OwnerLock:
         return self._fd >= 0
 
     def is_in(self, folder: str) -> bool:
-        """Whether this lock is the one that other processes meet in a folder: not where it was removed or replaced.
+        """Return whether other processes meet this lock in a folder: not where it was removed or replaced.
 
         One that may not be looked at is taken to be there.
         """
@@ -124,7 +124,7 @@ def _named_owner(folder: Path) -> dict[str, Any]:
 
 
 def locked(run: str, holder: Mapping[str, Any], lease_seconds: int | None = None) -> RunLocked:
-    """The error that names the owner.
+    """Return the error that names the owner.
 
     Args:
         lease_seconds: How long after its last word an owner on another host loses the run; None: not by silence.

@@ -37,7 +37,7 @@ class CheckpointManager:
         self._store = FileStore(self.base_path, self._clock, concurrency=0)
 
     def load_or_create(self, subject: str | None = None, level: str | None = None) -> PipelineState:
-        """The state as last saved; or a new run, pending, that exists on return.
+        """Return the state as last saved; or a new run, pending, that exists on return.
 
         Raises:
             CheckpointCorrupt, SchemaTooNew: It is there but cannot be read.
@@ -56,10 +56,10 @@ class CheckpointManager:
         Raises:
             InvalidValue: It holds what is no JSON value; names the key.
             RunLocked: Another process is running it.
-            WriteFailed: The disk refused; the state saved before stands.
+            WriteFailed: The disk refused; the state saved before is kept.
         """
         if state.run_id != self.run_id:
-            raise StoreError(f"The state is of run {state.run_id}, not of {self.run_id}.")
+            raise StoreError(f"The state is of run {state.run_id}, not of {self.run_id}.", code="state_of_another_run")
         before, state.updated_at = state.updated_at, iso(self._clock.now())
         try:
             _check(state)
@@ -77,7 +77,7 @@ class CheckpointManager:
 
     @classmethod
     def list_runs(cls, base_path: Path | str | None = None) -> list[dict[str, Any]]:
-        """All runs, newest first, as checkpoint.json's documents; unreadable ones have the status "corrupt"."""
+        """Return all runs, newest first, as checkpoint.json's documents; unreadable ones have the status "corrupt"."""
         store = FileStore(base_path if base_path is not None else _BASE, SystemClock())
         return [
             {"run_id": head.run_id, "status": "corrupt", "error": head.corrupt} if head.corrupt else dict(head.document)
@@ -127,7 +127,7 @@ class CheckpointManager:
         return PipelineState.from_json({**kept, "run_id": self.run_id})
 
     def _owner(self, journal: RunJournal) -> int:
-        """The owner mark for a record appended now; after a repair a new owner has to say that it knows of it."""
+        """Return the owner mark for a record appended now; after a repair a new owner says that it knows of it."""
         owner = 1
         for line in self._store.read(self.run_id):
             if b'"kind":"run_resumed"' in line:
@@ -152,4 +152,4 @@ def _check(state: PipelineState) -> None:
     document = state.to_json()
     encode_value(document, "state")
     if problem := document_problem(document):
-        raise InvalidValue(f"The state cannot be saved: {problem}.")
+        raise InvalidValue(f"The state cannot be saved: {problem}.", code="state_invalid")

@@ -24,22 +24,22 @@ _MINTED_ID = re.compile(r"[0-9]{8}_[0-9]{6}(_[0-9]{2,})?")
 
 
 def is_id(name: str) -> bool:
-    """Whether a folder of this name can be a run."""
+    """Return whether a folder of this name can be a run."""
     return _ID.fullmatch(name) is not None
 
 
 def is_minted(name: str) -> bool:
-    """Whether a name is as this program makes them for runs."""
+    """Return whether a name is as this program makes them for runs."""
     return _MINTED_ID.fullmatch(name) is not None
 
 
 def is_part(path: str) -> bool:
-    """Whether a sub-journal can have this path."""
+    """Return whether a sub-journal can have this path."""
     return len(path) <= 200 and not any(frame in ("", ".", "..") or "\0" in frame for frame in path.split("/"))
 
 
 def split(run: str) -> tuple[str, str]:
-    """The id and the path ("" for the run itself) of a run name `ID[/PATH]`.
+    """Return the id and the path ("" for the run itself) of a run name `ID[/PATH]`.
 
     Raises:
         RunNotFound: It is no possible name of a run.
@@ -53,12 +53,12 @@ def split(run: str) -> tuple[str, str]:
 
 
 def part_folder(home: Path, path: str) -> Path:
-    """Where a sub-journal lies in the folder of its run."""
+    """Return where a sub-journal lies in the folder of its run."""
     return home / PARTS / quote(path, safe="")
 
 
 def minted(at: datetime) -> Iterator[str]:
-    """Ids for a run that begins at `at`, in the order to try: YYYYMMDD_HHMMSS, the same with _02, and so on."""
+    """Return ids for a run that begins at `at`, in the order to try: YYYYMMDD_HHMMSS, the same with _02, and so on."""
     base = at.astimezone(UTC).strftime("%Y%m%d_%H%M%S")
     yield base
     for number in count(2):
@@ -66,7 +66,7 @@ def minted(at: datetime) -> Iterator[str]:
 
 
 def newest_first(names: list[str]) -> list[str]:
-    """Ids in descending order; _100 stands before _99."""
+    """Return ids in descending order; _100 comes before _99."""
     if max(map(len, names), default=0) <= _MINTED + 3:
         return sorted(names, reverse=True)
     return sorted(names, key=lambda name: (name[:_MINTED], len(name), name), reverse=True)

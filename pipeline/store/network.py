@@ -18,7 +18,7 @@ _MAC_ROW = re.compile(r".* on (?P<point>/.*) \((?P<type>[a-z0-9_]+)[,)]")
 
 
 def network_note(folder: Path) -> str:
-    """A sentence for people where runs in `folder` are safe from kill -9 only; "" where nothing is known against it."""
+    """Return a sentence where runs in `folder` are safe from kill -9 only; "" where nothing is known against it."""
     point, kind = mounted_at(folder.resolve(), _mounts())
     if kind not in NETWORK_TYPES:
         return ""
@@ -29,7 +29,7 @@ def network_note(folder: Path) -> str:
 
 
 def mounted_at(path: Path, mounts: list[tuple[str, str]]) -> tuple[str, str]:
-    """The mount point a path lies on and its type; the longest wins, of equals the last mounted."""
+    """Return the mount point a path lies on and its type; the longest wins, of equals the last mounted."""
     best = ("", "")
     for point, kind in mounts:
         if path.is_relative_to(point) and len(point) >= len(best[0]):

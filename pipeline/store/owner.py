@@ -22,7 +22,7 @@ _PROC = Path("/proc/self/stat")
 
 
 def is_owned(folder: str, touched: float, clock: Clock) -> bool:
-    """Whether the process that the lock names lives; `touched`: when the run last changed (POSIX seconds)."""
+    """Return whether the process that the lock names lives; `touched`: when the run last changed (POSIX seconds)."""
     try:
         # Empty in nearly every run; its size is told faster than its text.
         if os.stat(f"{folder}/{LOCK}").st_size == 0:
@@ -34,14 +34,14 @@ def is_owned(folder: str, touched: float, clock: Clock) -> bool:
 
 
 def seen_now(document: Mapping[str, Any], owned: bool) -> dict[str, Any]:
-    """What a reader sees otherwise than recorded: a running run whose owner died is interrupted."""
+    """Return what a reader sees otherwise than recorded: a running run whose owner died is interrupted."""
     if not owned and document.get("status") == IN_PROGRESS and document.get("status_detail") == "running":
         return {"status_detail": "interrupted"}
     return {}
 
 
 def owner(folder: str | Path) -> dict[str, Any]:
-    """What the lock's text says; {} if nobody, or nothing readable. Never touches the lock itself."""
+    """Return what the lock's text says; {} if nothing readable. Never touches the lock itself."""
     try:
         text = read_file(f"{folder}/{LOCK}")
         data = parse_json(text) if text else {}
@@ -51,7 +51,7 @@ def owner(folder: str | Path) -> dict[str, Any]:
 
 
 def alive(holder: Mapping[str, Any], *, otherwise: bool) -> bool:
-    """Whether the process named in a lock's text lives; `otherwise` where that cannot be known from here."""
+    """Return whether the process named in a lock's text lives; `otherwise` where that cannot be known from here."""
     pid = holder.get("pid")
     if not isinstance(pid, int) or pid <= 0:
         return False
@@ -65,7 +65,7 @@ def alive(holder: Mapping[str, Any], *, otherwise: bool) -> bool:
 
 
 def process() -> dict[str, Any]:
-    """How this process names itself in a lock: host, pid, its start, and the boot and pid space that pid is of."""
+    """Return how this process names itself in a lock: host, pid, its start, the boot and pid space that pid is of."""
     return json.loads(_own_text())  # type: ignore[no-any-return]
 
 
@@ -103,7 +103,7 @@ def process_started(pid: int) -> str | None:
         fields = text[text.rindex(b")") + 2 :].split()
         # A zombie holds no lock any more.
         return None if fields[0] in (b"Z", b"X") else fields[19].decode()
-    # Only where there is no /proc, so that nobody else waits for the import.
+    # Only where there is no /proc: elsewhere the import would be waited for in vain.
     import subprocess
 
     done = subprocess.run(["/bin/ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)

@@ -45,7 +45,7 @@ class Copying:
         self._void = void
 
     def fact(self, record: Record) -> Fact | None:
-        """The record's fact as the run's own; None: it stands there already, or says nothing to the run."""
+        """Return the record's fact as the run's own; None: it is there already, or says nothing to the run."""
         fact = record.fact
         if isinstance(fact, CallStarted):
             return None if record.seq in self._here else replace(fact, origin=f"{self._part}:{record.seq}")
@@ -54,14 +54,14 @@ class Copying:
             return None if here is None or not self._is_open(here) else replace(fact, call=here)
         return fact if isinstance(fact, _COPIED) and not self._void else None
 
-    def stands(self, record: Record, seq: int) -> None:
-        """The record's fact stands in the run now, with this seq."""
+    def note(self, record: Record, seq: int) -> None:
+        """Note that the record's fact is in the run now, with this seq."""
         if isinstance(record.fact, CallStarted):
             self._here[record.seq] = seq
 
 
 def part_records(store: Store, run: str, part: str, after: int = 0) -> Iterator[Record]:
-    """The records of a part; none where no worker has begun it."""
+    """Return the records of a part; none where no worker has begun it."""
     try:
         yield from records_in(store.read(f"{run}/{part}", after), after)
     except RunNotFound:
@@ -69,12 +69,12 @@ def part_records(store: Store, run: str, part: str, after: int = 0) -> Iterator[
 
 
 def is_void(state: RunState, key: tuple[str, str]) -> bool:
-    """Whether a submitted task is to be made anew, whatever its part says."""
+    """Return whether a submitted task is to be made anew, whatever its part says."""
     return state.attempts.get(key, 1) != state.submitted[key].attempt
 
 
 def not_copied(store: Store, state: RunState) -> Iterator[Record]:
-    """What parts hold and the run's journal does not yet, as records that might follow its last one."""
+    """Return what parts hold and the run's journal does not yet, as records that might follow its last one."""
     seq = state.seq
     for key, submitted in list(state.submitted.items()):
         open_here = set(state.open_calls)
@@ -84,14 +84,14 @@ def not_copied(store: Store, state: RunState) -> Iterator[Record]:
             if fact is None:
                 continue
             seq += 1
-            copying.stands(record, seq)
+            copying.note(record, seq)
             if isinstance(fact, CallStarted):
                 open_here.add(seq)
             yield Record(seq, record.at, state.owner, fact)
 
 
 def with_parts(store: Store, run: str, records: Iterator[Record]) -> Iterator[Record]:
-    """A run's records, followed by those that still stand in its parts only."""
+    """Return a run's records, followed by those that are in its parts only."""
     builder = Builder(run)
     for record in records:
         builder.apply(record)

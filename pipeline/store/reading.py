@@ -24,7 +24,7 @@ _STAMP_CHARS = len("2026-01-09T14:30:22.000Z")
 
 
 def records(store: Store, run_id: str) -> Iterator[Record]:
-    """All readable records of a run; a gap stands where some are missing.
+    """Return all readable records of a run; a gap where some are missing.
 
     Raises:
         RunNotFound: No such run.
@@ -49,7 +49,7 @@ def _refuse_newer(run_id: str, first: Fact) -> None:
 
 
 def folded(store: Store, run_id: str, head: Mapping[str, Any]) -> tuple[Builder, Gap | None]:
-    """The fold of a run's own records, and what its head knew to be spent beyond them (store.view.fold_beside).
+    """Return the fold of a run's own records, and what its head knew to be spent beyond them (view.fold_beside).
 
     Args:
         head: As `Store.written_head` gave it before the run was opened: what mends it may drop the head.
@@ -61,7 +61,7 @@ def folded(store: Store, run_id: str, head: Mapping[str, Any]) -> tuple[Builder,
 
 
 def load(store: Store, run_id: str) -> RunState:
-    """What a run's records say, damaged ones left out; of a corrupt run the calls and the money.
+    """Return what a run's records say, damaged ones left out; of a corrupt run the calls and the money.
 
     Where tasks are with an executor, what their parts hold by now is in it.
 
@@ -78,7 +78,7 @@ def load(store: Store, run_id: str) -> RunState:
 
 
 def summary(store: Store, run_id: str) -> RunState:
-    """As `load`, but of the tasks of a long map only how many completed: a million lines are not parsed for it."""
+    """Return what `load` does, but of the tasks of a long map only how many completed."""
     state = _counted(store, run_id)
     return load(store, run_id) if state is None else state
 
@@ -135,7 +135,7 @@ def _minds_tasks(state: RunState) -> bool:
 
 
 def all_records(store: Store, run_id: str) -> Iterator[Record]:
-    """As `records`, followed by what still stands in the parts of the run only, as if it were its own.
+    """Return what `records` does, followed by what is in the parts of the run only, as if it were its own.
 
     Raises:
         RunNotFound, SchemaTooNew: As `records`.
@@ -144,7 +144,7 @@ def all_records(store: Store, run_id: str) -> Iterator[Record]:
 
 
 def _with_missing(store: Store, run_id: str) -> Iterator[Record]:
-    """The records, then what the head knew of others that are missing."""
+    """Return the records, then what the head knew of others that are missing."""
     head, last, holed = store.written_head(run_id), 0, False
     for record in records(store, run_id):
         last, holed = record.seq, holed or isinstance(record.fact, (Gap, UnknownFact))
@@ -160,7 +160,7 @@ def _at_end(state: RunState, fact: Fact) -> Record:
 
 
 def resolve(store: Store, text: str, pipeline: str | None = None) -> str:
-    """The run that a person means: an exact id, else `latest`, else the only id that begins so.
+    """Return the run that a text means: an exact id, else `latest`, else the only id that begins so.
 
     Args:
         pipeline: `latest` is the newest run of this one; None: of any.
@@ -191,7 +191,7 @@ def _is_of(head: Head, pipeline: str | None) -> bool:
 
 
 def kept_spend(store: Store, account: Account) -> Mapping[str, Mapping[str, Any]]:
-    """Sums of runs that are really gone: a row counts only while no run of that id exists."""
+    """Return the sums of runs that are really gone: a row counts only while no run of that id exists."""
     return {run: sums for run, sums in account.kept().items() if not _exists(store, run)}
 
 

@@ -24,7 +24,7 @@ Opened = TypeVar("Opened", bound=Journal)
 
 
 def took_in(store: Store, journal: Opened, place: str) -> Opened:
-    """The journal of a run that was just opened, with what files of this machine hold of it; they are removed.
+    """Take what files of this machine hold into the journal of a run that was just opened; they are removed.
 
     Raises:
         RunLocked: Who writes one of them is alive and not done.
@@ -42,7 +42,7 @@ def _take_in(store: Store, journal: Journal, place: str) -> list[Taken]:
     done = []
     for file, run in emergency.find(journal.run_id, place):
         if run != journal.run_id:
-            # A part that somebody works on takes its own in when it is next opened.
+            # A part that is being worked on takes its own in when it is next opened.
             with contextlib.suppress(RunLocked):
                 store.open(run).close()
             continue
@@ -54,7 +54,7 @@ def _take_in(store: Store, journal: Journal, place: str) -> list[Taken]:
 
 
 def kept_whole(run: str, place: str) -> bytes:
-    """The journal of a run as a file of this machine holds it from its first record on; b"" where none does.
+    """Return the journal of a run as a file of this machine holds it from its first record on; b"" where none does.
 
     Raises:
         RunLocked: Who writes the file is alive and not done.
@@ -100,7 +100,7 @@ def recover(store: Movable, run: str, file: Path) -> int:
 
 
 def _opened(store: Movable, run: str, kept: emergency.Kept) -> tuple[Journal, int]:
-    """The journal of a run, made again from the whole of it where it is gone; and how many records that gave it."""
+    """Open the journal of a run, made again from the file where it is gone; and how many records that gave it."""
     try:
         return store.open(run), 0
     except RunNotFound:

@@ -19,11 +19,11 @@ from pipeline.store.owner import seen_now
 from pipeline.store.reading import load
 
 MAX_AGE_DAYS, MAX_RUNS = 30, 50
-#: What is said of a run of which nothing can be read.
+#: The status of a run of which nothing can be read.
 CORRUPT = "corrupt"
 #: The pipeline of runs that hold threads of LangGraph: their own program decides when these go.
 _THREADS = "langgraph"
-#: Half-built and half-removed folders are swept once they are this old: nobody builds for a day.
+#: Half-built and half-removed folders are swept once they are this old: nothing is built for a day.
 _SWEEP_AFTER = timedelta(days=1)
 
 
@@ -74,7 +74,7 @@ def _is_out(state: RunState, batch: BatchRun) -> bool:
 
 
 def remove(store: Store, account: Account, going: Removal) -> None:
-    """Remove a run that nobody owns, for good. What it cost is on the account, durable, before it goes.
+    """Remove a run without an owner, for good. What it cost is on the account, durable, before it goes.
 
     Raises:
         RunNotFound, RunLocked: As Store.delete.
@@ -87,7 +87,7 @@ def remove(store: Store, account: Account, going: Removal) -> None:
 def removable(
     heads: Iterable[Head], *, max_age_days: float, max_runs: int, now: datetime, unfinished: bool = False
 ) -> list[str]:
-    """Ids to remove, oldest first, of heads that come newest first.
+    """Return the ids to remove, oldest first, of heads that come newest first.
 
     Completed runs go once untouched for max_age_days or beyond the newest max_runs of all runs; with `unfinished`
     failed and stopped ones too, which could be resumed until then. Never: owned or corrupt ones, threads of other
@@ -141,7 +141,7 @@ def sweep(store: Store, now: datetime) -> list[str]:
 
 
 def run_sums(state: RunState) -> dict[str, Any]:
-    """What the account keeps of a run: its course and its spend, in sums and by UTC day; money as decimal text."""
+    """Return what the account keeps of a run: its course, its spend in sums and by UTC day; money as decimal text."""
     by_day: dict[str, Spend] = {}
     for key, spend in state.spend.items():
         by_day.setdefault(key.day, Spend()).add(spend)

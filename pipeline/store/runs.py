@@ -30,7 +30,7 @@ from pipeline.store.survey import Blocks, Survey, survey, whole_lines
 from pipeline.store.values import Values
 from pipeline.store.view import first_problem
 
-#: How often a claim is asked for that another process has for a moment: for about a minute.
+#: How often a claim is tried for that another process has for a moment: for about a minute.
 _TRIES = 250
 #: Longer journals are not surveyed again where this store left them and they are unchanged since. Shorter ones cost
 #: nothing, and a file may change twice within one tick of its times.

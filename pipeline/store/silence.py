@@ -29,24 +29,24 @@ class Silence:
         _all.add(self)
 
     def asked(self) -> contextlib.AbstractContextManager[None]:
-        """While somebody waits for the server, also between tries."""
+        """Lend a context in which the server is waited for, also between tries."""
         return self._while_asked()
 
     def answered(self) -> None:
-        """The server said something."""
+        """Note that the server said something."""
         self._since = _CLOCK.monotonic()
         self._rests_until = 0.0
 
     def seconds(self) -> float:
-        """How long whoever waits longest has heard nothing from it; 0 where nobody waits."""
+        """Return for how many seconds it has been waited for without an answer; 0 where it is not waited for."""
         return _CLOCK.monotonic() - self._since if self._asking else 0.0
 
     def since(self) -> float:
-        """Return since when it is waited for without an answer (monotonic seconds); 0 where nobody waits."""
+        """Return since when it is waited for without an answer (monotonic seconds); 0 where it is not."""
         return self._since if self._asking else 0.0
 
     def is_over(self) -> bool:
-        """Whether it has been waited for long enough."""
+        """Return whether it has been waited for long enough."""
         return self.seconds() > PATIENCE_SECONDS
 
     def give_up(self) -> None:
@@ -56,7 +56,7 @@ class Silence:
 
     @property
     def rests(self) -> bool:
-        """Whether it was just given up."""
+        """Return whether it was just given up."""
         return _CLOCK.monotonic() < self._rests_until
 
     @contextlib.contextmanager
@@ -73,12 +73,12 @@ class Silence:
 
 
 class Never(Silence):
-    """Of a store that is no server: whoever asks it has an answer, or an error, without waiting for anybody."""
+    """The silence of a store that is no server: it answers, or fails, without waiting."""
 
     _nothing = contextlib.nullcontext()
 
     def __init__(self) -> None:
-        """Nobody watches it."""
+        """Keep it out of what is watched."""
 
     def asked(self) -> contextlib.AbstractContextManager[None]:
         """See Silence.asked."""
@@ -101,12 +101,12 @@ class Never(Silence):
 
 
 def is_possible() -> bool:
-    """Whether this process has asked for a store that could be silent."""
+    """Return whether this process has asked for a store that could be silent."""
     return bool(_all)
 
 
 def is_given_up() -> bool:
-    """Whether one was waited for long enough just now."""
+    """Return whether one was waited for long enough just now."""
     return any(one.rests for one in list(_all))
 
 

@@ -25,7 +25,7 @@ _KNEW_MORE = "the head told of more than the records do"
 
 
 def records_in(lines: Iterable[bytes], after: int = 0) -> Iterator[Record]:
-    """The records of whole lines; where some are missing or make no sense, a gap stands in their place."""
+    """Return the records of whole lines; where some are missing or make no sense, a gap is in their place."""
     last: Record | None = None
     senseless = 0
     for line in lines:
@@ -46,7 +46,7 @@ def records_in(lines: Iterable[bytes], after: int = 0) -> Iterator[Record]:
 
 
 def fold_beside(run: str, records: Iterable[Record], head: Mapping[str, Any]) -> tuple[Builder, Gap | None]:
-    """The fold of a run's records; and what a head knew to be spent that they do not tell, as a gap.
+    """Return the fold of a run's records; and what a head knew to be spent that they do not tell, as a gap.
 
     Args:
         head: As it was last written; {} if there is none. It tells all records up to its seq.
@@ -82,7 +82,7 @@ def fold_beside(run: str, records: Iterable[Record], head: Mapping[str, Any]) ->
 
 
 def _known(head: Mapping[str, Any]) -> tuple[Decimal, Decimal] | None:
-    """What a head says was spent: at least, and at most as far as that has a bound; None: that makes no sense."""
+    """Return what a head says was spent: at least, and at most as far as that has a bound; None: it makes no sense."""
     low = high = Decimal(0)
     try:
         for row in head["spend"]:
@@ -94,7 +94,7 @@ def _known(head: Mapping[str, Any]) -> tuple[Decimal, Decimal] | None:
 
 
 def unrecorded_gaps(lines: Iterable[bytes]) -> list[Gap]:
-    """Where records are missing or make no sense and no record says so."""
+    """Return where records are missing or make no sense and no record says so."""
     recorded = [line for line in lines if b'"kind":"gap"' in line]
     return [
         record.fact for record in records_in(lines)
@@ -103,13 +103,13 @@ def unrecorded_gaps(lines: Iterable[bytes]) -> list[Gap]:
 
 
 def first_problem(line: bytes | None) -> PipelineError | None:
-    """Why a run with this first line cannot be resumed; None if it can."""
+    """Return why a run with this first line cannot be resumed; None if it can."""
     try:
         record = decode_line(line or b"")
     except LineDamaged:
-        return CheckpointCorrupt("Its first record is damaged.")
+        return CheckpointCorrupt("Its first record is damaged.", code="first_record_damaged")
     if record.seq != 1 or not isinstance(record.fact, RunStarted):
-        return CheckpointCorrupt("Its first record does not start a run.")
+        return CheckpointCorrupt("Its first record does not start a run.", code="first_record_damaged")
     if not isinstance(record.fact.format, int) or record.fact.format > FORMAT:
         return SchemaTooNew(
             f"It is written in format {record.fact.format}, by a newer version of this program "
@@ -126,7 +126,7 @@ def fresh_document(
     old: Mapping[str, Any],
     get_blob: Callable[[str], bytes],
 ) -> dict[str, Any]:
-    """The head as it must read after all lines; `old` is the last one written, {} if there is none."""
+    """Return the head as it must read after all lines; `old` is the last one written, {} if there is none."""
     builder, missing = fold_beside(run, records_in(lines), old)
     state = builder.state
     if missing is not None:
@@ -141,7 +141,7 @@ def fresh_document(
 
 
 def pinned_nodes(state: RunState, get_blob: Callable[[str], bytes]) -> Sequence[str]:
-    """The node names of the graph that the run is pinned to; () where that cannot be read."""
+    """Return the node names of the graph that the run is pinned to; () where that cannot be read."""
     blob = state.pins.get("graph")
     if not blob:
         return ()

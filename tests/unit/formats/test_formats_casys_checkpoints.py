@@ -79,7 +79,7 @@ def test_tolerant_journal_says_what_opening_took_in(tmp_path: Path) -> None:
     journal.close()
     with closing(TolerantStore(inner).open(run)) as opened:
         assert [str(taken) for taken in opened.taken] == [
-            f"1 record that was kept in {kept} stands in the run now; the file was removed."
+            f"1 record kept in {kept} was added to the run; the file was removed."
         ]
 
 

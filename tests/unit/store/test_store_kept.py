@@ -91,7 +91,7 @@ def test_opening_a_run_takes_in_what_was_kept_says_so_and_removes_the_file(store
     opened = store.open(run)
     assert seqs(store, run) == [1, 2, 3]
     assert [str(one) for one in opened.taken] == [
-        f"2 records that were kept in {file} stand in the run now; the file was removed."
+        f"2 records kept in {file} were added to the run; the file was removed."
     ]
     opened.close()
     assert not file.exists()
