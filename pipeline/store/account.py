@@ -22,10 +22,7 @@ from pipeline.records.lines import check_line, encode_line, line_body, line_seq
 from pipeline.records.structure import REMOVED, fields, problem, text
 from pipeline.store.disk import FOLDER_MODE, Disk, write_all, write_file
 from pipeline.store.journal_file import file_blocks
-from pipeline.store.ledger import SENSELESS, check_amount, unknown_slice
-from pipeline.store.ledger import amount_of as amount_of
-from pipeline.store.ledger import sums_of as sums_of
-from pipeline.store.ledger import utc_day as utc_day
+from pipeline.store.ledger import SENSELESS, check_amount, unknown_slice, utc_day
 from pipeline.store.names import is_id
 from pipeline.store.survey import whole_lines
 
@@ -75,16 +72,6 @@ class Sums:
         before = self.slices.get(name, (day, Decimal(0)))[1]
         self.slices[name] = (day, usd)
         self.days[day] = self.total(day) - before + usd
-
-
-def reserved(name: str, owner: str, day: str, usd: Decimal) -> Fact:
-    """Return the fact of a reservation.
-
-    Raises:
-        StoreError: The amount is negative or no number.
-    """
-    check_amount(usd)
-    return {"kind": "reserved", "slice": name, "owner": owner, "day": day, "usd": str(usd)}
 
 
 class FileAccount:

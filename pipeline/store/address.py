@@ -9,7 +9,7 @@ import difflib
 import os
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
@@ -70,18 +70,12 @@ class StoreUrl:
     #: Of `s3:`; the prefix may be "".
     bucket: str = ""
     prefix: str = ""
-    #: What is set behind a question mark, without what only the driver reads.
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def unsafe(self) -> bool:
-        """Return whether a server that may lose what it promised is accepted."""
-        return self.settings.get("unsafe") == "1"
-
-    @property
-    def single(self) -> bool:
-        """Return whether the server serves one connection at a time."""
-        return self.settings.get("single") == "1"
+    #: `?unsafe=1`: a server that may lose what it promised is accepted.
+    unsafe: bool = False
+    #: `?single=1`: the server serves one connection at a time.
+    single: bool = False
+    #: `?allow_http=1`: plain http to another machine is accepted.
+    allow_http: bool = False
 
 
 def parse_store_url(url: str) -> StoreUrl:
@@ -102,7 +96,7 @@ def parse_store_url(url: str) -> StoreUrl:
         if _LOGIN.match(rest):
             text = f"--store {scheme}://… names a user of a host, which no {scheme}: store has."
             raise ConfigError(text, hint=_STORES, code="store_url_invalid")
-        refuse_settings(f"{scheme}:", rest)
+        _refuse_settings(f"{scheme}:", rest)
     if scheme == "memory" and colon:
         return StoreUrl(scheme, url)
     if scheme == "files" and rest:
@@ -177,7 +171,7 @@ def _as_text(url: str) -> str:
 
 
 def _file(text: str) -> StoreUrl:
-    refuse_settings("sqlite:", text)
+    _refuse_settings("sqlite:", text)
     said, hint = f"--store sqlite:{text} names no file.", _DATABASES
     file = Path(os.path.abspath(os.path.expanduser(text)))
     if "@" in text and text.startswith("//"):
@@ -217,23 +211,22 @@ def _server(url: str) -> StoreUrl:
         hint = "Set PGPASSWORD to the password; a / within it must be written %2F in a URL, an @ in a name %40."
     if problem:
         raise ConfigError(f"--store postgresql://… {problem}.", hint=hint, code=code)
-    refuse_unknown("postgresql://", asked, _SETTINGS, _DATABASES)
-    settings = {name: _switch(name, asked.pop(name, "0")) for name in ("unsafe", "single")}
+    _refuse_unknown("postgresql://", asked, _SETTINGS, _DATABASES)
+    unsafe, single = (_is_on(name, asked.pop(name, "0")) for name in ("unsafe", "single"))
     user, at, host = parts.netloc.rpartition("@")
     shown = parts._replace(scheme="postgresql", netloc=user.partition(":")[0] + at + host)
     # The driver would take what follows an @ within a password for the host, and say it aloud.
     quoted = user.replace("@", "%40") + at + host
     dsn = urlunsplit(parts._replace(scheme="postgresql", netloc=quoted, query=urlencode(asked)))
-    return StoreUrl(
-        "postgresql", urlunsplit(shown), dsn=dsn, has_password=parts.password is not None, settings=settings
-    )
+    secret = parts.password is not None
+    return StoreUrl("postgresql", urlunsplit(shown), dsn=dsn, has_password=secret, unsafe=unsafe, single=single)
 
 
-def _switch(name: str, value: str) -> str:
+def _is_on(name: str, value: str) -> bool:
     if value not in ("0", "1"):
         text = f"--store postgresql://… sets {name} to neither 1 nor 0."
         raise ConfigError(text, hint=f"Write ?{name}=1.", code="store_setting_invalid")
-    return value
+    return value == "1"
 
 
 def _objects(url: str) -> StoreUrl:
@@ -245,7 +238,7 @@ def _objects(url: str) -> StoreUrl:
         )
     asked = dict(parse_qsl(parts.query, keep_blank_values=True))
     prefix = parts.path.strip("/")
-    refuse_unknown("s3://", asked, ("allow_http",), _OBJECTS)
+    _refuse_unknown("s3://", asked, ("allow_http",), _OBJECTS)
     problem = ""
     if not _BUCKET.fullmatch(parts.netloc) or (prefix and not _PREFIX.fullmatch(prefix)) or parts.fragment:
         problem = "names no bucket, or a prefix with unusual characters"
@@ -254,10 +247,11 @@ def _objects(url: str) -> StoreUrl:
     if problem:
         raise ConfigError(f"--store s3://… {problem}.", hint=_OBJECTS, code="store_url_invalid")
     shown = f"s3://{parts.netloc}/{prefix}".rstrip("/")
-    return StoreUrl("s3", shown, bucket=parts.netloc, prefix=prefix, settings=asked)
+    allowed = asked.get("allow_http") == "1"
+    return StoreUrl("s3", shown, bucket=parts.netloc, prefix=prefix, allow_http=allowed)
 
 
-def refuse_unknown(scheme: str, asked: Iterable[str], known: Collection[str], hint: str) -> None:
+def _refuse_unknown(scheme: str, asked: Iterable[str], known: Collection[str], hint: str) -> None:
     """Refuse settings behind a `?` that mean nothing, by their names; what is no plain name may be a password's end.
 
     Raises:
@@ -273,7 +267,7 @@ def refuse_unknown(scheme: str, asked: Iterable[str], known: Collection[str], hi
     raise ConfigError(f"--store {scheme}… has no setting {names}.", hint=hint, code="unknown_store_setting")
 
 
-def refuse_settings(scheme: str, name: str) -> None:
+def _refuse_settings(scheme: str, name: str) -> None:
     """Refuse a `?` in the name of a file or folder that is not there: it is meant to set something, and cannot.
 
     Raises:
@@ -282,4 +276,4 @@ def refuse_settings(scheme: str, name: str) -> None:
     _, mark, settings = name.partition("?")
     if mark and not os.path.lexists(os.path.expanduser(name)):
         asked = [each.partition("=")[0] for each in settings.split("&")]
-        refuse_unknown(scheme, asked, (), f"Write {scheme}NAME, without what follows the question mark.")
+        _refuse_unknown(scheme, asked, (), f"Write {scheme}NAME, without what follows the question mark.")

@@ -178,11 +178,16 @@ class MemoryStore(RunStore):
     """Runs of this process; see store.base.Store."""
 
     def __init__(self, clock: Clock) -> None:
-        super().__init__(MemoryBackend(), clock)
+        self.memory = MemoryBackend()
+        super().__init__(self.memory, clock)
+
+    def account(self) -> MemoryAccount:
+        """Return the account of the same process."""
+        return MemoryAccount(self._clock, self.memory)
 
 
 class MemoryAccount(BackendAccount):
     """An account of this process; see store.base.Account."""
 
-    def __init__(self, clock: Clock) -> None:
-        super().__init__(MemoryBackend(), clock)
+    def __init__(self, clock: Clock, backend: MemoryBackend | None = None) -> None:
+        super().__init__(backend or MemoryBackend(), clock)

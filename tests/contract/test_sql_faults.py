@@ -20,9 +20,9 @@ from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError, PipelineError, RunLocked, StoreError, WriteFailed
 from pipeline.records.kinds import CallStarted, StepStarted
 from pipeline.records.lines import line_seq
+from pipeline.store.address import parse_store_url
 from pipeline.store.base import Journal, Movable, Store
 from pipeline.store.recovery import recover
-from pipeline.store.sql.address import parse_address
 from pipeline.store.url import open_account, open_store
 from tests.contract import harm
 from tests.journals import AT, StillClock, line, started
@@ -249,9 +249,9 @@ def test_password_is_in_no_message(postgres: Postgres) -> None:
     assert store.url == f"postgresql://nobody@127.0.0.1:{postgres.port}/no_such"
     with pytest.raises(PipelineError) as caught:
         list(store.heads())
-    for text in (str(caught.value), caught.value.hint, repr(caught.value.data), repr(parse_address(url))):
+    for text in (str(caught.value), caught.value.hint, repr(caught.value.data), repr(parse_store_url(url))):
         assert "hunter2" not in text
-    assert "hunter2" not in repr(replace(parse_address(url), url=""))
+    assert "hunter2" not in repr(replace(parse_store_url(url), url=""))
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

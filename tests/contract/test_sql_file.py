@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import PipelineError, StoreError
+from pipeline.store.address import parse_store_url
 from pipeline.store.integrity import check
 from pipeline.store.runs import RunStore
 from pipeline.store.sql import sqlite as lite
-from pipeline.store.sql.address import parse_address
 from pipeline.store.sql.backend import SqlBackend, open_sql
 from pipeline.store.sql.connections import Link, close_all
 from tests import other_user
@@ -50,7 +50,7 @@ def kept(folder: Path) -> Path:
 
 
 def fresh(file: Path) -> RunStore:
-    return RunStore(SqlBackend(lite.SqliteDatabase(parse_address(f"sqlite:{file}"))), StillClock())
+    return RunStore(SqlBackend(lite.SqliteDatabase(parse_store_url(f"sqlite:{file}"))), StillClock())
 
 
 def look(file: Path) -> list[str]:

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pipeline.clock import SystemClock
+from pipeline.store.address import parse_store_url
 from pipeline.store.runs import RunStore
-from pipeline.store.sql.address import parse_address
 from pipeline.store.sql.backend import SqlBackend
 from pipeline.store.sql.sqlite import SqliteDatabase
 from tests.journals import AT, started
@@ -33,7 +33,7 @@ store.create(started(), [], at=AT)[1].close()
 
 def store_at(file: Path) -> RunStore:
     """A store as another process has it: with connections of its own."""
-    return RunStore(SqlBackend(SqliteDatabase(parse_address(f"sqlite:{file}"))), SystemClock())
+    return RunStore(SqlBackend(SqliteDatabase(parse_store_url(f"sqlite:{file}"))), SystemClock())
 
 
 def at_once(act: Callable[[RunStore], object], file: Path) -> None:

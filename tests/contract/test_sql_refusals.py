@@ -11,9 +11,9 @@ import pytest
 
 from pipeline.clock import SystemClock
 from pipeline.errors import PipelineError, StoreError, WriteFailed
+from pipeline.store.address import parse_store_url
 from pipeline.store.runs import RunStore
 from pipeline.store.sql import sqlite as lite
-from pipeline.store.sql.address import parse_address
 from pipeline.store.sql.backend import open_sql
 from pipeline.store.sql.connections import Link, close_all
 from pipeline.store.sql.postgres import refusal
@@ -32,7 +32,7 @@ def role(postgres: Postgres, postgresql: str) -> Iterator[str]:
     postgres.execute("postgres", f"DROP ROLE {name}")
 
 
-ADDRESS = parse_address("postgresql://o%27neil@db.example.org:5433/my%20runs")
+ADDRESS = parse_store_url("postgresql://o%27neil@db.example.org:5433/my%20runs")
 FATAL = 'connection failed: connection to server at "10.0.0.1", port 5433 failed: FATAL: '
 
 
@@ -230,7 +230,7 @@ def test_table_of_another_program_is_named_and_left_with_another_place_to_go(
 
 
 def test_rights_that_are_missing_are_those_of_the_schema_that_the_url_names() -> None:
-    address = parse_address("postgresql://me@h/runs?options=-csearch_path=ours")
+    address = parse_store_url("postgresql://me@h/runs?options=-csearch_path=ours")
     assert "SCHEMA ours TO me;" in refusal("42501", "permission denied for schema ours", address).hint
     assert "ON ALL TABLES IN SCHEMA ours TO me;" in refusal("42501", "permission denied for table x", address).hint
 

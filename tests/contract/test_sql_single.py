@@ -14,10 +14,10 @@ from pipeline import LayerCheckpoints, WorkflowState
 from pipeline.errors import ConfigError, PipelineError, RunExists, StoreError, WriteFailed
 from pipeline.records.kinds import CallStarted, StepStarted
 from pipeline.records.lines import line_seq
+from pipeline.store.address import parse_store_url
 from pipeline.store.copies import copy
 from pipeline.store.memory import MemoryStore
 from pipeline.store.runs import RunStore
-from pipeline.store.sql.address import parse_address
 from pipeline.store.sql.backend import SqlBackend, open_sql
 from pipeline.store.sql.connections import close_all
 from pipeline.store.sql.postgres import PostgresDatabase
@@ -166,7 +166,7 @@ def test_error_within_a_transaction_leaves_the_connection_usable(store: RunStore
 
 def test_second_program_is_told_that_one_is_served_at_a_time(store: RunStore, url: str) -> None:
     journal = store.create(started(), [], at=AT)[1]
-    second = PostgresDatabase(parse_address(url))
+    second = PostgresDatabase(parse_store_url(url))
     with pytest.raises(StoreError) as caught:
         second.ask(lambda link: link.row("etag", "none"))
     assert "serves one at a time" in caught.value.hint

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from pipeline.errors import ConfigError, SecretRefused
-from pipeline.store.address import refuse_unknown
+from pipeline.store.address import parse_store_url
 
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_PREFIX = re.compile(r"[A-Za-z0-9_.=-]+(/[A-Za-z0-9_.=-]+)*")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 #: Variables that hold the endpoint, in the order in which the AWS tools look.
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
@@ -22,7 +19,6 @@ _PROFILES = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
 _ROLES = ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI")
 #: What to type where the credential is in a file that is not read.
 PROFILE_HINT = 'Of a profile in ~/.aws: eval "$(aws configure export-credentials --format env)"'
-_HINT = "Write s3://BUCKET/PREFIX; the credential and AWS_ENDPOINT_URL come from the environment."
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +48,6 @@ class Address:
         return self.endpoint.startswith("http:")
 
 
-def is_objects(url: str) -> bool:
-    """Return whether a store's URL names a bucket."""
-    return url.startswith("s3://")
-
-
 def parse_address(url: str, environ: Mapping[str, str] | None = None) -> Address:
     """Return the address that a URL and the environment name.
 
@@ -66,24 +57,11 @@ def parse_address(url: str, environ: Mapping[str, str] | None = None) -> Address
         SecretRefused: It holds a user or a password.
     """
     environ = os.environ if environ is None else environ
-    parts = urlsplit(url)
-    if "@" in parts.netloc:
-        raise SecretRefused(
-            "--store s3://… holds a user or a password, which would be kept with the run.",
-            hint="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead.",
-        )
-    asked = dict(parse_qsl(parts.query, keep_blank_values=True))
-    prefix = parts.path.strip("/")
-    refuse_unknown("s3://", asked, ("allow_http",), _HINT)
-    if not _BUCKET.fullmatch(parts.netloc) or (prefix and not _PREFIX.fullmatch(prefix)) or parts.fragment:
-        text = "--store s3://… names no bucket, or a prefix with unusual characters."
-        raise ConfigError(text, code="invalid_store_url", hint=_HINT)
-    if any(frame in (".", "..") for frame in prefix.split("/")):
-        raise ConfigError("--store s3://… has a prefix that leads elsewhere.", code="invalid_store_url", hint=_HINT)
+    named = parse_store_url(url)
     _check_credential(environ)
     region = _first(environ, _REGIONS) or "us-east-1"
-    endpoint = _endpoint(_first(environ, _ENDPOINTS), region, allow_http=asked.get("allow_http") == "1")
-    return Address(parts.netloc, prefix, endpoint, region)
+    endpoint = _endpoint(_first(environ, _ENDPOINTS), region, allow_http=named.allow_http)
+    return Address(named.bucket, named.prefix, endpoint, region)
 
 
 def names_credential(environ: Mapping[str, str] | None = None) -> bool:

@@ -14,10 +14,10 @@ from pipeline.clock import Clock, SystemClock
 from pipeline.errors import StoreError, WriteFailed
 from pipeline.files import parse_json
 from pipeline.records.lines import is_whole
+from pipeline.store.address import StoreUrl, parse_store_url
 from pipeline.store.backend import Backend, Fenced, Gone, Held, Tail, Tip, Unsure, claim_text, folder_key
 from pipeline.store.lease import holder, is_held, taken
 from pipeline.store.runs import RunStore
-from pipeline.store.sql.address import Address, parse_address
 from pipeline.store.sql.connections import Database, Link, shared
 from pipeline.store.sql.postgres import PostgresDatabase
 from pipeline.store.sql.sqlite import SqliteDatabase
@@ -371,7 +371,7 @@ def open_backend(url: str) -> SqlBackend:
     Raises:
         ConfigError: The URL names no database.
     """
-    return SqlBackend(shared(parse_address(url), _database))
+    return SqlBackend(shared(parse_store_url(url), _database))
 
 
 def open_sql(url: str, clock: Clock) -> RunStore:
@@ -383,5 +383,5 @@ def open_sql(url: str, clock: Clock) -> RunStore:
     return RunStore(open_backend(url), clock)
 
 
-def _database(address: Address) -> Database:
+def _database(address: StoreUrl) -> Database:
     return PostgresDatabase(address) if address.file is None else SqliteDatabase(address)

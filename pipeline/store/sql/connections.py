@@ -13,9 +13,9 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pipeline.clock import SystemClock
 from pipeline.errors import PipelineError, StoreError, WriteFailed
+from pipeline.store.address import StoreUrl
 from pipeline.store.lock import drop_in_children
 from pipeline.store.silence import Silence
-from pipeline.store.sql.address import Address
 
 T = TypeVar("T")
 
@@ -122,7 +122,7 @@ class Database:
     #: What the driver raises; known once it was imported.
     errors: tuple[type[BaseException], ...] = ()
 
-    def __init__(self, address: Address, silence: Silence) -> None:
+    def __init__(self, address: StoreUrl, silence: Silence) -> None:
         self.address = address
         #: Whether the server answers.
         self.silence = silence
@@ -260,10 +260,10 @@ class Database:
 
 #: In a forked child: connections of its parent, which end with the process and never before.
 _parents: list[Link] = []
-_open: dict[Address, Database] = {}
+_open: dict[StoreUrl, Database] = {}
 
 
-def shared(address: Address, make: Callable[[Address], Database]) -> Database:
+def shared(address: StoreUrl, make: Callable[[StoreUrl], Database]) -> Database:
     """Return the database at an address: one of each in a process."""
     return _open.setdefault(address, make(address)) if address not in _open else _open[address]
 

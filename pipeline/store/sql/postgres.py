@@ -13,8 +13,8 @@ from urllib.parse import unquote, urlsplit
 from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError
 from pipeline.extras import not_installed
+from pipeline.store.address import StoreUrl
 from pipeline.store.silence import Silence
-from pipeline.store.sql.address import Address
 from pipeline.store.sql.connections import Database, Link, Refusal
 
 #: How long a server may take to let a client in, and to answer before it is asked after, in seconds.
@@ -79,7 +79,7 @@ class PostgresLink(Link):
 class PostgresDatabase(Database):
     """A PostgreSQL server, or one that speaks its protocol."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: StoreUrl) -> None:
         super().__init__(address, Silence())
         self._connect: Any = None
 
@@ -279,7 +279,7 @@ _BEFORE = (
 )  # fmt: skip
 
 
-def refusal(state: str, words: str, address: Address) -> Refusal:
+def refusal(state: str, words: str, address: StoreUrl) -> Refusal:
     """Return what a refusal means, and what to type.
 
     Args:
@@ -313,7 +313,7 @@ def way_in(words: str, single: bool) -> str:
     return "Check that the server lets you in; if it serves one connection at a time, add ?single=1 to --store."
 
 
-def _filled(hint: str, address: Address) -> str:
+def _filled(hint: str, address: StoreUrl) -> str:
     if "{" not in hint:
         return hint
     parts = urlsplit(address.url)

@@ -15,9 +15,9 @@ from urllib.parse import quote
 
 from pipeline.clock import SystemClock
 from pipeline.errors import StoreError
+from pipeline.store.address import StoreUrl
 from pipeline.store.disk import FOLDER_MODE
 from pipeline.store.silence import Never
-from pipeline.store.sql.address import Address
 from pipeline.store.sql.connections import Database, Link, Refusal, queries
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _statements(sql: str) -> Iterator[str]:
 class SqliteDatabase(Database):
     """A SQLite file."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: StoreUrl) -> None:
         super().__init__(address, Never())
         assert address.file is not None
         self.file = address.file

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.store.sql.address import parse_address
+from pipeline.store.address import parse_store_url
 from pipeline.store.sql.postgres import connected, way_in
 
 URL = "postgresql://postgres@127.0.0.1:5432/postgres"
@@ -57,7 +57,7 @@ def test_way_in_depends_on_what_the_server_did(words: str, single: bool, hint: s
     [("", False, False), ("?single=1", True, False), ("?single=0", False, False), ("?unsafe=1&single=1", True, True)],
 )
 def test_settings_of_ours_are_not_the_drivers(query: str, single: bool, unsafe: bool) -> None:
-    address = parse_address(URL + query)
+    address = parse_store_url(URL + query)
     assert (address.single, address.unsafe) == (single, unsafe)
     assert address.url == URL + query
     assert "single" not in address.dsn

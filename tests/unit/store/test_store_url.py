@@ -10,10 +10,9 @@ import pytest
 from pipeline.engine.remote.coordinator import check_store
 from pipeline.errors import ConfigError
 from pipeline.store.account import FileAccount
-from pipeline.store.address import has_password, store_words
+from pipeline.store.address import has_password, parse_store_url, store_words
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount, MemoryStore
-from pipeline.store.sql.address import parse_address
 from pipeline.store.url import open_account, open_store
 
 
@@ -121,7 +120,7 @@ def test_settings_of_a_database_that_hold_no_secret_are_taken() -> None:
 
 @pytest.mark.parametrize("password", ["p@TOPSECRET", "p%40TOPSECRET", "@TOPSECRET", "p@x@TOPSECRET"])
 def test_at_sign_within_a_password_makes_no_part_of_it_a_host(password: str) -> None:
-    address = parse_address(f"postgresql://me:{password}@host/runs")
+    address = parse_store_url(f"postgresql://me:{password}@host/runs")
     parts = urlsplit(address.dsn)
     assert (address.url, parts.hostname) == ("postgresql://me@host/runs", "host")
     assert address.dsn.count("@") == 1
