@@ -21,11 +21,10 @@ from urllib.parse import unquote
 
 from pipeline.clock import Clock
 from pipeline.errors import StoreError
-from pipeline.files import open_regular
 from pipeline.store.backend import Backend, Held, Tail, Tip
 from pipeline.store.disk import FOLDER_MODE, Disk, read_file, write_file
 from pipeline.store.head import HEAD
-from pipeline.store.journal_file import NEW, FileTail, first_line, read_blocks
+from pipeline.store.journal_file import NEW, FileTail, first_line, is_ended, read_blocks
 from pipeline.store.lock import OwnerLock, acquire, brief_lock, try_lock
 from pipeline.store.names import BUILDING, JOURNAL, PARTS, REMOVING, is_id, is_minted, newest_first, part_folder, split
 from pipeline.store.owner import LOCK, is_owned
@@ -221,12 +220,7 @@ class FolderBackend(Backend):
 
     def ended(self, name: str) -> bool:
         """See Backend.ended."""
-        fd = open_regular(self._folder(name) / JOURNAL, os.O_RDONLY | os.O_NOFOLLOW)
-        try:
-            size = os.fstat(fd).st_size
-            return size == 0 or os.pread(fd, 1, size - 1) == b"\n"
-        finally:
-            os.close(fd)
+        return is_ended(self._folder(name) / JOURNAL, name)
 
     def place_of(self, run: str) -> str:
         """See Backend.place_of: the same whichever way the run was opened."""

@@ -201,7 +201,8 @@ class RunJournal:
             self._emergency.add(b"".join(lines))
             raise self._failed(error.message, "write_refused", error) from error
         seq, size = self._written
-        self._end_at((seq + len(lines), size + sum(map(len, lines))))
+        self._written = seq + len(lines), size + (len(lines[0]) if len(lines) == 1 else sum(map(len, lines)))
+        self._forget()
         if not sync:
             self._loose += lines
             return

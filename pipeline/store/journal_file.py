@@ -271,15 +271,35 @@ def read_blocks(path: Path, name: str, after: int) -> Iterator[list[bytes]]:
     Raises:
         StoreError: It cannot be read.
     """
-    try:
-        fd = open_regular(path, os.O_RDONLY | os.O_NOFOLLOW)
-    except OSError as error:
-        text = f"The journal of run {name} cannot be read: {error.strerror}."
-        raise StoreError(text, run=name, code="journal_unreadable") from error
+    fd = _opened(path, name)
     try:
         yield from file_blocks(fd, _place(fd, os.fstat(fd).st_size, after) if after else 0)
     finally:
         os.close(fd)
+
+
+def is_ended(path: Path, name: str) -> bool:
+    """Return whether the last line of a journal has its newline.
+
+    Raises:
+        FileNotFoundError: There is no journal.
+        StoreError: It cannot be read.
+    """
+    os.lstat(path)
+    fd = _opened(path, name)
+    try:
+        size = os.fstat(fd).st_size
+        return size == 0 or os.pread(fd, 1, size - 1) == b"\n"
+    finally:
+        os.close(fd)
+
+
+def _opened(path: Path, name: str) -> int:
+    try:
+        return open_regular(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError as error:
+        text = f"The journal of run {name} cannot be read: {error.strerror}."
+        raise StoreError(text, run=name, code="journal_unreadable") from error
 
 
 def _place(fd: int, size: int, after: int) -> int:
