@@ -128,7 +128,7 @@ def _copy_run(source: Movable, target: Movable, head: Head, clock: Clock, *, men
         raise StoreError(f"It cannot be copied. {problem.message}", code="run_not_copied")
     before = _there(target, run)
     there = [] if before is None else _sound(target, run, mend=mend)
-    values = _Values(source, run, there, _wanted(source, run, lines))
+    values = _MissingValues(source, run, there, _wanted(source, run, lines))
     if before is None:
         journal = _made(target, run, lines, values, clock)
     else:
@@ -196,7 +196,7 @@ def _holes(lines: list[bytes]) -> str:
     return f"Records {', '.join(found)} cannot be read and were left out." if found else ""
 
 
-class _Values:
+class _MissingValues:
     """The values of a run that are not there yet, read one after the other; what is damaged is left out."""
 
     def __init__(self, source: Movable, run: str, there: Iterable[str], wanted: set[str]) -> None:

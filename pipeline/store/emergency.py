@@ -174,7 +174,7 @@ def is_kept(file: Path) -> bool:
     return file.resolve().parent in [folder.resolve() for folder in folders()]
 
 
-class Kept(NamedTuple):
+class KeptRecords(NamedTuple):
     """What an emergency file holds."""
 
     #: Its whole lines.
@@ -196,7 +196,7 @@ class Kept(NamedTuple):
 
 
 @contextlib.contextmanager
-def claimed(file: Path, run: str) -> Iterator[Kept]:
+def claimed(file: Path, run: str) -> Iterator[KeptRecords]:
     """Lend what a file holds; no other process writes it or takes it in meanwhile.
 
     Raises:
@@ -230,7 +230,7 @@ def _busy(run: str, file: Path) -> RunLocked:
     )
 
 
-def _lines(file: Path, run: str) -> Kept:
+def _lines(file: Path, run: str) -> KeptRecords:
     try:
         first, *lines = read_regular(file).split(b"\n")
         head = parse_json(first)
@@ -249,10 +249,10 @@ def _lines(file: Path, run: str) -> Kept:
             whole.append(check_line(line))
         except LineDamaged:
             damaged += 1
-    return Kept(whole, sent if isinstance(sent, int) else 0, damaged)
+    return KeptRecords(whole, sent if isinstance(sent, int) else 0, damaged)
 
 
-def dispose(file: Path, kept: Kept) -> None:
+def dispose(file: Path, kept: KeptRecords) -> None:
     """Remove a file whose records are in the run; one with lines that cannot be read is put aside."""
     if kept.damaged:
         file.rename(aside(file))

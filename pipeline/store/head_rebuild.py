@@ -10,7 +10,7 @@ from pipeline.store.base import Head
 from pipeline.store.head import parse_head, whole_head
 from pipeline.store.imports import document_problem, imported_view
 from pipeline.store.survey import whole_lines
-from pipeline.store.values import Values
+from pipeline.store.values import RunValues
 from pipeline.store.view import first_problem, fresh_document
 
 
@@ -27,7 +27,7 @@ def rebuild(backend: Backend, tip: Tip) -> Head | None:
         if size < 0:
             lines = list(lines)
             size = sum(len(line) + 1 for line in lines)
-        document = fresh_document(run, lines, size, whole_head(tip.head), Values(backend, run).get)
+        document = fresh_document(run, lines, size, whole_head(tip.head), RunValues(backend, run).get)
     except PipelineError as error:
         return Head(run, {}, corrupt=error.message)
     return Head(run, document)

@@ -18,7 +18,7 @@ from pipeline.store.head import head_bytes
 from pipeline.store.lease import Lease
 from pipeline.store.lock import drop_in_children
 from pipeline.store.survey import whole_lines
-from pipeline.store.values import Values
+from pipeline.store.values import RunValues
 
 #: Journals of this process whose unsynced lines may be held back, so that its own readers see them.
 _holding: weakref.WeakSet[RunJournal] = weakref.WeakSet()
@@ -42,7 +42,7 @@ class RunJournal:
         backend: Backend,
         run: str,
         tail: Tail,
-        values: Values,
+        values: RunValues,
         *,
         last_seq: int,
         size: int,

@@ -99,7 +99,7 @@ def recover(store: Movable, run: str, file: Path) -> int:
     return count
 
 
-def _opened(store: Movable, run: str, kept: emergency.Kept) -> tuple[Journal, int]:
+def _opened(store: Movable, run: str, kept: emergency.KeptRecords) -> tuple[Journal, int]:
     """Open the journal of a run, made again from the file where it is gone; and how many records that gave it."""
     try:
         return store.open(run), 0
@@ -110,7 +110,7 @@ def _opened(store: Movable, run: str, kept: emergency.Kept) -> tuple[Journal, in
         return store.create_named(run, _text(lines), at=parse_iso(decode_line(lines[-1]).at)), len(lines)
 
 
-def append_missing(store: Store, journal: Journal, kept: emergency.Kept) -> int:
+def append_missing(store: Store, journal: Journal, kept: emergency.KeptRecords) -> int:
     """Append those lines that a journal does not have; how many records were added."""
     lines = kept.lines
     if not lines:

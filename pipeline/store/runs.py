@@ -27,7 +27,7 @@ from pipeline.store.names import minted, split
 from pipeline.store.recovery import kept_whole, took_in
 from pipeline.store.repair import Repair, lost_since, mend
 from pipeline.store.survey import Blocks, Survey, survey, whole_lines
-from pipeline.store.values import Values
+from pipeline.store.values import RunValues
 from pipeline.store.view import first_problem
 
 #: How often a claim is tried for that another process has for a moment: for about a minute.
@@ -141,7 +141,7 @@ class RunStore:
         lines = [line + b"\n" for line in first.splitlines()]
         with self._refusals("No run could be made"):
             run, tail = next((name, tail) for name in names if (tail := self._begin(name, at)) is not None)
-            values = Values(backend, run)
+            values = RunValues(backend, run)
             try:
                 values.put_all(tail, blobs)
                 tail.append(line_seq(lines[0]), lines, True)
@@ -179,7 +179,7 @@ class RunStore:
     def _opened(self, run: str, tail: Tail) -> RunJournal:
         """Mend what is damaged, import what is no journal yet, and take in what former owners left."""
         run_id, path = split(run)
-        values = Values(self.backend, run_id)
+        values = RunValues(self.backend, run_id)
         stamp, last_seq, size = self._left.pop(run, ("", 0, 0))
         if stamp and stamp == tail.found:
             return self._journal(run, tail, values, last_seq, size, ())
@@ -265,7 +265,7 @@ class RunStore:
         return f"journal.{what}-{number}"
 
     def _journal(
-        self, run: str, tail: Tail, values: Values, last_seq: int, size: int, repairs: Sequence[Sequence[Any]]
+        self, run: str, tail: Tail, values: RunValues, last_seq: int, size: int, repairs: Sequence[Sequence[Any]]
     ) -> RunJournal:
         return RunJournal(
             self.backend, run, tail, values, last_seq=last_seq, size=size, repairs=repairs, closed=self._note
@@ -310,7 +310,7 @@ class RunStore:
         """See store.base.Store.get_blob."""
         run_id = split(run)[0]
         try:
-            return Values(self.backend, run_id).get(blob)
+            return RunValues(self.backend, run_id).get(blob)
         except CheckpointCorrupt:
             self._check(run_id)
             raise
@@ -318,7 +318,7 @@ class RunStore:
     def blobs(self, run: str) -> list[str]:
         """See store.base.Store.blobs."""
         self._check(split(run)[0])
-        return Values(self.backend, split(run)[0]).names()
+        return RunValues(self.backend, split(run)[0]).names()
 
     def parts(self, run: str) -> list[str]:
         """See store.base.Movable.parts."""

@@ -41,7 +41,7 @@ def unpacked(name: str, stored: bytes | None) -> bytes:
     return data
 
 
-class Values:
+class RunValues:
     """The values of one run, which its parts share."""
 
     def __init__(self, backend: Backend, run_id: str) -> None:
