@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from pipeline.clock import Clock, iso
+from pipeline.clock import Clock, SystemClock, iso
 from pipeline.store.backend import Backend, Fenced, Gone, Held, Tail, Tip, folder_key
 from pipeline.store.journal import RunJournal as MemoryJournal
 from pipeline.store.ledger import BackendAccount
@@ -106,7 +106,7 @@ class MemoryBackend(Backend):
                 raise Held(found.holder)
             found.epoch += 1
             found.holder = {**process(), "since": iso(since)}
-            found.touched = since.timestamp()
+            found.touched = SystemClock().now().timestamp()
             return MemoryTail(self, name, found)
 
     def read(self, name: str, after: int = 0) -> Iterator[list[bytes]]:

@@ -13,7 +13,7 @@ from pipeline.errors import CheckpointCorrupt, PipelineError, RunLocked, RunNotF
 from pipeline.records.lines import line_seq
 from pipeline.records.values import digest
 from pipeline.store import fenced_records
-from pipeline.store.backend import Backend, Fenced, Gone, Held, Refused, Tail, claim_text, folder_key
+from pipeline.store.backend import Backend, Fenced, Gone, Held, Refused, Tail, Tip, claim_text, folder_key
 from pipeline.store.base import Account, Claim, Head
 from pipeline.store.head import parse_head, scan_int, sealed, whole_head
 from pipeline.store.head_rebuild import rebuild
@@ -246,11 +246,10 @@ class RunStore:
                 code="head_unreadable", run=run,
             ) from error  # fmt: skip
         if found is None:
-            # Where owners hold leases, values without a journal are what a creation left that was cut off.
-            if not self.backend.leased and next(iter(self.backend.list(f"runs/{run}/blobs/")), None) is not None:
-                text = f"Run {run} cannot be read. Its journal is missing."
-                raise CheckpointCorrupt(text, run=run, code="journal_missing")
-            raise self._missing(run)
+            tip = self._tip(run)
+            if tip is None or not tip.problem:
+                raise self._missing(run)
+            raise CheckpointCorrupt(f"Run {run} cannot be read. {tip.problem}", run=run, code="journal_missing")
         document = parse_head(found[0])
         if document is None:
             text = f"Run {run} has no journal, and its checkpoint.json is no JSON object."
@@ -458,8 +457,11 @@ class RunStore:
             RunNotFound: It is not.
         """
         path = split(run)[1]
-        if not self._exists(run) and (path or not any(tip.run == run for tip in self.backend.tips())):
+        if not self._exists(run) and (path or self._tip(run) is None):
             raise self._missing(run)
+
+    def _tip(self, run: str) -> Tip | None:
+        return next((tip for tip in self.backend.tips() if tip.run == run and not tip.leftover), None)
 
     @staticmethod
     def _missing(run: str) -> RunNotFound:

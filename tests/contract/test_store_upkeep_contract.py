@@ -6,12 +6,15 @@ from datetime import timedelta
 
 import pytest
 
-from pipeline.errors import RunExists, RunNotFound
+from pipeline.clock import SystemClock
+from pipeline.errors import RunExists, RunLocked, RunNotFound
 from pipeline.records.kinds import Snapshot, StepStarted
+from pipeline.records.values import digest
 from pipeline.store.base import Claim, Store
 from pipeline.store.memory import MemoryAccount
 from pipeline.store.reading import kept_spend, resolve
 from pipeline.store.retention import cleanup, removable, removal, remove
+from pipeline.store.runs import RunStore
 from tests.journals import AT, CLAIM, OFFLINE, StillClock, ended, line, small_run, started
 from tests.stores import ids, write
 
@@ -60,6 +63,47 @@ def test_claims_of_other_authors_and_courses_do_not_meet(store: Store) -> None:
         store.create(started(other), [], at=AT, claim=other)
     store.create(started(CLAIM), [], at=AT)
     assert len(ids(store)) == 4
+
+
+# --- creations that were cut off -------------------------------------------------------------------
+
+
+def begun(store: RunStore) -> str:
+    """A run whose creation was cut off before its first record."""
+    tail = store.backend.own("20260109_143022", AT, new=True)
+    assert tail is not None
+    tail.put("runs/20260109_143022/blobs/" + "a" * 64, b"value")
+    tail.release()
+    return "20260109_143022"
+
+
+def test_creation_that_was_cut_off_is_no_run_and_goes_once_it_is_old(store: RunStore) -> None:
+    run = begun(store)
+    assert (ids(store), store.leftovers()) == ([], [run])
+    for verb in (store.open, store.read, store.delete):
+        with pytest.raises(RunNotFound):
+            verb(run)
+    assert write(store, small_run()) == f"{run}_02"
+    now = SystemClock().now()
+    assert store.sweep(now - timedelta(days=1)) == []
+    assert store.sweep(now + timedelta(days=1)) == [run]
+    assert (ids(store), store.leftovers()) == ([f"{run}_02"], [])
+
+
+def test_name_of_a_creation_that_was_cut_off_is_free_for_a_copy(store: RunStore) -> None:
+    run = begun(store)
+    store.create_named(run, small_run()[0], [b"graph"], at=AT).close()
+    assert (ids(store), store.leftovers(), store.blobs(run)) == ([run], [], [digest(b"graph")])
+
+
+def test_name_that_is_being_made_is_refused(store: RunStore) -> None:
+    tail = store.backend.own("20260109_143022", AT, new=True)
+    assert tail is not None
+    with pytest.raises(RunLocked):
+        store.create_named("20260109_143022", small_run()[0], at=AT)
+    tail.append(1, small_run()[:1], True)
+    tail.release()
+    assert ids(store) == ["20260109_143022"]
 
 
 # --- reading --------------------------------------------------------------------------------------
