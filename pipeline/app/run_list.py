@@ -186,7 +186,7 @@ def way_on(row: RunRow, store: str | None, more: str = "") -> str:
     Args:
         more: Options that this run needs besides.
     """
-    from pipeline.store.place import has_password
+    from pipeline.store.address import has_password
 
     needs = [each for each in (row.needs, "PGPASSWORD" if store and has_password(store) else "") if each]
     remark = f"  # give again: {', '.join(needs)}" if needs else ""
@@ -197,8 +197,8 @@ def resume_command(row: RunRow, store: str | None) -> str:
     """Return the command that resumes a run of the store that was named, or of the default one."""
     import shlex
 
+    from pipeline.store.address import folder_of, store_words
     from pipeline.store.names import JOURNAL
-    from pipeline.store.place import store_words
 
     if row.pipeline == "layers":
         # Layered DAGs are run from Python.
@@ -207,8 +207,9 @@ def resume_command(row: RunRow, store: str | None) -> str:
     verb = "lessons" if row.pipeline in ("", "lessons") else unknown
     if row.command.startswith("./pipeline.sh run "):
         verb = row.command.removeprefix("./pipeline.sh ").partition(" --resume ")[0]
-    if store and verb != "lessons" and os.path.lexists(os.path.join(store.removeprefix("files:"), JOURNAL)):
-        return f"./pipeline.sh {verb} --resume {shlex.quote(store.removeprefix('files:'))}"
+    folder = folder_of(store) if store else None
+    if folder is not None and verb != "lessons" and os.path.lexists(folder / JOURNAL):
+        return f"./pipeline.sh {verb} --resume {shlex.quote(str(folder))}"
     more = _ROOM.search(row.command) if row.status_detail == "paused_budget" else None
     more = more or (_PARAM.search(row.command) if row.status == FAILED else None)
     executor = f" --executor {shlex.quote(row.executor)}" if row.executor else ""

@@ -58,7 +58,7 @@ class _NoRuns:
 
 
 def _folder_of(url: str | None) -> Path | None:
-    from pipeline.store.place import folder_of
+    from pipeline.store.address import folder_of
 
     return folder_of(url or environment.default_store())
 

@@ -205,6 +205,6 @@ def load_env_file() -> None:
 
 
 def _anchored(url: str, folder: Path) -> str:
-    from pipeline.store.place import anchored
+    from pipeline.store.address import anchored
 
     return anchored(url, folder)

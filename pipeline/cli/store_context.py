@@ -37,7 +37,7 @@ def store_words_here() -> str:
     url = _url()
     if not url:
         return ""
-    from pipeline.store.place import anchored, store_words
+    from pipeline.store.address import anchored, store_words
 
     return "" if anchored(url) == environment.default_store() else store_words(url)
 
