@@ -42,9 +42,9 @@ from pipeline.cost.report import (
     possibly_spent,
     report,
 )
+from pipeline.records.money import FAILED, LOST, REFUSED, REJECTED, TRUNCATED, VOID
 from pipeline.records.redaction import printable
 from pipeline.records.run import Spend
-from pipeline.records.spending import FAILED, LOST, REFUSED, REJECTED, TRUNCATED, VOID
 from pipeline.store.reading import resolve
 
 #: How causes of waste are called.

@@ -16,8 +16,8 @@ from pipeline.records.charge import BATCH, EXACT, TOKEN_KINDS, UNPRICED, Charge,
 from pipeline.records.codec import Record
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
+from pipeline.records.money import LOST, OPEN, USED, WASTED, waste_of
 from pipeline.records.run import Spend, bare, first_heard
-from pipeline.records.spending import LOST, OPEN, USED, WASTED, waste_of
 from pipeline.records.values import resolve_value
 
 #: What is billed by number, in the order of the columns; and the columns of its unit prices.
@@ -50,7 +50,7 @@ class LedgerRow:
     state: str = OPEN
     #: used, wasted (failed, refused, cut off, or work that is void) or open.
     outcome: str = OPEN
-    #: Why it was wasted (records.spending.CAUSES); "" where it was not.
+    #: Why it was wasted (records.money.CAUSES); "" where it was not.
     cause: str = ""
     #: USD; equal where exact. high None: no upper bound is known.
     low: Decimal = Decimal(0)

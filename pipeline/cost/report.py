@@ -14,8 +14,8 @@ from pipeline.cost.ledger import BILLED, LedgerRow, ledger
 from pipeline.cost.usage import WEB_SEARCH
 from pipeline.records.charge import EXACT, INPUT_KINDS, TOKEN_KINDS, UNPRICED
 from pipeline.records.codec import Record
+from pipeline.records.money import CAUSES, OPEN, USED, WASTED
 from pipeline.records.run import Spend, in_order
-from pipeline.records.spending import CAUSES, OPEN, USED, WASTED
 
 #: The line of amounts that are known as a whole only (settled by hand, or still open).
 UNSPLIT = "unsplit"

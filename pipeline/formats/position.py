@@ -1,4 +1,4 @@
-"""The position of a run that begins at a document of another system; see records.forks."""
+"""The position of a run that begins at a document of another system; see records.snapshots."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pipeline.graph.model import Graph
-from pipeline.records.forks import INHERITED
 from pipeline.records.positions import split
+from pipeline.records.snapshots import INHERITED
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 
 #: The edge and source of the first visit of a run.

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from msgspec import Struct
+
 #: The token kinds that are billed, disjoint. `input` is uncached input only.
 TOKEN_KINDS = ("input", "cache_write_5m", "cache_write_1h", "cache_read", "output")
 INPUT_KINDS = TOKEN_KINDS[:-1]
@@ -151,3 +153,82 @@ class Charge:
 
 #: A try for which the provider bills nothing (it was rejected before any output).
 FREE = Charge(EXACT)
+
+
+class Spend(Struct, gc=False):
+    """Sums of charges; one a bucket (path's step, model, label, day, outcome)."""
+
+    calls: int = 0
+    tokens: dict[str, int] = {}
+    usd_by_kind: dict[str, Decimal] = {}
+    #: Exact spend, and the sums of the open intervals' low and high ends.
+    usd: Decimal = _ZERO
+    low: Decimal = _ZERO
+    high: Decimal = _ZERO
+    #: Calls whose charge has no price, or no upper bound.
+    unpriced: int = 0
+    unbounded: int = 0
+    #: Calls that billed a token kind.
+    kind_calls: dict[str, int] = {}
+    #: What the same tokens would have cost more without a cache (below 0: less), and outside a batch.
+    saved_cache: Decimal = _ZERO
+    saved_batch: Decimal = _ZERO
+
+    def add(self, other: Spend) -> None:
+        self.calls += other.calls
+        self.usd += other.usd
+        self.low += other.low
+        self.high += other.high
+        self.unpriced += other.unpriced
+        self.unbounded += other.unbounded
+        for kind, count in other.tokens.items() if other.tokens else ():
+            self.tokens[kind] = self.tokens.get(kind, 0) + count
+        for kind, usd in other.usd_by_kind.items() if other.usd_by_kind else ():
+            self.usd_by_kind[kind] = self.usd_by_kind.get(kind, _ZERO) + usd
+        for kind, calls in other.kind_calls.items() if other.kind_calls else ():
+            self.kind_calls[kind] = self.kind_calls.get(kind, 0) + calls
+        if other.saved_cache:
+            self.saved_cache += other.saved_cache
+        if other.saved_batch:
+            self.saved_batch += other.saved_batch
+
+    def subtract(self, other: Spend) -> None:
+        """Take back what `add(other)` added; kinds that come to nothing leave the tables."""
+        self.calls -= other.calls
+        self.usd -= other.usd
+        self.low -= other.low
+        self.high -= other.high
+        self.unpriced -= other.unpriced
+        self.unbounded -= other.unbounded
+        if other.tokens:
+            left = {kind: count - other.tokens.get(kind, 0) for kind, count in self.tokens.items()}
+            self.tokens = {kind: count for kind, count in left.items() if count}
+        if other.usd_by_kind:
+            money = {kind: usd - other.usd_by_kind.get(kind, _ZERO) for kind, usd in self.usd_by_kind.items()}
+            self.usd_by_kind = {kind: usd for kind, usd in money.items() if usd}
+        if other.kind_calls:
+            fewer = {kind: calls - other.kind_calls.get(kind, 0) for kind, calls in self.kind_calls.items()}
+            self.kind_calls = {kind: calls for kind, calls in fewer.items() if calls}
+        self.saved_cache -= other.saved_cache
+        self.saved_batch -= other.saved_batch
+
+    def copy(self) -> Spend:
+        out = Spend()
+        out.add(self)
+        return out
+
+
+class SpendKey(Struct, frozen=True, gc=False):
+    """What a sum is of."""
+
+    #: Step path with first visits bare: "lessons", "fan#2/left/write#3".
+    step: str
+    model: str
+    label: str
+    #: UTC day of call_started (YYYY-MM-DD).
+    day: str
+    #: used: replies of work that stands or may stand; wasted: failed, refused, truncated, rejected,
+    #: void; open: no end recorded.
+    outcome: str
+    #: Why it was wasted (money.CAUSES); "" where it was not.
+    cause: str = ""

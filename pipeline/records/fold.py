@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
-from pipeline.records import parts, positions, snapshots
+from pipeline.records import positions, snapshots
 from pipeline.records.codec import Record, understood
 from pipeline.records.kinds import (
     CODE,
@@ -42,6 +42,7 @@ from pipeline.records.kinds import (
     TaskTaken,
     UnknownFact,
 )
+from pipeline.records.money import CLOSING, VOID, Spending
 from pipeline.records.run import (
     WHOLE,
     Answered,
@@ -50,13 +51,13 @@ from pipeline.records.run import (
     Remark,
     RunState,
     Spend,
+    Submitted,
     TaskRun,
     TaskTable,
     Token,
     first_heard,
     slot_of,
 )
-from pipeline.records.spending import CLOSING, VOID, Spending
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 from pipeline.records.tasks import NOTHING_READ
 
@@ -244,7 +245,7 @@ class Builder:
             del state.questions[fact.path]
 
     def cause(self, path: str, task: str | None, attempt: int) -> str:
-        """Why what a closed attempt had used is wasted (spending.CAUSES)."""
+        """Why what a closed attempt had used is wasted (money.CAUSES)."""
         return self._spending.cause((path, task, attempt))
 
     def _failed(self, fact: StepFailed | TaskFailed, task: str | None) -> None:
@@ -290,7 +291,12 @@ class Builder:
         self.state.unknown_tasks.add((fact.path, fact.task))
 
     def _task_submitted(self, record: Record, fact: TaskSubmitted) -> None:
-        parts.submit(self.state.submitted, record.seq, fact)
+        known = self.state.submitted.get((fact.path, fact.task))
+        part = fact.part or f"task-{record.seq}"
+        submitted = Submitted(part, fact.base, fact.attempt, None if fact.usd is None else Decimal(fact.usd))
+        if known is not None and known.part == part:
+            submitted = submitted._replace(copied=known.copied)
+        self.state.submitted[fact.path, fact.task] = submitted
 
     def _task_taken(self, record: Record, fact: TaskTaken) -> None:
         """In a part: a new owner; calls that an earlier one left open are no longer in flight."""
@@ -340,11 +346,19 @@ class Builder:
         call = self._spending.start(record.seq, record.at, record.owner, fact)
         state = self.state
         if fact.origin:
-            parts.copy_call(state.submitted, record.seq, fact)
+            self._copy_call(record.seq, fact)
         slot = slot_of(state, fact.path, fact.task, fact.attempt)
         if first_heard(state, fact.path, fact.task) <= fact.attempt:
             state.memo.setdefault(slot, {}).setdefault((fact.key, fact.n), []).append(call)
         state.active[fact.path] = record.seq
+
+    def _copy_call(self, seq: int, fact: CallStarted) -> None:
+        """A call of a part is recorded here too from now on."""
+        part, _, there = fact.origin.rpartition(":")
+        for key, known in self.state.submitted.items():
+            if known.part == part and there.isdecimal():
+                self.state.submitted[key] = known._replace(copied={**known.copied, int(there): seq})
+                return
 
     def _call_ended(self, record: Record, fact: CallEnded) -> None:
         pair = self._spending.end(record.seq, record.at, fact)

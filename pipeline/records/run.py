@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
-from pipeline.records.parts import Submitted
+from pipeline.records.charge import Spend as Spend
+from pipeline.records.charge import SpendKey as SpendKey
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS, PENDING
 from pipeline.records.tasks import TaskRun as TaskRun
 from pipeline.records.tasks import TaskTable as TaskTable
@@ -108,86 +110,23 @@ class CallRun(Struct, gc=False):
     request: str = ""
 
 
-_ZERO = Decimal(0)
+#: The part of a run in which all who work on it leave notices for each other.
+NOTICES = "notices"
+_NONE: Mapping[int, int] = MappingProxyType({})
 
 
-class Spend(Struct, gc=False):
-    """Sums of charges; one a bucket (path's step, model, label, day, outcome)."""
+class Submitted(NamedTuple):
+    """A task that is with an executor: its end, and its newest calls, stand in a part of the run."""
 
-    calls: int = 0
-    tokens: dict[str, int] = {}
-    usd_by_kind: dict[str, Decimal] = {}
-    #: Exact spend, and the sums of the open intervals' low and high ends.
-    usd: Decimal = _ZERO
-    low: Decimal = _ZERO
-    high: Decimal = _ZERO
-    #: Calls whose charge has no price, or no upper bound.
-    unpriced: int = 0
-    unbounded: int = 0
-    #: Calls that billed a token kind.
-    kind_calls: dict[str, int] = {}
-    #: What the same tokens would have cost more without a cache (below 0: less), and outside a batch.
-    saved_cache: Decimal = _ZERO
-    saved_batch: Decimal = _ZERO
-
-    def add(self, other: Spend) -> None:
-        self.calls += other.calls
-        self.usd += other.usd
-        self.low += other.low
-        self.high += other.high
-        self.unpriced += other.unpriced
-        self.unbounded += other.unbounded
-        for kind, count in other.tokens.items() if other.tokens else ():
-            self.tokens[kind] = self.tokens.get(kind, 0) + count
-        for kind, usd in other.usd_by_kind.items() if other.usd_by_kind else ():
-            self.usd_by_kind[kind] = self.usd_by_kind.get(kind, _ZERO) + usd
-        for kind, calls in other.kind_calls.items() if other.kind_calls else ():
-            self.kind_calls[kind] = self.kind_calls.get(kind, 0) + calls
-        if other.saved_cache:
-            self.saved_cache += other.saved_cache
-        if other.saved_batch:
-            self.saved_batch += other.saved_batch
-
-    def subtract(self, other: Spend) -> None:
-        """Take back what `add(other)` added; kinds that come to nothing leave the tables."""
-        self.calls -= other.calls
-        self.usd -= other.usd
-        self.low -= other.low
-        self.high -= other.high
-        self.unpriced -= other.unpriced
-        self.unbounded -= other.unbounded
-        if other.tokens:
-            left = {kind: count - other.tokens.get(kind, 0) for kind, count in self.tokens.items()}
-            self.tokens = {kind: count for kind, count in left.items() if count}
-        if other.usd_by_kind:
-            money = {kind: usd - other.usd_by_kind.get(kind, _ZERO) for kind, usd in self.usd_by_kind.items()}
-            self.usd_by_kind = {kind: usd for kind, usd in money.items() if usd}
-        if other.kind_calls:
-            fewer = {kind: calls - other.kind_calls.get(kind, 0) for kind, calls in self.kind_calls.items()}
-            self.kind_calls = {kind: calls for kind, calls in fewer.items() if calls}
-        self.saved_cache -= other.saved_cache
-        self.saved_batch -= other.saved_batch
-
-    def copy(self) -> Spend:
-        out = Spend()
-        out.add(self)
-        return out
-
-
-class SpendKey(Struct, frozen=True, gc=False):
-    """What a sum is of."""
-
-    #: Step path with first visits bare: "lessons", "fan#2/left/write#3".
-    step: str
-    model: str
-    label: str
-    #: UTC day of call_started (YYYY-MM-DD).
-    day: str
-    #: used: replies of work that stands or may stand; wasted: failed, refused, truncated, rejected,
-    #: void; open: no end recorded.
-    outcome: str
-    #: Why it was wasted (spending.CAUSES); "" where it was not.
-    cause: str = ""
+    #: The part's name.
+    part: str
+    #: The worker knows the run as it was at this seq.
+    base: int
+    attempt: int
+    #: What its calls may cost at worst, all of them together (USD); None: no ceiling.
+    usd: Decimal | None
+    #: Calls of the part that were copied: seq there → seq here.
+    copied: Mapping[int, int] = _NONE
 
 
 class BatchRun(NamedTuple):
@@ -298,7 +237,7 @@ class RunState(Struct):
     #: Tries without a recorded end, by seq of call_started.
     open_calls: dict[int, CallRun] = {}
     #: Worst cases of the open tries that the present owner admitted, and how many of them have no upper bound.
-    flying: Decimal = _ZERO
+    flying: Decimal = Decimal(0)
     flying_unbounded: int = 0
     spend: dict[SpendKey, Spend] = {}
     checkpoints: list[CheckpointMark] = []

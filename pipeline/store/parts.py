@@ -21,8 +21,7 @@ from pipeline.records.kinds import (
     TaskStarted,
     replace,
 )
-from pipeline.records.parts import Submitted
-from pipeline.records.run import RunState
+from pipeline.records.run import RunState, Submitted
 from pipeline.store.base import Store
 from pipeline.store.view import records_in
 

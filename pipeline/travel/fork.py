@@ -19,10 +19,10 @@ from pipeline.graph.model import Graph
 from pipeline.records.codec import Record, encode_fact
 from pipeline.records.documents import head_document
 from pipeline.records.fold import fold
-from pipeline.records.forks import INHERITED, inherited_document, references
 from pipeline.records.kinds import Fact, Invalidated, RunEnded, RunStarted, Snapshot
 from pipeline.records.lines import encode_line
 from pipeline.records.run import RunState, bare
+from pipeline.records.snapshots import INHERITED, inherited_document, references
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.store.base import Store
 from pipeline.store.reading import records

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pipeline.records.codec import Record
-from pipeline.records.forks import INHERITED, call_row, inherited_document, references
 from pipeline.records.kinds import (
     CallEnded,
     CallStarted,
@@ -20,6 +19,7 @@ from pipeline.records.kinds import (
     replace,
 )
 from pipeline.records.run import CallRun, RunState, StepRun
+from pipeline.records.snapshots import INHERITED, call_row, inherited_document, references
 from pipeline.records.statuses import FAILED, IN_PROGRESS
 from pipeline.store.base import Store
 from pipeline.store.reading import records

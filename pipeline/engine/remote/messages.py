@@ -19,7 +19,7 @@ from pipeline.errors import ExecutorLost, Pause, PipelineError, RunLocked, Store
 from pipeline.records.codec import encode_fact
 from pipeline.records.kinds import FleetTold
 from pipeline.records.lines import encode_line
-from pipeline.records.parts import NOTICES
+from pipeline.records.run import NOTICES
 from pipeline.store.base import Journal, Store
 from pipeline.store.parts import part_records
 

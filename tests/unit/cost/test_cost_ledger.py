@@ -12,8 +12,8 @@ from pipeline.cost.ledger import COLUMNS, LedgerRow, rows
 from pipeline.cost.report import GROUPS, UNSPLIT, Report, of_ledger, possibly_spent, report
 from pipeline.records.charge import EXACT, INTERVAL, UNPRICED, Charge
 from pipeline.records.kinds import ChargeSettled, Invalidated, TaskFailed
+from pipeline.records.money import OPEN, USED, WASTED
 from pipeline.records.run import in_order
-from pipeline.records.spending import OPEN, USED, WASTED
 from tests.unit.cost.logs import Log, batched, cached, exact, interval
 
 

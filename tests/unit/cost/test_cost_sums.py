@@ -30,7 +30,7 @@ from pipeline.records.codec import Record
 from pipeline.records.documents import spend_rows
 from pipeline.records.fold import fold
 from pipeline.records.kinds import ChargeSettled, Gap, Invalidated, RunResumed, StepFailed, StepStarted, TaskFailed
-from pipeline.records.spending import CAUSES, WASTED
+from pipeline.records.money import CAUSES, WASTED
 from pipeline.store.retention import run_sums
 from tests.unit.cost.logs import Log, batched, cached, exact, interval
 

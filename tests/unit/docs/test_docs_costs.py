@@ -17,7 +17,7 @@ from pipeline.engine.daily import _MOST_USD, _PART
 from pipeline.engine.retry import RetryPolicy
 from pipeline.llm.base import ADDED_TOKENS, BLOCK_TOKENS, SCHEMA_TOKENS
 from pipeline.records.charge import EXACT, INTERVAL, TOKEN_KINDS, UNPRICED
-from pipeline.records.spending import CAUSES, OPEN
+from pipeline.records.money import CAUSES, OPEN
 from pipeline.settings import ASK_ABOVE_USD, DEFAULT_CEILING_USD
 from tests.documents import codes, fenced, table, text_of
 

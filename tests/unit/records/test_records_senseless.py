@@ -124,7 +124,7 @@ DOCUMENT = {
         (("unpriced_calls",), [1], "unpriced_calls"),
         (("nodes",), [3], "nodes"),
         (("completed_steps",), {"a": 1}, "completed_steps"),
-        (("completed_steps", 0), "seed", "step 1 in completed_steps has no name"),
+        (("completed_steps", 0), "seed", "completed_steps[0]"),
         (("completed_steps", 0, "step"), "#", "at no node"),
         (("completed_steps", 0, "duration_seconds"), 10**400, "duration_seconds"),
         (("completed_steps", 0, "metrics"), 4, "metrics"),

@@ -12,7 +12,7 @@ from pipeline.records import kinds
 from pipeline.records.charge import BATCH, EXACT, INTERVAL, Charge
 from pipeline.records.documents import spend_rows
 from pipeline.records.fold import fold, spent
-from pipeline.records.spending import CAUSES
+from pipeline.records.money import CAUSES
 from tests.tape import Tape
 
 PATH = "lessons#1"

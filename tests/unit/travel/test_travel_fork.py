@@ -14,10 +14,9 @@ from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import Outcome, StepContext, step
 from pipeline.errors import CheckpointCorrupt, ConfigError, RunNotFound
 from pipeline.records.fold import fold
-from pipeline.records.forks import INHERITED, inherited_shape
 from pipeline.records.kinds import RunStarted, Snapshot
 from pipeline.records.run import RunState
-from pipeline.records.snapshots import document_shape
+from pipeline.records.snapshots import INHERITED, document_shape, inherited_shape
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryJournal, MemoryStore
 from pipeline.store.reading import load, records
