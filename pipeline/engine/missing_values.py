@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from pipeline.errors import CheckpointCorrupt
 from pipeline.records.kinds import Invalidated
@@ -61,44 +59,39 @@ def find(store: Store, state: RunState) -> MissingValues:
     Raises:
         StoreError: The store cannot be read.
     """
-    wanted = {blob for _, blob in _of_steps(state)} | {blob for _, blob in _of_tasks(state)}
+    of_steps, of_tasks, blamed = _referred(state)
+    wanted = {blob for *_, blob in (*of_steps, *of_tasks)}
     if not wanted:
         return MissingValues()
     gone = wanted.difference(store.blobs(state.run_id))
-    gone.update(blob for blob in wanted & set(_blamed(state)) if not _is_there(store, state.run_id, blob))
+    gone.update(blob for blob in wanted & blamed if not _is_there(store, state.run_id, blob))
     steps: dict[str, str] = {}
-    for (path, what), blob in _of_steps(state) if gone else ():
+    for path, what, blob in of_steps:
         if blob in gone:
             steps.setdefault(path, what)
-    return MissingValues(steps, [task for task, blob in _of_tasks(state) if blob in gone])
+    return MissingValues(steps, [(path, task) for path, task, blob in of_tasks if blob in gone])
 
 
-def _of_steps(state: RunState) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield ((path, what it is), hash) of each value of a completed step."""
-    for run in state.steps.values():
-        if run.status == COMPLETED:
-            yield from (((run.path, f"the {name}"), blob) for name, blob in run.artifacts.items())
-            if isinstance(blob := run.outputs.get("$blob"), str):
-                yield (run.path, "the outputs"), blob
-
-
-def _of_tasks(state: RunState) -> Iterator[tuple[tuple[str, str], str]]:
+def _referred(state: RunState) -> tuple[list[tuple[str, str, str]], list[tuple[str, str, str]], set[str]]:
+    """Return (path, what it is, hash) of values of steps, (path, task, hash) of tasks', and hashes that errors name."""
+    of_steps: list[tuple[str, str, str]] = []
+    of_tasks: list[tuple[str, str, str]] = []
+    errors = [state.error]
+    for step in state.steps.values():
+        errors.append(step.error)
+        if step.status == COMPLETED:
+            of_steps += [(step.path, f"the {name}", blob) for name, blob in step.artifacts.items()]
+            if isinstance(blob := step.outputs.get("$blob"), str):
+                of_steps.append((step.path, "the outputs", blob))
+    # There may be a million tasks: each is looked at once.
     for path, tasks in state.tasks.items():
-        for name, run in tasks.items():
-            if run.status == COMPLETED and run.value and run.value.startswith(b'{"$blob"'):
-                yield (path, name), str(json.loads(run.value)["$blob"])
-
-
-def _blamed(state: RunState) -> Iterator[str]:
-    """Yield the hashes that errors of the run name."""
-    errors: Iterable[Any] = (
-        state.error,
-        *(run.error for run in state.steps.values()),
-        *(run.error for tasks in state.tasks.values() for run in tasks.values()),
-    )
-    for error in errors:
-        if error:
-            yield from _HASH.findall(str(error.get("message", "")))
+        for name, task in tasks.items():
+            if task.error:
+                errors.append(task.error)
+            elif task.status == COMPLETED and task.value and task.value.startswith(b'{"$blob"'):
+                of_tasks.append((path, name, str(json.loads(task.value)["$blob"])))
+    blamed = {name for error in errors if error for name in _HASH.findall(str(error.get("message", "")))}
+    return of_steps, of_tasks, blamed
 
 
 def _is_there(store: Store, run: str, blob: str) -> bool:
