@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
@@ -11,24 +11,26 @@ from decimal import Decimal
 import pytest
 
 from pipeline.clock import SystemClock
-from pipeline.errors import RunLocked, WriteFailed
+from pipeline.errors import RunExists, RunLocked, WriteFailed
 from pipeline.records.charge import Charge
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import CallEnded, CallStarted, StepStarted, TaskCompleted
-from pipeline.store.base import Journal, Movable
+from pipeline.store.backend import Fenced
+from pipeline.store.base import Journal
+from pipeline.store.runs import RunStore
 from tests.contract import harm
-from tests.journals import AT, StillClock, line, started
+from tests.journals import AT, CLAIM, StillClock, line, started
 
 CALL = line(2, CallStarted("sow#1", "key", "a model", "blob", worst="2"))
 PAID = line(3, CallEnded(2, b'{"text": "paid"}', Charge("exact", Decimal("1.25"), Decimal("1.25")).to_json()))
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def sql(request: pytest.FixtureRequest, make_store: Callable[[str], Movable]) -> Movable:
+def sql(request: pytest.FixtureRequest, make_store: Callable[[str], RunStore]) -> RunStore:
     return make_store(request.param)
 
 
-def zombie(store: Movable) -> tuple[str, Journal]:
+def zombie(store: RunStore) -> tuple[str, Journal]:
     """A run whose owner has begun a call and is not heard of any more."""
     run, journal = store.create(started(), [], at=AT)
     journal.append(2, [CALL])
@@ -36,7 +38,7 @@ def zombie(store: Movable) -> tuple[str, Journal]:
     return run, journal
 
 
-def test_owner_elsewhere_is_believed_for_two_beats_by_the_databases_clock(sql: Movable, clock: StillClock) -> None:
+def test_owner_elsewhere_is_believed_for_two_beats_by_the_databases_clock(sql: RunStore, clock: StillClock) -> None:
     run, _journal = sql.create(started(), [], at=AT)
     harm.elsewhere(sql, 29)
     clock.at += timedelta(days=300)
@@ -51,7 +53,7 @@ def test_owner_elsewhere_is_believed_for_two_beats_by_the_databases_clock(sql: M
     sql.open(run).close()
 
 
-def test_owner_elsewhere_last_heard_of_in_the_future_is_none(sql: Movable) -> None:
+def test_owner_elsewhere_last_heard_of_in_the_future_is_none(sql: RunStore) -> None:
     run, _journal = sql.create(started(), [], at=AT)
     # The database's clock was a day ahead, and is right now.
     harm.elsewhere(sql, -86_400)
@@ -59,7 +61,7 @@ def test_owner_elsewhere_last_heard_of_in_the_future_is_none(sql: Movable) -> No
     sql.open(run).close()
 
 
-def test_owner_that_wakes_after_a_takeover_writes_nothing(sql: Movable) -> None:
+def test_owner_that_wakes_after_a_takeover_writes_nothing(sql: RunStore) -> None:
     run, old = zombie(sql)
     new = sql.open(run)
     with pytest.raises(WriteFailed, match="taken over") as caught:
@@ -73,7 +75,7 @@ def test_owner_that_wakes_after_a_takeover_writes_nothing(sql: Movable) -> None:
     assert next(sql.heads()).document["status"] == "in_progress"
 
 
-def test_reply_of_a_fenced_out_owner_is_taken_in_by_the_next_and_charged_once(sql: Movable) -> None:
+def test_reply_of_a_fenced_out_owner_is_taken_in_by_the_next_and_charged_once(sql: RunStore) -> None:
     run, old = zombie(sql)
     new = sql.open(run)
     with pytest.raises(WriteFailed):
@@ -91,7 +93,7 @@ def test_reply_of_a_fenced_out_owner_is_taken_in_by_the_next_and_charged_once(sq
 
 
 @pytest.mark.parametrize("noticed", ["by an append", "at a tick", "at the end"])
-def test_finished_task_that_waited_for_a_sync_is_kept_where_the_lease_is_lost(sql: Movable, noticed: str) -> None:
+def test_finished_task_that_waited_for_a_sync_is_kept_where_the_lease_is_lost(sql: RunStore, noticed: str) -> None:
     run, old = zombie(sql)
     # Nothing is written behind this test's back.
     harm.silence(old)
@@ -117,7 +119,7 @@ def test_finished_task_that_waited_for_a_sync_is_kept_where_the_lease_is_lost(sq
         assert harm.left(other, run) == 0
 
 
-def test_heartbeat_keeps_a_lease_and_tells_who_lost_it(sql: Movable) -> None:
+def test_heartbeat_keeps_a_lease_and_tells_who_lost_it(sql: RunStore) -> None:
     run, old = zombie(sql)
     assert harm.beat(old)
     with pytest.raises(RunLocked):
@@ -127,7 +129,7 @@ def test_heartbeat_keeps_a_lease_and_tells_who_lost_it(sql: Movable) -> None:
     assert not harm.beat(old)
 
 
-def test_of_two_who_open_at_once_one_owns(sql: Movable) -> None:
+def test_of_two_who_open_at_once_one_owns(sql: RunStore) -> None:
     run, journal = sql.create(started(), [], at=AT)
     journal.close()
 
@@ -146,7 +148,7 @@ def test_of_two_who_open_at_once_one_owns(sql: Movable) -> None:
 
 
 def test_owner_that_leaves_while_the_database_is_away_says_so_later(
-    sql: Movable, monkeypatch: pytest.MonkeyPatch
+    sql: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harm.quick(monkeypatch)
     run, journal = sql.create(started(), [], at=AT)
@@ -157,3 +159,51 @@ def test_owner_that_leaves_while_the_database_is_away_says_so_later(
             return
         SystemClock().wait(threading.Event(), 0.02)
     raise AssertionError(f"{run} is still owned")
+
+
+@pytest.mark.parametrize("verb", ["append", "append unsynced", "head", "rewrite", "renew"])
+def test_whatever_a_replaced_owner_writes_changes_nothing(sql: RunStore, verb: str) -> None:
+    run, journal = sql.create(started(), [], at=AT)
+    journal.write_head({"run_id": run, "status": "in_progress", "seq": 1}, True)
+    journal.close()
+    old = sql.backend.own(run, AT)
+    assert old is not None
+    harm.elsewhere(sql, 31)
+    new = sql.backend.own(run, AT)
+    assert new is not None
+    assert new.epoch == old.epoch + 1
+    before = [harm.rows(sql, f"SELECT * FROM {table}") for table in ("journals", "records", "objects")]
+    late = line(2, StepStarted("seed#1"))
+    acts: dict[str, Callable[[], None]] = {
+        "append": lambda: old.append(2, [late], True),
+        "append unsynced": lambda: old.append(2, [late, late], False),
+        "head": lambda: old.head(b"completed", True),
+        "rewrite": lambda: old.rewrite([late]),
+        "renew": old.renew,
+    }
+    with pytest.raises(Fenced):
+        acts[verb]()
+    old.release()
+    assert [harm.rows(sql, f"SELECT * FROM {table}") for table in ("journals", "records", "objects")] == before
+    new.append(2, [line(2, StepStarted("sow#1"))], True)
+    new.release()
+    assert len(list(sql.read(run))) == 2
+
+
+def test_maker_whose_claim_was_taken_over_takes_its_run_back(sql: RunStore) -> None:
+    class Slow(list[bytes]):
+        """Values that are stored only after another process has had the claim."""
+
+        def __iter__(self) -> Iterator[bytes]:
+            if not begun:
+                begun.append(True)
+                harm.elsewhere(sql, 31)
+                with harm.another(sql, StillClock()) as other:
+                    other.create(started(CLAIM), [], at=AT, claim=CLAIM)[1].close()
+            return super().__iter__()
+
+    begun: list[bool] = []
+    with pytest.raises(RunExists):
+        sql.create(started(CLAIM), Slow([b"value"]), at=AT, claim=CLAIM)
+    assert begun
+    assert [head.run_id for head in sql.heads()] == ["20260109_143022_02"]

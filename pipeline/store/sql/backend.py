@@ -35,7 +35,6 @@ _NEAR = 120
 _CLOCK = SystemClock()
 #: A record's number, line and kind.
 Row = tuple[int, bytes, str | None]
-Block = list[bytes]
 
 
 class SqlTail(Tail):
@@ -190,10 +189,10 @@ class SqlBackend(Backend):
 
     def read(self, name: str, after: int = 0) -> Iterator[list[bytes]]:
         """See Backend.read."""
-        found = self.database.ask(lambda link: link.row("found", name)) if self.tables.ready(False) else None
-        if found is None or not (found[1] or "/" in name):
+        found = self._look("found", name)
+        if not found or not (found[0][1] or "/" in name):
             raise FileNotFoundError(name)
-        return self._pages(found[0], after)
+        return ([bytes(line) for _, line in page] for page in self._pages(found[0][0], after))
 
     def put_if(self, key: str, data: bytes, etag: str | None) -> str | None:
         """See Backend.put_if."""
@@ -211,17 +210,14 @@ class SqlBackend(Backend):
 
     def get(self, key: str) -> tuple[bytes, str] | None:
         """See Backend.get."""
-        found = self.database.ask(lambda link: link.row("get", key)) if self.tables.ready(False) else None
-        return found and (bytes(found[0]), found[1])
+        found = self._look("get", key)
+        return (bytes(found[0][0]), found[0][1]) if found else None
 
     def list(self, prefix: str) -> Iterator[str]:
         """See Backend.list."""
-        after, behind = prefix, _behind(prefix)
-        while self.tables.ready(False):
-            page = self.database.ask(lambda link, after=after: link.rows("keys", after, behind, _PAGE))  # type: ignore[misc]
+        after = prefix
+        while page := self._look("keys", after, _behind(prefix), _PAGE):
             yield from (key for (key,) in page)
-            if len(page) < _PAGE:
-                return
             after = page[-1][0]
 
     def delete(self, prefix: str) -> None:
@@ -244,19 +240,15 @@ class SqlBackend(Backend):
         """See Backend.tips."""
         name, more = ("tips_of_claim", (claim,)) if claim else ("tips", ())
         last = _NEWEST
-        while self.tables.ready(False):
-            page = self.database.ask(lambda link, last=last: link.rows(name, *last, *more))  # type: ignore[misc]
+        while page := self._look(name, *last, *more):
             yield from map(self._tip, page)
+            last = page[-1][:3]
             if len(page) < _RUNS:
                 return
-            last = page[-1][:3]
 
     def parts(self, run: str, beginning: str = "") -> Sequence[str]:
         """See Backend.parts."""
-        rows: Sequence[Any] = (
-            self.database.ask(lambda link: link.rows("parts", run)) if self.tables.ready(False) else []
-        )
-        return [path for (path,) in rows]
+        return [path for (path,) in self._look("parts", run)]
 
     def is_there(self) -> bool:
         """See Backend.is_there: whether there are its tables."""
@@ -268,9 +260,9 @@ class SqlBackend(Backend):
 
     def flaws(self, name: str) -> Iterator[str]:
         """See Backend.flaws: whole records under the number of another."""
-        found = self.database.ask(lambda link: link.row("found", name))
-        for rows in self._rows(found[0], _FIRST) if found else ():
-            for seq, line in rows:
+        found = self._look("found", name)
+        for page in self._pages(found[0][0], _FIRST) if found else ():
+            for seq, line in page:
                 if (said := _number(line)) and said != seq and is_whole(line):
                     yield f"Record {seq} holds record {said}."
 
@@ -309,16 +301,16 @@ class SqlBackend(Backend):
             owned=lambda: is_held(self.place, run, epoch, _parsed(owner), silent),
         )
 
-    def _pages(self, journal: int, after: int) -> Iterator[Block]:
-        for rows in self._rows(journal, after):
-            yield [bytes(line) for _, line in rows]
+    def _look(self, name: str, *values: Any) -> Sequence[Any]:
+        """Return the rows that a query finds; none where there are no tables."""
+        return self.database.ask(lambda link: link.rows(name, *values)) if self.tables.ready(False) else ()
 
-    def _rows(self, journal: int, after: int) -> Iterator[Sequence[Any]]:
-        while rows := self.database.ask(lambda link, after=after: link.rows("lines", journal, after, _PAGE)):  # type: ignore[misc]
-            yield rows
-            if len(rows) < _PAGE:
+    def _pages(self, journal: int, after: int) -> Iterator[Sequence[Any]]:
+        while page := self._look("lines", journal, after, _PAGE):
+            yield page
+            after = page[-1][0]
+            if len(page) < _PAGE:
                 return
-            after = rows[-1][0]
 
 
 def _rows(lines: Sequence[bytes], seq: int) -> list[Row]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import re
 import shlex
@@ -18,7 +17,7 @@ from pipeline.errors import StoreError
 from pipeline.store.address import StoreUrl
 from pipeline.store.disk import FOLDER_MODE
 from pipeline.store.silence import Never
-from pipeline.store.sql.connections import Database, Link, Refusal, queries
+from pipeline.store.sql.connections import Database, Link, Refusal
 
 if TYPE_CHECKING:
     import sqlite3
@@ -28,21 +27,27 @@ _FILE_MODE = 0o600
 #: How long a program that has the database to itself is waited for, and a pause between tries, in seconds.
 WAIT_SECONDS = 30
 _PAUSE = 0.01
-#: Rows that one statement enters.
-_MOST_ROWS = 100
 #: Another process has the database open, or died with all that others need to go on; or with less than that.
 _IN_USE, _UNFINISHED = "in use", "unfinished"
 _MAY_NOT = "Go on as the user whose file it is, or let that user allow it: chmod a+r on the file, a+x on its folders."
 _BACK = "Bring the file back from a copy"
-_HINTS = {
-    "SQLITE_FULL": "Free space on the disk, then go on.",
-    "SQLITE_CORRUPT": f"{_BACK}. What is damaged lies between its rows, where no resume mends it.",
-    "SQLITE_NOTADB": "It is no database: name another file, or bring it back from a copy.",
+#: Code and hint by the beginning of an error's name.
+_KNOWN = {
+    "SQLITE_BUSY": (
+        "database_busy",
+        "Find it (fuser {quoted}) and have it commit or end, then the same command again.",
+    ),
+    "SQLITE_FULL": ("disk_full", "Free space on the disk, then go on."),
+    "SQLITE_CORRUPT": (
+        "database_damaged",
+        f"{_BACK}. What is damaged lies between its rows, where no resume mends it.",
+    ),
+    "SQLITE_NOTADB": ("no_database", "It is no database: name another file, or bring it back from a copy."),
+    "SQLITE_READONLY": (
+        "database_read_only",
+        "Go on as a user who may write to {file} and its folder; reading it works as you are.",
+    ),
 }
-_CODES = {
-    "SQLITE_BUSY": "database_busy", "SQLITE_FULL": "disk_full", "SQLITE_CORRUPT": "database_damaged",
-    "SQLITE_NOTADB": "no_database", "SQLITE_READONLY": "database_read_only",
-}  # fmt: skip
 #: In the words of SQLite, which has no code for it.
 _TAKEN = re.compile(r"(?:table|view|index) .* already exists")
 #: How a file was: its inode, size, and when it was changed.
@@ -72,15 +77,14 @@ class SqliteLink(Link):
 
     def append(self, journal: int, epoch: int, rows: Sequence[tuple[int, bytes, str | None]], sync: bool) -> int:
         """See Link.append."""
-        if len(rows) > _MOST_ROWS:
-            with self.transaction(sync=sync):
-                if self.row("mine", journal) != (epoch,):
-                    return 0
-                self.many("enter", [(journal, *row) for row in rows])
-                return len(rows)
-        values = [value for row in rows for value in row]
-        with contextlib.nullcontext() if sync else self._loose():
-            return int(self.connection.execute(_append(len(rows)), (*values, journal, epoch)).rowcount)
+        if len(rows) == 1:
+            with contextlib.nullcontext() if sync else self._loose():
+                return self.run("append", *rows[0], journal, epoch)
+        with self.transaction(sync=sync):
+            if self.row("mine", journal) != (epoch,):
+                return 0
+            self.many("enter", [(journal, *row) for row in rows])
+            return len(rows)
 
     @contextlib.contextmanager
     def transaction(self, *, sync: bool = True) -> Iterator[None]:
@@ -104,18 +108,6 @@ class SqliteLink(Link):
         finally:
             with contextlib.suppress(Exception):
                 self.connection.execute("PRAGMA synchronous = FULL")
-
-
-@functools.cache
-def _append(count: int) -> str:
-    """Return the statement that enters so many records."""
-    sql = queries("sqlite")["append"]
-    if count == 1:
-        return sql
-    rows = ", ".join(["(?, ?, ?)"] * count)
-    return sql.replace("journal, ?, ?, ? FROM", "journal, column1, column2, column3 FROM").replace(
-        "FROM journals", f"FROM (VALUES {rows}), journals"
-    )
 
 
 def _statements(sql: str) -> Iterator[str]:
@@ -239,17 +231,13 @@ class SqliteDatabase(Database):
         name = str(getattr(error, "sqlite_errorname", ""))
         kind = "_".join(name.split("_")[:2])
         words = " ".join(str(error).split())[:300].rstrip(".")
+        text = f"The database of {self.address.url} refused: {words}."
+        code, hint = _KNOWN.get(kind, ("database_refused", "Check the file and its folder."))
         if kind == "SQLITE_BUSY":
             text = f"The database {self.file} was held by another program for {WAIT_SECONDS} s."
-            who = f"Find it (fuser {shlex.quote(str(self.file))}) and have it commit or end"
-            return Refusal(text, f"{who}, then the same command again.", _CODES[kind], again=False)
-        if _TAKEN.match(words):
-            return Refusal(f"The database of {self.address.url} refused: {words}.", self.own_place, "name_taken")
-        hint = _HINTS.get(kind, "Check the file and its folder.")
-        if kind == "SQLITE_READONLY":
-            hint = f"Go on as a user who may write to {self.file} and its folder; reading it works as you are."
-        text = f"The database of {self.address.url} refused: {words}."
-        return Refusal(text, hint, _CODES.get(kind, "database_refused"))
+        elif _TAKEN.match(words):
+            code, hint = "name_taken", self.own_place
+        return Refusal(text, hint.format(file=self.file, quoted=shlex.quote(str(self.file))), code)
 
     def _opened(self, mode: str) -> sqlite3.Connection:
         import sqlite3
