@@ -100,9 +100,9 @@ def test_imports_point_down() -> None:
 
 def test_engine_knows_protocols_only() -> None:
     adapters = {"store", "llm", "publish"}
-    # store/reading.py and store/parts.py read through the protocol, so they are above the adapters too;
-    # store/silence.py knows none.
-    allowed = (["base"], ["reading"], ["parts"], ["silence"])
+    # store/reader.py and store/parts.py read through the protocol, so they are above the adapters too;
+    # store/availability.py knows none.
+    allowed = (["base"], ["reader"], ["parts"], ["availability"])
     problems = [
         f"{where(source, item.line)}: the engine imports {item.target}"
         for source in package()

@@ -16,7 +16,7 @@ from pipeline.records.kinds import BatchCancelled, Fact, RunEnded
 from pipeline.records.run import RunState
 from pipeline.records.statuses import IN_PROGRESS
 from pipeline.store.base import Store
-from pipeline.store.reading import all_records, load, resolve
+from pipeline.store.reader import all_records, load, resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def batches(store: Store, run: str | None) -> Iterator[BatchRow]:
     """Yield the batches of a run, or of all runs of the store, newest run first.
 
     Raises:
-        RunNotFound, StoreError: As store.reading.
+        RunNotFound, StoreError: As store.reader.
     """
     if run:
         yield from _of_run(store, resolve(store, run))

@@ -36,7 +36,7 @@ from pipeline.errors import StoreError
 from pipeline.records.documents import SCHEMA_VERSION, spend_rows
 from pipeline.store.base import Head, Store
 from pipeline.store.emergency import of_lost_runs
-from pipeline.store.reading import all_records, kept_spend, load, resolve
+from pipeline.store.reader import all_records, kept_spend, load, resolve
 
 if TYPE_CHECKING:
     from pipeline.app.batches import BatchRow

@@ -47,7 +47,7 @@ from pipeline.records.run import RunState, bare
 from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.settings import ASK_ABOVE_USD, OFFLINE, Execution, Identity, option_name
 from pipeline.store.base import Claim
-from pipeline.store.reading import COURSES, load, resolve
+from pipeline.store.reader import COURSES, load, resolve
 
 if TYPE_CHECKING:
     from pipeline.engine.events import Listener

@@ -16,7 +16,7 @@ from pipeline.records.kinds import Decision, Fact
 from pipeline.records.run import OpenQuestion, RunState, bare
 from pipeline.records.statuses import IN_PROGRESS
 from pipeline.store.base import Store
-from pipeline.store.reading import load, resolve
+from pipeline.store.reader import load, resolve
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from pipeline.lessons.prompts import load_prompts
 from pipeline.lessons.run_selection import choose_run
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, Execution, Identity
 from pipeline.store.base import Claim
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 
 if TYPE_CHECKING:
     from pipeline.lessons.schemas import Entry

@@ -54,7 +54,7 @@ from pipeline.settings import DEFAULT_MODEL, OFFLINE, Execution
 from pipeline.store.base import Store
 from pipeline.store.head import HEAD
 from pipeline.store.names import JOURNAL
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.store.run_folder import RunFolder
 
 #: Warnings of a graph that are shown; the rest `validate` tells.

@@ -27,7 +27,7 @@ from pipeline.errors import ConfigError, CredentialMissing, SettingsConflict
 from pipeline.formats.langgraph.threads import check_is_no_thread
 from pipeline.records.statuses import COMPLETED
 from pipeline.settings import DEFAULT_MODEL, Execution
-from pipeline.store.reading import load, resolve
+from pipeline.store.reader import load, resolve
 
 if TYPE_CHECKING:
     from pipeline.engine.events import Listener

@@ -14,7 +14,7 @@ from pipeline.records.run import RunState, Spend, StepRun, bare, completed_tasks
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS, PENDING
 from pipeline.records.values import resolve_value
 from pipeline.store.base import Store
-from pipeline.store.reading import resolve
+from pipeline.store.reader import resolve
 from pipeline.store.view import pinned_nodes
 from pipeline.travel.points import pinned_graph, points, resolve_point, state_at
 from pipeline.travel.values import Reader

@@ -17,7 +17,7 @@ from pipeline.records.charge import EXACT, in_full
 from pipeline.records.kinds import ChargeSettled, Fact
 from pipeline.records.run import RunState
 from pipeline.store.base import Store
-from pipeline.store.reading import load, records, resolve
+from pipeline.store.reader import load, records, resolve
 
 #: Calls that an error names at most.
 _MOST = 20

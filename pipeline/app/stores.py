@@ -123,7 +123,7 @@ def state_of(store: Store, head: Head, *, tasks: bool = True) -> RunState:
     from pipeline.records.codec import decode_line
     from pipeline.records.fold import fold
     from pipeline.store.imports import import_lines
-    from pipeline.store.reading import load, summary
+    from pipeline.store.reader import load, summary
 
     if head.document.get("imported"):
         return fold(head.run_id, map(decode_line, import_lines(head.document, SystemClock().now())))

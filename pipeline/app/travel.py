@@ -14,7 +14,7 @@ from pipeline.formats.langgraph.threads import PIPELINE as THREAD
 from pipeline.formats.langgraph.threads import check_is_no_thread
 from pipeline.settings import Identity
 from pipeline.store.base import Store
-from pipeline.store.reading import load, resolve
+from pipeline.store.reader import load, resolve
 from pipeline.travel.fork import Forked
 from pipeline.travel.fork import fork as made_fork
 from pipeline.travel.overrides import parse_changes, read_assignments

@@ -45,7 +45,7 @@ from pipeline.cost.report import (
 from pipeline.records.money import FAILED, LOST, REFUSED, REJECTED, TRUNCATED, VOID
 from pipeline.records.redaction import printable
 from pipeline.records.run import Spend
-from pipeline.store.reading import resolve
+from pipeline.store.reader import resolve
 
 #: How causes of waste are called.
 _CAUSE_WORDS: Mapping[str, str] = {

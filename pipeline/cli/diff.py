@@ -12,7 +12,7 @@ from pipeline.cli.options import RunName, json_option, store_option
 from pipeline.cli.text import count, heading, money, one_line, say, say_json, with_unpriced
 from pipeline.cli.value_format import change_lines, changes_json
 from pipeline.records.run import full, item_name
-from pipeline.store.reading import resolve
+from pipeline.store.reader import resolve
 from pipeline.travel.differences import (
     ADDED,
     CHANGED,

@@ -27,7 +27,7 @@ from pipeline.formats.attractor.children import from_folder, inline_children
 from pipeline.records.run import RunState, Spend
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.store.base import Store
-from pipeline.store.reading import resolve
+from pipeline.store.reader import resolve
 
 #: What `draw -o` takes.
 FORMATS = ("txt", "svg", "png")

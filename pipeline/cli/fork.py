@@ -15,7 +15,7 @@ from pipeline.cli.value_format import arrow
 from pipeline.errors import StepFailed
 from pipeline.records.run import bare, item_name
 from pipeline.records.statuses import COMPLETED
-from pipeline.store.reading import resolve
+from pipeline.store.reader import resolve
 
 if TYPE_CHECKING:
     from pipeline.travel.fork import Forked

@@ -15,7 +15,7 @@ from pipeline.cli.value_format import arrow
 from pipeline.graph.model import Graph
 from pipeline.records.run import bare
 from pipeline.records.statuses import COMPLETED
-from pipeline.store.reading import load, records, resolve
+from pipeline.store.reader import load, records, resolve
 from pipeline.travel.points import Boundary, boundaries, pinned_graph
 
 

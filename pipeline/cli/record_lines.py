@@ -33,7 +33,7 @@ from pipeline.records.lines import LineDamaged
 from pipeline.records.run import bare, item_name
 from pipeline.records.values import is_reference
 from pipeline.store.base import Store
-from pipeline.store.reading import resolve
+from pipeline.store.reader import resolve
 
 #: Seconds between two looks for new records.
 POLL_SECONDS = 0.5

@@ -19,7 +19,7 @@ from pipeline.store.address import store_words
 from pipeline.store.base import Movable, Store
 from pipeline.store.copies import Copied, arriving, copy, copy_account
 from pipeline.store.integrity import check
-from pipeline.store.reading import resolve
+from pipeline.store.reader import resolve
 
 P = TypeVar("P", bound=Store)
 _HINT = (

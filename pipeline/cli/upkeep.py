@@ -17,7 +17,7 @@ from pipeline.errors import NeedsConfirmation, RunLocked, RunNotFound
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Account, Movable, Store
 from pipeline.store.emergency import aside, claimed, owner_of
-from pipeline.store.reading import resolve
+from pipeline.store.reader import resolve
 from pipeline.store.recovery import recover as append_emergency
 from pipeline.store.retention import Removal, removable, removal, remove, sweep
 

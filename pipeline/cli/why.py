@@ -13,7 +13,7 @@ from pipeline.app.stores import open_store
 from pipeline.cli.options import OneOf, json_option, run_argument, store_option
 from pipeline.cli.text import count, heading, one_line, say, say_json
 from pipeline.records.run import bare, item_name
-from pipeline.store.reading import load, records, resolve
+from pipeline.store.reader import load, records, resolve
 from pipeline.travel.timeline import INHERITED, NEW, RESUMED, RETRIED, STANDS, Explanation, WorkSpan, explain
 
 #: Names that are shown of what was read, and calls that are named.

@@ -17,7 +17,7 @@ from pipeline.records.kinds import Fact, StepCompleted
 from pipeline.records.run import RunState, StepRun, bare
 from pipeline.records.values import decode_value, encode_value
 from pipeline.store.base import Journal, Store
-from pipeline.store.reading import folded
+from pipeline.store.reader import folded
 
 
 def amend(

@@ -19,7 +19,7 @@ from pipeline.errors import CheckpointCorrupt, Pause, RunNotFound, SchemaTooNew,
 from pipeline.records.codec import Record
 from pipeline.records.kinds import CallStarted
 from pipeline.store.base import Account, Head, Store
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 
 #: A slice is so much of the day's limit, but no more than this many dollars, unless one call needs more.
 _PART = Decimal("0.05")

@@ -49,7 +49,7 @@ from pipeline.records.run import RunState, Spend, StepRun, bare
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 from pipeline.records.values import canonical, digest, resolve_value
 from pipeline.store.base import Claim, Journal
-from pipeline.store.reading import folded, load
+from pipeline.store.reader import folded, load
 
 _FULL = "The disk is full: what was in flight is recorded, nothing more was started."
 #: How long a process that leaves at once waits for a store that is just writing.

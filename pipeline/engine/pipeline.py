@@ -29,7 +29,7 @@ from pipeline.graph.model import Edge, Graph, Node, chain
 from pipeline.graph.validate import validate
 from pipeline.llm.base import Model
 from pipeline.store.base import Account, Store
-from pipeline.store.reading import LATEST, load, resolve
+from pipeline.store.reader import LATEST, load, resolve
 
 
 class Pipeline:

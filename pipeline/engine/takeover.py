@@ -26,7 +26,7 @@ from pipeline.records.run import RunState, StepRun, bare
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.records.values import canonical, digest
 from pipeline.store.base import Journal, Store
-from pipeline.store.reading import records
+from pipeline.store.reader import records
 
 #: Deaths of one step with nothing recorded between them before a person is asked.
 _DEATHS = 3

@@ -12,7 +12,7 @@ from pipeline.clock import SystemClock
 from pipeline.engine.events import Emitter
 from pipeline.llm.base import Request
 from pipeline.records.values import digest
-from pipeline.store import silence
+from pipeline.store import availability
 
 #: After how many seconds without an answer it is reported, and how often it is looked.
 _SAID_AFTER, _LOOK_SECONDS = 10.0, 1.0
@@ -22,7 +22,7 @@ _SAID_AFTER, _LOOK_SECONDS = 10.0, 1.0
 def watching_store(emit: Emitter) -> Iterator[None]:
     """Report, within a `with`, that the store does not answer; a store on a disk costs nothing."""
     done = threading.Event()
-    if emit.heard and silence.is_possible():
+    if emit.heard and availability.is_possible():
         threading.Thread(target=_watch, args=(emit, done), name="silence", daemon=True).start()
     try:
         yield
@@ -34,15 +34,15 @@ def _watch(emit: Emitter, done: threading.Event) -> None:
     # The silence that was reported, by its beginning: the next one may begin and grow as long between two looks.
     clock, told, said = SystemClock(), 0.0, 0.0
     while not clock.wait(done, _LOOK_SECONDS):
-        since = silence.since()
+        since = availability.since()
         waited = clock.monotonic() - since if since else 0.0
         if told and since != told:
-            if not silence.is_given_up():
+            if not availability.is_given_up():
                 emit.note(f"The store answers again, after {said:.0f} s.")
             told = 0.0
         if waited > _SAID_AFTER and not told:
             told = since
-            left = max(silence.PATIENCE_SECONDS - waited, 0)
+            left = max(availability.PATIENCE_SECONDS - waited, 0)
             emit.waiting(left, "the store does not answer; trying again")
         said = waited
 

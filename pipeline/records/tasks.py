@@ -62,7 +62,7 @@ class TaskTable(MutableMapping[str, TaskRun]):
         self._numbers: dict[tuple[Any, ...], int] = {}
         #: The number of the kind that the last task was of.
         self._last = 0
-        #: Completed tasks that are only counted (see store.reading.summary).
+        #: Completed tasks that are only counted (see store.reader.summary).
         self.unlisted = 0
         self.update(tasks or {})
 

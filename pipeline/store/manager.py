@@ -17,7 +17,7 @@ from pipeline.store.files import FileStore
 from pipeline.store.head import HEAD
 from pipeline.store.imports import document_problem
 from pipeline.store.journal import RunJournal
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from pipeline.store.retention import MAX_AGE_DAYS, MAX_RUNS, cleanup
 from pipeline.store.view import first_problem, pinned_nodes
 

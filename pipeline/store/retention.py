@@ -16,7 +16,7 @@ from pipeline.records.run import BatchRun, RunState, Spend
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Account, Head, Store
 from pipeline.store.owner import seen_now
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 
 MAX_AGE_DAYS, MAX_RUNS = 30, 50
 #: The status of a run of which nothing can be read.
@@ -52,7 +52,7 @@ def removal(store: Store, run: str) -> Removal:
     """Return what removing a run means; a corrupt one's records are counted as far as they can be read.
 
     Raises:
-        RunNotFound, SchemaTooNew: As store.reading.
+        RunNotFound, SchemaTooNew: As store.reader.
     """
     try:
         state = load(store, run)

@@ -25,7 +25,7 @@ from pipeline.records.run import RunState, bare
 from pipeline.records.snapshots import INHERITED, inherited_document, references
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.store.base import Store
-from pipeline.store.reading import records
+from pipeline.store.reader import records
 from pipeline.store.view import pinned_nodes
 from pipeline.travel.overrides import (
     CONTEXT,

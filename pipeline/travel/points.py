@@ -22,7 +22,7 @@ from pipeline.records.kinds import Invalidated, RunStarted, Snapshot, StepComple
 from pipeline.records.run import RunState, StepRun, bare
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Store
-from pipeline.store.reading import records
+from pipeline.store.reader import records
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def points(store: Store, run_id: str) -> Points:
     """The points of a run.
 
     Raises:
-        RunNotFound, SchemaTooNew: As store.reading.records.
+        RunNotFound, SchemaTooNew: As store.reader.records.
     """
     return points_in(run_id, list(records(store, run_id)))
 

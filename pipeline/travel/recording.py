@@ -22,7 +22,7 @@ from pipeline.records.run import CallRun, RunState, StepRun
 from pipeline.records.snapshots import INHERITED, call_row, inherited_document, references
 from pipeline.records.statuses import FAILED, IN_PROGRESS
 from pipeline.store.base import Store
-from pipeline.store.reading import records
+from pipeline.store.reader import records
 from pipeline.travel.points import points_in, resolve_point, state_in
 from pipeline.travel.values import BlobCollector, Reader
 

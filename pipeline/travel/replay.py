@@ -32,7 +32,7 @@ from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.records.values import canonical, decode_value, digest, encode_value
 from pipeline.store.base import Store
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.travel.differences import first
 from pipeline.travel.points import pinned_graph
 from pipeline.travel.recording import Recording

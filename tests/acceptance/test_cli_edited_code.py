@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.store.url import open_store
 from tests.said import Cli, Said
 from tests.servers.billing import BillingServer

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.errors import ConfigError
 from pipeline.records.kinds import RunResumed
-from pipeline.store.reading import records
+from pipeline.store.reader import records
 from pipeline.store.url import open_store
 from tests.said import Cli
 from tests.servers.billing import BillingServer

@@ -13,7 +13,7 @@ from pipeline.clock import SystemClock
 from pipeline.records.fold import spent
 from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.store.files import FileStore
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from tests.acceptance.dying import DIED, ITEMS, answer, ask, go
 from tests.acceptance.partner import Partner
 from tests.faulty_disk import LazyDisk

@@ -10,7 +10,7 @@ from pipeline.app.start import DecisionListener
 from pipeline.clock import SystemClock
 from pipeline.engine.events import Event
 from pipeline.store.files import FileStore
-from pipeline.store.reading import resolve
+from pipeline.store.reader import resolve
 from tests.said import Cli
 
 COURSE = ("lessons", "--subject", "mathematics", "--level", "national_5", "--model", "offline", "--until", "seed")

@@ -23,7 +23,7 @@ from pipeline.clock import SystemClock
 from pipeline.errors import ExecutorLost
 from pipeline.records.kinds import TaskSubmitted, TaskTaken
 from pipeline.store.parts import part_records
-from pipeline.store.reading import records
+from pipeline.store.reader import records
 from pipeline.store.url import open_store
 from tests.acceptance.fleet import FORKS, Fleet
 from tests.acceptance.fleet import fleet as fleet

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.cost.ledger import LedgerRow, rows
-from pipeline.store.reading import all_records, resolve
+from pipeline.store.reader import all_records, resolve
 from tests.acceptance.killing import LESSONS, Starter, course
 from tests.servers.bill import PromptCache
 

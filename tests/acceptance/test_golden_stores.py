@@ -20,7 +20,7 @@ from pipeline import AnthropicModel, CheckpointStore, ControlledExecutor, LangGr
 from pipeline.clock import SystemClock
 from pipeline.records.fold import spent
 from pipeline.records.run import Spend
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.store.url import open_store
 from tests.documents import DOCS
 from tests.golden import books

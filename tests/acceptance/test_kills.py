@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.records.fold import spent
-from pipeline.store.reading import load, resolve
+from pipeline.store.reader import load, resolve
 from tests.acceptance.killing import CLOCK, Course, Starter, course, kill_at
 from tests.servers.objects import Moto, environ
 from tests.servers.objects import moto as moto

@@ -11,7 +11,7 @@ from pipeline.clock import SystemClock
 from pipeline.records.lines import TAIL
 from pipeline.records.values import canonical, digest
 from pipeline.store.files import FileStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from tests.said import Cli
 
 COURSE = ["lessons", "--subject", "mathematics", "--level", "national_5", "--lessons", "2", "--model", "offline"]

@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.clock import SystemClock
 from pipeline.store.files import FileStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from tests.acceptance.partner import Partner
 from tests.servers.billing import BillingServer
 from tests.servers.lessons import answer

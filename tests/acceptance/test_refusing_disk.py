@@ -18,7 +18,7 @@ from pipeline.engine.step import StepContext, step
 from pipeline.llm.base import Message, Request
 from pipeline.records.fold import spent
 from pipeline.store.files import FileStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.store.recovery import recover
 from pipeline.testing import FakeClock, ScriptedModel
 from tests.faulty_disk import FaultyDisk

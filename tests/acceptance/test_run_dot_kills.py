@@ -18,7 +18,7 @@ import pytest
 from pipeline.clock import SystemClock
 from pipeline.records.fold import spent
 from pipeline.records.run import RunState
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.store.run_folder import RunFolder
 from tests.acceptance.dots import FAN, put, read, wait_for
 from tests.acceptance.killing import CLOCK, Starter, kill_at

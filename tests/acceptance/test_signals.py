@@ -17,7 +17,7 @@ import pytest
 from pipeline.clock import SystemClock
 from pipeline.records.kinds import RunEnded
 from pipeline.store.files import FileStore
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from tests.acceptance.killing import Course, Starter
 from tests.servers.billing import BillingServer
 from tests.servers.lessons import answer, task_data

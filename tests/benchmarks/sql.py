@@ -17,7 +17,7 @@ from pipeline.records.documents import head_document
 from pipeline.records.fold import fold
 from pipeline.records.kinds import StepCompleted, StepStarted, TaskCompleted
 from pipeline.store.head import head_bytes
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.store.runs import RunStore
 from pipeline.store.sql.backend import SqlBackend, open_sql
 from pipeline.store.sql.connections import Link, close_all

@@ -16,8 +16,8 @@ import pytest
 
 from pipeline.clock import Clock, SystemClock
 from pipeline.errors import StoreError
+from pipeline.store import availability as silence_of
 from pipeline.store import lease
-from pipeline.store import silence as silence_of
 from pipeline.store.backend import claim_text, folder_key
 from pipeline.store.base import Account, Claim, Store
 from pipeline.store.files import FileStore

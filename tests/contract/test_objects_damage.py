@@ -11,7 +11,7 @@ from pipeline.records.kinds import Gap, StepStarted
 from pipeline.records.lines import line_seq
 from pipeline.store.integrity import check
 from pipeline.store.objects import keys
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from tests.contract.harm import BucketStore, account_of, bucket_of, open_bucket, segment_appends
 from tests.journals import AT, StillClock, line, small_run, started
 from tests.stores import ids, write

@@ -20,7 +20,7 @@ from pipeline.store.backend import Fenced, Tail
 from pipeline.store.base import Journal
 from pipeline.store.head import head_bytes, parse_head
 from pipeline.store.objects import keys
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from tests.contract.harm import (
     TTL_SECONDS,
     BucketStore,

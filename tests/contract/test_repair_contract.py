@@ -18,7 +18,7 @@ from pipeline.store.copies import copy
 from pipeline.store.files import FileStore
 from pipeline.store.integrity import check
 from pipeline.store.memory import MemoryAccount
-from pipeline.store.reading import all_records, load
+from pipeline.store.reader import all_records, load
 from tests.contract import harm
 from tests.journals import AT, StillClock, line, small_run
 from tests.stores import write

@@ -21,7 +21,7 @@ from pipeline.records.kinds import StepStarted
 from pipeline.records.lines import line_seq
 from pipeline.records.values import digest
 from pipeline.store.base import Store
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from tests.journals import AT, line, small_run, started
 from tests.stores import ids, write
 

@@ -12,7 +12,7 @@ import pytest
 from pipeline.clock import SystemClock
 from pipeline.errors import StoreError, WriteFailed
 from pipeline.records.kinds import StepStarted
-from pipeline.store import silence
+from pipeline.store import availability
 from pipeline.store.base import Store
 from pipeline.store.url import open_store
 from tests.contract import harm
@@ -78,7 +78,7 @@ def test_statement_that_takes_long_is_left_alone(store: Store) -> None:
 
 
 def _silent_for() -> float:
-    since = silence.since()
+    since = availability.since()
     return SystemClock().monotonic() - since if since else 0.0
 
 

@@ -20,7 +20,7 @@ from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
 from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import digest
 from pipeline.store.integrity import check
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.store.runs import RunStore
 from pipeline.store.sql.backend import open_sql
 from pipeline.store.sql.connections import close_all

@@ -16,7 +16,7 @@ from pipeline.store.base import Account, Movable, Store
 from pipeline.store.copies import copy, copy_account
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount
-from pipeline.store.reading import kept_spend
+from pipeline.store.reader import kept_spend
 from pipeline.store.retention import cleanup
 from pipeline.store.url import open_account
 from tests.contract import harm

@@ -12,7 +12,7 @@ from pipeline.records.kinds import Snapshot, StepStarted
 from pipeline.records.values import digest
 from pipeline.store.base import Claim, Store
 from pipeline.store.memory import MemoryAccount
-from pipeline.store.reading import kept_spend, resolve
+from pipeline.store.reader import kept_spend, resolve
 from pipeline.store.retention import cleanup, removable, removal, remove
 from pipeline.store.runs import RunStore
 from tests.journals import AT, CLAIM, OFFLINE, StillClock, ended, line, small_run, started

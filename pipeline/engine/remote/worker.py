@@ -43,7 +43,7 @@ from pipeline.records.kinds import FORMAT, RunEnded, TaskCompleted, TaskTaken
 from pipeline.records.run import RunState, TaskRun, TaskTable
 from pipeline.store.base import Journal, Store
 from pipeline.store.parts import part_records
-from pipeline.store.reading import records
+from pipeline.store.reader import records
 
 _CLOCK = SystemClock()
 #: By URL of the store; by URL, run and seq; what was learnt of the provider's limits, by URL and run (runs of other

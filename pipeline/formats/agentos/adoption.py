@@ -25,7 +25,7 @@ from pipeline.records.kinds import Fact, RunEnded, RunStarted, Snapshot
 from pipeline.records.statuses import IN_PROGRESS
 from pipeline.records.values import canonical, digest
 from pipeline.store.base import Store
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 
 #: Partition of a document → what a fork of a run of ours calls it.
 _OWN = {INPUT: "params", SCRATCH: "context"}

@@ -17,7 +17,7 @@ from pipeline.formats.agentos.documents import CheckpointRow, GraphCheckpoint
 from pipeline.formats.agentos.view import views
 from pipeline.formats.shelf import exists, is_checkpoint_id, run_mark
 from pipeline.store.base import Head, Store
-from pipeline.store.reading import records
+from pipeline.store.reader import records
 
 _OWN = re.compile(r"[0-9a-f]{32}")
 _Rows = list[dict[str, Any]]

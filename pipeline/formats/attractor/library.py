@@ -40,7 +40,7 @@ from pipeline.store.base import Store
 from pipeline.store.head import HEAD
 from pipeline.store.memory import MemoryStore
 from pipeline.store.names import JOURNAL
-from pipeline.store.reading import load, resolve
+from pipeline.store.reader import load, resolve
 from pipeline.store.run_folder import RunFolder
 
 #: Returns the graph that a DOT text says.

@@ -29,7 +29,7 @@ from pipeline.records.structure import count, mapping, name
 from pipeline.records.values import canonical, digest, encode_value
 from pipeline.store.base import Claim, Head, Journal, Store
 from pipeline.store.names import is_id
-from pipeline.store.reading import records
+from pipeline.store.reader import records
 
 CHECKPOINT, PRUNED = "checkpoint", "pruned"
 #: A checkpoint of more bytes than this causes a warning.

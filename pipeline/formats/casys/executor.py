@@ -35,7 +35,7 @@ from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 from pipeline.records.values import encode_value
 from pipeline.store.base import Store
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 
 ABORTED = "aborted"
 _log = logging.getLogger("pipeline")

@@ -25,7 +25,7 @@ from pipeline.records.kinds import RunResumed, RunStarted, Snapshot
 from pipeline.records.run import RunState, Spend
 from pipeline.records.values import canonical
 from pipeline.store.base import Store
-from pipeline.store.reading import folded, load, records
+from pipeline.store.reader import folded, load, records
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pipeline.clock import SystemClock
 from pipeline.errors import StoreError, WriteFailed
 from pipeline.extras import not_installed
+from pipeline.store.availability import Availability
 from pipeline.store.objects import keys
 from pipeline.store.objects.address import Address, names_credential
 from pipeline.store.objects.refusals import refusal
-from pipeline.store.silence import Silence
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -76,7 +76,7 @@ class Bucket:
         self._cached = 0
         self._lock = threading.Lock()
         #: Whether the server answers.
-        self.silence = Silence()
+        self.silence = Availability()
         #: Until when (monotonic seconds) nothing is asked, since a put and the look for it met silence.
         self._silent_until = 0.0
 

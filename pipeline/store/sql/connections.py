@@ -14,8 +14,8 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from pipeline.clock import SystemClock
 from pipeline.errors import PipelineError, StoreError, WriteFailed
 from pipeline.store.address import StoreUrl
+from pipeline.store.availability import Availability
 from pipeline.store.lock import drop_in_children
-from pipeline.store.silence import Silence
 
 T = TypeVar("T")
 
@@ -122,7 +122,7 @@ class Database:
     #: What the driver raises; known once it was imported.
     errors: tuple[type[BaseException], ...] = ()
 
-    def __init__(self, address: StoreUrl, silence: Silence) -> None:
+    def __init__(self, address: StoreUrl, silence: Availability) -> None:
         self.address = address
         #: Whether the server answers.
         self.silence = silence

@@ -14,7 +14,7 @@ from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError
 from pipeline.extras import not_installed
 from pipeline.store.address import StoreUrl
-from pipeline.store.silence import Silence
+from pipeline.store.availability import Availability
 from pipeline.store.sql.connections import Database, Link, Refusal
 
 #: How long a server may take to let a client in, and to answer before it is asked after, in seconds.
@@ -80,7 +80,7 @@ class PostgresDatabase(Database):
     """A PostgreSQL server, or one that speaks its protocol."""
 
     def __init__(self, address: StoreUrl) -> None:
-        super().__init__(address, Silence())
+        super().__init__(address, Availability())
         self._connect: Any = None
 
     @property

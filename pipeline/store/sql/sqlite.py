@@ -15,8 +15,8 @@ from urllib.parse import quote
 from pipeline.clock import SystemClock
 from pipeline.errors import StoreError
 from pipeline.store.address import StoreUrl
+from pipeline.store.availability import AlwaysAvailable
 from pipeline.store.disk import FOLDER_MODE
-from pipeline.store.silence import Never
 from pipeline.store.sql.connections import Database, Link, Refusal
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class SqliteDatabase(Database):
     """A SQLite file."""
 
     def __init__(self, address: StoreUrl) -> None:
-        super().__init__(address, Never())
+        super().__init__(address, AlwaysAvailable())
         assert address.file is not None
         self.file = address.file
         #: As text, which takes a third of the time to look at: it is done at each append.

@@ -10,7 +10,7 @@ from pathlib import Path
 from pipeline.clock import SystemClock
 from pipeline.records.run import RunState
 from pipeline.store.files import FileStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from tests.documents import ROOT
 from tests.said import Cli, Said
 

@@ -14,7 +14,7 @@ from pipeline.errors import (
 )
 from pipeline.llm.base import Message, Request
 from pipeline.llm.script import ScriptedModel
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from tests.layered import THREE, Layered, chain, dag, done, facts, ids, state
 
 UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")

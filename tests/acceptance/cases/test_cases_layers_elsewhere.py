@@ -23,7 +23,7 @@ from pipeline.errors import (
     RunLocked,
 )
 from pipeline.store.files import FileStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.testing import FakeClock
 from tests.acceptance.partner import Partner
 from tests.layered import Layered, chain, done, state

@@ -14,7 +14,7 @@ from pipeline.errors import (
 )
 from pipeline.records.run import bare
 from pipeline.store.files import FileStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from tests.layered import Layered, chain, dag, state
 from tests.said import Cli
 

@@ -22,7 +22,7 @@ from pipeline.llm.script import ScriptedModel
 from pipeline.records.kinds import DocumentKept
 from pipeline.records.values import encode_value
 from pipeline.store.files import FileStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from tests.faulty_disk import FaultyDisk
 from tests.layered import THREE, Layered, chain, done, failing, state
 

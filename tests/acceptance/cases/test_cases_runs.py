@@ -14,7 +14,7 @@ import pytest
 
 from pipeline import Answer, Outcome, Pipeline, Question, StepContext, step
 from pipeline.store.base import Store
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.travel.fork import fork_run
 from tests.acceptance.cases.acting import KILLED, Acting
 from tests.acceptance.cases.dying_steps import CHAIN, GATE

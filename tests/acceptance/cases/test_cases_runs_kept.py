@@ -9,7 +9,7 @@ from pipeline.records.codec import Record
 from pipeline.records.fold import spent
 from pipeline.records.kinds import CallEnded, CallStarted, MemoryApplied, RunEnded, StepCompleted, StepFailed
 from pipeline.store.base import Store
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from tests.acceptance.cases.acting import KILLED, STEPS, Acting
 from tests.acceptance.cases.dying_steps import CHAIN, PARALLEL
 from tests.said import Cli

@@ -17,7 +17,7 @@ from pipeline.errors import RunNotFound
 from pipeline.store.base import Store
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.testing import FakeClock
 from tests.documents import ROOT
 from tests.faulty_disk import LazyDisk

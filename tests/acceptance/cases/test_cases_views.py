@@ -29,7 +29,7 @@ from pipeline.errors import (
 from pipeline.llm.base import Message, Reply, Request
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from tests.codes import coded
 from tests.documents import ROOT
 from tests.graph_runs import Noted, document, loop

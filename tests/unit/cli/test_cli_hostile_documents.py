@@ -19,7 +19,7 @@ from pipeline.store.files import FileStore
 from pipeline.store.head import head_bytes, parse_head
 from pipeline.store.names import JOURNAL
 from pipeline.store.owner import LOCK
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.store.retention import run_sums
 from tests.journals import StillClock
 from tests.sample_runs import ORIGINAL, completed_run, failed_run, original_run

@@ -20,7 +20,7 @@ from pipeline.errors import (
 from pipeline.llm.base import ModelInfo
 from pipeline.store.base import Store
 from pipeline.store.files import FileStore
-from pipeline.store.reading import records
+from pipeline.store.reader import records
 from tests.unit.engine.saying import worst_of
 
 MODEL = "claude-sonnet-5-5"

@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.cost.prices import PriceBook
 from pipeline.llm.base import Message, Request
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import records
+from pipeline.store.reader import records
 
 PRICES = PriceBook()
 

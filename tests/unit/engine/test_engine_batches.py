@@ -15,7 +15,7 @@ from pipeline.errors import ConfigError
 from pipeline.records.fold import spent
 from pipeline.records.kinds import BatchIntended, BatchSubmitted, CallStarted
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from pipeline.testing import FakeClock
 from tests.servers.billing import BillingServer
 

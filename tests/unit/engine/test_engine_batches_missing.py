@@ -19,7 +19,7 @@ from pipeline.records.fold import spent
 from pipeline.records.kinds import BatchAbandoned, BatchIntended, BatchSubmitted
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from pipeline.testing import FakeClock
 from tests.servers.billing import BillingServer
 from tests.servers.models import MODELS

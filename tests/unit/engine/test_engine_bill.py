@@ -19,7 +19,7 @@ from pipeline.errors import BudgetExceeded, ModelUnavailable, SpendLimit
 from pipeline.llm.anthropic import AnthropicModel
 from pipeline.llm.base import Message, Request
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from pipeline.testing import FakeClock
 from tests.servers.bill import PRICES as PRICES_OF_THE_BILL
 from tests.servers.billing import BillingServer

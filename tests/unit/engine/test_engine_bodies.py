@@ -16,7 +16,7 @@ from pipeline.llm.base import Message, Reply, Request
 from pipeline.llm.script import ScriptedModel
 from pipeline.records.statuses import FAILED
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 
 MODEL = "claude-sonnet-5-5"
 

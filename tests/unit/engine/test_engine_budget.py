@@ -24,7 +24,7 @@ from pipeline.llm.base import Message, Reply, Request
 from pipeline.llm.script import ScriptedModel
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled, RunResumed, TaskTaken
 from pipeline.store.memory import MemoryJournal, MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.testing import FakeClock
 from tests.tape import Tape
 from tests.unit.engine.saying import facts

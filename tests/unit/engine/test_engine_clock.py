@@ -16,7 +16,7 @@ from pipeline.records.documents import head_document
 from pipeline.records.kinds import StepCompleted
 from pipeline.store.base import Store
 from pipeline.store.files import FileStore
-from pipeline.store.reading import load, records, resolve
+from pipeline.store.reader import load, records, resolve
 from pipeline.testing import FakeClock, MemoryStore
 from tests.faulty_disk import LazyDisk
 from tests.unit.engine.saying import ask

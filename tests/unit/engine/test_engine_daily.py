@@ -34,7 +34,7 @@ from pipeline.records.charge import in_full
 from pipeline.store.account import FileAccount
 from pipeline.store.integrity import check
 from pipeline.store.memory import MemoryAccount, MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.testing import FakeClock
 from tests.unit.engine.saying import worst_of
 

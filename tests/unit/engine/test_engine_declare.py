@@ -11,7 +11,7 @@ from pipeline.clock import SystemClock
 from pipeline.engine.amendment import amend, declared_done
 from pipeline.errors import ConfigError
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 
 
 def cut_off(store: MemoryStore) -> tuple[Pipeline, str]:

@@ -14,7 +14,7 @@ from pipeline.engine.step import StepContext, step
 from pipeline.store.disk import Disk
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import records
+from pipeline.store.reader import records
 
 
 class Watched(Disk):

@@ -11,7 +11,7 @@ from pipeline.llm.base import Reply, Request
 from pipeline.llm.script import ScriptedModel
 from pipeline.records.kinds import CallEnded, StepFailed
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from tests.unit.engine.saying import ask, facts
 
 

@@ -19,7 +19,7 @@ from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Store
 from pipeline.store.files import FileStore
 from pipeline.store.parts import part_records
-from pipeline.store.reading import records
+from pipeline.store.reader import records
 from tests.unit.engine.executing import (
     ASKED,
     BEFORE,

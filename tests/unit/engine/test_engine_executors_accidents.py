@@ -23,7 +23,7 @@ from pipeline.records.kinds import TaskSubmitted
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Store
 from pipeline.store.files import FileStore
-from pipeline.store.reading import all_records, load, records
+from pipeline.store.reader import all_records, load, records
 from tests.unit.engine.executing import (
     ASKED,
     BEFORE,

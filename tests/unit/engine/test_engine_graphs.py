@@ -12,7 +12,7 @@ from pipeline.engine.step import Outcome, StepContext, step
 from pipeline.errors import PipelineError, SettingsConflict
 from pipeline.llm.script import ScriptedModel
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from tests.unit.engine.saying import ask
 
 

@@ -28,7 +28,7 @@ from pipeline.engine.result import RunResult
 from pipeline.records.fold import fold
 from pipeline.records.kinds import CallEnded
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import records
+from pipeline.store.reader import records
 
 MODEL = "claude-sonnet-5-5"
 OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}

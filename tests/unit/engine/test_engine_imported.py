@@ -20,7 +20,7 @@ from pipeline.records.snapshots import document_shape
 from pipeline.store.base import Store
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.testing import FakeClock
 
 DONE = {"step": "a", "path": "a#1", "context": {"left": [1, 2]}, "outcome": "fail"}

@@ -20,7 +20,7 @@ from pipeline.records.fold import spent
 from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.records.run import RunState
 from pipeline.store.memory import MemoryJournal, MemoryStore
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from pipeline.testing import FakeClock
 
 MODEL = "claude-sonnet-5-5"

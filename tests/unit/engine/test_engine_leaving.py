@@ -17,7 +17,7 @@ from pipeline.records.fold import Builder
 from pipeline.records.kinds import CallEnded, CallStarted, Fact
 from pipeline.store.files import FileStore
 from pipeline.store.journal import RunJournal
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from tests.journals import AT, StillClock, started
 
 PAID = Charge("exact", Decimal(1), Decimal(1)).to_json()

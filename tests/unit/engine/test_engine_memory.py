@@ -10,7 +10,7 @@ from pipeline.engine.result import RunResult
 from pipeline.errors import ConfigError
 from pipeline.records.kinds import MemoryApplied, MemoryRead, StepCompleted
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.travel.replay import replay
 from tests.unit.engine.saying import facts
 

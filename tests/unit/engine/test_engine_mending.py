@@ -13,7 +13,7 @@ from pipeline.engine.events import Emitter, Event
 from pipeline.engine.setup import Setup
 from pipeline.records.kinds import Gap
 from pipeline.store.files import FileStore
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from pipeline.testing import FakeClock
 
 

@@ -17,7 +17,7 @@ from pipeline.errors import BudgetExceeded, ConfigError
 from pipeline.llm.base import Message, Request
 from pipeline.llm.script import ScriptedModel
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.testing import FakeClock
 
 MODEL = "claude-sonnet-5-5"

@@ -18,7 +18,7 @@ from pipeline.records.kinds import DocumentKept
 from pipeline.records.run import RunState
 from pipeline.records.values import encode_value
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.testing import FakeClock
 
 

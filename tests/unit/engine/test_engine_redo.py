@@ -10,7 +10,7 @@ from pipeline.engine.events import Emitter
 from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Setup
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.testing import FakeClock
 
 

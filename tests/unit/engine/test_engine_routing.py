@@ -22,7 +22,7 @@ from pipeline.graph.model import Edge, Graph, Node
 from pipeline.records.kinds import Decision, Fact
 from pipeline.records.run import RunState
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.testing import FakeClock
 
 

@@ -16,7 +16,7 @@ from pipeline.errors import PipelineError, SecretRefused, SettingsConflict, Task
 from pipeline.llm.script import ScriptedModel
 from pipeline.records import kinds
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from tests.unit.engine.saying import ask, facts
 
 

@@ -13,21 +13,21 @@ from pipeline.clock import SystemClock
 from pipeline.engine import watches
 from pipeline.engine.events import Emitter, Event
 from pipeline.engine.watches import watching_store
-from pipeline.store import silence
-from pipeline.store.silence import Silence
+from pipeline.store import availability
+from pipeline.store.availability import Availability
 
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> queue.Queue[Event]:
     # Stores of other tests may be silent still.
-    monkeypatch.setattr(silence, "_all", weakref.WeakSet())
+    monkeypatch.setattr(availability, "_all", weakref.WeakSet())
     monkeypatch.setattr(watches, "_SAID_AFTER", 0.05)
     monkeypatch.setattr(watches, "_LOOK_SECONDS", 0.01)
     return queue.Queue()
 
 
 def test_silent_store_is_told_of_once_and_that_it_answers_again(told: queue.Queue[Event]) -> None:
-    server = Silence()
+    server = Availability()
     with watching_store(Emitter(SystemClock(), [told.put])):
         with server.asked():
             first = told.get(timeout=30)
@@ -41,7 +41,7 @@ def test_silent_store_is_told_of_once_and_that_it_answers_again(told: queue.Queu
 
 
 def test_store_that_was_given_up_does_not_answer_again(told: queue.Queue[Event]) -> None:
-    server = Silence()
+    server = Availability()
     with watching_store(Emitter(SystemClock(), [told.put])):
         with server.asked():
             told.get(timeout=30)
@@ -56,7 +56,7 @@ def test_silence_that_grows_as_long_as_the_last_one_between_two_looks_is_told_of
     told: queue.Queue[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = iter([1.0, 2.0])
-    monkeypatch.setattr(silence, "since", lambda: next(begun, 0.0))
+    monkeypatch.setattr(availability, "since", lambda: next(begun, 0.0))
     kinds: list[str] = []
     watches._watch(Emitter(SystemClock(), [lambda event: kinds.append(event.type)]), _Looks(3))
     assert kinds == ["waiting", "note", "waiting", "note"]

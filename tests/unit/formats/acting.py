@@ -19,7 +19,7 @@ from pipeline.formats.attractor.handlers.standard import standard_registry
 from pipeline.llm.base import Request
 from pipeline.records.run import RunState, StepRun
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.testing import FakeClock, ScriptedModel
 
 ENDS = "start [shape=Mdiamond]\nexit [shape=Msquare]\n"

@@ -20,7 +20,7 @@ from pipeline.formats.attractor.outcome import NodeOutcome, outcome_of
 from pipeline.formats.attractor.run_documents import shaped
 from pipeline.records.run import RunState
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.testing import FakeClock
 
 #: What a node does: its outcomes by visit (the last one for all later), or a function of its context.

@@ -13,7 +13,7 @@ from pipeline.clock import SystemClock
 from pipeline.engine.routing import Route, Settled, by_label
 from pipeline.errors import CheckpointCorrupt, ConfigError, Pause, PipelineError, SecretRefused
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from tests.graph_runs import Noted, document
 
 

@@ -25,7 +25,7 @@ from pipeline.llm.base import Message, Request
 from pipeline.llm.script import ScriptedModel
 from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.records.run import RunState
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from pipeline.testing import FakeClock
 from tests.unit.engine.test_engine_laws import MODEL, Killed, MortalStore
 

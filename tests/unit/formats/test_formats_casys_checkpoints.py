@@ -22,7 +22,7 @@ from pipeline.records.values import digest
 from pipeline.store.base import Store
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.testing import FakeClock
 from tests.faulty_disk import FaultyDisk
 from tests.layered import THREE, Layered, chain, done, failing, state

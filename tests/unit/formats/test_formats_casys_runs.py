@@ -19,7 +19,7 @@ from pipeline.llm.base import Message, Request
 from pipeline.llm.script import ScriptedModel
 from pipeline.records.lines import line_body
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.testing import FakeClock
 from tests.codes import coded
 from tests.layered import THREE, Layered, chain, dag, facts

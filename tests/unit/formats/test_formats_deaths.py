@@ -11,7 +11,7 @@ import pytest
 from pipeline.formats.attractor.handlers.interviewers import Callback
 from pipeline.llm.base import Request
 from pipeline.records.kinds import CallEnded, CallStarted, Decision
-from pipeline.store.reading import records
+from pipeline.store.reader import records
 from tests.unit.engine.test_engine_laws import Killed, MortalStore
 from tests.unit.formats.acting import ENDS, Act, system
 

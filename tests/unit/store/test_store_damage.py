@@ -16,7 +16,7 @@ from pipeline.records.fold import fold
 from pipeline.records.kinds import Gap, RunResumed, StepStarted
 from pipeline.records.lines import line_seq
 from pipeline.store.files import FileStore
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from tests.faulty_disk import LazyDisk
 from tests.journals import AT, StillClock, line, small_run
 

@@ -17,7 +17,7 @@ from pipeline.records.lines import line_seq
 from pipeline.store.account import FileAccount
 from pipeline.store.files import FileStore
 from pipeline.store.journal import RunJournal
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from pipeline.store.recovery import recover
 from tests.faulty_disk import FaultyDisk
 from tests.journals import AT, StillClock, line, started

@@ -20,7 +20,7 @@ from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount
 from pipeline.store.network import linux_mounts, mac_mounts, mounted_at, network_note
 from pipeline.store.owner import owner
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.store.retention import cleanup
 from tests.journals import AT, StillClock, ended, line, small_run, started
 

@@ -16,7 +16,7 @@ from pipeline.records.charge import Charge
 from pipeline.records.kinds import CallEnded, CallStarted, StepStarted
 from pipeline.store.files import FileStore
 from pipeline.store.journal import RunJournal
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.store.recovery import recover
 from tests.faulty_disk import LazyDisk
 from tests.journals import AT, StillClock, line, started

@@ -20,7 +20,7 @@ from pipeline.records.lines import encode_line, line_seq
 from pipeline.store.emergency import EmergencyFile
 from pipeline.store.files import FileStore
 from pipeline.store.journal import RunJournal
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.store.recovery import recover
 from tests.faulty_disk import FaultyDisk
 from tests.journals import AT, StillClock, line, started

@@ -18,7 +18,7 @@ from pipeline.store.base import Head
 from pipeline.store.files import FileStore
 from pipeline.store.folder import FolderBackend
 from pipeline.store.heads import Listing
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from tests.journals import AT, StillClock, small_run
 from tests.other_user import as_other
 

@@ -16,7 +16,7 @@ from pipeline.records.documents import PipelineState, StepState
 from pipeline.records.kinds import RunEnded, RunResumed, StepCompleted, StepStarted
 from pipeline.store.files import FileStore
 from pipeline.store.manager import CheckpointManager
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from tests.journals import AT, StillClock, line, small_run
 
 NAMES = [

@@ -13,7 +13,7 @@ from pipeline.records.kinds import StepStarted
 from pipeline.records.lines import line_seq
 from pipeline.records.values import digest
 from pipeline.store.files import FileStore
-from pipeline.store.reading import load, resolve
+from pipeline.store.reader import load, resolve
 from pipeline.store.run_folder import RunFolder, has_run
 from pipeline.store.url import open_store
 from tests.faulty_disk import FaultyDisk, LazyDisk

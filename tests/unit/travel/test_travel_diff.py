@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import Outcome, StepContext, step
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load
+from pipeline.store.reader import load
 from pipeline.testing import FakeClock
 from pipeline.travel.differences import Changes, Side, compare, difference, first
 

@@ -19,7 +19,7 @@ from pipeline.records.run import RunState
 from pipeline.records.snapshots import INHERITED, document_shape, inherited_shape
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryJournal, MemoryStore
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from pipeline.store.runs import RunStore
 from pipeline.testing import FakeClock
 from pipeline.travel.fork import fork, fork_run

@@ -14,7 +14,7 @@ from pipeline.engine.step import Outcome, StepContext, StepSpec, step
 from pipeline.records.run import RunState
 from pipeline.records.values import value_hash
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from pipeline.testing import FakeClock
 from pipeline.travel.fork import fork_run
 from pipeline.travel.points import points_in, state_in

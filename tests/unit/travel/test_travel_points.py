@@ -11,7 +11,7 @@ from pipeline.records import kinds
 from pipeline.records.codec import Record
 from pipeline.records.fold import fold
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import records
+from pipeline.store.reader import records
 from pipeline.testing import FakeClock
 from pipeline.travel.points import Points, boundaries, points, points_in, resolve_point, state_at
 from tests.tape import Tape

@@ -18,7 +18,7 @@ from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.graph.model import Edge, Graph, Node
 from pipeline.llm.base import Message, ModelInfo, Reply, Request
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import load, records
+from pipeline.store.reader import load, records
 from pipeline.testing import FakeClock
 from pipeline.travel.fork import fork, fork_run
 from pipeline.travel.overrides import Assignment, Changes, Override

@@ -8,7 +8,7 @@ from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import Outcome, StepContext, step
 from pipeline.records import kinds
 from pipeline.store.memory import MemoryStore
-from pipeline.store.reading import records
+from pipeline.store.reader import records
 from pipeline.testing import FakeClock
 from pipeline.travel.fork import fork_run
 from pipeline.travel.timeline import Explanation, WorkSpan, explain

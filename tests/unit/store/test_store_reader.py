@@ -9,7 +9,7 @@ import pytest
 from pipeline.records import kinds
 from pipeline.records.kinds import Fact, RunResumed, StepStarted, TaskCompleted, TaskFailed
 from pipeline.records.run import RunState, completed_tasks
-from pipeline.store import reading
+from pipeline.store import reader
 from pipeline.store.memory import MemoryStore
 from tests.journals import AT, StillClock, line, started
 
@@ -51,16 +51,16 @@ def shown(state: RunState) -> object:
 @pytest.mark.parametrize("more", RUNS.values(), ids=list(RUNS))
 def test_summary_shows_what_the_whole_state_shows(more: list[Fact]) -> None:
     store, run = stored([*BEGUN, *more])
-    assert shown(reading.summary(store, run)) == shown(reading.load(store, run))
+    assert shown(reader.summary(store, run)) == shown(reader.load(store, run))
 
 
 def test_summary_of_a_run_with_a_hole_shows_it() -> None:
     store, run = stored([*BEGUN, *tasks(5, 9)], without=6)
-    assert reading.summary(store, run).gaps
-    assert shown(reading.summary(store, run)) == shown(reading.load(store, run))
+    assert reader.summary(store, run).gaps
+    assert shown(reader.summary(store, run)) == shown(reader.load(store, run))
 
 
 def test_summary_does_not_keep_the_tasks_of_a_map() -> None:
     store, run = stored([*BEGUN, *tasks(5, 900)])
-    assert completed_tasks(reading.summary(store, run), "a#1") == 900
-    assert len(reading.summary(store, run).tasks["a#1"]) < 3
+    assert completed_tasks(reader.summary(store, run), "a#1") == 900
+    assert len(reader.summary(store, run).tasks["a#1"]) < 3

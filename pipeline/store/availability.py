@@ -15,10 +15,10 @@ PATIENCE_SECONDS = 45
 _REST_SECONDS = 20
 #: Real seconds, whatever a run's clock says: the server's answers take them too.
 _CLOCK = SystemClock()
-_all: weakref.WeakSet[Silence] = weakref.WeakSet()
+_all: weakref.WeakSet[Availability] = weakref.WeakSet()
 
 
-class Silence:
+class Availability:
     """What is known of one server's answers; for any number of threads."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Silence:
                 self._asking -= 1
 
 
-class Never(Silence):
+class AlwaysAvailable(Availability):
     """The silence of a store that is no server: it answers, or fails, without waiting."""
 
     _nothing = contextlib.nullcontext()
@@ -81,22 +81,22 @@ class Never(Silence):
         """Keep it out of what is watched."""
 
     def asked(self) -> contextlib.AbstractContextManager[None]:
-        """See Silence.asked."""
+        """See Availability.asked."""
         return self._nothing
 
     def answered(self) -> None:
-        """See Silence.answered."""
+        """See Availability.answered."""
 
     def seconds(self) -> float:
-        """See Silence.seconds."""
+        """See Availability.seconds."""
         return 0.0
 
     def give_up(self) -> None:
-        """See Silence.give_up."""
+        """See Availability.give_up."""
 
     @property
     def rests(self) -> bool:
-        """See Silence.rests."""
+        """See Availability.rests."""
         return False
 
 
