@@ -239,11 +239,12 @@ class _Parser:
             else:
                 scope.members.setdefault(name, False)
         for sources, targets in pairwise(ends):
-            for source, target in ((source, target) for source in sources for target in targets):
-                name = f"{source}->{target}"
-                number = self._count[name] = self._count.get(name, 0) + 1
-                edge_id = name if number == 1 else f"{name}#{number}"
-                self._edges.append(DotEdge(source, target, dict(attributes), edge_id, line))
+            for source in sources:
+                for target in targets:
+                    name = f"{source}->{target}"
+                    number = self._count[name] = self._count.get(name, 0) + 1
+                    edge_id = name if number == 1 else f"{name}#{number}"
+                    self._edges.append(DotEdge(source, target, dict(attributes), edge_id, line))
 
     def _end(self, scope: _Scope, depth: int) -> str | list[str]:
         """Return what may be the end of an edge: a node's id, or the members of a subgraph."""

@@ -112,17 +112,17 @@ def _near(name: str, known: frozenset[str]) -> str:
 
 def _wrong(known: Attribute, value: Value) -> tuple[str, str] | None:
     """Return what is wrong with a value, and the fix; None if nothing is, or if it is filled in later ("$limit")."""
-    text, name = as_text(value).strip(), known.name
+    if not known.words and known.form not in READERS:
+        return None
+    text = as_text(value).strip()
     if not text or "$" in text:
         return None
     if known.words:
         return None if text in known.words else ("is not known", f"Choose one of {', '.join(known.words)}")
-    if known.form not in READERS:
-        return None
     read, wrong, example = READERS[known.form]
     found = read(value)
     if found is None or (found < 0 and known.form is not Form.NUMBER):
-        return f"is {wrong}", f"Write {name}={example}"
+        return f"is {wrong}", f"Write {known.name}={example}"
     return None
 
 

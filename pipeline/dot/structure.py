@@ -107,6 +107,8 @@ def terminal_node(graph: DotGraph) -> Iterator[Diagnostic]:
 def edge_ends(graph: DotGraph) -> Iterator[Diagnostic]:
     """Both ends of every edge are declared (a slip of the pen would be one more paid node); starts and exits end it."""
     known = [name for name, node in graph.nodes.items() if node.declared]
+    starts = {name for name in graph.nodes if graph.kind(name) == kinds.START}
+    exits = set(graph.exits)
     for edge in graph.edges:
         for end, name in (("target", edge.target), ("source", edge.source)):
             node = graph.nodes.get(name)
@@ -115,10 +117,10 @@ def edge_ends(graph: DotGraph) -> Iterator[Diagnostic]:
                 fix = f"Did you mean {near[0]!r}? Else declare it: " if near else "Declare it: "
                 message = f"The {end} {name!r} of edge {edge.id!r} is not declared (it does not exist)."
                 yield finding("edge_target_exists", ERROR, edge, message, f'{fix}{name} [label="…"]')
-        if graph.kind(edge.target) == kinds.START:
+        if edge.target in starts:
             message = f"Edge {edge.id!r} leads to the start node."
             yield finding("start_no_incoming", ERROR, edge, message, "Let it lead to the node after the start.")
-        if graph.kind(edge.source) == kinds.EXIT:
+        if edge.source in exits:
             message = f"Edge {edge.id!r} leads on from the exit node {edge.source!r}."
             yield finding("exit_no_outgoing", ERROR, edge, message, "Remove it, or give the node another shape.")
 

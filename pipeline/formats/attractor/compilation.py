@@ -58,12 +58,12 @@ def check_entry(dot: DotGraph, node: str) -> str:
 
 def _with_known_types(dot: DotGraph, known: frozenset[str]) -> DotGraph:
     """Return the graph without types that nothing is registered for: their shape says what those nodes are."""
+    unknown = [node for node in dot.nodes.values() if node.text("type").strip() and dot.kind(node) not in known]
     nodes = dict(dot.nodes)
-    for node in dot.nodes.values():
-        if node.text("type").strip() and dot.kind(node) not in known:
-            attributes = {key: value for key, value in node.attributes.items() if key != "type"}
-            nodes[node.id] = replace(node, attributes=attributes)
-    return replace(dot, nodes=nodes)
+    for node in unknown:
+        attributes = {key: value for key, value in node.attributes.items() if key != "type"}
+        nodes[node.id] = replace(node, attributes=attributes)
+    return replace(dot, nodes=nodes) if unknown else dot
 
 
 @dataclass(frozen=True, slots=True)
