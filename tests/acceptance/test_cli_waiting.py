@@ -148,7 +148,7 @@ def test_lessons_that_failed_are_named_with_both_ways_on_until_they_are_made(
     said = cli(*COURSE)
     assert said.code == 6
     assert "1 of 2 items of lessons failed: lessons/2." in said.err
-    assert "Resume to try it anew; the other lessons are kept; --skip-failed publishes without it." in said.err
+    assert "Resume to try again; the other lessons are kept; --skip-failed publishes without it." in said.err
     skipped = cli("lessons", "--resume", "latest", "--skip-failed")
     assert skipped.code == 0, skipped.err
     assert "Expected cost: $0.00" in skipped.out
