@@ -26,7 +26,7 @@ class Clock(Protocol):
         """Wait until `event` is set or `seconds` have passed; True if it was set."""
 
     def new_id(self) -> str:
-        """A fresh random id: 32 hex digits that sort roughly by time (UUIDv7)."""
+        """Return a fresh random id: 32 hex digits that sort roughly by time (UUIDv7)."""
 
 
 class SystemClock:
@@ -69,13 +69,13 @@ class SystemClock:
 
 
 def iso(moment: datetime) -> str:
-    """An aware time as ISO-8601 in UTC with milliseconds and Z."""
+    """Return an aware time as ISO-8601 in UTC with milliseconds and Z."""
     text = moment.isoformat(timespec="milliseconds")
     return text[:-6] + "Z" if text.endswith("+00:00") else iso(moment.astimezone(UTC))
 
 
 def parse_iso(text: str) -> datetime:
-    """The aware UTC time that `iso` (or any ISO-8601 text with an offset) wrote."""
+    """Return the aware UTC time that `iso` (or any ISO-8601 text with an offset) wrote."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"time without an offset: {text!r}")

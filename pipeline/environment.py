@@ -60,17 +60,17 @@ def home() -> Path:
 
 
 def default_store() -> str:
-    """The store's URL where none is given."""
+    """Return the store's URL where none is given."""
     return f"files:{home() / 'devops' / 'checkpoints'}"
 
 
 def default_out() -> Path:
-    """The folder published courses go to where none is given."""
+    """Return the folder published courses go to where none is given."""
     return home() / "devops" / "published"
 
 
 def read_env_file(path: Path) -> tuple[dict[str, str], list[int]]:
-    """The NAME=value pairs of a `.env` file and the numbers of lines that are none; a missing file is empty.
+    """Return the NAME=value pairs of a `.env` file and the numbers of lines that are none; a missing file is empty.
 
     `export` before a name, matching quotes around a value, and `#` comments are understood;
     nothing is expanded.

@@ -27,13 +27,14 @@ class PipelineError(Exception):
     """The pipeline could not continue.
 
     Args:
-        code: Stable name of this kind of error, for programs; without it that of the class, as in run_not_found.
+        code: Stable name of this kind of error, for programs; default: the class's name, as in run_not_found.
         command: What to type next, as it stands; it is the hint, too, where none is given.
     """
 
     exit_code: ClassVar[int] = 1
     #: True where the same request may succeed later, unchanged.
     retryable: ClassVar[bool] = False
+    #: Stable name of this kind of error; a class's own name in snake case where a raise gives no finer one.
     code: str = "pipeline_error"
 
     def __init_subclass__(cls) -> None:
@@ -92,7 +93,7 @@ class PackageMissing(ConfigError):
 
 
 class GraphError(PipelineError):
-    """The graph cannot be run as it stands."""
+    """The graph is not valid."""
 
     exit_code = 2
 
@@ -186,7 +187,7 @@ class TaskRejected(StepFailed):
 
 
 class NeedsConfirmation(StepFailed):
-    """This needs a person's yes, and nobody could be asked."""
+    """This needs confirmation, and there was no terminal to ask on."""
 
 
 class PublishError(PipelineError):
@@ -223,7 +224,7 @@ class BatchLost(WaitingForBatch):
 
 
 class Pause(BaseException):
-    """Leaves the run resumable; not a failure, so no step, join or retry may swallow it.
+    """Stop the run so that it can be resumed; not a failure, so no step, join or retry may swallow it.
 
     `detail` is the run's status_detail (paused_budget, …); `cause` is the error shown.
     """

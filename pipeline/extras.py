@@ -57,7 +57,7 @@ def not_installed(extra: str, what: str, more: str = "") -> PackageMissing:
 
 
 def how_to_install(extra: str) -> str:
-    """The command to type; it needs no package index that knows this program."""
+    """Return the command to type; it needs no package index that knows this program."""
     installer = f"{sys.executable} -m pip install"
     if importlib.util.find_spec("pip") is None:
         installer = f"uv pip install --python {sys.executable}"

@@ -13,7 +13,7 @@ __all__ = ["FakeClock", "MemoryAccount", "MemoryStore", "ScriptedModel"]
 
 
 class FakeClock:
-    """Time that moves only when it is told to, or when somebody waits; threads may share it.
+    """Time that moves only when it is told to, or on a wait; threads may share it.
 
     `at` (aware, UTC) may be set to anything, also back. Monotonic seconds only grow.
     """

@@ -8,7 +8,7 @@ from pipeline.graph.model import Graph
 
 
 def reachable(graph: Graph, origins: Iterable[str], without: str = "") -> set[str]:
-    """The origins and all nodes they lead to, over paths that do not touch `without`."""
+    """Return the origins and all nodes they lead to, over paths that do not touch `without`."""
     found = {name for name in origins if name != without}
     ahead = list(found)
     while ahead:
@@ -20,7 +20,7 @@ def reachable(graph: Graph, origins: Iterable[str], without: str = "") -> set[st
 
 
 def components(graph: Graph) -> list[list[str]]:
-    """The cycles: strongly connected groups of nodes, and single nodes with an edge to themselves."""
+    """Return the cycles: strongly connected groups of nodes, and single nodes with an edge to themselves."""
     order = _finished(graph)
     group: set[str] = set()
     found: list[list[str]] = []
@@ -41,7 +41,7 @@ def components(graph: Graph) -> list[list[str]]:
 
 
 def _finished(graph: Graph) -> list[str]:
-    """Nodes in the order in which a depth-first walk leaves them; without recursion, graphs may be deep."""
+    """Return nodes in the order in which a depth-first walk leaves them; without recursion, graphs may be deep."""
     seen: set[str] = set()
     order: list[str] = []
     for root in graph.nodes:

@@ -80,7 +80,7 @@ class Graph:
 
     @classmethod
     def of(cls, nodes: Iterable[Node], edges: Iterable[Edge], start: str) -> Graph:
-        """A graph whose edges get their ids where they have none.
+        """Return a graph whose edges get their ids where they have none.
 
         Raises:
             GraphError: Two nodes have one id.
@@ -88,16 +88,16 @@ class Graph:
         table: dict[str, Node] = {}
         for node in nodes:
             if node.id in table:
-                raise GraphError(f"Node {node.id!r} stands twice.", node=node.id)
+                raise GraphError(f"Duplicate node {node.id!r}.", code="duplicate_node", node=node.id)
             table[node.id] = node
         return cls(table, tuple(_named(list(edges))), start)
 
     def outgoing(self, node: str) -> Sequence[Edge]:
-        """Edges from the node, in order of declaration."""
+        """Return edges from the node, in order of declaration."""
         return self._outgoing.get(node, ())
 
     def incoming(self, node: str) -> Sequence[Edge]:
-        """Edges to the node, in order of declaration."""
+        """Return edges to the node, in order of declaration."""
         return self._incoming.get(node, ())
 
     def leads(self, node: str, target: str) -> bool:
@@ -113,7 +113,7 @@ class Graph:
         return False
 
     def edge(self, edge_id: str) -> Edge | None:
-        """The edge of that id; None: the graph has none."""
+        """Return the edge of that id; None: the graph has none."""
         return self._by_id.get(edge_id)
 
     @cached_property
@@ -144,7 +144,7 @@ class Graph:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Graph:
-        """The graph that `to_json` wrote; unknown keys are ignored."""
+        """Return the graph that `to_json` wrote; unknown keys are ignored."""
         nodes = [Node(**_known(row, _NODE)) for row in data["nodes"]]
         edges = [Edge(**_known(row, _EDGE)) for row in data["edges"]]
         return cls.of(nodes, edges, data["start"])
@@ -176,7 +176,7 @@ def _numbered(edges: Sequence[Edge]) -> Iterable[Edge]:
 
 
 def chain(ids: Sequence[str | Node]) -> Graph:
-    """The linear graph: each node leads to the next."""
+    """Return the linear graph: each node leads to the next."""
     nodes = [entry if isinstance(entry, Node) else Node(entry) for entry in ids]
     edges = [Edge(before.id, after.id) for before, after in pairwise(nodes)]
     return Graph.of(nodes, edges, nodes[0].id if nodes else "")

@@ -1,4 +1,11 @@
-"""Which visits may start now, from the fold's position alone: joins, dead edges, what a resume takes up again."""
+"""Which visits may start now, from the fold's position alone: joins, dead edges, what a resume takes up again.
+
+Example: a → b, a → c, b → d, c → d, where d joins all. When a#1 ended and chose both edges, two tokens wait and b#1
+and c#1 are ready. b#1 ends: its token waits at d, which has two incoming edges and one token, so nothing is ready.
+c#1 ends and chooses c → d: d#1 is ready and consumes both tokens. Had c#1 chosen no edge, c → d would be dead (no
+token and no running visit can still reach it), and d#1 would fire with the token of b#1 alone. A loop b → a offers
+a#2, the next visit of a: a path is `node#visit`, and a resumed visit keeps the path that it had.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +71,7 @@ class Frontier:
         self._unchosen = False
 
     def ready(self, *, idle: bool = False) -> list[Activation]:
-        """The visits that may start now: those an earlier owner left, then by age of their tokens.
+        """Return the visits that may start now: those an earlier owner left, then by age of their tokens.
 
         One that is not started yet is offered again by the next call. `idle` says that nothing
         runs: then also joins that only wait for each other are looked at.
@@ -146,7 +153,7 @@ class Frontier:
         self._offered[activation.path] = activation
 
     def _visit(self, node: str, consumed: tuple[tuple[str, str], ...]) -> Activation:
-        """The visit of a node that consumes these tokens."""
+        """Return the visit of a node that consumes these tokens."""
         state = self._state
         visit = self._former_visit(consumed) if state.returning else 0
         if not visit:
@@ -155,7 +162,7 @@ class Frontier:
         return Activation(path, node, visit, consumed, next_attempt(state, path))
 
     def _former_visit(self, consumed: tuple[tuple[str, str], ...]) -> int:
-        """The visit that consumed one of these tokens before it was made void; 0: none did."""
+        """Return the visit that consumed one of these tokens before it was made void; 0: none did."""
         returning = self._state.returning
         for key in consumed:
             path = returning.get(key, "")
@@ -180,13 +187,13 @@ class Frontier:
             self._fire(self.graph.nodes[node], tokens)
 
     def _place(self, token: Token, fan: str) -> tuple[int, int, int]:
-        """Where a token stands among those that are gathered: its branch, its edge, its visit; not its time."""
+        """Return where a token stands among those that are gathered: its branch, its edge, its visit; not its time."""
         begun = self._tracks.branch(fan, token.source) or token.edge
         visit = int(token.source.rpartition("#")[2])
         return self._order.get(begun, -1), self._order[token.edge], visit
 
     def _on_its_way(self, place: tuple[str, str]) -> bool:
-        """Whether anything but what has arrived there still belongs to the visit of the fan-out."""
+        """Return whether anything but what has arrived there still belongs to the visit of the fan-out."""
         tracks, (_, fan) = self._tracks, place
         if any(fan in tracks.around(step.path) for step in unfinished(self._state)):
             return True
@@ -205,7 +212,7 @@ class Frontier:
     # Joins whose missing edges may be dead
 
     def _doubtful(self) -> bool:
-        """Whether an edge was left unchosen, so that a waiting join may wait in vain."""
+        """Return whether an edge was left unchosen, so that a waiting join may wait in vain."""
         if self._unchosen:
             return True
         for mark in reversed(self._state.checkpoints):
@@ -244,7 +251,7 @@ class Frontier:
         return [edge for edge in self.graph.incoming(node.id) if edge.id not in edges]
 
     def _alive(self, waiting: str = "") -> set[str]:
-        """Nodes that may still end, and so choose an edge, before the `waiting` join fires."""
+        """Return nodes that may still end, and so choose an edge, before the `waiting` join fires."""
         running = {step.node for step in unfinished(self._state)}
         running.update(activation.node for activation in self._offered.values())
         waits = {*self._gathered, *(node for node, _ in self._branches)}
@@ -261,24 +268,24 @@ class Frontier:
 
 
 def ready(graph: Graph, state: RunState, *, idle: bool) -> list[Activation]:
-    """The visits that may start now. Loops keep a `Frontier` instead, which costs only what is new."""
+    """Return the visits that may start now. Loops keep a `Frontier` instead, which costs only what is new."""
     return Frontier(graph, state).ready(idle=idle)
 
 
 def unfinished(state: RunState) -> Iterator[StepRun]:
-    """Visits that may still choose an edge: started without an end, or failed and not yet run again."""
+    """Return visits that may still choose an edge: started without an end, or failed and not yet run again."""
     for path in (*state.open_paths, *state.failed_paths):
         if "/" not in path:
             yield state.steps[path]
 
 
 def left_over(state: RunState) -> list[StepRun]:
-    """Visits an earlier owner left open or failed: what a resume takes up first, at the same path."""
+    """Return visits an earlier owner left open or failed: what a resume takes up first, at the same path."""
     return [step for step in unfinished(state) if max(step.started_seq, step.ended_seq) < state.owner]
 
 
 def skipped(graph: Graph, state: RunState) -> list[str]:
-    """Nodes that no visit reached and none can reach any more, in order of declaration."""
+    """Return nodes that no visit reached and none can reach any more, in order of declaration."""
     seen = {step.node for step in state.steps.values()}
     origins = {step.node for step in unfinished(state)}
     for token in state.waiting.values():
@@ -289,7 +296,7 @@ def skipped(graph: Graph, state: RunState) -> list[str]:
 
 
 def _ahead(graph: Graph, running: set[str], gathered: Iterable[str], waiting: str) -> set[str]:
-    """Nodes that end, or can be reached from those, while one join stays where it is."""
+    """Return nodes that end, or can be reached from those, while one join stays where it is."""
     origins = {*running, *gathered}
     if waiting not in running:
         return reachable(graph, origins, waiting)
@@ -299,7 +306,7 @@ def _ahead(graph: Graph, running: set[str], gathered: Iterable[str], waiting: st
 
 
 def _newer(state: RunState, seq: int) -> list[Token]:
-    """Tokens laid after `seq`, oldest first; looks at no others."""
+    """Return tokens laid after `seq`, oldest first; looks at no others."""
     found: list[Token] = []
     for token in reversed(state.waiting.values()):
         if token.seq <= seq:

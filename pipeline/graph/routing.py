@@ -9,7 +9,7 @@ FAILURES = frozenset({"fail", "failed", "failure"})
 
 
 def choose(graph: Graph, node_id: str, outcome: str) -> list[Edge]:
-    """The edges out of a node for an outcome label, in order of declaration; may be none.
+    """Return the edges out of a node for an outcome label, in order of declaration; may be none.
 
     Edges that name the outcome win over those that name none. A failure takes only edges
     that name one.

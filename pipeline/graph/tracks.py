@@ -36,7 +36,7 @@ class Tracks:
         self._known: dict[str, tuple[int, tuple[str, ...]]] = {}
 
     def around(self, path: str) -> tuple[str, ...]:
-        """Visits of gathered fan-outs that a visit lies in, outermost first."""
+        """Return visits of gathered fan-outs that a visit lies in, outermost first."""
         run = self._steps.get(path)
         if run is None or not self._chain(run.node):
             return ()
@@ -65,7 +65,7 @@ class Tracks:
         return tuple(dict.fromkeys(inside))
 
     def lies_in(self, fan: str, node: str, source: str) -> bool:
-        """Whether a token on its way to a node still belongs to the visit of a fan-out."""
+        """Return whether a token on its way to a node still belongs to the visit of a fan-out."""
         belongs = self._node(fan) in self._chain(node) or self._node(fan) in self.gathers.get(node, ())
         return belongs and fan in self._from(source)
 
@@ -76,7 +76,7 @@ class Tracks:
         return found[-1] if found else ""
 
     def branch(self, fan: str, source: str) -> str:
-        """The edge by which the track began that led from the visit of a fan-out to the visit `source`.
+        """Return the edge by which the track began that led from the visit of a fan-out to the visit `source`.
 
         "": `source` is that visit.
         """
@@ -92,11 +92,11 @@ class Tracks:
         return ""
 
     def gathers_visit(self, node: str, fan: str) -> bool:
-        """Whether a node gathers the branches of a fan-out's visit."""
+        """Return whether a node gathers the branches of a fan-out's visit."""
         return self._node(fan) in self.gathers.get(node, ())
 
     def _from(self, source: str) -> tuple[str, ...]:
-        """What a token lies in when it leaves the visit `source`."""
+        """Return what a token lies in when it leaves the visit `source`."""
         run = self._steps.get(source)
         if run is None:
             return ()
@@ -115,7 +115,7 @@ class Tracks:
         return self._steps[path].node
 
     def _chain(self, node: str) -> frozenset[str]:
-        """The gathered fan-outs that a node lies in, whichever way it was reached."""
+        """Return the gathered fan-outs that a node lies in, whichever way it was reached."""
         found = self._chains.get(node)
         if found is None:
             attributes = self._graph.nodes[node].attributes if node in self._graph.nodes else {}

@@ -21,7 +21,7 @@ def validate(graph: Graph) -> None:
     faults = list(_faults(graph))
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-        raise GraphError(faults[0] + more, faults=faults)
+        raise GraphError(faults[0] + more, code="invalid_graph", faults=faults)
 
 
 def _faults(graph: Graph) -> Iterator[str]:
@@ -44,14 +44,14 @@ def _faults(graph: Graph) -> Iterator[str]:
 
 
 def _waits(node: Node) -> bool:
-    """Whether it waits for all its edges; one that gathers a fan-out waits for its branches only."""
+    """Return whether it waits for all its edges; one that gathers a fan-out waits for its branches only."""
     return node.join == ALL and not node.attributes.get("scope")
 
 
 def _node_faults(graph: Graph) -> Iterator[str]:
     for key, node in graph.nodes.items():
         if key != node.id:
-            yield f"Node {node.id!r} stands under the name {key!r}."
+            yield f"Node {node.id!r} is listed under the name {key!r}."
         if not node.id or any(mark in node.id for mark in _MARKS):
             yield f"Node {node.id!r}: an id is not empty and holds no '#', '/' or '->'."
         if node.join not in (ANY, ALL):
@@ -62,7 +62,7 @@ def _edge_faults(graph: Graph) -> Iterator[str]:
     seen: set[str] = set()
     for edge in graph.edges:
         if edge.id in seen:
-            yield f"Edge {edge.id!r} stands twice."
+            yield f"Duplicate edge {edge.id!r}."
         seen.add(edge.id)
         for end, name in (("source", edge.source), ("target", edge.target)):
             if name not in graph.nodes:

@@ -28,7 +28,7 @@ _MOST = Decimal(10) ** 12
 
 
 def amount(text: Any) -> Decimal:
-    """Recorded US dollars: decimal text, finite and not negative.
+    """Return recorded US dollars: decimal text, finite and not negative.
 
     Raises:
         ValueError: It is anything else.
@@ -43,7 +43,7 @@ def amount(text: Any) -> Decimal:
 
 
 def bound(text: Any) -> Decimal | None:
-    """A recorded upper bound; None where there is none, or none that can be read."""
+    """Return a recorded upper bound; None where there is none, or none that can be read."""
     try:
         return None if text is None else amount(text)
     except ValueError:
@@ -128,7 +128,7 @@ class Charge:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Charge:
-        """The charge that `to_json` wrote; unknown keys are ignored. One that cannot be read is unpriced."""
+        """Return the charge that `to_json` wrote; unknown keys are ignored. One that cannot be read is unpriced."""
         try:
             state, high = data["state"], data.get("high")
             tokens = dict(data.get("tokens", {}))

@@ -44,7 +44,7 @@ class StepState:
     extra: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """The step's object; `metrics` and `error` are left out where there are none."""
+        """Return the step's object; `metrics` and `error` are left out where there are none."""
         out = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "extra"}
         for name in ("metrics", "error"):
             if out[name] is None and name not in self.extra:
@@ -53,7 +53,7 @@ class StepState:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> StepState:
-        """The step of an object; what it does not say stays at its default."""
+        """Return the step of an object; what it does not say stays at its default."""
         # An explicit null is remembered, so that writing gives back what was read.
         nulls = {name: None for name in ("metrics", "error") if name in data and data[name] is None}
         known, extra = _sorted_out(cls, data)
@@ -83,14 +83,14 @@ class PipelineState:
     extra: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """The document: the schema's names first, then whatever else it held."""
+        """Return the document: the schema's names first, then whatever else it held."""
         out = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "extra"}
         out["completed_steps"] = [step.to_json() for step in self.completed_steps]
         return {**out, **self.extra}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PipelineState:
-        """The state of a document.
+        """Return the state of a document.
 
         Raises:
             KeyError, TypeError: It lacks a run_id, or a step's name.
@@ -172,7 +172,7 @@ def _granted(state: RunState) -> tuple[Decimal, int]:
 
 
 def spend_rows(state: RunState, money: Callable[[Decimal], Any] = float) -> list[dict[str, Any]]:
-    """The sums of charges for reports over many runs; what is 0 is left out.
+    """Return the sums of charges for reports over many runs; what is 0 is left out.
 
     Args:
         money: How dollars stand in a row: numbers, exact up to 15 digits, or text.
@@ -203,7 +203,7 @@ def spend_rows(state: RunState, money: Callable[[Decimal], Any] = float) -> list
 
 
 def metrics(spend: Spend) -> dict[str, Any]:
-    """A step's metrics: input_tokens counts every input kind; the kinds stand beside it."""
+    """Return a step's metrics: input_tokens counts every input kind; the kinds stand beside it."""
     out: dict[str, Any] = {
         "input_tokens": sum(spend.tokens.get(kind, 0) for kind in INPUT_KINDS),
         "output_tokens": spend.tokens.get("output", 0),
@@ -229,7 +229,7 @@ def token_total(spend: Spend) -> int:
 
 
 def large_keys(document: Mapping[str, Any]) -> list[str]:
-    """The largest parts of a document above LARGE_BYTES, largest first, with their sizes; [] below it."""
+    """Return the largest parts of a document above LARGE_BYTES, largest first, with their sizes; [] below it."""
     # A document holds nothing that its journal does not: a short journal needs no measuring.
     if document.get("journal_bytes", LARGE_BYTES) < LARGE_BYTES:
         return []
@@ -297,7 +297,7 @@ def _current(
 
 
 def _current_path(state: RunState) -> str:
-    """The visit to look at: the first still open, else the first that failed."""
+    """Return the visit to look at: the first still open, else the first that failed."""
     return next(iter(state.open_paths), "") or next(iter(state.failed_paths), "")
 
 

@@ -116,7 +116,7 @@ class Builder:
         state.updated_at = record.at
 
     def freeze(self) -> RunState:
-        """A copy that later records do not change."""
+        """Return a copy that later records do not change."""
         state = copy.copy(self.state)
         for name in _COPIED:
             setattr(state, name, getattr(state, name).copy())
@@ -245,7 +245,7 @@ class Builder:
             del state.questions[fact.path]
 
     def cause(self, path: str, task: str | None, attempt: int) -> str:
-        """Why what a closed attempt had used is wasted (money.CAUSES)."""
+        """Return why what a closed attempt had used is wasted (money.CAUSES)."""
         return self._spending.cause((path, task, attempt))
 
     def _failed(self, fact: StepFailed | TaskFailed, task: str | None) -> None:
@@ -411,7 +411,7 @@ _COPIED = (
 
 
 def fold(run_id: str, records: Iterable[Record]) -> RunState:
-    """The state that records (in order of seq) lead to."""
+    """Return the state that records (in order of seq) lead to."""
     builder = Builder(run_id)
     apply = builder.apply
     for record in records:
@@ -420,5 +420,5 @@ def fold(run_id: str, records: Iterable[Record]) -> RunState:
 
 
 def spent(state: RunState) -> Spend:
-    """All charges so far in one sum; imported totals are not in it."""
+    """Return all charges so far in one sum; imported totals are not in it."""
     return state.total.copy()

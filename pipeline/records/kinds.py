@@ -163,7 +163,7 @@ class BatchSubmitted(Fact, tag="batch_submitted"):
 
 
 class BatchAbandoned(Fact, tag="batch_abandoned"):
-    """The requests of a batch that was not found, or lacked answers, are asked again; it may have been billed."""
+    """The requests of a batch that was not found, or lacked answers, are sent again; it may have been billed."""
 
     nonce: str
     #: The provider's id; "": it is not known.
@@ -173,7 +173,7 @@ class BatchAbandoned(Fact, tag="batch_abandoned"):
 
 
 class BatchCancelled(Fact, tag="batch_cancelled"):
-    """Somebody had the provider leave what it had not answered of a batch; its results are still to be fetched."""
+    """The provider was asked to cancel the rest of a batch; its results are still to be fetched."""
 
     nonce: str
     batch: str
@@ -286,7 +286,7 @@ class StepFailed(Fact, tag="step_failed"):
 
 
 class DecisionAsked(Fact, tag="decision_asked"):
-    """A question to a person or agent was put."""
+    """A person or agent was asked a question."""
 
     path: str
     #: Hash of what was shown; an answer holds only for the same hash.
@@ -306,7 +306,7 @@ class Decision(Fact, tag="decision"):
 
 
 class Invalidated(Fact, tag="invalidated"):
-    """Completed work that is void from here on. Nothing else un-completes work."""
+    """Completed work became void. Nothing else un-completes work."""
 
     #: redo, changed, from, refresh, retry, jump, missing.
     reason: str
@@ -369,10 +369,10 @@ class Snapshot(Fact, tag="snapshot"):
 
 
 class DocumentKept(Fact, tag="document_kept"):
-    """A document of another system, kept beside the run's own work; it moves nothing."""
+    """A document of another system was kept beside the run's own work; the position stays."""
 
     text: ClassVar[str] = "content"
-    #: JSON text of the document; nobody folds it, so it is parsed only where it is read.
+    #: JSON text of the document; the fold does not use it, so it is parsed only where it is read.
     content: Text
     #: The system whose document it is: casys, agentos, langgraph.
     source: str = ""
@@ -403,12 +403,12 @@ class TaskTaken(Fact, tag="task_taken"):
 
 
 class FleetTold(Fact, tag="fleet_told"):
-    """What all who work on a run must know before their next call; stands in the part `notices`."""
+    """What all who work on a run must know before their next call; recorded in the part `notices`."""
 
     #: No call leaves before this moment (ISO-8601 UTC); "": nothing is said of that.
     until: str = ""
     reason: str = ""
-    #: Owner mark of the coordinator whose workers are to begin nothing more; 0: nobody's.
+    #: Owner mark of the coordinator whose workers are to begin nothing more; 0: none's.
     stop: int = 0
 
 

@@ -22,12 +22,12 @@ def encode_line(seq: int, at: str, owner: int, body: bytes) -> bytes:
 
 
 def is_whole(line: bytes) -> bool:
-    """Whether a line without its newline ends with the CRC of what stands before that."""
+    """Return whether a line without its newline ends with the CRC of what stands before that."""
     return line[-TAIL:] == b',"crc":"%08x"}' % zlib.crc32(line[:-TAIL])
 
 
 def check_line(line: bytes) -> bytes:
-    """The line without its newline, if it is whole.
+    """Return the line without its newline, if it is whole.
 
     Raises:
         LineDamaged: It is torn or a bit flipped.
@@ -39,12 +39,12 @@ def check_line(line: bytes) -> bytes:
 
 
 def line_seq(line: bytes) -> int:
-    """The seq of a whole line, without decoding the rest."""
+    """Return the seq of a whole line, without decoding the rest."""
     return int(line[7 : line.index(b",", 7)])
 
 
 def line_body(line: bytes) -> bytes:
-    """The body of a whole line, byte for byte as given to `encode_line`."""
+    """Return the body of a whole line, byte for byte as given to `encode_line`."""
     line = line[:-1] if line.endswith(b"\n") else line
     start = line.index(b',"owner":')
     start = line.index(b",", start + 1) + 1

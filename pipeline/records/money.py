@@ -43,7 +43,7 @@ class Spending:
         self._closed: dict[Slot, str] = {}
         #: Calls settled while they were open: a late end adds nothing.
         self._settled: set[int] = set()
-        #: Where records are missing whose money nobody knows: the last of each place. And what heads knew of others.
+        #: Where records are missing whose cost is unknown: the last of each place. And what heads knew of others.
         self._missing: list[int] = []
         self._known = Spend()
         self._known_seq = 0
@@ -98,14 +98,14 @@ class Spending:
         return call, ended
 
     def _late(self, slot: Slot) -> str:
-        """Why a good reply is of no use: its attempt was closed before; "" if it was not."""
+        """Return why a good reply is of no use: its attempt was closed before; "" if it was not."""
         if first_heard(self._state, slot[0], slot[1]) <= slot[2]:
             return ""
         # Said once: what closes the attempt again later does not change it.
         return self._closed.setdefault(slot, LOST)
 
     def cause(self, slot: Slot) -> str:
-        """Why what a closed attempt had used is wasted."""
+        """Return why what a closed attempt had used is wasted."""
         return self._closed.get(slot, LOST)
 
     def settle(self, fact: ChargeSettled) -> None:
@@ -229,7 +229,7 @@ class Spending:
 
 
 def waste_of(fact: CallEnded) -> str:
-    """Why an end is of no use to anybody (CAUSES); "" where it may be."""
+    """Return why an end is of no use (CAUSES); "" where it may be."""
     if fact.error is not None:
         return FAILED
     if fact.stop_reason == _REFUSAL:

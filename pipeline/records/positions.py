@@ -90,7 +90,7 @@ def _close(state: RunState, seq: int, at: str, fact: StepCompleted | StepFailed,
     step = state.steps.get(path)
     taken: Sequence[str] = ()
     if path in state.open_paths and step is not None:
-        # Nobody but the fold has it while it is open.
+        # Only the fold has it while it is open.
         del state.open_paths[path]
     else:
         taken = step.edges if step is not None and step.status == COMPLETED else ()
@@ -106,7 +106,7 @@ def _close(state: RunState, seq: int, at: str, fact: StepCompleted | StepFailed,
 
 
 def fits(state: RunState, fact: StepStarted | StepCompleted | StepFailed) -> bool:
-    """Whether a step record follows from the position; after a gap, those that do not are left out."""
+    """Return whether a step record follows from the position; after a gap, those that do not are left out."""
     if isinstance(fact, StepStarted):
         if fact.path in state.steps:
             return fact.path in state.open_paths or fact.path in state.failed_paths
@@ -164,7 +164,7 @@ def _remember(state: RunState, step: StepRun, fact: Invalidated) -> None:
 
 
 def merged_context(steps: Any) -> dict[str, Any]:
-    """The context that steps leave which completed, or whose failure was accepted, in order of their ends."""
+    """Return the context that steps leave which completed, or whose failure was accepted, in order of their ends."""
     context: dict[str, Any] = {}
     for step in sorted(steps, key=lambda step: step.ended_seq):
         if step.context and (step.status == COMPLETED or step.edges):
@@ -203,6 +203,6 @@ def split(path: str) -> tuple[str, int]:
 
 
 def _visit(path: str) -> tuple[str, int]:
-    """Where a node stands, and which visit of it: "fan#2/left#3" → ("fan#2/left", 3)."""
+    """Return where a node stands, and which visit of it: "fan#2/left#3" → ("fan#2/left", 3)."""
     place, _, number = path.rpartition("#")
     return place, int(number)

@@ -49,12 +49,12 @@ def visible(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text as a terminal, table or picture may get it: visible, and no command to whatever shows it."""
+    """Return the text as a terminal, table or picture may get it: visible, and no command to whatever shows it."""
     return visible(text.translate(_CONTROLS))
 
 
 def without_keys(text: str) -> str:
-    """The text with everything that looks like a credential replaced."""
+    """Return the text with everything that looks like a credential replaced."""
     for pattern, shown in _SECRETS:
         text = pattern.sub(shown, text)
     return text
@@ -76,12 +76,12 @@ def without_secrets(text: str) -> str:
 
 
 def names_secret(text: str) -> bool:
-    """Whether a text sets something that is named as a secret."""
+    """Return whether a text sets something that is named as a secret."""
     return _NAMED.search(text) is not None
 
 
 def holds_key(value: Any) -> bool:
-    """Whether a text, or a text in a list or mapping, holds one of Anthropic's keys."""
+    """Return whether a text, or a text in a list or mapping, holds one of Anthropic's keys."""
     if isinstance(value, str):
         return _KEY.search(value) is not None
     if isinstance(value, Mapping):

@@ -24,7 +24,7 @@ _VISIT = re.compile(r"#[0-9]+$")
 _PIECES = re.compile(r"([^0-9]+)|([0-9]{1,18})")
 T = TypeVar("T")
 #: What a body can read as a whole, without a hash: the context, the tokens that came, the visits they came from.
-#: Whoever read it depends on all that led to it.
+#: What read it depends on all that led to it.
 WHOLE = frozenset({"context", "arrivals", "ancestors"})
 
 
@@ -161,7 +161,7 @@ class Remark(NamedTuple):
 
 
 class OpenQuestion(NamedTuple):
-    """A question to a person that nobody has answered yet."""
+    """A question to a person that has no answer yet."""
 
     #: Hash of what was shown.
     question: str
@@ -287,12 +287,12 @@ class RunState(Struct):
 
     @property
     def tokens(self) -> list[Token]:
-        """Edges chosen and not consumed, oldest first."""
+        """Return edges chosen and not consumed, oldest first."""
         return list(self.waiting.values())
 
 
 def bare(path: str) -> str:
-    """A step path as people see it: first visits without their number ("seed#1" → "seed")."""
+    """Return a step path as people see it: first visits without their number ("seed#1" → "seed")."""
     if "/" not in path:
         return path.removesuffix("#1")
     return "/".join(frame.removesuffix("#1") for frame in path.split("/"))
@@ -310,7 +310,7 @@ def in_order(things: Iterable[T], name: Callable[[T], str]) -> list[T]:
 
 
 def full(name: str) -> str:
-    """The step path of a name that `bare` gave: "seed" → "seed#1", "write#2" stays."""
+    """Return the step path of a name that `bare` gave: "seed" → "seed#1", "write#2" stays."""
     return "/".join(frame if _VISIT.search(frame) else f"{frame}#1" for frame in name.split("/"))
 
 
@@ -322,27 +322,27 @@ def item_name(path: str, task: str | None) -> str:
 
 
 def slot_of(state: RunState, path: str, task: str | None, attempt: int) -> tuple[str, str | None, int]:
-    """Where the replies of an attempt are kept: with those of the first one whose replies it hears."""
+    """Return where the replies of an attempt are kept: with those of the first one whose replies it hears."""
     return path, task, min(state.heard_from.get((path, task), attempt), attempt)
 
 
 def first_heard(state: RunState, path: str, task: str | None) -> int:
-    """The first attempt whose replies still count."""
+    """Return the first attempt whose replies still count."""
     return state.heard_from.get((path, task), state.attempts.get((path, task), 1))
 
 
 def next_attempt(state: RunState, path: str, task: str | None = None) -> int:
-    """The attempt number to run a task (or, task None, a step) under."""
+    """Return the attempt number to run a task (or, task None, a step) under."""
     return state.attempts.get((path, task), 1)
 
 
 def open_steps(state: RunState) -> list[StepRun]:
-    """Visits started without an end, in order of start."""
+    """Return visits started without an end, in order of start."""
     return [state.steps[path] for path in state.open_paths]
 
 
 def failed_steps(state: RunState) -> list[StepRun]:
-    """Visits that failed with no edge to go on by, in order of failure."""
+    """Return visits that failed with no edge to go on by, in order of failure."""
     return [state.steps[path] for path in state.failed_paths]
 
 

@@ -15,7 +15,7 @@ MOST = 10**15
 
 
 def problem(value: Any, check: Check, name: str = "it") -> str:
-    """Why a value does not fit, as a clause that names the field; "" if it fits."""
+    """Return why a value does not fit, as a clause that names the field; "" if it fits."""
     return _named(check(value), name)
 
 
@@ -24,33 +24,33 @@ def _named(found: str, name: str) -> str:
 
 
 def text(value: Any) -> str:
-    """Any text."""
+    """Return any text."""
     return "" if isinstance(value, str) else " is no text"
 
 
 def name(value: Any) -> str:
-    """A text that is not empty."""
+    """Return a text that is not empty."""
     return "" if isinstance(value, str) and value else " is empty or no text"
 
 
 def maybe_text(value: Any) -> str:
-    """A text or null."""
+    """Return a text or null."""
     return "" if value is None or isinstance(value, str) else " is no text"
 
 
 def number(value: Any) -> str:
-    """A number that is neither negative nor beyond measure."""
+    """Return a number that is neither negative nor beyond measure."""
     fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST
     return "" if fits else " is no number that it can be"
 
 
 def count(value: Any) -> str:
-    """A whole number that is not negative."""
+    """Return a whole number that is not negative."""
     return "" if type(value) is int and 0 <= value <= MOST else " is no count"
 
 
 def dollars(value: Any) -> str:
-    """An amount as a number or as decimal text; a saving may be negative."""
+    """Return an amount as a number or as decimal text; a saving may be negative."""
     try:
         usd = Decimal(str(value)) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
     except ArithmeticError:
@@ -59,17 +59,17 @@ def dollars(value: Any) -> str:
 
 
 def mapping(value: Any) -> str:
-    """A JSON object."""
+    """Return a JSON object."""
     return "" if isinstance(value, Mapping) else " is no object"
 
 
 def optional(check: Check) -> Check:
-    """The check, of a value that may be left out, null or empty."""
+    """Return the check, of a value that may be left out, null or empty."""
     return lambda value: check(value) if value else ""
 
 
 def items(check: Check) -> Check:
-    """A list whose items pass the check."""
+    """Return a list whose items pass the check."""
 
     def fits(value: Any) -> str:
         if not isinstance(value, list):
@@ -83,7 +83,7 @@ def items(check: Check) -> Check:
 
 
 def table(check: Check) -> Check:
-    """An object of any keys whose values pass the check."""
+    """Return an object of any keys whose values pass the check."""
 
     def fits(value: Any) -> str:
         if not isinstance(value, Mapping):
@@ -94,7 +94,7 @@ def table(check: Check) -> Check:
 
 
 def fields(needed: Sequence[str] = (), /, **checks: Check) -> Check:
-    """An object whose known fields pass their checks; only the needed ones must be there."""
+    """Return an object whose known fields pass their checks; only the needed ones must be there."""
 
     def fits(value: Any) -> str:
         if not isinstance(value, Mapping):
@@ -111,7 +111,7 @@ def fields(needed: Sequence[str] = (), /, **checks: Check) -> Check:
 
 
 def fields_of(names: Sequence[str], check: Check) -> dict[str, Check]:
-    """The same check for several fields."""
+    """Return the same check for several fields."""
     return dict.fromkeys(names, check)
 
 

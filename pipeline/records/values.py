@@ -28,7 +28,7 @@ class Plain:
     __slots__ = ()
 
     def plain(self) -> Any:
-        """The value that is recorded for it."""
+        """Return the value that is recorded for it."""
         raise NotImplementedError
 
 
@@ -49,7 +49,7 @@ def _default(value: Any) -> Any:
 
 
 def compact_encoder(default: Callable[[Any], Any], *, sort_keys: bool = False) -> Callable[[Any], str]:
-    """A function that gives a value's compact ASCII JSON; NaN and infinity are ValueErrors.
+    """Return a function that gives a value's compact ASCII JSON; NaN and infinity are ValueErrors.
 
     json.JSONEncoder makes its C encoder anew at each call, which costs as much as encoding a small
     record; this one is made once. A value that contains itself is a RecursionError.
@@ -79,7 +79,7 @@ quote = json.encoder.encode_basestring_ascii
 
 
 def encode_value(value: Any, where: str = "value") -> bytes:
-    """The value as compact ASCII JSON; decoding it gives what every later reader sees.
+    """Return the value as compact ASCII JSON; decoding it gives what every later reader sees.
 
     Lone surrogates and NUL in text survive (as escapes); tuples become lists, numbers as keys become text.
 
@@ -103,7 +103,7 @@ def canonical(value: Any, where: str = "value") -> bytes:
 
 
 def decode_value(text: bytes) -> Any:
-    """The value that our own JSON text says: json.loads without what only foreign text needs.
+    """Return the value that our own JSON text says: json.loads without what only foreign text needs.
 
     Raises:
         ValueError, StopIteration: It is no JSON.
@@ -131,12 +131,12 @@ def resolve_value(value: Any, get_blob: Callable[[str], bytes]) -> Any:
 
 
 def digest(data: bytes) -> str:
-    """The content hash used everywhere: sha256 in hex."""
+    """Return the content hash used everywhere: sha256 in hex."""
     return hashlib.sha256(data).hexdigest()
 
 
 def value_hash(value: Any) -> str:
-    """The hash of a JSON value, independent of key order."""
+    """Return the hash of a JSON value, independent of key order."""
     return digest(canonical(value))
 
 
@@ -151,7 +151,7 @@ _Problem = tuple[str, str, str]
 
 
 def _find(value: Any, path: str, depth: int) -> _Problem | None:
-    """The first thing in a value that JSON cannot hold."""
+    """Return the first thing in a value that JSON cannot hold."""
     if depth > _DEEPEST:
         return path, f"is nested too deeply (more than {_DEEPEST} levels) or contains itself", ""
     if isinstance(value, Plain):

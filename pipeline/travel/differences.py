@@ -31,7 +31,7 @@ class Change(NamedTuple):
     after: Any = None
 
     def to_json(self) -> dict[str, Any]:
-        """The place, the kind, and the values on the sides that have one."""
+        """Return the place, the kind, and the values on the sides that have one."""
         out = {"place": self.place, "kind": self.kind, "before": self.before, "after": self.after}
         if self.kind != CHANGED:
             del out["before" if self.kind == ADDED else "after"]
@@ -49,14 +49,14 @@ class Changes(NamedTuple):
 
 
 def compare(before: Any, after: Any, most: int = MOST) -> Changes:
-    """All differences of two JSON values, the first `most` of them told."""
+    """Return all differences of two JSON values, the first `most` of them told."""
     found = _walk(before, after, "")
     told = list(islice(found, most))
     return Changes(told, sum(1 for _ in found))
 
 
 def first(before: Any, after: Any) -> Change | None:
-    """The first difference; None where the values are equal."""
+    """Return the first difference; None where the values are equal."""
     return next(_walk(before, after, ""), None)
 
 
@@ -87,7 +87,7 @@ _NONE = object()
 
 
 def same(one: Any, two: Any) -> bool:
-    """Equal as JSON: true is not 1, and 1 is not 1.0."""
+    """Return whether two values are equal as JSON: true is not 1, and 1 is not 1.0."""
     return type(one) is type(two) and bool(one == two)
 
 
@@ -157,7 +157,7 @@ class RunDifference:
 
 
 def difference(one: Side, two: Side, *, most: int = MOST) -> RunDifference:
-    """What differs; of each value at most `most` places are told."""
+    """Return what differs; of each value at most `most` places are told."""
     first, second = one.state, two.state
     costs = usd_by_step(first), usd_by_step(second)
     names = {path: None for state in (first, second) for path in state.steps}
@@ -194,14 +194,14 @@ def _step(one: Side, two: Side, path: str, usd: tuple[Decimal | None, Decimal | 
 
 
 def _compare(one: Side, before: Any, two: Side, after: Any, most: int) -> Changes:
-    """Differences of recorded values; those in blobs are read only where their hashes differ."""
+    """Return differences of recorded values; those in blobs are read only where their hashes differ."""
     if is_reference(before) and before == after:
         return Changes([])
     return compare(_opened(one, before, after), _opened(two, after, before), most)
 
 
 def _opened(side: Side, value: Any, other: Any) -> Any:
-    """The value with its references read back, but those that the other side has too."""
+    """Return the value with its references read back, but those that the other side has too."""
     if is_reference(value):
         return side.reader.whole(value)
     if not isinstance(value, Mapping):

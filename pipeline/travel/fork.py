@@ -1,7 +1,7 @@
 """Forks: a new run that begins with the finished work of another up to a point. The source is only read.
 
-The child is whole with its creation: run_started (with its parent), the inherited work as one snapshot, what given
-values make void, and how it was left. Inherited work costs nothing in it.
+The child is whole with its creation: run_started (with its parent), the inherited work as one snapshot, what
+overrides make void, and how it was left. Inherited work costs nothing in it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Forked:
     seq: int
     #: Finished visits it inherited, in order of their ends; some of them may be void.
     inherited: Sequence[str]
-    #: Who read the given values, a row for each value.
+    #: What read the overridden values, a row for each value.
     void: Sequence[Dependents]
     #: Visits that are void because they followed; they stand again if they read nothing that changed.
     followed: Sequence[str]
@@ -62,7 +62,7 @@ class Forked:
     #: completed where nothing is left to do.
     status: str
     command: str
-    #: Of the values given, those whose names nobody knew by then, each with names that may have been meant.
+    #: Of the overrides, those whose names were unknown by then, each with names that may have been meant.
     unknown: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: Batches of the source that had no recorded answers by then, as batch_search.still_out: all is asked again.
     out: Sequence[Mapping[str, Any]] = ()
@@ -112,7 +112,9 @@ def fork(
     seq = resolve_point(points_in(run, found), at)
     state, last = state_in(run, found, seq), fold(run, found)
     if not state.pipeline:
-        raise CheckpointCorrupt(f"Run {run} cannot be forked: its first record is damaged.")
+        raise CheckpointCorrupt(
+            f"Run {run} cannot be forked: its first record is damaged.", code="first_record_damaged"
+        )
     making = _Making(store, state, seq, clock, product)
     making.change(parse_changes(changes or {}))
     return making.make(into or store, last.command)
@@ -168,7 +170,7 @@ class _Making:
         )  # fmt: skip
 
     def _facts(self) -> list[Fact]:
-        """The records that the fork begins with, as far as is known."""
+        """Return the records that the fork begins with, as far as is known."""
         document = {"pipeline": self._state.pipeline, "status": IN_PROGRESS, INHERITED: self._inherited}
         facts: list[Fact] = [self._started([each.given for each in self._void]), Snapshot(document, "fork")]
         return facts + [self._invalidated(each) for each in self._void if each.paths or each.tasks]
@@ -200,7 +202,7 @@ class _Making:
     def _create(
         self, into: Store, facts: list[Fact], blobs: Sequence[bytes], command: str, *, done: bool
     ) -> tuple[str, str]:
-        """The new run's id, and the command that goes on with it ("": nothing is left to do)."""
+        """Return the new run's id, and the command that goes on with it ("": nothing is left to do)."""
         now = self._clock.now()
         lines = self._lines(facts, 1, now)
         run_id, journal = into.create(b"".join(lines), blobs, at=now)
@@ -219,13 +221,13 @@ class _Making:
         return [encode_line(seq, iso(now), 1, encode_fact(fact)) for seq, fact in enumerate(facts, first)]
 
     def _folded(self, facts: Sequence[Fact], run_id: str = "") -> RunState:
-        """The state of these facts, as they will be recorded."""
+        """Return the state of these facts, as they will be recorded."""
         at = iso(self._clock.now())
         return fold(run_id, (Record(seq, at, 1, fact) for seq, fact in enumerate(facts, 1)))
 
 
 def _following(state: RunState, graph: Graph | None) -> list[str]:
-    """The steps where a run goes on."""
+    """Return the steps where a run goes on."""
     ahead = [bare(path) for path in state.failed_paths]
     for token in state.waiting.values():
         edge = graph.edge(token.edge) if graph is not None else None
@@ -235,7 +237,7 @@ def _following(state: RunState, graph: Graph | None) -> list[str]:
 
 
 def _command(known: str, parent: RunState, child: str) -> str:
-    """The command that goes on with the child: as for its parent, with the child's id."""
+    """Return the command that goes on with the child: as for its parent, with the child's id."""
     if " --resume " in known:
         return f"{known.partition(' --resume ')[0]} --resume {child}"
     verb = "lessons" if parent.pipeline == "lessons" else f"run {parent.execution.get('target') or 'FILE.py:NAME'}"

@@ -65,10 +65,10 @@ class Assignment(NamedTuple):
 
 
 def parse_changes(changes: Mapping[str, Any]) -> list[Assignment]:
-    """What is asked for, by the names that people use.
+    """Return what is asked for, by the names that people use.
 
     Raises:
-        ConfigError: A name is empty or stands twice, or a value is no JSON.
+        ConfigError: A name is empty or given twice, or a value is no JSON.
         SecretRefused: It looks like a secret.
     """
     found: dict[tuple[str, str], Assignment] = {}
@@ -77,7 +77,9 @@ def parse_changes(changes: Mapping[str, Any]) -> list[Assignment]:
         if not dot or kind not in _KINDS:
             kind, key = CONTEXT, name.strip()
         if not key or (kind, key) in found:
-            raise ConfigError(f"--set {name!r} {'stands twice' if key else 'names nothing'}.", hint=_FORMS)
+            raise ConfigError(
+                f"--set {name!r} {'is given twice' if key else 'names nothing'}.", code="invalid_override", hint=_FORMS
+            )
         plain = decode_value(encode_value(value, name))
         if holds_key(plain):
             raise SecretRefused(f"The value of {name!r} looks like a secret; secrets are never stored.")
@@ -100,7 +102,7 @@ class Changes:
         self._order = {step.path: index for index, step in enumerate(self._ended)}
 
     def given(self, wish: Assignment) -> Override | None:
-        """The value given, by what it is to replace; None where it is what stands there.
+        """Return the value given, by what it is to replace; None where it is what stands there.
 
         Raises:
             ConfigError: There is no such setting, step or output; names those that are.
@@ -110,7 +112,7 @@ class Changes:
         return None if found.before == {found.hash} else found
 
     def dependents(self, given: Override) -> Dependents:
-        """Who read what it replaces."""
+        """Return who read what it replaces."""
         paths = [step.path for step in self._ended if self._has_read(given, step.path, step.reads)]
         tasks = [
             (path, key)
@@ -121,7 +123,7 @@ class Changes:
         return Dependents(given, paths, tasks)
 
     def _has_read(self, given: Override, path: str, reads: Mapping[str, str]) -> bool:
-        """Whether work with these reads was made from what stood there before."""
+        """Return whether work with these reads was made from what stood there before."""
         known = reads.get(given.name)
         if not given.carriers:
             return known is not None and known != given.hash
@@ -131,7 +133,7 @@ class Changes:
             return True
         if known not in given.before:
             return False
-        # Results of a step can be read by anybody who came later, whichever way they came.
+        # Results of a step can be read by all that came later, whichever way they came.
         return self._later(path, given.carriers) if given.kind == OUTPUTS else self._follows(path, given.carriers)
 
     def _later(self, path: str, carriers: Sequence[str]) -> bool:
@@ -150,17 +152,22 @@ class Changes:
     def _setting(self, key: str, value: Any) -> Override:
         known = self._state.identity
         if key not in known:
-            raise ConfigError(f"The run has no setting {key!r}.", hint=f"It has {', '.join(known) or 'none'}.")
+            raise ConfigError(
+                f"The run has no setting {key!r}.",
+                code="unknown_override",
+                hint=f"It has {', '.join(known) or 'none'}.",
+            )
         author = known.get("author")
         if key == "author" or (key == "model" and author and (author == _OFFLINE) != (value == _OFFLINE)):
             raise ConfigError(
                 f"The run was written by {known.get('model')}; a draft and work by a model are never mixed.",
+                code="other_author",
                 hint="Start a new run with that model.",
             )
         return Override(f"{SETTINGS}.{key}", SETTINGS, key, value, _of(known, key))
 
     def _output(self, rest: str, value: Any) -> Override:
-        """The key of the newest finished visit of a step, which may have dots in its name."""
+        """Return the key of the newest finished visit of a step, which may have dots in its name."""
         parts = rest.split(".")
         for cut in range(len(parts) - 1, 0, -1):
             step = self._visit(".".join(parts[:cut]))
@@ -169,24 +176,31 @@ class Changes:
             key, outputs = ".".join(parts[cut:]), self._reader.whole(step.outputs)
             if key not in outputs:
                 raise ConfigError(
-                    f"{bare(step.path)} has no output {key!r}.", hint=f"It has {', '.join(outputs) or 'none'}."
+                    f"{bare(step.path)} has no output {key!r}.",
+                    code="unknown_override",
+                    hint=f"It has {', '.join(outputs) or 'none'}.",
                 )
             return Override(f"{OUTPUTS}.{step.node}.{key}", OUTPUTS, key, value, _of(outputs, key), [step.path])
         names = ", ".join(dict.fromkeys(bare(step.path) for step in self._ended)) or "none"
-        raise ConfigError(f"--set outputs.{rest}: no such step has ended by then.", hint=f"Ended: {names}. {_FORMS}")
+        raise ConfigError(
+            f"--set outputs.{rest}: no such step has ended by then.",
+            code="unknown_override",
+            hint=f"Ended: {names}. {_FORMS}",
+        )
 
     def _visit(self, name: str) -> StepRun | None:
         fits = [step for step in self._ended if name in (step.path, bare(step.path), step.node)]
         return fits[-1] if fits else None
 
     def _context(self, key: str, value: Any) -> Override:
-        """The key as it stands where the run goes on: carried by who set it, or by what ended last where nobody did."""
+        """The key as it stands where the run goes on: carried by who set it, or else by what ended last."""
         ends = self._ends()
         setters = list(dict.fromkeys(filter(None, (self._contexts.setter(path, key) for path in ends))))
         carriers = setters or ends
         if not carriers:
             raise ConfigError(
                 f"Nothing has ended by then that could carry the context key {key!r}.",
+                code="no_carrier",
                 hint="Fork at a later point, or set a parameter: --set params.NAME=VALUE.",
             )
         values = [self._reader.whole(self._state.steps[path].context[key]) for path in setters]
@@ -194,7 +208,7 @@ class Changes:
         return Override(f"{CONTEXT}.{key}", CONTEXT, key, value, before, carriers)
 
     def _ends(self) -> list[str]:
-        """The visits from which the run goes on: sources of edges that nobody who ended has taken, and ends."""
+        """Return the visits from which the run goes on: sources of edges that no ended visit has taken, and ends."""
         sources = [token.source for token in self._state.waiting.values()]
         taken: set[str] = set()
         for step in self._state.steps.values():
@@ -204,7 +218,7 @@ class Changes:
         return [path for path in dict.fromkeys(sources) if path]
 
     def _follows(self, path: str, carriers: Sequence[str]) -> bool:
-        """Whether a visit came from one of the carriers."""
+        """Return whether a visit came from one of the carriers."""
         todo, seen = [path], {path}
         while todo:
             step = self._state.steps.get(todo.pop())
@@ -218,13 +232,13 @@ class Changes:
 
 
 def names_read(state: RunState) -> set[str]:
-    """All that the steps and tasks of a run have read (params.x, context.x, …)."""
+    """Return all that the steps and tasks of a run have read (params.x, context.x, …)."""
     found = {name for step in state.steps.values() for name in step.reads}
     return found | {name for tasks in state.tasks.values() for task in tasks.values() for name in task.reads}
 
 
 def unknown_names(state: RunState, given: Sequence[Override]) -> dict[str, list[str]]:
-    """The names that nobody has read or set by then, each with those like it that somebody has."""
+    """Return the names that nothing has read or set by then, each with similar names that were."""
     known = names_read(state)
     known |= {f"{PARAMS}.{name}" for name in state.params}
     known |= {f"{CONTEXT}.{name}" for step in state.steps.values() for name in step.context}
@@ -259,7 +273,7 @@ def read_assignments(texts: Sequence[str]) -> dict[str, Any]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise ConfigError(f"--set is {text!r}; it is KEY=VALUE.", hint=_FORMS)
+            raise ConfigError(f"--set is {text!r}; it is KEY=VALUE.", code="invalid_override", hint=_FORMS)
         try:
             found[name.strip()] = json.loads(value, parse_constant=_refuse)
         except ValueError:

@@ -60,7 +60,7 @@ class Boundary:
 
 
 def boundaries(run_id: str, records: Iterable[Record], graph: Graph | None = None) -> Iterator[Boundary]:
-    """Every boundary in order; context changes are worked out where the graph is given."""
+    """Return every boundary in order; context changes are worked out where the graph is given."""
     builder = Builder(run_id)
     state = builder.state
     contexts = Contexts(graph, state, Unknown()) if graph is not None else None
@@ -80,12 +80,12 @@ def boundaries(run_id: str, records: Iterable[Record], graph: Graph | None = Non
 
 
 def ended(state: RunState, record: Record) -> bool:
-    """Whether the record just applied ended a visit (one of an older owner, or behind a gap, does not)."""
+    """Return whether the record just applied ended a visit (one of an older owner, or behind a gap, does not)."""
     return bool(state.checkpoints) and state.checkpoints[-1].seq == record.seq
 
 
 def pinned_graph(store: Store, state: RunState) -> Graph | None:
-    """The graph that a run is pinned to; None where it has none (imports) or it cannot be read."""
+    """Return the graph that a run is pinned to; None where it has none (imports) or it cannot be read."""
     blob = state.pins.get("graph")
     if not blob:
         return None
@@ -99,7 +99,7 @@ class Unknown(dict[str, Reducer]):
     """Reducers of a pipeline whose code is not at hand: what two branches set is shown as both."""
 
     def get(self, key: str, default: Any = None) -> Callable[[Any, Any], Any]:
-        """A reducer that keeps both values."""
+        """Return a reducer that keeps both values."""
         return lambda first, second: [first, second]
 
 
@@ -121,7 +121,7 @@ def _boundary(
 
 
 def _changes(contexts: Contexts | None, step: StepRun) -> dict[str, tuple[Any, Any]]:
-    """What a visit set to something else than it saw, beside that."""
+    """Return what a visit set to something else than it saw, beside that."""
     if contexts is None or not step.context:
         return {}
     seen = contexts.seen(step.consumed, step.node)
@@ -147,7 +147,7 @@ class Points(NamedTuple):
 
 
 def points(store: Store, run_id: str) -> Points:
-    """The points of a run.
+    """Return the points of a run.
 
     Raises:
         RunNotFound, SchemaTooNew: As store.reader.records.
@@ -156,13 +156,13 @@ def points(store: Store, run_id: str) -> Points:
 
 
 def points_in(run_id: str, found: Sequence[Record]) -> Points:
-    """The points of a run of these records."""
+    """Return the points of a run of these records."""
     start = max((record.seq for record in takewhile(_opens, found)), default=0)
     return Points(run_id, start, found[-1].seq if found else 0, list(boundaries(run_id, found)))
 
 
 def _opens(record: Record) -> bool:
-    """Whether a record belongs to what a run begins with."""
+    """Return whether a record belongs to what a run begins with."""
     fact = record.fact
     return isinstance(fact, RunStarted | Invalidated) or (isinstance(fact, Snapshot) and fact.source != "api")
 
@@ -188,13 +188,14 @@ def resolve_point(known: Points, text: str | int) -> int:
         raise RunNotFound(
             f"Run {known.run_id} inherited {bare(found.path)}; its own points begin at seq {known.start}.",
             hint="Name the run it was forked from; `./pipeline.sh status` says which.",
+            code="point_not_found",
             point=text,
         )
     return found.seq
 
 
 def state_at(store: Store, run_id: str, seq: int) -> RunState:
-    """The run as it was once the record `seq` was durable."""
+    """Return the run as it was once the record `seq` was durable."""
     return state_in(run_id, records(store, run_id), seq)
 
 
@@ -204,14 +205,14 @@ def state_in(run_id: str, found: Iterable[Record], seq: int) -> RunState:
 
 
 def _of_step(known: Points, text: str) -> Boundary | None:
-    """The latest end of the step or visit meant: one that completed, else one whose failure led on, else any."""
+    """Return the latest end of the step or visit meant: one that completed, else one whose failure led on, else any."""
     named = [mark for mark in known.boundaries if text in _names(mark.path)]
     good = [mark for mark in named if mark.status == COMPLETED] or [mark for mark in named if mark.edges] or named
     return good[-1] if good else None
 
 
 def _names(path: str) -> set[str]:
-    """What a visit may be called: its path, that path without first visits, its last frame, its node."""
+    """Return what a visit may be called: its path, that path without first visits, its last frame, its node."""
     frame = path.rpartition("/")[2]
     return {path, bare(path), frame, frame.partition("#")[0]}
 
@@ -226,6 +227,7 @@ def _of_checkpoint(known: Points, text: str) -> Boundary | None:
         raise RunNotFound(
             f"{text!r} may mean the checkpoints {', '.join(list(found)[:_SHOWN])}.",
             hint="Type more of the id.",
+            code="point_not_found",
             point=text,
         )
     return next(iter(found.values()), None)
@@ -239,11 +241,13 @@ def _unknown(known: Points, text: str) -> RunNotFound:
     if step and any(step in _names(mark.path) for mark in known.boundaries):
         return RunNotFound(
             f"{text!r} is an item; points are the ends of steps.",
-            hint=f"Name its step ({step}), or the number of a record; `./pipeline.sh log` has them.", point=text,
+            hint=f"Name its step ({step}), or the number of a record; `./pipeline.sh log` has them.",
+            code="point_not_found", point=text,
         )  # fmt: skip
     there = ", ".join([f"{START} ({known.start})", *own, f"{END} ({known.end})"])
     return RunNotFound(
         f"Run {known.run_id} has no point {text!r}.",
         hint=f"There are {there}; or the number of any record from {known.start} to {known.end}.",
+        code="point_not_found",
         point=text,
     )

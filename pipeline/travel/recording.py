@@ -37,7 +37,7 @@ class RecordedMemory:
                 self._answers.setdefault(record.fact.query, []).append(record.fact.traces)
 
     def read(self, query: str) -> list[tuple[str, str, float]]:
-        """The next recorded answer to a query; the last one again where there are no more."""
+        """Return the next recorded answer to a query; the last one again where there are no more."""
         left = self._answers.get(query) or [()]
         traces = left.pop(0) if len(left) > 1 else left[0]
         return [(str(row["id"]), str(row["content"]), float(row["strength"])) for row in traces]
@@ -75,7 +75,7 @@ class Recording:
 
     @classmethod
     def of(cls, store: Store, run_id: str, to: str | int = "end") -> Recording:
-        """The recording of a run up to a point.
+        """Return the recording of a run up to a point.
 
         Raises:
             RunNotFound: No such run or point.
@@ -122,12 +122,12 @@ class Recording:
             del self.visits[fact.path]
 
     def _stands(self, call: CallStarted) -> bool:
-        """Whether a call is of the attempt that its visit or item ended with, or heard by it."""
+        """Return whether a call is of the attempt that its visit or item ended with, or heard by it."""
         last = self._last(call)
         return last != 0 and self.final.heard_from.get((call.path, call.task), last) <= call.attempt <= last
 
     def _last(self, call: CallStarted) -> int:
-        """The attempt that the call's visit or item ended with; 0: it has not ended."""
+        """Return the attempt that the call's visit or item ended with; 0: it has not ended."""
         visit = self.visits.get(call.path)
         if visit is None or call.task is None:
             return 0 if visit is None else visit.attempt
@@ -137,7 +137,7 @@ class Recording:
     # The beginning of its replay
 
     def beginning(self, graph: str) -> tuple[list[Fact], list[bytes]]:
-        """The records that a replay begins with, and the blobs they need.
+        """Return the records that a replay begins with, and the blobs they need.
 
         Args:
             graph: Hash of the graph it runs.
@@ -164,7 +164,7 @@ class Recording:
         return facts, keeper.blobs(names)
 
     def _made_again(self, path: str) -> bool:
-        """Whether an inherited visit does not stand any more at the point."""
+        """Return whether an inherited visit does not stand any more at the point."""
         return path not in self.final.steps or path in self.visits
 
     def _inherited_task(self, row: Any) -> bool:
@@ -185,7 +185,7 @@ class Recording:
         ]  # fmt: skip
 
     def _attempts(self) -> list[list[Any]]:
-        """The attempt that each visit and item ended with: under the same one it is replayed."""
+        """Return the attempt that each visit and item ended with: under the same one it is replayed."""
         rows: list[list[Any]] = [[path, None, visit.attempt] for path, visit in self.visits.items()]
         for path in self.visits:
             rows += [[path, key, task.attempt] for key, task in self.final.tasks.get(path, {}).items()]

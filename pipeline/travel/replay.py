@@ -74,7 +74,7 @@ class Replayed:
 
     @property
     def equal(self) -> bool:
-        """All came out as recorded."""
+        """Return whether all came out as recorded."""
         return not self.differences
 
 
@@ -86,7 +86,7 @@ def replay(
     to: str | int = "end",
     services: Mapping[str, Any] | None = None,
 ) -> Replayed:
-    """Run a run's stored graph on its recorded replies; nobody is asked and nothing acts outside.
+    """Run a run's stored graph on its recorded replies; no model is asked and nothing acts outside.
 
     Args:
         definition: The code of its steps. The graph is the stored one.
@@ -165,7 +165,7 @@ class _Replay:
         return StepSpec(name, partial(self._visit, self._definition.steps.get(name)), self._graph.nodes[name].version)
 
     def _visit(self, spec: StepSpec | None, ctx: StepContext) -> Any:
-        """What a visit gives: what its body makes of the record, or what is recorded."""
+        """Return what a visit gives: what its body makes of the record, or what is recorded."""
         path = ctx.path
         visit = self._visits.get(path)
         if visit is None:
@@ -214,7 +214,7 @@ class _Replay:
     # Routes
 
     def _route(self, settled: Settled) -> Route:
-        """The recorded way on; the one that is chosen now is compared with it."""
+        """Return the recorded way on; the one that is chosen now is compared with it."""
         visit = self._visits.get(settled.path)
         if visit is None:
             return Route(failed=True)
@@ -310,12 +310,12 @@ class _Replay:
 
 
 def _raised(visit: StepRun) -> bool:
-    """Whether a visit's body had raised an error, instead of returning an outcome that says failure."""
+    """Return whether a visit's body had raised an error, instead of returning an outcome that says failure."""
     return visit.status == FAILED and not visit.outputs and visit.outcome in FAILURES
 
 
 def _seen(request: Mapping[str, Any]) -> dict[str, Any]:
-    """What the model sees of a stored request."""
+    """Return what the model sees of a stored request."""
     return {key: request.get(key) for key in ("model", "system", "messages", "schema_id", "schema_version", "effort")}
 
 
@@ -328,7 +328,7 @@ def _pairs(step: StepRun) -> list[list[str]]:
 
 
 def _ahead(state: RunState, done: Mapping[str, Any]) -> list[list[str]]:
-    """Edges chosen that no visit which ended has taken."""
+    """Return edges chosen that no visit which ended has taken."""
     taken = {(edge, source) for path, step in state.steps.items() if path in done for edge, source in step.consumed}
     laid = [(edge, path) for path, step in state.steps.items() if path in done for edge in step.edges]
     return sorted([edge, source] for edge, source in laid if (edge, source) not in taken)

@@ -1,4 +1,4 @@
-"""The world in a replay: a model that knows no answer, a clock that never waits, nobody to ask, no side effects."""
+"""Stand-ins for the world in a replay: model, prices, clock and person without answers; no side effects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class UnaskedModel:
         self._tell = tell
 
     def check(self) -> ModelInfo:
-        """Itself; nobody is asked."""
+        """Return itself; no request is made."""
         return self._info
 
     def complete(self, request: Request) -> Reply:
@@ -82,12 +82,12 @@ class InstantClock(SystemClock):
     """The machine's clock, on which every wait is over at once."""
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Whether the event is set; the time has passed."""
+        """Return whether the event is set; the time has passed."""
         return event.is_set()
 
 
 class AbsentPerson:
-    """The person in a replay: whoever asks what is not recorded gets no answer."""
+    """The person in a replay; a question that is not recorded gets no answer."""
 
     def __init__(self, tell: Told) -> None:
         self._tell = tell
@@ -108,7 +108,7 @@ class VisitOrder:
     It stands at the run's boundaries (engine.recorder.StepEndHook).
     """
 
-    #: Real seconds after which a visit goes although nobody works and the one before it has not come: only where
+    #: Real seconds after which a visit goes although none runs and the one before it has not come: only where
     #: a damaged record holds a visit that nothing leads to.
     PATIENCE = 5.0
 
@@ -150,7 +150,7 @@ class VisitOrder:
             self._going.add(path)
 
     def abandon(self) -> None:
-        """The order does not matter any more: let everybody go."""
+        """The order does not matter any more: let all go."""
         with self._lock:
             self._open = True
             for waiting in self._waiting.values():
@@ -174,7 +174,7 @@ class ReplayContext(StepContext):
 
     @classmethod
     def around(cls, context: StepContext, known: Callable[[str, str], Any], scopes: list[Scope]) -> ReplayContext:
-        """The same window on the run, with care."""
+        """Return the same window on the run, with care."""
         made = cls(*(getattr(context, item.name) for item in fields(StepContext)))
         made.known, made.scopes = known, scopes
         return made
@@ -217,5 +217,5 @@ class ReplayContext(StepContext):
 
 
 def services(tell: Told, lent: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a replay lends to its steps: nobody to ask, and what stands in for services of the run."""
+    """Return what a replay lends to its steps: a person without answers, and what replaces services of the run."""
     return {**lent, "interviewer": AbsentPerson(tell)}

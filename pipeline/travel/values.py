@@ -25,7 +25,7 @@ class Reader:
         self._run = run_id
 
     def whole(self, value: Any) -> Any:
-        """The value itself, read back if it is a reference.
+        """Return the value itself, read back if it is a reference.
 
         Raises:
             CheckpointCorrupt: The blob is missing or damaged.
@@ -33,7 +33,7 @@ class Reader:
         return self.blob(value["$blob"]) if is_reference(value) else value
 
     def blob(self, name: str) -> Any:
-        """The JSON value stored under a hash."""
+        """Return the JSON value stored under a hash."""
         return json.loads(self._store.get_blob(self._run, name))
 
     def task_text(self, path: str, key: str, task: TaskRun) -> bytes:
@@ -47,16 +47,18 @@ class Reader:
         line = next(iter(self._store.read(self._run, after=task.seq - 1)), None)
         fact = None if line is None else decode_line(line).fact
         if not isinstance(fact, TaskCompleted):
-            raise CheckpointCorrupt(f"Run {self._run}: the value of {bare(path)}/{key} cannot be read back.")
+            raise CheckpointCorrupt(
+                f"Run {self._run}: the value of {bare(path)}/{key} cannot be read back.", code="value_lost"
+            )
         return fact.value
 
     def task(self, path: str, key: str, task: TaskRun) -> Any:
-        """What a task made."""
+        """Return what a task made."""
         return self.whole(json.loads(self.task_text(path, key, task)))
 
 
 def usd_by_step(state: RunState) -> dict[str, Decimal]:
-    """Exact spend by step, as people name it; imported totals are not in it."""
+    """Return exact spend by step, as people name it; imported totals are not in it."""
     sums: dict[str, Decimal] = {}
     for key, spend in state.spend.items():
         sums[key.step] = sums.get(key.step, Decimal(0)) + spend.usd
@@ -74,26 +76,26 @@ class BlobCollector:
         self._made: dict[str, bytes] = {}
 
     def task(self, path: str, key: str, task: TaskRun) -> Any:
-        """What stands for a task's value; None where it has none."""
+        """Return what stands for a task's value; None where it has none."""
         return None if task.status != COMPLETED else self._kept(self.reader.task_text(path, key, task))
 
     def reply(self, call: CallRun) -> Any:
-        """What stands for a reply; None where nothing usable came."""
+        """Return what stands for a reply; None where nothing usable came."""
         return None if call.reply is None else self._kept(call.reply)
 
     def whole(self, value: Any) -> Any:
-        """A value that stands for itself or for a blob, of the source or made here."""
+        """Return a value that stands for itself or for a blob, of the source or made here."""
         made = self._made.get(value["$blob"]) if is_reference(value) else None
         return self.reader.whole(value) if made is None else decode_value(made)
 
     def fit(self, value: Any) -> Any:
-        """What stands for a value in a step's record."""
+        """Return what stands for a value in a step's record."""
         text = encode_value(value)
         short = len(text) <= INLINE_LIMIT and not is_reference(value)
         return decode_value(text) if short else self._blob(text)
 
     def blobs(self, names: Iterable[str]) -> list[bytes]:
-        """The blobs of these hashes and those that were made; each is verified.
+        """Return the blobs of these hashes and those that were made; each is verified.
 
         Raises:
             CheckpointCorrupt: One is missing or damaged.

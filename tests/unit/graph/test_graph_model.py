@@ -89,14 +89,14 @@ def test_validate_accepts_chains_branches_and_loops() -> None:
         (Graph.of([Node("a")], [Edge("z", "a")], "a"), "Edge 'z->a': its source 'z'"),
         (
             Graph.of([Node("a"), Node("b")], [Edge("a", "b", id="e"), Edge("a", "b", id="e")], "a"),
-            "Edge 'e' stands twice",
+            "Duplicate edge 'e'",
         ),
         (Graph.of([Node("a"), Node("b")], [], "a"), "Node 'b' cannot be reached"),
         (Graph.of([Node("a#1")], [], "a#1"), "Node 'a#1'"),
         (Graph.of([Node("a/b")], [], "a/b"), "Node 'a/b'"),
         (Graph.of([Node("a->b")], [], "a->b"), "Node 'a->b'"),
         (Graph.of([Node("a", join="most")], [], "a"), "join 'most'"),
-        (Graph({"x": Node("a")}, (), "x"), "Node 'a' stands under the name 'x'"),
+        (Graph({"x": Node("a")}, (), "x"), "Node 'a' is listed under the name 'x'"),
         (
             Graph.of(
                 [Node("a"), Node("b", "all"), Node("c", "all")], [Edge("a", "b"), Edge("b", "c"), Edge("c", "b")], "a"
@@ -113,7 +113,7 @@ def test_validate_names_what_is_wrong(graph: Graph, fault: str) -> None:
 
 
 def test_validate_refuses_two_nodes_of_one_id() -> None:
-    with pytest.raises(GraphError, match="Node 'a' stands twice"):
+    with pytest.raises(GraphError, match="Duplicate node 'a'"):
         Graph.of([Node("a"), Node("a")], [], "a")
 
 

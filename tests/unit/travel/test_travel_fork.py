@@ -131,7 +131,7 @@ def test_changes_are_given_in_python_as_values(store: MemoryStore) -> None:
     assert state.context["new"] is None
     both = fork_run(store, run, changes={"outputs.one.long": "s", "outputs.one.n": 7}, clock=FakeClock())
     assert load(store, both).steps["one#1"].outputs == {"long": "s", "n": 7}
-    with pytest.raises(ConfigError, match="stands twice"):
+    with pytest.raises(ConfigError, match="is given twice"):
         fork_run(store, run, changes={"k": 1, "context.k": 2})
     with pytest.raises(ConfigError, match=r"outputs\.one\.long"):
         fork(store, run, changes={"outputs.one.long": object()}, clock=FakeClock())
