@@ -41,7 +41,7 @@ UNCOUNTED = frozenset(
         "tests/contract/test_langgraph_threads.py",
         "tests/contract/test_objects_owners.py",
         "tests/test_architecture.py",
-        "tests/unit/cost/test_cost_sums.py",
+        "tests/unit/cost/test_cost_report.py",
         "tests/unit/dot/test_dot_laws.py",
         "tests/unit/engine/test_engine_batches.py",
         "tests/unit/engine/test_engine_laws.py",

@@ -30,7 +30,7 @@ BEFORE: dict[str, tuple[str, ...]] = {
     ),
     "three different totals after a failure and a resume": (
         "unit/engine/test_engine_laws.py::test_total_is_the_sum_of_all_charges_whatever_happened",
-        "unit/cost/test_cost_sums.py::test_ledger_and_fold_never_disagree_about_money",
+        "unit/cost/test_cost_report.py::test_ledger_and_fold_never_disagree_about_money",
     ),
     "dry run left a run that a resume took for done": (
         "acceptance/test_cli_lessons.py::test_lessons_dry_run_shows_the_plan_and_leaves_nothing",

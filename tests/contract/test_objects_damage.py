@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from pipeline.errors import CheckpointCorrupt, StoreError
-from pipeline.records.kinds import Gap, StepStarted
+from pipeline.records.kinds import StepStarted
 from pipeline.records.lines import line_seq
 from pipeline.store.integrity import check
 from pipeline.store.objects import keys
-from pipeline.store.reader import load, records
+from pipeline.store.reader import load
 from tests.contract.harm import BucketStore, account_of, bucket_of, open_bucket, segment_appends
 from tests.journals import AT, StillClock, line, small_run, started
 from tests.stores import ids, write
@@ -36,20 +36,6 @@ def apart(store: BucketStore) -> str:
     return run
 
 
-def test_append_that_is_gone_leaves_a_gap(store: BucketStore) -> None:
-    run = apart(store)
-    bucket_of(store).delete([keys.journal(run, 4)])
-    assert seqs(store, run) == [1, 2, 3, 5, 6, 7]
-    journal = store.open(run)
-    (row,) = journal.repairs
-    assert (row[0], row[1], row.recorded) == (4, 4, True)  # type: ignore[attr-defined]
-    assert seqs(store, run) == [1, 2, 3, 4, 5, 6, 7]
-    assert isinstance(list(records(store, run))[3].fact, Gap)
-    journal.append(8, [line(8, StepStarted("lessons#1"))])
-    journal.close()
-    assert list(store.open(run).repairs) == []
-
-
 def test_damaged_record_among_others_of_its_append_is_kept_aside(store: BucketStore) -> None:
     lines = small_run()
     run = write(store, lines)
@@ -62,17 +48,6 @@ def test_damaged_record_among_others_of_its_append_is_kept_aside(store: BucketSt
     kept = bucket_of(store).get(f"runs/{run}/x/journal.damaged-1")
     assert kept
     assert b"seet" in kept.data
-    assert seqs(store, run) == [1, 2, 3, 4, 5, 6, 7]
-
-
-def test_damaged_last_append_is_moved_aside_and_its_number_used_again(store: BucketStore) -> None:
-    run = apart(store)
-    bucket_of(store).put(keys.journal(run, 7), small_run()[6][:40])
-    journal = store.open(run)
-    assert journal.last_seq == 6
-    (row,) = journal.repairs
-    assert (row[:2], row[3]) == ((7, 7), "journal.torn-1")
-    journal.append(7, [line(7, StepStarted("again#1"))])
     assert seqs(store, run) == [1, 2, 3, 4, 5, 6, 7]
 
 
@@ -155,6 +130,26 @@ def test_segment_that_is_gone_is_not_missed(store: BucketStore, long: str) -> No
     assert seqs(again, long) == list(range(1, 31))
     assert seqs(again, long, after=20) == list(range(21, 31))
     assert load(again, long).seq == 30
+
+
+def test_long_run_that_is_repaired_again_and_again_is_read_whole(store: BucketStore, long: str) -> None:
+    bucket, last = bucket_of(store), 30
+    for damaged in (26, 40, 51, 63):
+        bucket.put(keys.journal(long, damaged), b"junk\n")
+        store = open_bucket(store.url, StillClock())
+        journal = store.open(long)
+        assert [row[0] for row in journal.repairs] == [damaged]
+        # A number is used again where what it was given to was damaged at the end.
+        last = journal.last_seq
+        for seq in range(last + 1, last + 12):
+            journal.append(seq, [line(seq, StepStarted(f"s{seq}#1", version=seq))])
+        last += 11
+        journal.close()
+        for reader in (store, open_bucket(store.url, StillClock())):
+            assert seqs(reader, long) == list(range(1, last + 1))
+            assert seqs(reader, long, after=last - 5) == list(range(last - 4, last + 1))
+        assert not [problem for problem in check(store, account_of(store)) if problem.serious]
+    assert len([entry for entry in bucket.under(f"runs/{long}/x")]) == 4
 
 
 def test_heads_are_in_the_keys_newest_first(store: BucketStore) -> None:

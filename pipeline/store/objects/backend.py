@@ -177,25 +177,27 @@ class ObjectBackend(Backend):
 
     def flaws(self, name: str) -> Iterator[str]:
         """See Backend.flaws. Every append is read, also those that a segment holds."""
-        bucket, found = self.bucket, list(appends(self.bucket, name))
-        if not found or keys.seq(found[0].key) != 1:
+        bucket, there = self.bucket, listing(self.bucket, name) or Listing()
+        # What a repair has replaced is read no more.
+        replaced = max((keys.span(each.key)[1] for each in there.segments if keys.is_rewritten(each.key)), default=0)
+        found = list(appends(bucket, name, replaced))
+        if not replaced and (not found or keys.seq(found[0].key) != 1):
             yield "Its first append is missing."
-        covered = (listing(bucket, name) or Listing()).covered
         for entry, data in zip(found, bucket.fetch_all(found), strict=True):
             if not data:
                 yield f"{entry.key} is empty."
-            elif keys.seq(entry.key) <= covered and (bad := _damaged(data)):
+            elif keys.seq(entry.key) <= there.covered and (bad := _damaged(data)):
                 yield f"{entry.key}: {bad} bytes are no record."
-        yield from self._flawed_segments(name)
+        yield from self._flawed_segments(name, replaced)
         lease = bucket.get(keys.lease(name))
         if lease is not None and not parse(lease.data):
             yield "Its lease is damaged; the next owner writes it anew."
         if keys.is_run(name) and bucket.get(keys.head(name)) is None:
             yield "Its head is missing, so it is not listed; the next `cleanup` makes it again."
 
-    def _flawed_segments(self, name: str) -> Iterator[str]:
+    def _flawed_segments(self, name: str, replaced: int) -> Iterator[str]:
         for entry in self.bucket.listed(f"{keys.home(name)}/s"):
-            if not keys.is_segment(entry.key) or keys.is_rewritten(entry.key):
+            if not keys.is_segment(entry.key) or keys.is_rewritten(entry.key) or keys.span(entry.key)[1] <= replaced:
                 continue
             data = self.bucket.fetch(entry)
             if not is_sound(data, *keys.span(entry.key)):

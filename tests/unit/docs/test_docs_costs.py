@@ -9,10 +9,11 @@ from pathlib import Path
 
 from pipeline.app.cost_report import RepricedLine, Statement
 from pipeline.cli.cost import REASON_WORDS, json_lines
-from pipeline.cost.ledger import COLUMNS, PRICE_COLUMNS, LedgerRow
+from pipeline.cost.ledger import COLUMNS as LEDGER_COLUMNS
+from pipeline.cost.ledger import PRICE_COLUMNS, LedgerRow
 from pipeline.cost.prices import PriceBook
 from pipeline.cost.reconciliation import REASONS, Compared
-from pipeline.cost.report import CSV_COLUMNS, GROUPS, Origin, of_ledger, of_sums, report
+from pipeline.cost.report import COLUMNS, CSV_COLUMNS, GROUPS, Origin, of_ledger, of_sums, report
 from pipeline.engine.daily import _MOST_USD, _PART
 from pipeline.engine.retry import RetryPolicy
 from pipeline.llm.base import ADDED_TOKENS, BLOCK_TOKENS, SCHEMA_TOKENS
@@ -31,12 +32,21 @@ def test_docs_name_every_state_of_a_charge() -> None:
 
 def test_docs_name_the_columns_of_the_ledger() -> None:
     named = codes(text_of(GUIDE).partition("With `--by call`, the ledger itself: ")[2])
-    assert named[: len(COLUMNS) + 1] == ["run_id", *COLUMNS]
+    assert named[: len(LEDGER_COLUMNS) + 1] == ["run_id", *LEDGER_COLUMNS]
 
 
 def test_docs_name_the_columns_of_the_sums() -> None:
     named = codes(text_of(GUIDE).partition("has stable columns; new ones are added at the end. Sums: ")[2])
     assert named[: len(CSV_COLUMNS)] == list(CSV_COLUMNS)
+
+
+def test_docs_show_the_columns_of_the_table() -> None:
+    heads = [
+        row.split() for row in text_of(GUIDE).splitlines() if "Wasted" in row.split() and "Possibly" in row.split()
+    ]
+    titles = " ".join(column.title for column in COLUMNS if column.title).split()
+    assert len(heads) >= 3
+    assert all(head[-len(titles) :] == titles for head in heads)
 
 
 def test_docs_name_every_cause_of_waste() -> None:
@@ -78,7 +88,7 @@ def test_docs_name_the_objects_of_cost_json() -> None:
     for kind in ("line", "open_run", "imported", "removed", "unread"):
         assert documented[kind] == objects[kind]
     assert set(documented) == set(objects) | set(calls)
-    own = [name for name in COLUMNS if name not in (*TOKEN_KINDS, "web_search", *PRICE_COLUMNS)]
+    own = [name for name in LEDGER_COLUMNS if name not in (*TOKEN_KINDS, "web_search", *PRICE_COLUMNS)]
     assert set(calls["call"]) == {"run_id", *own, "tokens", "prices"}
     assert objects["open"] == calls["call"]
     assert set(objects["total"]) == {*objects["line"], "at_least_usd", "at_most_usd"} - {"by"}
@@ -108,5 +118,5 @@ def test_docs_say_the_limits_of_the_code() -> None:
 
 
 def test_docs_rows_have_no_field_the_ledger_lacks() -> None:
-    assert {"seq", "usd_low", "usd_high"} <= set(COLUMNS)
+    assert {"seq", "usd_low", "usd_high"} <= set(LEDGER_COLUMNS)
     assert {item.name for item in fields(LedgerRow)} >= {"seq", "step", "item", "state", "outcome"}
