@@ -86,7 +86,7 @@ class PostgresDatabase(Database):
     @property
     def own_place(self) -> str:
         """See Database.own_place."""
-        return OWN_PLACE
+        return _OWN_PLACE
 
     def check(self, kind: type[Any]) -> None:
         """See Database.check."""
@@ -212,14 +212,9 @@ def _works(connection: Any) -> bool:
     return state is None or not str(state[0]).startswith("idle")
 
 
-#: Time limits that a server, a database or a role may have, by the SQLSTATE of what they end.
-_LIMITS = {
-    "57014": "statement_timeout", "55P03": "lock_timeout", "25P03": "idle_in_transaction_session_timeout",
-    "25P04": "transaction_timeout",
-}  # fmt: skip
-#: What another try may do: serialization failure, deadlock, no room for one more; the server goes down or comes up, a
-#: connection is cut.
-_AGAIN = ("40001", "40P01", "53300", *_LIMITS, "57P", "08")
+#: SQLSTATEs of what another try may do: serialization failure, deadlock, no room for one more, a limit of time; the
+#: server goes down or comes up, a connection is cut.
+_AGAIN = ("40001", "40P01", "53300", "57014", "55P03", "25P03", "25P04", "57P", "08")
 #: What the driver adds for its own users: an excerpt of our statement, a question.
 _ADDED = re.compile(r"\s+(?:LINE \d+: .*|Is the server running [^?]*\?)", re.DOTALL)
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
@@ -229,53 +224,53 @@ _MORE_ROOM = (
     "Wait until others have left, or have who runs the server let more in: max_connections, "
     "ALTER ROLE {role} CONNECTION LIMIT -1; (if it serves one connection at a time, add ?single=1 to --store.)"
 )
-OWN_PLACE = (
+_ONE_MORE = "Check that the server lets you in; if it serves one connection at a time, add ?single=1 to --store."
+_IN_USE = "Another process may be using it, and it serves one at a time: wait for that one to end."
+_RUNS = "Check that the server runs and lets you in."
+_OWN_PLACE = (
     "Name a database that no other program uses; or a schema of its own in this one: CREATE SCHEMA pipeline; "
     "then add ?options=-csearch_path=pipeline to --store."
 )
-_TABLES = (
-    "Have who owns the tables type: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; "
-    "GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {role}; (SELECT alone is enough to read.)"
-)
-#: Code and hint by SQLSTATE.
-_BY_STATE = {
-    "42501": ("rights_missing", _TABLES),
-    "42P07": ("name_taken", f"Another program made it. {OWN_PLACE}"),
-    "42710": ("name_taken", f"Another program made it. {OWN_PLACE}"),
-    "42723": ("name_taken", f"Another program made it. {OWN_PLACE}"),
-    "25006": (
-        "database_read_only",
-        "Name a server and a user that may write; reading works as it is. (SHOW default_transaction_read_only;)",
-    ),
-    "3F000": ("schema_missing", "Make the schema that --store names, as who owns the database: CREATE SCHEMA …;"),
-    "53300": ("database_full", _MORE_ROOM),
-    **{
-        state: (
-            "time_limit",
-            f"Type on the server: ALTER ROLE {{role}} SET {limit} = 0; or add ?options=-c{limit}=0 to --store.",
-        )
-        for state, limit in _LIMITS.items()
-    },
-}
-#: Where a client is not let in there is no SQLSTATE: what the driver says then, code and hint. Only room comes by
-#: itself.
-_BEFORE = (
-    ("no password supplied|password authentication failed", "password_refused",
+_LIMIT = "Type on the server: ALTER ROLE {{role}} SET {0} = 0; or add ?options=-c{0}=0 to --store."
+#: SQLSTATE ("" before a connection stands: then the driver has none), what the driver says, code, hint. The first
+#: that fits counts.
+_KNOWN = (
+    ("42501", "for schema", "rights_missing",
+     "Have who owns the database type: GRANT USAGE, CREATE ON SCHEMA {schema} TO {role};"),
+    ("42501", "", "rights_missing",
+     "Have who owns the tables type: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; "
+     "GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {role}; (SELECT alone is enough to read.)"),
+    ("42P07", "", "name_taken", _OWN_PLACE),
+    ("42710", "", "name_taken", _OWN_PLACE),
+    ("42723", "", "name_taken", _OWN_PLACE),
+    ("25006", "", "database_read_only",
+     "Name a server and a user that may write; reading works as it is. (SHOW default_transaction_read_only;)"),
+    ("3F000", "", "schema_missing", "Make the schema that --store names, as who owns the database: CREATE SCHEMA …;"),
+    ("53300", "", "database_full", _MORE_ROOM),
+    ("57014", "user request", "statement_ended",
+     "The statement was ended on the server by hand; give the same command again."),
+    ("57014", "", "time_limit", _LIMIT.format("statement_timeout")),
+    ("55P03", "", "time_limit", _LIMIT.format("lock_timeout")),
+    ("25P03", "", "time_limit", _LIMIT.format("idle_in_transaction_session_timeout")),
+    ("25P04", "", "time_limit", _LIMIT.format("transaction_timeout")),
+    ("", "no password supplied|password authentication failed", "password_refused",
      "Set PGPASSWORD to the password of {name}, or write it into ~/.pgpass."),
-    ('database ".*" does not exist$', "database_missing", "Make it: {createdb}"),
-    ('role ".*" does not exist$', "user_missing",
+    ("", 'database ".*" does not exist$', "database_missing", "Make it: {createdb}"),
+    ("", 'role ".*" does not exist$', "user_missing",
      "Name a user that the server has: postgresql://USER@HOST:PORT/DATABASE"),
-    ("is not permitted to log in", "user_refused", "Have who runs the server type: ALTER ROLE {role} LOGIN;"),
-    ("too many (?:clients|connections)|connection slots are reserved", "database_full", _MORE_ROOM),
-    ("does not support SSL", "ssl_missing",
+    ("", "is not permitted to log in", "user_refused", "Have who runs the server type: ALTER ROLE {role} LOGIN;"),
+    ("", "too many (?:clients|connections)|connection slots are reserved", "database_full", _MORE_ROOM),
+    ("", "does not support SSL", "ssl_missing",
      "Have who runs the server set ssl = on; or, where nobody else can listen, take sslmode out of --store."),
-    ("certificate verify failed|root certificate|does not match host name", "certificate_refused",
+    ("", "certificate verify failed|root certificate|does not match host name", "certificate_refused",
      "Name the file of who vouches for the server's certificate: add ?sslmode=verify-full&sslrootcert=FILE to "
      "--store."),
-    ("^(?!.*SSL encryption).*pg_hba.conf.*no encryption", "host_refused",
+    ("", "^(?!.*SSL encryption).*pg_hba.conf.*no encryption", "host_refused",
      "If the server takes SSL alone, add ?sslmode=require to --store; else have its pg_hba.conf let this user in from "
      "this machine."),
-    ("pg_hba.conf", "host_refused", "Have the server's pg_hba.conf let this user in from this machine."),
+    ("", "pg_hba.conf", "host_refused", "Have the server's pg_hba.conf let this user in from this machine."),
+    ("", _NOBODY, "database_refused", _RUNS),
+    ("", "^connection ", "database_refused", _ONE_MORE),
 )  # fmt: skip
 
 
@@ -287,35 +282,15 @@ def refusal(state: str, words: str, address: StoreUrl) -> Refusal:
         words: The driver's; where they are in another language than English, the hint is a general one.
     """
     said = _ADDED.sub("", words)[:300].rstrip(".")
-    text, again = f"The database of {address.url} refused: {said}.", not state or state.startswith(_AGAIN)
-    code, hint = _BY_STATE.get(state, ("database_refused", ""))
-    if not state:
-        known = ((code, hint) for pattern, code, hint in _BEFORE if re.search(pattern, words))
-        code, hint = next(known, (code, hint))
-        again = not hint or hint is _MORE_ROOM
-        if address.single and hint is _MORE_ROOM:
-            hint = ""
-    elif code == "rights_missing" and "for schema" in words:
-        hint = "Have who owns the database type: GRANT USAGE, CREATE ON SCHEMA {schema} TO {role};"
-    elif state == "57014" and "user request" in words:
-        hint = "Somebody ended the statement on the server; give the same command again."
-    if not hint:
-        hint = way_in(said, address.single)
-    return Refusal(text, _filled(hint, address), code, again, state)
-
-
-def way_in(words: str, single: bool) -> str:
-    """Return what to do about a server that refused, by the driver's words for it."""
-    if not words.startswith("connection ") or _NOBODY in words:
-        return "Check that the server runs and lets you in."
-    if single:
-        return "Another process may be using it, and it serves one at a time: wait for that one to end."
-    return "Check that the server lets you in; if it serves one connection at a time, add ?single=1 to --store."
+    known = ((code, hint) for when, what, code, hint in _KNOWN if when == state and re.search(what, said))
+    code, hint = next(known, ("database_refused", _RUNS))
+    again = state.startswith(_AGAIN) if state else hint in (_MORE_ROOM, _ONE_MORE, _RUNS)
+    if address.single and not state and hint in (_MORE_ROOM, _ONE_MORE):
+        hint = _IN_USE
+    return Refusal(f"The database of {address.url} refused: {said}.", _filled(hint, address), code, again, state)
 
 
 def _filled(hint: str, address: StoreUrl) -> str:
-    if "{" not in hint:
-        return hint
     parts = urlsplit(address.url)
     name = unquote(parts.username or "")
     role = name if _PLAIN.fullmatch(name) else '"{}"'.format(name.replace('"', '""')) if name else "USER"
