@@ -80,7 +80,7 @@ def _address(name: str) -> tuple[str, int]:
         raise ConfigError(
             "--executor takes no user and no password: a dask scheduler asks for none.",
             code="invalid_executor",
-            hint="Use dask://HOST:PORT or dask:local. Keep a scheduler on a network of your own.",
+            hint="There are dask://HOST:PORT and dask:local. Keep a scheduler on a network of your own.",
         )
     raise ConfigError(
         f"--executor is {re.split('[?#]', name)[0]!r}; there are dask://HOST:PORT and dask:local, without settings.",

@@ -24,7 +24,7 @@ from pipeline.app.cost_report import (
     repriced,
 )
 from pipeline.app.stores import head_of, open_store
-from pipeline.cli.options import RunName, in_its_folder, json_option, own, store_option
+from pipeline.cli.options import RunName, in_its_folder, json_option, own_option, store_option
 from pipeline.cli.store_context import here
 from pipeline.cli.text import count, money, money_between, say, say_json, table, warn, when, with_unpriced
 from pipeline.cost import reconciliation as reasons
@@ -101,21 +101,16 @@ class Day(click.ParamType[str]):
 
 @click.command("cost")
 @click.argument("run", type=RunName(), required=False, metavar="[RUN]")
-@click.option("--by", type=click.Choice(GROUPS), default="step", show_default=True, envvar=own("cost", "by"),
-              show_envvar=True, help="What to sum by.")  # fmt: skip
-@click.option("--since", type=Day(), envvar=own("cost", "since"), show_envvar=True, metavar="DATE",
-              help="Only calls sent on this UTC day or later.")  # fmt: skip
-@click.option("--until", type=Day(), envvar=own("cost", "until"), show_envvar=True, metavar="DATE",
-              help="Only calls sent on this UTC day or earlier.")  # fmt: skip
-@click.option("--csv", "as_csv", is_flag=True, envvar=own("cost", "csv"), show_envvar=True,
-              help="CSV with stable columns; with --by call, one row per call.")  # fmt: skip
-@click.option("--reprice", "prices", envvar=own("cost", "reprice"), show_envvar=True, metavar="FILE|published",
-              help="Show what the recorded tokens would cost at other prices.")  # fmt: skip
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), envvar=own("cost", "plot"),
-              show_envvar=True, metavar="FILE.svg|FILE.png",
-              help="Draw spend by day and by step into a file.")  # fmt: skip
-@click.option("--reconcile", is_flag=True, envvar=own("cost", "reconcile"), show_envvar=True,
-              help="Compare with the provider's reports by day and model; needs ANTHROPIC_ADMIN_KEY.")  # fmt: skip
+@own_option("cost", "--by", type=click.Choice(GROUPS), default="step", show_default=True, help="What to sum by.")
+@own_option("cost", "--since", type=Day(), metavar="DATE", help="Only calls sent on this UTC day or later.")
+@own_option("cost", "--until", type=Day(), metavar="DATE", help="Only calls sent on this UTC day or earlier.")
+@own_option("cost", "--csv", "as_csv", is_flag=True, help="CSV with stable columns; with --by call, one row per call.")
+@own_option("cost", "--reprice", "prices", metavar="FILE|published",
+            help="Show what the recorded tokens would cost at other prices.")  # fmt: skip
+@own_option("cost", "--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.svg|FILE.png",
+            help="Draw spend by day and by step into a file.")  # fmt: skip
+@own_option("cost", "--reconcile", is_flag=True,
+            help="Compare with the provider's reports by day and model; needs ANTHROPIC_ADMIN_KEY.")  # fmt: skip
 @json_option
 @store_option
 @in_its_folder

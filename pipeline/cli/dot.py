@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from pipeline.app.stores import head_of, open_store, place_of, state_of
-from pipeline.cli.options import RunName, json_option, own, store_option
+from pipeline.cli.options import RunName, json_option, own_option, store_option
 from pipeline.cli.text import count, money_between, one_line, say, say_json, table, with_unpriced
 from pipeline.dot import kinds
 from pipeline.dot.diagnostics import ERROR, WARNING, Diagnostic
@@ -167,9 +167,8 @@ def handlers(as_json: bool) -> None:
 
 @click.command("draw")
 @click.argument("what", type=FileOrRun(), metavar="FILE.dot|RUN")
-@click.option("-o", "--format", "form", type=click.Choice(FORMATS), default="txt", show_default=True,
-              envvar=own("draw", "format"), show_envvar=True,
-              help="Output format, on stdout; svg and png need Graphviz.")  # fmt: skip
+@own_option("draw", "-o", "--format", "form", type=click.Choice(FORMATS), default="txt", show_default=True,
+            help="Output format, on stdout; svg and png need Graphviz.")  # fmt: skip
 @store_option
 def draw(what: str, form: str, store: str | None) -> None:
     """Draw a DOT pipeline, or a run with the status and cost of each node.

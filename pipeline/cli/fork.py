@@ -9,7 +9,7 @@ import click
 
 from pipeline.app.run_list import resume_command, row_of, way_on
 from pipeline.app.stores import head_of, open_store, place_of
-from pipeline.cli.options import FileAndName, RunName, json_option, own, run_argument, store_option
+from pipeline.cli.options import FileAndName, RunName, json_option, own_option, run_argument, store_option
 from pipeline.cli.text import count, money, one_line, say, say_json
 from pipeline.cli.value_format import arrow
 from pipeline.errors import StepFailed
@@ -29,11 +29,9 @@ _POINT = "Up to where: a record's number, a checkpoint id, STEP, STEP#VISIT, sta
 
 @click.command("fork")
 @click.argument("run", type=RunName(), metavar="RUN")
-@click.option("--at", "--from-seq", "at", default="end", envvar=own("fork", "at"), show_envvar=True, metavar="POINT",
-              show_default=True, help=_POINT)  # fmt: skip
-@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", envvar=own("fork", "set"), show_envvar=True,
-              help="Another value: params.NAME, settings.NAME, outputs.STEP.KEY, or a context key. "
-              "Repeatable.")  # fmt: skip
+@own_option("fork", "--at", "--from-seq", "at", default="end", metavar="POINT", show_default=True, help=_POINT)
+@own_option("fork", "--set", "changes", multiple=True, metavar="KEY=VALUE",
+            help="New value: params.NAME, settings.NAME, outputs.STEP.KEY, or a context key. Repeatable.")  # fmt: skip
 @json_option
 @store_option
 def fork(run: str, at: str, changes: tuple[str, ...], as_json: bool, store: str | None) -> None:
@@ -116,10 +114,9 @@ def _json(made: Forked, command: str) -> dict[str, Any]:
 
 @click.command("replay")
 @run_argument
-@click.option("--to", default="end", envvar=own("replay", "to"), show_envvar=True, metavar="POINT", show_default=True,
-              help=_POINT)  # fmt: skip
-@click.option("--file", "target", type=FileAndName(), envvar=own("replay", "file"), show_envvar=True,
-              metavar="FILE.py:NAME", help="The code of your own pipeline.")  # fmt: skip
+@own_option("replay", "--to", default="end", metavar="POINT", show_default=True, help=_POINT)
+@own_option("replay", "--file", "target", type=FileAndName(), metavar="FILE.py:NAME",
+            help="The code of your own pipeline.")  # fmt: skip
 @json_option
 @store_option
 def replay(run: str, to: str, target: str | None, as_json: bool, store: str | None) -> int:

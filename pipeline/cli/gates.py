@@ -6,7 +6,7 @@ import click
 
 from pipeline.app.run_list import row_of, way_on
 from pipeline.app.stores import head_of, open_store
-from pipeline.cli.options import RunName, in_its_folder, json_option, own, run_argument, store_option
+from pipeline.cli.options import RunName, in_its_folder, json_option, own_option, run_argument, store_option
 from pipeline.cli.store_context import here
 from pipeline.cli.text import one_line, say, say_json, table, when
 
@@ -49,8 +49,7 @@ def gates(run: str | None, as_json: bool, store: str | None) -> None:
 @run_argument
 @click.argument("gate")
 @click.argument("choice")
-@click.option("--note", default="", envvar=own("answer", "note"), show_envvar=True, metavar="TEXT",
-              help="A note to keep with the answer.")  # fmt: skip
+@own_option("answer", "--note", default="", metavar="TEXT", help="A note to keep with the answer.")
 @store_option
 def answer(run: str, gate: str, choice: str, note: str, store: str | None) -> None:
     """Answer an open question of a run: CHOICE is one of its choices, or its key.

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from pipeline.app.stores import open_store
-from pipeline.cli.options import json_option, own, run_argument, store_option
+from pipeline.cli.options import json_option, own_option, run_argument, store_option
 from pipeline.cli.status import thread_line
 from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, table, when, with_unpriced
 from pipeline.cli.value_format import arrow
@@ -21,8 +21,7 @@ from pipeline.travel.points import Boundary, boundaries, pinned_graph
 
 @click.command("history")
 @run_argument
-@click.option("--context", is_flag=True, envvar=own("history", "context"), show_envvar=True,
-              help="Also what each step set in the run's context: old → new.")  # fmt: skip
+@own_option("history", "--context", is_flag=True, help="Also what each step set in the run's context: old → new.")
 @json_option
 @store_option
 def history(run: str, context: bool, as_json: bool, store: str | None) -> None:

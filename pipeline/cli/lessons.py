@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from pipeline.cli.options import own, run_argument
+from pipeline.cli.options import own_option, run_argument
 from pipeline.cli.results import watched
 from pipeline.cli.run_options import EXECUTION, options_of, settings_options
 from pipeline.cli.text import count, money, say, say_json, table
@@ -63,8 +63,7 @@ def lessons(ctx: click.Context, /, **_: Any) -> int:
 @click.command("redo")
 @run_argument
 @click.argument("item", metavar="STEP/ITEM")
-@click.option("--note", default="", envvar=own("redo", "note"), show_envvar=True, metavar="TEXT",
-              help="What to change; added to the prompt.")  # fmt: skip
+@own_option("redo", "--note", default="", metavar="TEXT", help="What to change; added to the prompt.")
 @settings_options("out", "overwrite", *EXECUTION, out="Where courses are published.")
 @click.pass_context
 def redo(ctx: click.Context, /, run: str, item: str, note: str, **_: Any) -> int:

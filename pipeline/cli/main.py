@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -56,11 +56,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "delete": ("pipeline.cli.upkeep", "delete", "Delete runs permanently; their cost stays on the account."),
     "recover": ("pipeline.cli.upkeep", "recover", "Append the records of an emergency file to a run."),
     "store": ("pipeline.cli.store", "store", "Inspect the store, find damage, copy runs to another store."),
-    "extras": (
-        "pipeline.cli.completion",
-        "extras",
-        "List optional packages: what each is for, and whether it is installed.",
-    ),
+    "extras": ("pipeline.cli.completion", "extras", "List optional packages and whether they are installed."),
     "completion": ("pipeline.cli.completion", "completion", "Print a shell's completion script."),
 }
 
@@ -91,8 +87,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, attribute, _ = COMMANDS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), attribute)
-        return command
+        return cast(click.Command, getattr(importlib.import_module(module), attribute))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -92,6 +92,8 @@ def json_option(command: F) -> F:
                         help="One JSON object per line on stdout.")(command)  # fmt: skip
 
 
-def own(command: str, name: str) -> str:
-    """Return the variable of an option that only one command has: PIPELINE_COMMAND_NAME."""
-    return f"PIPELINE_{command}_{name}".upper().replace("-", "_")
+def own_option(command: str, *names: str, **details: Any) -> Callable[[F], F]:
+    """Add an option that only one command has, with its variable PIPELINE_COMMAND_NAME."""
+    long = next(name for name in names if name.startswith("--"))
+    variable = f"PIPELINE_{command}{long[1:]}".upper().replace("-", "_")
+    return click.option(*names, envvar=variable, show_envvar=True, **details)

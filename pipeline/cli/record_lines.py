@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from pipeline.app.stores import open_store
-from pipeline.cli.options import json_option, own, run_argument, store_option
+from pipeline.cli.options import json_option, own_option, run_argument, store_option
 from pipeline.cli.text import (
     count,
     duration,
@@ -42,8 +42,7 @@ _WIDTH = 200
 
 @click.command("log")
 @run_argument
-@click.option("--follow", "-f", is_flag=True, envvar=own("log", "follow"), show_envvar=True,
-              help="Wait for more records until the run ends.")  # fmt: skip
+@own_option("log", "--follow", "-f", is_flag=True, help="Wait for more records until the run ends.")
 @json_option
 @store_option
 def log(run: str, follow: bool, as_json: bool, store: str | None) -> None:

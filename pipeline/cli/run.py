@@ -13,7 +13,7 @@ from pipeline.app.run_list import row_of, way_on
 from pipeline.app.stores import head_of, open_store, place_of
 from pipeline.cli.displays import EventDisplay
 from pipeline.cli.dot_options import Person, dot_options, dot_options_of, refuse_dot_options
-from pipeline.cli.options import FileAndName, own, run_argument, store_option
+from pipeline.cli.options import FileAndName, own_option, run_argument, store_option
 from pipeline.cli.results import watched
 from pipeline.cli.run_options import EXECUTION, options_of, settings_options
 from pipeline.cli.text import say
@@ -98,10 +98,10 @@ def read_param(text: str) -> tuple[str, Any]:
 @click.command("mark-done")
 @run_argument
 @click.argument("step")
-@click.option("--output", "outputs", multiple=True, metavar="KEY=VALUE", envvar=own("mark-done", "output"),
-              show_envvar=True, help="An output of the step, for the steps after it. Repeatable.")  # fmt: skip
-@click.option("--file", "target", type=FileAndName(), metavar="FILE.py:NAME", envvar=own("mark-done", "file"),
-              show_envvar=True, help="The code of your own pipeline.")  # fmt: skip
+@own_option("mark-done", "--output", "outputs", multiple=True, metavar="KEY=VALUE",
+            help="An output of the step, for the steps after it. Repeatable.")  # fmt: skip
+@own_option("mark-done", "--file", "target", type=FileAndName(), metavar="FILE.py:NAME",
+            help="The code of your own pipeline.")  # fmt: skip
 @store_option
 def mark_done(run: str, step: str, outputs: tuple[str, ...], target: str | None, store: str | None) -> None:
     """Mark STEP as completed: it was interrupted, acts outside the run, and has done its work."""

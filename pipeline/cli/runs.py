@@ -10,7 +10,7 @@ import click
 
 from pipeline.app.run_list import CORRUPT, STATUSES, RunRow, find, way_on
 from pipeline.app.stores import missing_store
-from pipeline.cli.options import json_option, own, store_option
+from pipeline.cli.options import json_option, own_option, store_option
 from pipeline.cli.store_context import FIRST_RUN, here, store_words_here
 from pipeline.cli.text import heading, money, one_line, say, say_json, table, when, with_unpriced
 from pipeline.records.statuses import COMPLETED
@@ -41,16 +41,13 @@ class Statuses(click.ParamType[frozenset[str]]):
 
 
 @click.command("list")
-@click.option("--status", type=Statuses(), envvar=own("list", "status"), show_envvar=True, metavar="STATUS[,STATUS]",
-              help="Only runs with one of these; in_progress includes all of its details.")  # fmt: skip
-@click.option("--subject", envvar=own("list", "subject"), show_envvar=True, metavar="NAME", default="",
-              help="Only runs of this subject; aliases are accepted.")  # fmt: skip
-@click.option("--resumable", is_flag=True, envvar=own("list", "resumable"), show_envvar=True,
-              help="Only runs that can be resumed.")  # fmt: skip
-@click.option("--verbose", "-v", is_flag=True, envvar=own("list", "verbose"), show_envvar=True,
-              help="Also times, last and next step, and the error.")  # fmt: skip
-@click.option("--limit", type=click.IntRange(min=0), default=DEFAULT_LIMIT, envvar=own("list", "limit"), metavar="N",
-              show_envvar=True, show_default=True, help="At most N runs; 0: all.")  # fmt: skip
+@own_option("list", "--status", type=Statuses(), metavar="STATUS[,STATUS]",
+            help="Only runs with one of these; in_progress includes all of its details.")  # fmt: skip
+@own_option("list", "--subject", metavar="NAME", default="", help="Only runs of this subject; aliases are accepted.")
+@own_option("list", "--resumable", is_flag=True, help="Only runs that can be resumed.")
+@own_option("list", "--verbose", "-v", is_flag=True, help="Also times, last and next step, and the error.")
+@own_option("list", "--limit", type=click.IntRange(min=0), default=DEFAULT_LIMIT, metavar="N", show_default=True,
+            help="At most N runs; 0: all.")  # fmt: skip
 @json_option
 @store_option
 def list_runs(

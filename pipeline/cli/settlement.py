@@ -9,7 +9,7 @@ import click
 
 from pipeline.app.stores import open_store
 from pipeline.cli.displays import confirmer
-from pipeline.cli.options import json_option, own, run_argument, store_option
+from pipeline.cli.options import json_option, own_option, run_argument, store_option
 from pipeline.cli.run_options import Usd
 from pipeline.cli.text import count, money_between, say, say_json, table
 from pipeline.records.charge import UNPRICED, dollars, in_full
@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 @click.argument("usd", type=Usd(none=False), metavar="[USD]", required=False)
 @click.option("--all", "total", type=Usd(none=False), metavar="USD",
               help="What all calls with an open charge were billed together; each gets its share.")  # fmt: skip
-@click.option("--reconcile", is_flag=True, envvar=own("settle", "reconcile"), show_envvar=True,
-              help="Give each call its share of what the provider reports; needs ANTHROPIC_ADMIN_KEY.")  # fmt: skip
-@click.option("--by", default="", envvar=own("settle", "by"), show_envvar=True, metavar="NAME",
-              help="Who confirmed the amount; kept in the record.")  # fmt: skip
-@click.option("--dry-run", is_flag=True, envvar=own("settle", "dry_run"), show_envvar=True,
-              help="Only show what would be recorded.")  # fmt: skip
+@own_option("settle", "--reconcile", is_flag=True,
+            help="Give each call its share of what the provider reports; needs ANTHROPIC_ADMIN_KEY.")  # fmt: skip
+@own_option("settle", "--by", default="", metavar="NAME", help="Who confirmed the amount; kept in the record.")
+@own_option("settle", "--dry-run", is_flag=True, help="Only show what would be recorded.")
 @click.option(
     "--yes", is_flag=True, help="Record an amount above the worst case, or give up a batch's answers, without asking."
 )

@@ -10,7 +10,7 @@ import click
 
 from pipeline.app.run_status import LESSONS_STEPS, Moment, find_step, moment, state_then
 from pipeline.app.stores import open_store
-from pipeline.cli.options import OneOf, json_option, own, run_argument, store_option
+from pipeline.cli.options import OneOf, json_option, own_option, run_argument, store_option
 from pipeline.cli.status import work_lines
 from pipeline.cli.text import heading, one_line, say, say_json, table, when
 from pipeline.cli.value_format import brief
@@ -22,8 +22,8 @@ from pipeline.travel.values import Reader
 @click.command("show")
 @run_argument
 @click.argument("what", type=OneOf("step", LESSONS_STEPS), required=False, metavar="[STEP[/ITEM]]")
-@click.option("--at", default="", envvar=own("show", "at"), show_envvar=True, metavar="POINT",
-              help="As it was then: a record's number, a checkpoint id, STEP, STEP#VISIT, start or end.")  # fmt: skip
+@own_option("show", "--at", default="", metavar="POINT",
+            help="As it was then: a record's number, a checkpoint id, STEP, STEP#VISIT, start or end.")  # fmt: skip
 @json_option
 @store_option
 def show(run: str, what: str | None, at: str, as_json: bool, store: str | None) -> None:

@@ -10,7 +10,7 @@ import click
 
 from pipeline.app.stores import open_account, open_store
 from pipeline.cli.displays import confirmer
-from pipeline.cli.options import RunName, json_option, own, run_argument, store_option
+from pipeline.cli.options import RunName, json_option, own_option, run_argument, store_option
 from pipeline.cli.text import count, one_line, say, say_json, size, spent_text, warn
 from pipeline.clock import SystemClock
 from pipeline.errors import NeedsConfirmation, RunLocked, RunNotFound
@@ -23,15 +23,13 @@ from pipeline.store.retention import Removal, removable, removal, remove, sweep
 
 
 @click.command("cleanup")
-@click.option("--max-age-days", type=click.IntRange(min=0), default=30, show_default=True, show_envvar=True,
-              envvar=own("cleanup", "max_age_days"), metavar="N", help="Remove runs untouched for longer.")  # fmt: skip
-@click.option("--max-runs", type=click.IntRange(min=0), default=50, show_default=True, show_envvar=True,
-              envvar=own("cleanup", "max_runs"), metavar="N",
-              help="Remove runs beyond the newest N, whatever their age.")  # fmt: skip
-@click.option("--unfinished", is_flag=True, envvar=own("cleanup", "unfinished"), show_envvar=True,
-              help="Also remove failed and stopped runs, which could still be resumed.")  # fmt: skip
-@click.option("--dry-run", is_flag=True, envvar=own("cleanup", "dry_run"), show_envvar=True,
-              help="Only show what would be removed.")  # fmt: skip
+@own_option("cleanup", "--max-age-days", type=click.IntRange(min=0), default=30, show_default=True, metavar="N",
+            help="Remove runs untouched for longer.")  # fmt: skip
+@own_option("cleanup", "--max-runs", type=click.IntRange(min=0), default=50, show_default=True, metavar="N",
+            help="Remove runs beyond the newest N, whatever their age.")  # fmt: skip
+@own_option("cleanup", "--unfinished", is_flag=True,
+            help="Also remove failed and stopped runs, which could still be resumed.")  # fmt: skip
+@own_option("cleanup", "--dry-run", is_flag=True, help="Only show what would be removed.")
 @click.option("--yes", is_flag=True, help="Remove without asking.")
 @json_option
 @store_option
@@ -61,8 +59,7 @@ def cleanup(
 
 @click.command("delete")
 @click.argument("runs", type=RunName(), metavar="RUN...", nargs=-1, required=True)
-@click.option("--dry-run", is_flag=True, envvar=own("delete", "dry_run"), show_envvar=True,
-              help="Only show what would be deleted.")  # fmt: skip
+@own_option("delete", "--dry-run", is_flag=True, help="Only show what would be deleted.")
 @click.option("--yes", is_flag=True, help="Delete without asking.")
 @json_option
 @store_option

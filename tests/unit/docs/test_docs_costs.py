@@ -7,20 +7,23 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
+import pytest
+
 from pipeline.app.cost_report import RepricedLine, Statement
-from pipeline.cli.cost import REASON_WORDS, json_lines
+from pipeline.cli.cost import REASON_WORDS, json_lines, lines_of
 from pipeline.cost.ledger import COLUMNS as LEDGER_COLUMNS
 from pipeline.cost.ledger import PRICE_COLUMNS, LedgerRow
 from pipeline.cost.prices import PriceBook
 from pipeline.cost.reconciliation import REASONS, Compared
-from pipeline.cost.report import COLUMNS, CSV_COLUMNS, GROUPS, Origin, of_ledger, of_sums, report
+from pipeline.cost.report import COLUMNS, CSV_COLUMNS, GROUPS, NOWHERE, Origin, Posting, of_ledger, of_sums, report
 from pipeline.engine.daily import _MOST_USD, _PART
 from pipeline.engine.retry import RetryPolicy
 from pipeline.llm.base import ADDED_TOKENS, BLOCK_TOKENS, SCHEMA_TOKENS
 from pipeline.records.charge import EXACT, INTERVAL, TOKEN_KINDS, UNPRICED
-from pipeline.records.money import CAUSES, OPEN
+from pipeline.records.money import CAUSES, OPEN, USED
+from pipeline.records.run import Spend
 from pipeline.settings import ASK_ABOVE_USD, DEFAULT_CEILING_USD
-from tests.documents import codes, fenced, table, text_of
+from tests.documents import DOCS, ROOT, codes, fenced, table, text_of
 
 GUIDE = "costs.md"
 AT = datetime(2026, 11, 28, tzinfo=UTC)
@@ -92,6 +95,18 @@ def test_docs_name_the_objects_of_cost_json() -> None:
     assert set(calls["call"]) == {"run_id", *own, "tokens", "prices"}
     assert objects["open"] == calls["call"]
     assert set(objects["total"]) == {*objects["line"], "at_least_usd", "at_most_usd"} - {"by"}
+
+
+@pytest.mark.parametrize("document", [ROOT / "README.md", DOCS / GUIDE])
+def test_docs_show_the_table_of_a_course_as_the_program_prints_it(document: Path) -> None:
+    sample = document.read_text(encoding="utf-8").partition("$ ./pipeline.sh cost latest\n")[2].splitlines()
+    postings = []
+    for line in sample[2:4]:
+        step, calls, read, written, usd = line.replace(",", "").replace("$", "").split()
+        spend = Spend(int(calls), {"input": int(read), "output": int(written)}, usd=Decimal(usd))
+        postings.append(Posting(NOWHERE, step, "", "", "", USED, "", spend))
+    shown = next(lines_of(Statement(postings), report(postings)))
+    assert shown.splitlines() == sample[:5]
 
 
 def test_docs_price_file_can_be_used(tmp_path: Path) -> None:
