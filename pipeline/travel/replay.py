@@ -115,7 +115,7 @@ class _Replay:
         nodes = [dataclasses.replace(node, attributes=_unbounded(node.attributes)) for node in graph.nodes.values()]
         self._graph = Graph.of(nodes, graph.edges, graph.start)
         self._definition = definition
-        self._turns = VisitOrder(list(self._visits))
+        self._order = VisitOrder(list(self._visits))
         self._found: list[Difference] = []
         #: Visits that go on as recorded, whatever came out; and those that were not run at all.
         self._forced: set[str] = set()
@@ -155,7 +155,7 @@ class _Replay:
             setup.model = UnaskedModel(model, author, self._unasked)
             setup.info, setup.prices = setup.model.check(), NoPrices()
         setup.services = services(self._unknown, {"memory": self._recording.recalled, **self._lent})
-        setup.hook = self._turns
+        setup.hook = self._order
         setup.yes = True
         return setup
 
@@ -170,7 +170,7 @@ class _Replay:
         visit = self._visits.get(path)
         if visit is None:
             raise NotRecorded(f"{bare(path)} had not ended.")
-        self._turns.wait(path)
+        self._order.wait(path)
         if spec is None or spec.effect in NOT_RUN or path in self._recording.faults or visit.reason == UNCHANGED:
             self._taken.append(path)
             if spec is None:
@@ -185,14 +185,14 @@ class _Replay:
         try:
             result = spec.run(careful)
         except Pause:
-            self._turns.abandon()
+            self._order.abandon()
             raise
         except (Exception, SystemExit) as error:
             if visit.status == FAILED:
                 raise
             self._tell(visit.path, "error", None, error_facts(error).get("message"))
             return None
-        self._compare_items(ctx, visit.path)
+        self._compare_items(visit.path)
         if _raised(visit) and not (isinstance(result, Outcome) and result.error):
             self._tell(visit.path, "error", (visit.error or {}).get("message"), None)
             return None
@@ -238,8 +238,8 @@ class _Replay:
                 here = None if after is None else json.loads(self._store.get_blob(self._run, after))
                 self._compare(visit.path, f"artifact {name}", there, here)
 
-    def _compare_items(self, ctx: StepContext, path: str) -> None:
-        with ctx._running.recorder.reading() as state:
+    def _compare_items(self, path: str) -> None:
+        with self._order.recorder.reading() as state:
             now = dict(state.tasks.get(path, {}))
         recorded = self._recording.final.tasks.get(path, {})
         for key, task in now.items():

@@ -114,6 +114,8 @@ class VisitOrder:
 
     def __init__(self, order: Sequence[str]) -> None:
         self._order = order
+        #: Of the replay, once it runs.
+        self.recorder: Recorder
         #: How many of them have ended, without a gap.
         self._next = 0
         self._ended: set[str] = set()
@@ -123,7 +125,8 @@ class VisitOrder:
         self._lock = threading.Lock()
 
     def begun(self, recorder: Recorder) -> None:
-        """See engine.recorder.StepEndHook."""
+        """Keep the recorder of the replay."""
+        self.recorder = recorder
 
     def ended(self, path: str) -> None:
         """See engine.recorder.StepEndHook."""
