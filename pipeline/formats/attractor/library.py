@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from pipeline.engine.preflight import amount, kept_ceiling
 from pipeline.engine.result import RunResult
 from pipeline.engine.retry import look_up
 from pipeline.engine.setup import Setup
-from pipeline.errors import ConfigError, PipelineError
+from pipeline.errors import ConfigError
 from pipeline.formats.attractor.children import Load, child_texts, from_folder
 from pipeline.formats.attractor.documents import Checkpoint, load_checkpoint
 from pipeline.formats.attractor.handlers.codergen import BACKEND, RESUME_FIDELITY, SIMULATE
@@ -34,7 +34,7 @@ from pipeline.formats.attractor.run_documents import ended_visits, passed_visits
 from pipeline.formats.attractor.runner import CompiledGraph, GraphRunner
 from pipeline.formats.attractor.source import DOT, Source
 from pipeline.llm.base import Model
-from pipeline.records.run import RunState, Spend
+from pipeline.records.run import RunState
 from pipeline.records.values import resolve_value
 from pipeline.store.base import Store
 from pipeline.store.head import HEAD
@@ -51,27 +51,15 @@ SIMULATION = "simulation"
 
 
 @dataclass(frozen=True, slots=True)
-class GraphResult:
+class GraphResult(RunResult):
     """Result of one start or resume of a graph's run."""
 
-    run_id: str
-    #: completed, failed or in_progress (with a detail).
-    status: str
-    detail: str | None
     #: Outcome of the last node that ended: success, fail, …; "" if none has.
-    outcome: str
+    outcome: str = ""
     #: Nodes in order of their ends; one that a loop visits again is listed again.
-    completed_nodes: Sequence[str]
+    completed_nodes: Sequence[str] = ()
     #: The run's key-value map at the end; long values are read back.
-    context: Mapping[str, Any]
-    #: Why it is not completed; None if it is.
-    error: PipelineError | None
-    #: Outputs of the completed nodes' newest visits.
-    outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: Over all owners of the run.
-    spent: Spend = field(default_factory=Spend)
-    #: 0 if all that was asked for is done.
-    exit_code: int = 0
+    context: Mapping[str, Any] = field(default_factory=dict)
 
 
 def compile_graph(
@@ -267,8 +255,8 @@ def _result(store: Store, ran: RunResult) -> GraphResult:
     state = load(store, ran.run_id)
     ended, get_blob = ended_visits(state), partial(store.get_blob, ran.run_id)
     return GraphResult(
-        ran.run_id, ran.status, ran.detail, word_of(ended[-1]) if ended else "",
-        tuple(step.node for step in passed_visits(ended)),
-        {key: resolve_value(value, get_blob) for key, value in state.context.items()}, ran.error, ran.outputs,
-        ran.spent, ran.exit_code,
-    )  # fmt: skip
+        **{each.name: getattr(ran, each.name) for each in fields(RunResult)},
+        outcome=word_of(ended[-1]) if ended else "",
+        completed_nodes=tuple(step.node for step in passed_visits(ended)),
+        context={key: resolve_value(value, get_blob) for key, value in state.context.items()},
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.dot.labels import accelerator, normal_label, without_key
+from pipeline.dot.labels import accelerator, chosen, normal_label, without_key
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,23 @@ from pipeline.dot.labels import accelerator, normal_label, without_key
 )
 def test_label_as_a_choice(label: str, key: str, plain: str, normal: str) -> None:
     assert (accelerator(label), without_key(label), normal_label(label)) == (key, plain, normal)
+
+
+CHOICES, TARGETS = ("[A] Approve", "Revise it", "Reject"), ("ship", "write", "end")
+
+
+@pytest.mark.parametrize(
+    ("said", "choice"),
+    [
+        ("[a] approve", 0), ("approve", 0), ("a", 0), ("A", 0), ("ship", 0), ("yes", 0), ("app", 0), ("revise  IT", 1),
+        ("rev", 1), ("write", 1), ("no", 2), ("r", None), ("re", None), ("later", None), ("", None),
+    ],
+)  # fmt: skip
+def test_choice_that_a_person_means(said: str, choice: int | None) -> None:
+    assert chosen(said, CHOICES, TARGETS) == ("" if choice is None else CHOICES[choice])
+    assert chosen(said, ()) == said
+
+
+def test_no_is_one_of_several_that_say_no() -> None:
+    assert chosen("no", ("Ship", "Decline")) == "Decline"
+    assert chosen("n", ("Next", "No")) == ""
