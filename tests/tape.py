@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pipeline.graph.model import Graph
+from pipeline.graph.model import FAILURES, Graph, choose
 from pipeline.graph.readiness import Activation, Frontier
-from pipeline.graph.routing import FAILURES, choose
 from pipeline.records import kinds
 from pipeline.records.codec import Record
 from pipeline.records.fold import Builder

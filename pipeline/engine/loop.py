@@ -18,9 +18,8 @@ from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.engine.stop import pause_if_of_the_store
 from pipeline.engine.tasks import judged
 from pipeline.errors import GraphError, InvalidValue, Pause, PipelineError, Suspended
-from pipeline.graph.model import frozen
+from pipeline.graph.model import choose, frozen
 from pipeline.graph.readiness import Activation, Frontier
-from pipeline.graph.routing import choose
 from pipeline.records.kinds import CODE, CONTENT, PROVIDER, ROUTE, StepCompleted, StepFailed, StepStarted
 from pipeline.records.run import Spend, StepRun, bare, next_attempt
 from pipeline.records.statuses import COMPLETED

@@ -26,7 +26,7 @@ from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.step import StepFunction, StepSpec, step
 from pipeline.errors import ConfigError
 from pipeline.graph.model import Edge, Graph, Node, chain
-from pipeline.graph.validate import validate
+from pipeline.graph.validation import validate
 from pipeline.llm.base import Model
 from pipeline.store.base import Account, Store
 from pipeline.store.reader import LATEST, load, resolve

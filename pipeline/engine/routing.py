@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from pipeline.graph.model import Graph, Node, frozen
-from pipeline.graph.routing import choose
+from pipeline.graph.model import Graph, Node, choose, frozen
 from pipeline.records.run import RunState
 
 

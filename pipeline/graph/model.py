@@ -1,4 +1,4 @@
-"""What may run: nodes, edges and the graph of them, as frozen values ↔ JSON."""
+"""What may run: nodes, edges and the graph of them, as frozen values ↔ JSON; and which edges an outcome takes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any, TypeVar, dataclass_transform
 from pipeline.errors import GraphError
 
 ANY, ALL = "any", "all"
+#: Outcome labels that say failure: only an edge that names failure accepts them.
+FAILURES = frozenset({"fail", "failed", "failure"})
 T = TypeVar("T")
 
 
@@ -180,3 +182,18 @@ def chain(ids: Sequence[str | Node]) -> Graph:
     nodes = [entry if isinstance(entry, Node) else Node(entry) for entry in ids]
     edges = [Edge(before.id, after.id) for before, after in pairwise(nodes)]
     return Graph.of(nodes, edges, nodes[0].id if nodes else "")
+
+
+def choose(graph: Graph, node_id: str, outcome: str) -> list[Edge]:
+    """Return the edges out of a node for an outcome label, in order of declaration; may be none.
+
+    Edges that name the outcome win over those that name none. A failure takes only edges
+    that name one.
+    """
+    edges = graph.outgoing(node_id)
+    if outcome in FAILURES:
+        return [edge for edge in edges if edge.when in FAILURES]
+    if len(edges) == 1:
+        return [*edges] if edges[0].when in (None, outcome) else []
+    named = [edge for edge in edges if edge.when == outcome]
+    return named or [edge for edge in edges if edge.when is None]

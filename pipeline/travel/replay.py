@@ -22,8 +22,7 @@ from pipeline.engine.sources import UNCHANGED, Scope
 from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.engine.tasks import error_facts
 from pipeline.errors import Pause
-from pipeline.graph.model import Graph
-from pipeline.graph.routing import FAILURES
+from pipeline.graph.model import FAILURES, Graph
 from pipeline.llm.base import Request
 from pipeline.records.codec import encode_fact
 from pipeline.records.lines import encode_line
@@ -35,7 +34,7 @@ from pipeline.store.memory import MemoryStore
 from pipeline.store.reader import load
 from pipeline.travel.differences import first
 from pipeline.travel.points import pinned_graph
-from pipeline.travel.recording import Recording
+from pipeline.travel.recorded_run import Recording
 from pipeline.travel.stand_ins import InstantClock, NoPrices, NotRecorded, ReplayContext, UnaskedModel, VisitOrder
 from pipeline.travel.stand_ins import services as services
 from pipeline.travel.values import Reader

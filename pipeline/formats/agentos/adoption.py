@@ -16,8 +16,7 @@ from pipeline.formats.agentos.documents import ARTIFACTS, INPUT, PARTITIONS, SCR
 from pipeline.formats.packer import Gathered, packed_value
 from pipeline.formats.position import START, position_document, visit_row
 from pipeline.formats.shelf import checkpoint_id, lines_of
-from pipeline.graph.model import ANY, Graph
-from pipeline.graph.routing import choose
+from pipeline.graph.model import ANY, Graph, choose
 from pipeline.records.codec import Record
 from pipeline.records.documents import head_document
 from pipeline.records.fold import fold

@@ -20,7 +20,7 @@ from pipeline.formats.attractor.handlers.registry import Registry, Visit
 from pipeline.formats.attractor.outcome import FAIL, SUCCESS, failure, to_engine
 from pipeline.formats.attractor.plan import Plan, comparable
 from pipeline.formats.attractor.router import AttractorRouter, graph_context
-from pipeline.graph.validate import validate
+from pipeline.graph.validation import validate
 
 _AUTO = "auto-status: handler completed without writing status"
 

@@ -28,7 +28,7 @@ from pipeline.formats.casys.state import WorkflowState, state_of
 from pipeline.formats.casys.tolerant_store import TolerantStore
 from pipeline.formats.casys.tools import Tool, step_of
 from pipeline.graph.model import Graph
-from pipeline.graph.validate import validate
+from pipeline.graph.validation import validate
 from pipeline.llm.base import Model
 from pipeline.records.run import RunState
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS

@@ -13,7 +13,7 @@ from pipeline.errors import GraphError
 from pipeline.formats.casys.dag import DagTask
 from pipeline.formats.casys.plan import START, dag_of, gates_of, graph_of, parallel_of
 from pipeline.graph.model import Graph
-from pipeline.graph.validate import validate
+from pipeline.graph.validation import validate
 from tests.layered import THREE, chain, dag
 
 #: Names of a task with values that they cannot have.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.graph.model import Edge, Graph, Node, chain
+from pipeline.graph.model import Edge, Graph, Node, chain, choose
 from pipeline.graph.readiness import ready
-from pipeline.graph.routing import choose
 from tests.tape import Walk
 
 

@@ -8,9 +8,8 @@ import pytest
 
 from pipeline.errors import GraphError
 from pipeline.graph.liveness import components, reachable
-from pipeline.graph.model import Edge, Graph, Node, chain
-from pipeline.graph.routing import choose
-from pipeline.graph.validate import validate
+from pipeline.graph.model import Edge, Graph, Node, chain, choose
+from pipeline.graph.validation import validate
 
 
 def branch() -> Graph:

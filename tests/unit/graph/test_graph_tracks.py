@@ -8,7 +8,7 @@ from itertools import pairwise
 from pipeline.graph.model import Edge, Graph, Node
 from pipeline.graph.readiness import Activation
 from pipeline.graph.tracks import Tracks
-from pipeline.graph.validate import validate
+from pipeline.graph.validation import validate
 from tests.tape import Walk
 
 
