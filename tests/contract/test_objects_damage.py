@@ -81,7 +81,7 @@ def test_run_whose_first_record_is_damaged_is_corrupt_and_left_alone(store: Buck
 def test_damaged_blob_is_refused_and_stored_anew(store: BucketStore) -> None:
     run, journal = store.create(started(), [], at=AT)
     name = journal.put_blob(b"lesson")
-    bucket_of(store).put(keys.blob(run, name), b"junk")
+    bucket_of(store).put(keys.object_key(f"runs/{run}/blobs/{name}"), b"junk")
     again = open_bucket(store.url, StillClock())
     with pytest.raises(CheckpointCorrupt):
         again.get_blob(run, name)

@@ -87,7 +87,7 @@ def dead_owner() -> bytes:
 
 def test_name_of_a_run_that_a_dead_process_had_half_made_is_free(store: BucketStore) -> None:
     bucket_of(store).put(keys.lease(NAME), dead_owner())
-    bucket_of(store).put(keys.blob(NAME, "0" * 64), b"value")
+    bucket_of(store).put(keys.object_key(f"runs/{NAME}/blobs/{'0' * 64}"), b"value")
     bucket_of(store).put(keys.head(NAME), b"{}")
     with pytest.raises(RunNotFound):
         store.read(NAME)

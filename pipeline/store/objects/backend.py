@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -60,6 +61,7 @@ class ObjectBackend(Backend):
         self._proven = False
         self._left: dict[str, Left] = {}
         self._tails: weakref.WeakSet[ObjectTail] = weakref.WeakSet()
+        self._changing = threading.Lock()
 
     def own(self, name: str, since: datetime, *, new: bool = False) -> ObjectTail | None:
         """See Backend.own."""
@@ -139,7 +141,9 @@ class ObjectBackend(Backend):
         for mark in marks:
             self.bucket.delete([mark])
         self._left.pop(name, None)
-        for tail in list(self._tails):
+        with self._changing:
+            tails = list(self._tails)
+        for tail in tails:
             tail.gone = tail.gone or f"{tail.name}/".startswith(f"{name}/")
 
     def tips(self, claim: str = "") -> Iterator[Tip]:
@@ -217,7 +221,8 @@ class ObjectBackend(Backend):
         if taken is None:
             return None
         tail = ObjectTail(self, name, text, taken)
-        self._tails.add(tail)
+        with self._changing:
+            self._tails.add(tail)
         return tail
 
     def _with_heads(self, seen: set[str]) -> Iterator[str]:

@@ -81,11 +81,6 @@ def deleted(name: str) -> str:
     return f"{home(name)}/deleted"
 
 
-def blob(run: str, name: str) -> str:
-    """Return the key of a value; parts share those of their run."""
-    return f"{RUNS}/{split(run)[0]}/b/{name}"
-
-
 def segment(name: str, first: int, last: int) -> str:
     """Return the key of an object that holds the lines first to last of many appends."""
     return f"{home(name)}/s/{first:012d}-{last:012d}"
