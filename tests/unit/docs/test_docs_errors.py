@@ -8,6 +8,7 @@ import pipeline
 from pipeline import errors
 from pipeline.cli.main import EPILOG
 from pipeline.errors import Pause, PipelineError, RunInterrupted
+from tests import messages
 from tests.documents import codes, table
 
 ROWS = {codes(row[0])[0]: row[1] for row in table("errors.md", "Class", "Exit")}
@@ -35,3 +36,11 @@ def test_docs_and_help_name_the_same_exit_codes() -> None:
 def test_docs_say_that_errors_come_from_the_package() -> None:
     for name in CLASSES:
         assert getattr(pipeline, name) is CLASSES[name]
+
+
+def test_docs_list_every_code() -> None:
+    assert messages.DOCS.read_text(encoding="utf-8") == messages.documented(), "run `python -m tests.messages`"
+
+
+def test_messages_are_those_of_the_snapshot() -> None:
+    assert messages.SNAPSHOT.read_text(encoding="utf-8") == messages.snapshot(), "run `python -m tests.messages`"
