@@ -86,7 +86,7 @@ class LedgerRow:
 
     @property
     def usd(self) -> Decimal | None:
-        """What it cost; None where that is not exactly known."""
+        """Return what it cost; None where that is not exactly known."""
         return self.low if self.state == EXACT else None
 
     def to_json(self) -> dict[str, Any]:

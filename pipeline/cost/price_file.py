@@ -80,7 +80,7 @@ class PriceFile:
 
     @property
     def models(self) -> Collection[str]:
-        """The models named in the file."""
+        """Return the models named in the file."""
         return self._entries
 
     def has(self, model: str) -> bool:

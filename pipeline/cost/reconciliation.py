@@ -69,22 +69,22 @@ class Compared:
 
     @property
     def known(self) -> Decimal:
-        """Recorded spend: exact amounts and lower ends."""
+        """Return recorded spend: exact amounts and lower ends."""
         return self.ours.usd + self.ours.low
 
     @property
     def difference(self) -> Decimal:
-        """What the provider reports beyond `known`."""
+        """Return what the provider reports beyond `known`."""
         return self.theirs - self.known
 
     @property
     def left(self) -> Decimal:
-        """The part of the difference without an explanation yet."""
+        """Return the part of the difference without an explanation yet."""
         return self.difference - sum((reason.usd for reason in self.reasons), _ZERO)
 
     @property
     def surplus(self) -> int:
-        """Tokens that the provider counted beyond ours."""
+        """Return tokens that the provider counted beyond ours."""
         return sum(self.tokens.values()) - sum(n for kind, n in self.ours.tokens.items() if kind != WEB_SEARCH)
 
     def explain(self, kind: str, usd: Decimal, text: str) -> None:

@@ -57,7 +57,7 @@ class Posting:
 
     @property
     def exact(self) -> bool:
-        """Whether all of it is exactly known."""
+        """Return whether all of it is exactly known."""
         if self.row is not None:
             return self.row.state == EXACT
         return not (self.outcome == OPEN or self.spend.high or self.spend.unpriced or self.spend.unbounded)
@@ -155,7 +155,7 @@ class ReportLine(Spend):
 
     @property
     def input_tokens(self) -> int:
-        """All input buckets."""
+        """Return all input buckets."""
         return sum(self.tokens.get(kind, 0) for kind in INPUT_KINDS)
 
     @property
@@ -169,7 +169,7 @@ class ReportLine(Spend):
 
     @property
     def wasted(self) -> Decimal:
-        """The lower end of what was wasted."""
+        """Return the lower end of what was wasted."""
         return sum(map(at_least, self.waste.values()), _ZERO)
 
     def take(self, posting: Posting, part: Spend | None = None) -> None:

@@ -33,22 +33,22 @@ class DotNode(Attributed):
 
     @property
     def label(self) -> str:
-        """What people read; its id if none is set."""
+        """Return what people read; its id if none is set."""
         return self.text("label") or self.id
 
     @property
     def shape(self) -> str:
-        """Its shape; box if none is set."""
+        """Return its shape; box if none is set."""
         return self.text("shape") or "box"
 
     @property
     def prompt(self) -> str:
-        """What its model is asked: `prompt`, else `llm_prompt`, else `goal`, else the label."""
+        """Return what its model is asked: `prompt`, else `llm_prompt`, else `goal`, else the label."""
         return self._first(kinds.PROMPTS) or self.label
 
     @property
     def command(self) -> str:
-        """A tool's shell command; "" if it has none."""
+        """Return a tool's shell command; "" if it has none."""
         return self._first(kinds.COMMANDS)
 
     def _first(self, names: Sequence[str]) -> str:
@@ -85,12 +85,12 @@ class DotEdge(Attributed):
 
     @property
     def condition(self) -> str:
-        """The condition as written, trimmed; "" if it may always be taken."""
+        """Return the condition as written, trimmed; "" if it may always be taken."""
         return self.text("condition").strip()
 
     @property
     def weight(self) -> float:
-        """Of several edges that may be taken the heaviest is; 0 if none is set."""
+        """Return the weight: of several edges that may be taken the heaviest is; 0 if none is set."""
         return self.decimal("weight") or 0.0
 
     def to_json(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class DotGraph(Attributed):
 
     @property
     def exits(self) -> tuple[str, ...]:
-        """Ids of the exit nodes."""
+        """Return ids of the exit nodes."""
         return tuple(name for name, kind in self._kinds.items() if kind == kinds.EXIT)
 
     def kind(self, node: DotNode | str) -> str:

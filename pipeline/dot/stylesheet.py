@@ -37,7 +37,7 @@ class Rule:
 
     @property
     def weight(self) -> int:
-        """How particular the selector is: * 0, shape 1, class 2, id 3."""
+        """Return how particular the selector is: * 0, shape 1, class 2, id 3."""
         return {"*": _ANY, ".": _CLASS, "#": _ID}.get(self.selector[0], _SHAPE)
 
     def fits(self, node: DotNode) -> bool:

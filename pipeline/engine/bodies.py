@@ -65,7 +65,7 @@ def code_of(body: Callable[..., Any]) -> str:
 
 
 def _users(body: Any, depth: int) -> Iterator[FunctionType]:
-    """The user's functions that a body is or wraps."""
+    """Yield the user's functions that a body is or wraps."""
     if depth == 0 or body is None:
         return
     inner: list[Any] = []
@@ -148,7 +148,7 @@ def _loaded(module: ModuleType) -> _Module | None:
 
 
 def _module(names: Mapping[str, Any], file: str) -> _Module | None:
-    """A module of the user's; None: it is none, or its text is not there."""
+    """Return a module of the user's; None: it is none, or its text is not there."""
     known = _modules.get(id(names))
     if known is not None and known.names is names:
         return known if known.lines else None
@@ -189,7 +189,7 @@ def _source(node: ast.ImportFrom, package: str) -> str:
 
 
 def _binds(statement: ast.stmt) -> Iterator[str]:
-    """The names that a statement of a module binds."""
+    """Yield the names that a statement of a module binds."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield statement.name
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]

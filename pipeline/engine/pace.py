@@ -129,7 +129,7 @@ class Allowance:
 
     @property
     def known(self) -> bool:
-        """The provider has told its limit of requests."""
+        """Return the provider has told its limit of requests."""
         return self._buckets[REQUESTS].known
 
     def take(self, now: float, request: Request) -> Need | float:
@@ -270,7 +270,7 @@ class Pace:
 
     @property
     def limit(self) -> int:
-        """Calls that may be in flight now."""
+        """Return calls that may be in flight now."""
         return int(self._window)
 
     @contextmanager
@@ -344,7 +344,7 @@ class Pace:
 
     @property
     def _top(self) -> float:
-        """The most that may be in flight after a pause."""
+        """Return the most that may be in flight after a pause."""
         return self._known_good if self._adaptive else float(self._most)
 
     def _failed(self, turn: Turn, error: ModelError) -> None:

@@ -32,7 +32,7 @@ class Question:
 
     @property
     def hash(self) -> str:
-        """The hash of the question as it was shown; an answer holds for it alone."""
+        """Return the hash of the question as it was shown; an answer holds for it alone."""
         return value_hash([self.text, list(self.choices), dict(self.shown)])
 
 

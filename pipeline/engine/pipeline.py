@@ -68,7 +68,7 @@ class Pipeline:
 
     @property
     def name(self) -> str:
-        """The pipeline's name, as `list` shows it."""
+        """Return the pipeline's name, as `list` shows it."""
         return self.definition.name
 
     def run(

@@ -121,12 +121,12 @@ class Recorder:
 
     @property
     def state(self) -> RunState:
-        """The live fold; read it inside `reading()` where threads are running."""
+        """Return the live fold; read it inside `reading()` where threads are running."""
         return self._builder.state
 
     @property
     def refused(self) -> PipelineError | None:
-        """Why nothing more can be recorded; None while the disk takes everything."""
+        """Return why nothing more can be recorded; None while the disk takes everything."""
         return self._broken
 
     def reading(self) -> Reading:

@@ -60,10 +60,10 @@ _FAIL = "fail"
 
 
 def by_label(settled: Settled) -> Route:
-    """The edges whose label is the outcome, else those without one; a failure takes only edges that name failure."""
+    """Return the edges whose label is the outcome, else those without one; a failure takes only those that name it."""
     return way(settled.graph, settled.node.id, settled.outcome, failed=settled.failed)
 
 
 def way(graph: Graph, node: str, outcome: str, *, failed: bool) -> Route:
-    """What `by_label` goes by, and no more."""
+    """Return what `by_label` goes by, and no more."""
     return Route([edge.id for edge in choose(graph, node, _FAIL if failed else outcome)])

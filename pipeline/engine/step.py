@@ -42,22 +42,22 @@ class StepContext:
 
     @property
     def visit(self) -> int:
-        """Which visit of its node this is, from 1."""
+        """Return which visit of its node this is, from 1."""
         return self._lineage.visit
 
     @property
     def attempt(self) -> int:
-        """Which attempt of the visit (or of the task) this is, from 1."""
+        """Return which attempt of the visit (or of the task) this is, from 1."""
         return self._scope.attempt
 
     @property
     def place(self) -> VisitPlace:
-        """Where this visit is in its graph and what led to it; for handlers of graph formats."""
+        """Return where this visit is in its graph and what led to it; for handlers of graph formats."""
         return VisitPlace(self)
 
     @property
     def remark(self) -> tuple[str, Any] | None:
-        """A person's note on what to change in this task, and its former value; None: it is not made again."""
+        """Return a person's note on what to change in this task, and its former value; None: it is not made again."""
         if self._scope.task is None:
             return None
         with self._running.recorder.reading() as state:
@@ -71,12 +71,12 @@ class StepContext:
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """The run's parameters."""
+        """Return the run's parameters."""
         return self._tracked(self._running.sources.state.params, "params")
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Identity settings (model, effort, author, …)."""
+        """Return identity settings (model, effort, author, …)."""
         return self._tracked(self._running.sources.state.identity, "settings")
 
     @property
@@ -86,17 +86,17 @@ class StepContext:
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """The run's context as it was when this node was activated."""
+        """Return the run's context as it was when this node was activated."""
         return self._tracked(self._seen, "context")
 
     @property
     def outputs(self) -> Mapping[str, Mapping[str, Any]]:
-        """Outputs of completed steps, by step."""
+        """Return outputs of completed steps, by step."""
         return Outputs(self._running.sources, self._scope.reads)
 
     @property
     def services(self) -> Mapping[str, Any]:
-        """What the application lends to its steps (the publisher, …)."""
+        """Return what the application lends to its steps (the publisher, …)."""
         return self._running.services
 
     def prompt(self, name: str) -> str:
@@ -161,7 +161,7 @@ class StepContext:
 
     @property
     def memory(self) -> StepMemory:
-        """The user's memory (services["memory"]): what is read is recorded, what is written is applied once.
+        """Return the user's memory (services["memory"]): what is read is recorded, what is written is applied once.
 
         Raises:
             ConfigError: The run was given none.
@@ -269,23 +269,23 @@ class VisitPlace:
 
     @property
     def node(self) -> Node:
-        """The node, with its attributes."""
+        """Return the node, with its attributes."""
         return self._ctx._lineage.graph.nodes[self._ctx._lineage.node]
 
     @property
     def graph(self) -> Graph:
-        """The graph that runs."""
+        """Return the graph that runs."""
         return self._ctx._lineage.graph
 
     @property
     def seen(self) -> Mapping[str, Any]:
-        """The context as it was when this node was activated, as one value; reading it is noted once."""
+        """Return the context as it was when this node was activated, as one value; reading it is noted once."""
         self._ctx._note_read("context")
         return self._ctx._seen
 
     @property
     def arrivals(self) -> list[Arrival]:
-        """The tokens this visit consumed, in order of their edges' declaration."""
+        """Return the tokens this visit consumed, in order of their edges' declaration."""
         self._ctx._note_read("arrivals")
         return self._ctx._lineage.arrivals(self._ctx._running.recorder, self._ctx._running.sources.values.get)
 
@@ -308,7 +308,7 @@ class VisitPlace:
 
     @property
     def resumed_at(self) -> int:
-        """The seq up to which work was recorded before the run was last resumed; 0: it never was."""
+        """Return the seq up to which work was recorded before the run was last resumed; 0: it never was."""
         state = self._ctx._running.sources.state
         if state.resumes:
             return state.owner

@@ -35,7 +35,7 @@ class Document(NamedTuple):
 
     @property
     def content(self) -> Mapping[str, Any]:
-        """The document, decoded at each use; {} where it is no object."""
+        """Return the document, decoded at each use; {} where it is no object."""
         found = json.loads(self.text)
         return found if isinstance(found, dict) else {}
 

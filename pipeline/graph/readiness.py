@@ -95,7 +95,7 @@ class Frontier:
         return list(self._offered.values())
 
     def follows(self, path: str, edges: Sequence[str]) -> Activation | None:
-        """The one visit that the visit `path` leads to by these edges, where that is plain before it is recorded."""
+        """Return the one visit that `path` leads to by these edges, where that is plain before it is recorded."""
         state = self._state
         if self._offered:
             self._drop_started()
@@ -135,7 +135,7 @@ class Frontier:
             self._fire_join(node)
 
     def _arrive_anyhow(self, token: Token) -> None:
-        """The start; or an imported document, which names the next step, not an edge that exists."""
+        """Start; or follow an imported document, which names the next step, not an edge that exists."""
         target = token.edge.partition("->")[2] if token.edge else self.graph.start
         if target in self.graph.nodes:
             self._fire(self.graph.nodes[target], [token])
@@ -236,7 +236,7 @@ class Frontier:
             self._break_tie()
 
     def _waiting(self) -> list[Node]:
-        """Waiting joins, the one with the oldest token first."""
+        """Return waiting joins, the one with the oldest token first."""
         oldest = {name: min(tokens[0].seq for tokens in edges.values()) for name, edges in self._gathered.items()}
         return [self.graph.nodes[name] for name in sorted(oldest, key=lambda name: oldest[name])]
 
@@ -258,7 +258,7 @@ class Frontier:
         return _ahead(self.graph, running, waits, waiting)
 
     def _break_tie(self) -> None:
-        """Of joins that only wait for each other the one with the oldest token fires."""
+        """Fire, of joins that only wait for each other, the one with the oldest token."""
         failed = {self._state.steps[path].node for path in self._state.failed_paths}
         for node in self._waiting():
             behind = _ahead(self.graph, failed, (), node.id)

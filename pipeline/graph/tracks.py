@@ -70,7 +70,7 @@ class Tracks:
         return belongs and fan in self._from(source)
 
     def group(self, node: str, source: str) -> str:
-        """The visit of a fan-out whose branch arrives at a gathering node; "" where the token comes from elsewhere."""
+        """Return the visit of a fan-out whose branch arrives at a gathering node; "" for a token from elsewhere."""
         gathered = self.gathers.get(node, ())
         found = [fan for fan in self._from(source) if self._node(fan) in gathered] if gathered else []
         return found[-1] if found else ""

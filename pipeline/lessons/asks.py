@@ -73,7 +73,7 @@ class Asks:
     effort: str | None = None
 
     def outline(self, plan: Plan, draft: Draft | None = None) -> Request:
-        """The request for the outline of the whole scheme."""
+        """Return the request for the outline of the whole scheme."""
         text = self._text("outline", lessons=str(plan.lessons), counts=_counts(plan), reach=_reach(plan))
         data = {
             "kind": "outline",
@@ -85,7 +85,7 @@ class Asks:
         return self._request([self._shared()], text, data, Outline, OUTLINE_SCHEMA, draft, most)
 
     def entry(self, entries: Sequence[OutlineEntry], order: int, draft: Draft | None = None) -> Request:
-        """The request for the details of one lesson of an outline."""
+        """Return the request for the details of one lesson of an outline."""
         entry = entries[order - 1]
         shared = {"entries": [other.model_dump(mode="json") for other in entries]}
         data = {"kind": "entry", "course": self._about([entry]), "order": order, **shared}
@@ -96,7 +96,7 @@ class Asks:
         return self._request(system, text, data, EntryDetails, ENTRY_SCHEMA, draft, most, apart=frozenset(shared))
 
     def lesson(self, entries: Sequence[Entry], order: int, draft: Draft | None = None) -> Request:
-        """The request for one lesson of a scheme."""
+        """Return the request for one lesson of a scheme."""
         entry = entries[order - 1]
         used = [other.model_dump(mode="json") for other in entries if other.order in entry.prerequisites]
         data = {
@@ -120,7 +120,7 @@ class Asks:
     def critic(
         self, entry: Entry, lesson: Mapping[str, Any], checks: Sequence[str], again: Sequence[str] = ()
     ) -> Request:
-        """The request for one judgement; `again`: what was wrong with the form before."""
+        """Return the request for one judgement; `again`: what was wrong with the form before."""
         data = {
             "kind": "critic",
             "course": self._about([entry]),
@@ -146,7 +146,7 @@ class Asks:
         max_tokens: int,
         apart: frozenset[str] = frozenset(),
     ) -> Request:
-        """A request; keys of the data that are `apart` stand in the system prompt already."""
+        """Return a request; keys of the data that are `apart` stand in the system prompt already."""
         if data["kind"] != "critic":
             # The critic never sees an earlier version or its scores.
             data |= {"previous": draft.value if draft else None, "faults": list(draft.faults) if draft else []}
@@ -180,7 +180,7 @@ class Asks:
         return self._text("scheme", scheme="\n".join(["Lesson: kind, points, label.", "", *lines]))
 
     def _about(self, entries: Sequence[OutlineEntry]) -> dict[str, Any]:
-        """The course cut to the outcomes that these entries name."""
+        """Return the course cut to the outcomes that these entries name."""
         wanted = {ref for entry in entries for ref in (*entry.outcome_refs, *entry.cross_cutting)}
         full = self.course.to_json()
         groups = [
@@ -192,7 +192,7 @@ class Asks:
 
 
 def without_empty(value: Any) -> Any:
-    """A JSON value without the keys that say nothing (null, "", []): they only cost tokens. False says something."""
+    """Return a JSON value without its empty keys (null, "", []), which only cost tokens; False stays."""
     if isinstance(value, dict):
         kept = {key: without_empty(item) for key, item in value.items()}
         return {key: item for key, item in kept.items() if item is not None and item != "" and item != []}
@@ -200,7 +200,7 @@ def without_empty(value: Any) -> Any:
 
 
 def task_json(data: Mapping[str, Any]) -> str:
-    """The data as they stand in the message: JSON with sorted keys; what UTF-8 cannot say is escaped."""
+    """Return the data as they stand in the message: JSON with sorted keys; what UTF-8 cannot say is escaped."""
     text = json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -210,7 +210,7 @@ def _marked(data: Mapping[str, Any]) -> str:
 
 
 def course_text(course: Course) -> str:
-    """The course as prompts show it: groups, outcomes and points with their ids."""
+    """Return the course as prompts show it: groups, outcomes and points with their ids."""
     lines = [f"{course.title}, {course.code}, SCQF level {course.scqf.level}."]
     for group in course.groups:
         lines += ["", _group_line(group)]
@@ -279,12 +279,12 @@ LEVEL_ROWS: Mapping[str, LevelRow] = {
 
 
 def level_row(level: str) -> LevelRow:
-    """The row of a level; a level of another system reads as National 5."""
+    """Return the row of a level; a level of another system reads as National 5."""
     return LEVEL_ROWS.get(level, LEVEL_ROWS["national_5"])
 
 
 def level_text(level: str) -> str:
-    """The row as the prompts carry it."""
+    """Return the row as the prompts carry it."""
     row = level_row(level)
     return "\n".join(
         (

@@ -49,18 +49,18 @@ class PinnedPrompts(Mapping[str, str]):
 
 
 def asks_of(ctx: StepContext) -> Asks:
-    """The run's requests."""
+    """Return the run's requests."""
     settings = ctx.settings
     return Asks(course_of(ctx.pin("catalogue")), PinnedPrompts(ctx), str(settings["model"]), settings.get("effort"))
 
 
 def offline(ctx: StepContext) -> bool:
-    """Whether code writes the course, and so nobody judges it."""
+    """Return whether code writes the course, and so nobody judges it."""
     return bool(ctx.settings.get("author") == "offline")
 
 
 def ask_until_valid(ctx: StepContext, build: Build, read: Callable[[str], Examined[M]], what: str) -> M:
-    """An answer that passes its checks; what is wrong with one is told with the next request.
+    """Return an answer that passes its checks; what is wrong with one is told with the next request.
 
     Raises:
         TaskRejected: Refused, or still wrong after the last revision; says what is wrong.
@@ -75,7 +75,7 @@ def ask_until_valid(ctx: StepContext, build: Build, read: Callable[[str], Examin
 
 
 def write_lesson(ctx: StepContext, order: int) -> dict[str, Any]:
-    """One lesson of the scheme, released by code: {"order", "lesson", "checks", "critic"}.
+    """Return one lesson of the scheme, released by code: {"order", "lesson", "checks", "critic"}.
 
     Raises:
         TaskRejected: Refused, or not good enough after the last revision; says why.
@@ -101,7 +101,7 @@ def write_lesson(ctx: StepContext, order: int) -> dict[str, Any]:
 
 
 def _asked_again(ctx: StepContext) -> Draft | None:
-    """The lesson as it was, and what a person wants changed in it."""
+    """Return the lesson as it was, and what a person wants changed in it."""
     if ctx.remark is None:
         return None
     note, former = ctx.remark
@@ -111,7 +111,7 @@ def _asked_again(ctx: StepContext) -> Draft | None:
 
 
 def _judge(ctx: StepContext, asks: Asks, entry: Entry, answer: Examined[Any]) -> tuple[Critique, Verdict]:
-    """The critic's form and what code makes of it; an unusable form is asked for once more."""
+    """Return the critic's form and what code makes of it; an unusable form is asked for once more."""
     warnings = [f"{row['where']}: {row['text']}" for row in answer.warnings]
     again: tuple[str, ...] = ()
     judged: tuple[Critique, Verdict] | None = None
@@ -188,7 +188,7 @@ def read_json(text: str, names: frozenset[str]) -> tuple[Any, str]:
 
 
 def examine(text: str, model: type[M]) -> Examined[M]:
-    """A reply as a value of `model`."""
+    """Return a reply as a value of `model`."""
     raw, fault = read_json(text, frozenset(model.model_fields))
     if fault:
         return Examined(None, (fault,))
@@ -199,7 +199,7 @@ def examine(text: str, model: type[M]) -> Examined[M]:
 
 
 def examine_lesson(text: str, entry: Entry, course: Mapping[str, Any]) -> Examined[Any]:
-    """A reply as a lesson that fits its entry and passes the code checks; the value is its JSON.
+    """Return a reply as a lesson that fits its entry and passes the code checks; the value is its JSON.
 
     Args:
         course: The pinned catalogue.
@@ -221,10 +221,10 @@ def examine_lesson(text: str, entry: Entry, course: Mapping[str, Any]) -> Examin
 
 
 def warning(finding: Finding) -> dict[str, Any]:
-    """A finding as it is recorded and shown beside its lesson."""
+    """Return a finding as it is recorded and shown beside its lesson."""
     return {**finding.to_json(), "text": f"{finding.found}; wanted {finding.wanted}"}
 
 
 def course_of(pinned: Any) -> Course:
-    """The course a run is pinned to."""
+    """Return the course a run is pinned to."""
     return Course.from_json(pinned)

@@ -23,7 +23,7 @@ MAX_FAULTS = 10
 
 
 def read_course(path: Path) -> Course:
-    """The course a catalogue file describes; one whose text was seen before is not parsed again.
+    """Return the course a catalogue file describes; one whose text was seen before is not parsed again.
 
     Raises:
         CatalogueError: It cannot be read, is no YAML or breaks the format; each fault names
@@ -209,11 +209,11 @@ class Catalogue:
             self._files.update({(file.subject, file.level): file for file in _files(folder, own=True)})
 
     def files(self) -> list[CourseFile]:
-        """All courses by subject and level, unread."""
+        """Return all courses by subject and level, unread."""
         return [self._files[key] for key in sorted(self._files)]
 
     def course(self, subject: str, level: str) -> Course:
-        """The course of a subject and level, in any spelling.
+        """Return the course of a subject and level, in any spelling.
 
         Raises:
             CatalogueError: Unknown names, no file for a known pair (says how to add one), or a
@@ -245,7 +245,7 @@ class Catalogue:
 
 
 def file_name(subject: str, level: str) -> str:
-    """The name a course's file has in a catalogue folder."""
+    """Return the name a course's file has in a catalogue folder."""
     return f"{subject}-{level}.yaml"
 
 
@@ -259,7 +259,7 @@ def check_file(path: Path) -> Course:
 
 
 def template(subject: str, level: str) -> str:
-    """The text of a course file to fill in, valid as it stands but for its content.
+    """Return the text of a course file to fill in, valid as it stands but for its content.
 
     Raises:
         CatalogueError: Unknown subject or level.

@@ -142,27 +142,27 @@ class Course(_Row):
     sources: list[Source] = Field(min_length=1)
 
     def outcomes(self, *, cross_cutting: bool = False) -> list[CourseOutcome]:
-        """Learning outcomes in teaching order: those with lessons of their own, or the cross-cutting ones."""
+        """Return learning outcomes in teaching order: those with lessons of their own, or the cross-cutting ones."""
         return [out for group in self.groups if group.cross_cutting is cross_cutting for out in group.outcomes]
 
     def points(self) -> Iterator[Point]:
-        """Points of the outcomes that have lessons of their own, in teaching order."""
+        """Yield points of the outcomes that have lessons of their own, in teaching order."""
         return (point for out in self.outcomes() for point in out.points)
 
     def group_of(self, outcome_id: str) -> Group:
-        """The group an outcome belongs to; KeyError for an unknown one."""
+        """Return the group an outcome belongs to; KeyError for an unknown one."""
         for group in self.groups:
             if any(out.id == outcome_id for out in group.outcomes):
                 return group
         raise KeyError(outcome_id)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, defaults included: what a run is pinned to."""
+        """Return all of it, defaults included: what a run is pinned to."""
         return self.model_dump(mode="json")
 
     @classmethod
     def from_json(cls, data: Any) -> Course:
-        """The course that `to_json` wrote."""
+        """Return the course that `to_json` wrote."""
         return cls.model_validate(data)
 
     def content_hash(self) -> str:
@@ -174,7 +174,7 @@ Place = tuple[str | int, ...]
 
 
 def course_problems(course: Course) -> list[tuple[Place, str]]:
-    """What one part of a course says against another: the key's path and the fault."""
+    """Return what one part of a course says against another: the key's path and the fault."""
     return [*_name_problems(course), *_tree_problems(course)]
 
 

@@ -68,7 +68,7 @@ class Prompt:
 
 
 def prompts_of(asks: Asks, lessons: int, scheme: Sequence[Entry] | None = None) -> Iterator[Prompt]:
-    """Every call of a course once, and one correction; `scheme`: the real one, where it exists."""
+    """Yield every call of a course once, and one correction; `scheme`: the real one, where it exists."""
     outline, entries, stand_in = _scheme(asks, lessons, scheme)
     yield Prompt("outline", outline, False)
     digits = max(len(str(lessons)), 2)
@@ -92,7 +92,7 @@ _EXAMPLE_FAULT = "cards/2/items/1: the answer 12 is not what its expression give
 def _scheme(
     asks: Asks, lessons: int, scheme: Sequence[Entry] | None
 ) -> tuple[Request, list[OutlineEntry], Sequence[Entry]]:
-    """The request for an outline, the outline and the scheme: as they are, else the offline author's."""
+    """Return the request for an outline, the outline and the scheme: as they are, else the offline author's."""
     outline = asks.outline(make_plan(asks.course, lessons))
     if scheme is not None:
         own = set(OutlineEntry.model_fields)
@@ -102,7 +102,7 @@ def _scheme(
 
 
 def estimate(asks: Asks, lessons: int, scheme: Sequence[Entry] | None = None) -> Estimate:
-    """What a course of so many lessons asks for, nothing made yet; `scheme`: the real one, where it exists."""
+    """Return what a course of so many lessons asks for, nothing made yet; `scheme`: the real one, where it exists."""
     outline, entries, scheme = _scheme(asks, lessons, scheme)
     samples = _one_of_each(scheme)
     entry = [asks.entry(entries, row.order) for row in samples]
@@ -119,7 +119,7 @@ def estimate(asks: Asks, lessons: int, scheme: Sequence[Entry] | None = None) ->
 
 
 def _lesson_rows(scheme: Sequence[Entry], requests: Sequence[Request], most: int) -> Iterator[Row]:
-    """Lessons, and the mock exam by itself: it may take a longer answer."""
+    """Yield lessons, and the mock exam by itself: it may take a longer answer."""
     for exam in (False, True):
         number = sum((row.lesson_type == "mock_exam") is exam for row in scheme)
         asked = [request for request in requests if (request.data["entry"]["lesson_type"] == "mock_exam") is exam]
@@ -134,7 +134,7 @@ def _entry(asks: Asks, entries: Sequence[OutlineEntry], row: OutlineEntry) -> En
 
 
 def _one_of_each(scheme: Iterable[Entry]) -> list[Entry]:
-    """The last lesson of each type: it has the most before it."""
+    """Return the last lesson of each type: it has the most before it."""
     return list({row.lesson_type: row for row in scheme}.values())
 
 

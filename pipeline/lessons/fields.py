@@ -50,7 +50,7 @@ MAX_PROBLEMS = 10
 
 
 def count_words(text: str) -> int:
-    """Words of a text; a formula counts as one."""
+    """Return words of a text; a formula counts as one."""
     return len(_MATHS.sub(" x ", text).split())
 
 
@@ -113,13 +113,13 @@ class Part(BaseModel):
 
 
 def wire_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema for structured output: every field required, no lengths, no defaults."""
+    """Return the JSON schema for structured output: every field required, no lengths, no defaults."""
     cleaned: dict[str, Any] = _clean(model.model_json_schema())
     return cleaned
 
 
 def _clean(node: Any, *, names: bool = False) -> Any:
-    """A schema node without what the wire leaves out; `names` marks a map from names to nodes."""
+    """Return a schema node without what the wire leaves out; `names` marks a map from names to nodes."""
     if isinstance(node, list):
         return [_clean(item) for item in node]
     if not isinstance(node, dict):
@@ -140,7 +140,7 @@ def _clean(node: Any, *, names: bool = False) -> Any:
 
 
 def problems(error: ValidationError) -> list[str]:
-    """What is wrong, one line each with path, found and wanted; at most MAX_PROBLEMS."""
+    """Return what is wrong, one line each with path, found and wanted; at most MAX_PROBLEMS."""
     lines = [_problem(item) for item in error.errors(include_url=False)]
     if len(lines) > MAX_PROBLEMS:
         lines = [*lines[: MAX_PROBLEMS - 1], f"… and {len(lines) - MAX_PROBLEMS + 1} more of this kind"]
@@ -155,7 +155,7 @@ def _problem(item: Any) -> str:
 
 
 def walk(value: Any) -> Iterator[str]:
-    """Every text inside a JSON value, in order."""
+    """Yield every text inside a JSON value, in order."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

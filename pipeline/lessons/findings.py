@@ -39,7 +39,7 @@ class Finding:
         }
 
     def line(self) -> str:
-        """One line for the author: where, what was found, what is wanted."""
+        """Return one line for the author: where, what was found, what is wanted."""
         return f"{self.where}: {self.found}; wanted {self.wanted}"
 
 
@@ -55,7 +55,7 @@ class Case:
 
     @cached_property
     def texts(self) -> list[tuple[str, str]]:
-        """Every text of the lesson with its path; parts that have an id are named by it."""
+        """Return every text of the lesson with its path; parts that have an id are named by it."""
         return list(_texts(self.lesson.model_dump(), ""))
 
     def answers(self) -> Iterator[tuple[str, Item, PlainAnswer]]:

@@ -47,7 +47,7 @@ def _is_root(node: Tree) -> bool:
 
 
 def lowest_terms(node: Tree) -> str | None:
-    """A whole number, or one fraction of whole numbers without a common factor."""
+    """Return a whole number, or one fraction of whole numbers without a common factor."""
     plain = _unsigned(node)
     if isinstance(plain, ast.Constant):
         return None if Fraction(plain.value).denominator == 1 else "write a fraction, not a decimal"  # type: ignore[arg-type]
@@ -103,7 +103,7 @@ def rational_denominator(node: Tree) -> str | None:
 
 
 def expanded(node: Tree) -> str | None:
-    """A sum of terms: no bracket left, like terms collected."""
+    """Return a sum of terms: no bracket left, like terms collected."""
     terms = _summands(node)
     if any(_holds_sum(term) for term in terms):
         return "a bracket is left"
@@ -125,7 +125,7 @@ def _holds_sum(node: Tree) -> bool:
 
 
 def factorised(node: Tree) -> str | None:
-    """A product whose factors cannot be factorised again over the whole numbers."""
+    """Return a product whose factors cannot be factorised again over the whole numbers."""
     parts = _factors(node)
     if len(parts) < 2:
         return "not a product"
@@ -164,7 +164,7 @@ def _splits(node: Tree) -> bool:
 
 
 def single_fraction(node: Tree) -> str | None:
-    """One line: nothing is added outside it and no fraction stands inside a fraction."""
+    """Return one line: nothing is added outside it and no fraction stands inside a fraction."""
     lines = [part for part in ast.walk(node) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div)]
     if len(lines) > 1:
         return "more than one fraction"
@@ -211,7 +211,7 @@ def scientific(node: Tree) -> str | None:
 
 
 def positive_powers(node: Tree) -> str | None:
-    """Each letter once, to positive powers only."""
+    """Return each letter once, to positive powers only."""
     names = [p.id for p in ast.walk(node) if isinstance(p, ast.Name) and p.id not in FUNCTIONS]
     if len(names) != len(set(names)):
         return "powers of one letter can be collected"
@@ -224,7 +224,7 @@ def _negative(node: Tree) -> bool:
 
 
 def mixed_number(node: Tree) -> str | None:
-    """A whole number, a proper fraction in lowest terms, or one plus the other."""
+    """Return a whole number, a proper fraction in lowest terms, or one plus the other."""
     plain = _unsigned(node)
     if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Add):
         if not isinstance(plain.left, ast.Constant) or isinstance(plain.right, ast.Constant):
@@ -237,7 +237,7 @@ def mixed_number(node: Tree) -> str | None:
 
 
 def single_power(node: Tree) -> str | None:
-    """One number or letter, perhaps to a power."""
+    """Return one number or letter, perhaps to a power."""
     plain = _unsigned(node)
     if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Pow):
         plain = _unsigned(plain.left)
@@ -245,7 +245,7 @@ def single_power(node: Tree) -> str | None:
 
 
 def any_form(node: Tree) -> str | None:
-    """Every form will do."""
+    """Return every form will do."""
     return None
 
 

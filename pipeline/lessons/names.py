@@ -50,7 +50,7 @@ LEVEL_DIGITS: Mapping[str, str] = {
 
 
 def subject_name(text: str, more: Iterable[str] = ()) -> str:
-    """The canonical subject of a name or alias; `more`: subjects of the user's own catalogue.
+    """Return the canonical subject of a name or alias; `more`: subjects of the user's own catalogue.
 
     Raises:
         CatalogueError: Unknown; lists what there is and names the nearest.
@@ -59,7 +59,7 @@ def subject_name(text: str, more: Iterable[str] = ()) -> str:
 
 
 def level_name(text: str, more: Iterable[str] = ()) -> str:
-    """The canonical level of a name or alias; `more`: levels of the user's own catalogue.
+    """Return the canonical level of a name or alias; `more`: levels of the user's own catalogue.
 
     Raises:
         CatalogueError: Unknown; lists what there is and names the nearest.
@@ -68,17 +68,17 @@ def level_name(text: str, more: Iterable[str] = ()) -> str:
 
 
 def known_subject(text: str) -> str | None:
-    """The canonical subject of a name or alias; None where no such subject is known."""
+    """Return the canonical subject of a name or alias; None where no such subject is known."""
     return _KNOWN.get(_plain(text))
 
 
 def known_level(text: str) -> str | None:
-    """The canonical level of a name or alias; None where no such level is known."""
+    """Return the canonical level of a name or alias; None where no such level is known."""
     return _KNOWN_LEVELS.get(_plain(text))
 
 
 def shown(name: str) -> str:
-    """A canonical name for people: "national_5" is "National 5"."""
+    """Return a canonical name for people: "national_5" is "National 5"."""
     if name == "application_of_mathematics":
         return "Applications of Mathematics"
     return " ".join(word if word in ("of", "and") else word.capitalize() for word in name.split("_"))
@@ -89,7 +89,7 @@ def _plain(text: str) -> str:
 
 
 def _spellings(table: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """Each spelling, made plain, and the canonical name it stands for."""
+    """Return each spelling, made plain, and the canonical name it stands for."""
     return {_plain(name): canonical for canonical, others in table.items() for name in (canonical, *others)}
 
 

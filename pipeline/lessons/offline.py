@@ -42,7 +42,7 @@ class OfflineAuthor:
         return Reply(text=text, stop_reason="end_turn", usage={}, model=OFFLINE)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing: nothing is open."""
 
 
 def answer(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ LESSON_MINUTES = (30, 100)
 
 
 def outline_problems(course: Course, plan: Plan, outline: Outline) -> list[str]:
-    """Everything wrong with an outline; empty where the scheme can be made from it."""
+    """Return everything wrong with an outline; empty where the scheme can be made from it."""
     entries = outline.entries
     found = [*_orders(plan, entries), *_references(course, entries)]
     if found:
@@ -34,7 +34,7 @@ def outline_problems(course: Course, plan: Plan, outline: Outline) -> list[str]:
 
 
 def entry_problems(entry: OutlineEntry, details: EntryDetails) -> list[str]:
-    """Everything wrong with the details of one lesson."""
+    """Return everything wrong with the details of one lesson."""
     found = []
     if details.order != entry.order:
         found.append(f"order: {details.order}, wanted {entry.order}")

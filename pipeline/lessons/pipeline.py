@@ -31,14 +31,14 @@ from pipeline.records.values import value_hash
 
 @step(version=1, effect="read")
 def seed(ctx: StepContext) -> dict[str, Any]:
-    """The pinned course, read over once more: {"course_id", "outcomes_created"}."""
+    """Return the pinned course, read over once more: {"course_id", "outcomes_created"}."""
     course = course_of(ctx.pin("catalogue"))
     return {"course_id": course.course_id, "outcomes_created": sum(len(group.outcomes) for group in course.groups)}
 
 
 @step(version=1, effect="read", saves=("scheme",))
 def sow(ctx: StepContext) -> dict[str, Any]:
-    """The scheme of work, saved as "scheme": {"sow_document_id", "lesson_count"}.
+    """Return the scheme of work, saved as "scheme": {"sow_document_id", "lesson_count"}.
 
     Raises:
         StepFailed: The outline or an entry was not good enough.
@@ -65,7 +65,7 @@ def sow(ctx: StepContext) -> dict[str, Any]:
 
 
 def write_outline(ctx: StepContext, _item: Any) -> dict[str, Any]:
-    """The outline as JSON, keeping every rule of outline_checks.
+    """Return the outline as JSON, keeping every rule of outline_checks.
 
     Raises:
         TaskRejected: Refused, or still wrong after the last revision.
@@ -83,7 +83,7 @@ def write_outline(ctx: StepContext, _item: Any) -> dict[str, Any]:
 
 
 def write_entry(outline: dict[str, Any], ctx: StepContext, item: dict[str, Any]) -> dict[str, Any]:
-    """The details of one lesson, without its order."""
+    """Return the details of one lesson, without its order."""
     order = int(item["order"])
     asks = asks_of(ctx)
     entries = [OutlineEntry.model_validate(row) for row in outline["entries"]]
@@ -99,7 +99,7 @@ def write_entry(outline: dict[str, Any], ctx: StepContext, item: dict[str, Any])
 
 @step(version=1, effect="read", saves=("lessons",))
 def lessons(ctx: StepContext) -> dict[str, Any]:
-    """Every lesson of the scheme, saved as "lessons": {"total_lessons", "completed", "failed", "skipped"}.
+    """Return every lesson of the scheme, saved as "lessons": {"total_lessons", "completed", "failed", "skipped"}.
 
     Raises:
         StepFailed: Lessons failed (named; the others are kept), unless failed ones are skipped.
@@ -126,7 +126,7 @@ def lessons(ctx: StepContext) -> dict[str, Any]:
 
 @step(version=1, effect="write", repeatable=True)
 def publish(ctx: StepContext) -> dict[str, Any]:
-    """The course as a site and data: {"path" (folder name), "content_hash", "files"}.
+    """Return the course as a site and data: {"path" (folder name), "content_hash", "files"}.
 
     Raises:
         PublishedFilesEdited: Published files were edited by hand; names them.
@@ -138,12 +138,12 @@ def publish(ctx: StepContext) -> dict[str, Any]:
 
 
 def bundle_name(course_id: str, *, draft: bool) -> str:
-    """The folder a course is published as: a draft never stands where a model's course stood."""
+    """Return the folder a course is published as: a draft never stands where a model's course stood."""
     return course_id + ("-draft" if draft else "")
 
 
 def make_bundle(ctx: StepContext) -> Bundle:
-    """All that is published; nothing in it depends on run, time, attempts or money."""
+    """Return all that is published; nothing in it depends on run, time, attempts or money."""
     course, rows = ctx.pin("catalogue"), ctx.load("lessons")
     draft = offline(ctx)
     return Bundle(
@@ -174,7 +174,7 @@ def _about(ctx: StepContext, course: Mapping[str, Any], *, draft: bool) -> dict[
 
 
 def _row(entry: Mapping[str, Any], row: Any) -> dict[str, Any]:
-    """A lesson's row in the artifact: what was written, or why there is nothing."""
+    """Return a lesson's row in the artifact: what was written, or why there is nothing."""
     if isinstance(row, TaskFailure):
         reason = str(row.error.get("message") or "failed")
         empty = {"order": entry["order"], "lesson": None, "checks": {"warnings": []}, "critic": None}
@@ -183,7 +183,7 @@ def _row(entry: Mapping[str, Any], row: Any) -> dict[str, Any]:
 
 
 def _note_repeats(ctx: StepContext, rows: Sequence[dict[str, Any]]) -> None:
-    """Questions that an earlier lesson asked too: lessons are written side by side, so only here they are seen."""
+    """Note questions that an earlier lesson asked too; lessons are written side by side, so they are seen only here."""
     found = repeats([row["lesson"] for row in rows if row["lesson"] is not None])
     for finding in found:
         order, item = finding.where.removeprefix("lesson ").split(" ", 1)

@@ -65,7 +65,7 @@ class Plan:
 
 
 def make_plan(course: Course, lessons: int) -> Plan:
-    """The plan of a course in so many lessons (1 to 120)."""
+    """Return the plan of a course in so many lessons (1 to 120)."""
     counts = _counts(lessons)
     teach = counts["teach"]
     outcomes = course.outcomes()
@@ -95,7 +95,7 @@ def _counts(lessons: int) -> dict[str, int]:
 
 
 def _reach(outcomes: Sequence[CourseOutcome], teach: int) -> int:
-    """How many outcomes, from the first, fit into so many teach lessons; at least one."""
+    """Return how many outcomes, from the first, fit into so many teach lessons; at least one."""
     used, points, here = 1, 0, 0
     for index, outcome in enumerate(outcomes):
         left = len(outcome.points)
@@ -110,7 +110,7 @@ def _reach(outcomes: Sequence[CourseOutcome], teach: int) -> int:
 
 
 def _chunks(course: Course, owners: list[tuple[str, str]], teach: int, cap: int) -> list[tuple[str, ...]]:
-    """The points in order, cut into `teach` lessons: even, along outcomes and groups where that is possible."""
+    """Return the points in order, cut into `teach` lessons: even, along outcomes and groups where that is possible."""
     total = len(owners)
     if teach >= total:
         # More lessons than points: a point is taught over several lessons.
@@ -169,7 +169,7 @@ def _slots(counts: dict[str, int], chunks: list[tuple[str, ...]]) -> list[Slot]:
 
 
 def _spread(lessons: Sequence[tuple[str, ...]], limit: int) -> tuple[str, ...]:
-    """At most `limit` points, evenly over the lessons, in teaching order."""
+    """Return at most `limit` points, evenly over the lessons, in teaching order."""
     points = list(dict.fromkeys(point for lesson in lessons for point in lesson))
     if len(points) <= limit:
         return tuple(points)

@@ -48,7 +48,7 @@ CRITIC_MODELS: tuple[type[BaseModel], ...] = (
 
 
 def rule_tables() -> dict[str, str]:
-    """Every generated text a prompt file may hold, by name."""
+    """Return every generated text a prompt file may hold, by name."""
     return {
         "lesson_fields": model_rules(LESSON_MODELS),
         "answer_fields": model_rules(ANSWER_MODELS),
@@ -63,12 +63,12 @@ def rule_tables() -> dict[str, str]:
 
 
 def model_rules(models: tuple[type[BaseModel], ...]) -> str:
-    """One block a model: its meaning, then a line for each field that has a limit or a description."""
+    """Return one block a model: its meaning, then a line for each field that has a limit or a description."""
     return "\n\n".join("\n".join(_model_lines(model)) for model in models)
 
 
 def limits(info: FieldInfo) -> str:
-    """A field's limits in words; "" where it has none."""
+    """Return a field's limits in words; "" where it has none."""
     low: Any = None
     high: Any = None
     unit = ""
@@ -156,7 +156,7 @@ _VALUE = re.compile(r"\{\{([a-z_]+)\}\}")
 
 
 def load_prompts(folder: Path = _FOLDER) -> dict[str, str]:
-    """Every prompt by name, tables filled in, checked: what a run pins as "prompt:NAME".
+    """Return every prompt by name, tables filled in, checked: what a run pins as "prompt:NAME".
 
     Raises:
         ConfigError: A file is missing or unknown, or holds an unknown placeholder; names it.
@@ -184,7 +184,7 @@ def _text(path: Path) -> str:
 
 
 def render(name: str, text: str, values: Mapping[str, str]) -> str:
-    """The prompt with its values.
+    """Return the prompt with its values.
 
     Raises:
         ConfigError: A placeholder has no value, or a value no placeholder.

@@ -39,7 +39,7 @@ class Verdict:
 
 
 def decide(critique: Critique, lesson: Mapping[str, Any]) -> Verdict:
-    """The verdict on a lesson (as JSON) from its critique."""
+    """Return the verdict on a lesson (as JSON) from its critique."""
     rows: dict[str, Judgement] = {row.criterion: row for row in critique.judgements}
     void = _void(critique, lesson)
     scores = {key: row.score for key, row in rows.items() if key not in void and not row.missing}
@@ -65,7 +65,7 @@ def decide(critique: Critique, lesson: Mapping[str, Any]) -> Verdict:
 
 
 def record(critique: Critique, verdict: Verdict) -> dict[str, Any]:
-    """The critique as it is published beside its lesson."""
+    """Return the critique as it is published beside its lesson."""
     overall = None
     if verdict.fidelity is not None and verdict.quality is not None:
         overall = FIDELITY_WEIGHT * verdict.fidelity + (1 - FIDELITY_WEIGHT) * verdict.quality
@@ -125,7 +125,7 @@ def _void(critique: Critique, lesson: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _has_id(name: str, lesson: Mapping[str, Any]) -> bool:
-    """An id, a keyword's term or a field of the lesson; what follows a dot is the critic's own addition."""
+    """Return an id, a keyword's term or a field of the lesson; what follows a dot is the critic's own addition."""
     plain = name.split(".")[0].split("/")[0].strip()
     return plain in lesson or any(plain == text for text in walk(dict(lesson)))
 
@@ -136,7 +136,7 @@ def _stands(quotation: str, lesson: Mapping[str, Any]) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Letters, digits and signs without regard to case, spaces and kinds of quotation marks."""
+    """Return letters, digits and signs without regard to case, spaces and kinds of quotation marks."""
     return re.sub(r"[\s\"'“”‘’.…]+", "", text).casefold()
 
 

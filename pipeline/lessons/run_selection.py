@@ -29,7 +29,7 @@ class Choice:
 
 
 def choose_run(heads: Iterable[Head], claim: Claim, identity: Mapping[str, Any], now: datetime) -> Choice:
-    """The newest unfinished run of the claim, else a completed one made from the same, else a new one."""
+    """Return the newest unfinished run of the claim, else a completed one made from the same, else a new one."""
     held = claim.to_json()
     done: str | None = None
     why = "no unfinished run of this course"
@@ -62,7 +62,7 @@ def _same(document: Mapping[str, Any], identity: Mapping[str, Any]) -> bool:
 
 
 def conflicts(pinned: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Settings the user gave that differ from the pinned ones: name → (pinned, given)."""
+    """Return settings the user gave that differ from the pinned ones: name → (pinned, given)."""
     return {
         name: (pinned.get(name), value) for name, value in given.items() if name in pinned and pinned[name] != value
     }

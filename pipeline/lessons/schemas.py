@@ -264,7 +264,7 @@ class Lesson(Part):
     teacher_notes: TeacherNotes
 
     def items(self) -> list[Item]:
-        """All questions, in order."""
+        """Return all questions, in order."""
         return [item for card in self.cards if isinstance(card, QuestionCard) for item in card.items]
 
 

@@ -55,7 +55,7 @@ TEACHER_NOTES_WORDS = 120
 
 
 def parse_lesson(data: Any) -> tuple[Lesson | None, list[str]]:
-    """The lesson of a JSON value, or what is wrong with its shape (at most ten lines: path, wanted, found)."""
+    """Return the lesson of a JSON value, or what is wrong with its shape (at most ten lines: path, wanted, found)."""
     try:
         lesson = Lesson.model_validate(data)
     except ValidationError as error:
@@ -65,7 +65,7 @@ def parse_lesson(data: Any) -> tuple[Lesson | None, list[str]]:
 
 
 def shape_problems(lesson: Lesson) -> list[str]:
-    """Everything that is wrong between the fields of a lesson."""
+    """Return everything that is wrong between the fields of a lesson."""
     return [
         *_repeated_ids(lesson),
         *_kinds(lesson),
@@ -128,7 +128,7 @@ def _item_ids(item: Item, lesson: Lesson, wrong: set[str]) -> list[str]:
 
 
 def plain_answers(item: Item) -> list[PlainAnswer]:
-    """The answers of an item: one, or one for each part of a structured one."""
+    """Return the answers of an item: one, or one for each part of a structured one."""
     if isinstance(item.answer, Structured):
         return [part.answer for part in item.answer.parts]
     return [item.answer]

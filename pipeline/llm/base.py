@@ -158,7 +158,7 @@ class Reply:
 
     @property
     def complete(self) -> bool:
-        """Whether the model finished its answer."""
+        """Return whether the model finished its answer."""
         return self.stop_reason in COMPLETE
 
     @property

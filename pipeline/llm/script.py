@@ -54,7 +54,7 @@ class ScriptedModel:
 
     @property
     def calls(self) -> int:
-        """The number of requests made."""
+        """Return the number of requests made."""
         return len(self.requests)
 
     def check(self) -> ModelInfo:

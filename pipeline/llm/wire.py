@@ -98,7 +98,7 @@ class Heard:
 
     @property
     def finished(self) -> bool:
-        """Whether the model has said why it stopped; the usage of that event is final."""
+        """Return whether the model has said why it stopped; the usage of that event is final."""
         return self._stop_reason is not None
 
     def take(self, event: Mapping[str, Any]) -> None:

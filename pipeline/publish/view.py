@@ -88,12 +88,12 @@ class NumberedQuestion:
 
     @property
     def anchor(self) -> str:
-        """Its id, the same on the lesson and the answers page."""
+        """Return its id, the same on the lesson and the answers page."""
         return f"q{self.number}"
 
     @property
     def verified(self) -> str:
-        """How its answer was checked."""
+        """Return how its answer was checked."""
         return verified(self.item["answer"])
 
 
@@ -117,7 +117,7 @@ class LessonView:
 
     @property
     def type(self) -> str:
-        """The kind of lesson as a word."""
+        """Return the kind of lesson as a word."""
         return TYPES.get(self.lesson.get("lesson_type", ""), "Lesson")
 
     @property
@@ -131,7 +131,7 @@ class LessonView:
 
     @cached_property
     def questions(self) -> list[NumberedQuestion]:
-        """All questions, numbered through the lesson."""
+        """Return all questions, numbered through the lesson."""
         pairs = [(card, item) for card in self.cards for item in card.get("items", ())]
         return [NumberedQuestion(number, item, card) for number, (card, item) in enumerate(pairs, 1)]
 
@@ -141,7 +141,7 @@ class LessonView:
 
     @cached_property
     def warnings(self) -> list[str]:
-        """Findings of the checks that were recorded without stopping the lesson, one line each."""
+        """Return findings of the checks that were recorded without stopping the lesson, one line each."""
         return [clean(_line(found)) for found in self.checks.get("warnings") or ()]
 
     def score(self, name: str) -> str:
@@ -223,7 +223,7 @@ class CourseView:
 
     @property
     def total(self) -> int:
-        """Lessons in the plan."""
+        """Return lessons in the plan."""
         return int(self.bundle.scheme.get("lesson_count", len(self.lessons)))
 
     @cached_property
@@ -233,12 +233,12 @@ class CourseView:
 
     @property
     def taught(self) -> int:
-        """How many outcomes have a lesson."""
+        """Return how many outcomes have a lesson."""
         return sum(bool(outcome.lessons) for outcome in self.outcomes)
 
     @cached_property
     def outcome_names(self) -> dict[str, str]:
-        """Outcome id → "1.1 Working with surds"."""
+        """Return outcome id → "1.1 Working with surds"."""
         return {outcome.id: f"{outcome.number} {outcome.title}" for group in self.groups for outcome in group.outcomes}
 
     @cached_property
@@ -253,12 +253,12 @@ class CourseView:
 
     @property
     def offline(self) -> bool:
-        """True where no model wrote it."""
+        """Return true where no model wrote it."""
         return self.bundle.about.get("author") == "offline"
 
     @property
     def scored(self) -> bool:
-        """True where a critic scored a lesson."""
+        """Return true where a critic scored a lesson."""
         return any(lesson.critic for lesson in self.lessons)
 
     def neighbour(self, lesson: LessonView, step: int) -> LessonView | None:

@@ -237,7 +237,7 @@ class _RemoteMap:
 
     @property
     def _ceiling(self) -> Ceiling | None:
-        """The ceiling, where calls have one."""
+        """Return the ceiling, where calls have one."""
         caller = self.running.caller
         return None if caller is None or caller.ledger.ceiling.limit is None else caller.ledger.ceiling
 

@@ -61,12 +61,12 @@ class Checkpoint:
 
     @property
     def completed(self) -> bool:
-        """Whether the current node has ended."""
+        """Return whether the current node has ended."""
         return self.current_node_id in self.completed_nodes
 
     @property
     def outcome(self) -> str:
-        """The outcome of the current node's last visit; "success" if the document does not say."""
+        """Return the outcome of the current node's last visit; "success" if the document does not say."""
         for node, outcome in reversed(self.node_history):
             if node == self.current_node_id:
                 return outcome

@@ -110,7 +110,7 @@ class Plan:
 
     @cached_property
     def restarts(self) -> frozenset[str]:
-        """Ids of the edges that begin the run anew."""
+        """Return ids of the edges that begin the run anew."""
         return frozenset(edge.id for edge in self.dot.edges if edge.flag("loop_restart"))
 
     def does_work(self, node: str) -> bool:

@@ -109,12 +109,12 @@ class VisitEnd:
 
     @property
     def reason(self) -> str:
-        """Why it failed; "" if it did not."""
+        """Return why it failed; "" if it did not."""
         return str((self.error or {}).get("message") or "")
 
     @property
     def own(self) -> dict[str, str]:
-        """Context keys that say how it ended."""
+        """Return context keys that say how it ended."""
         return {
             "outcome": self.outcome,
             "preferred_label": self.preferred_label,

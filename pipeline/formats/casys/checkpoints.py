@@ -62,7 +62,7 @@ class LayerCheckpoint:
 
     @property
     def layers_done(self) -> int:
-        """How many leading layers are done by the tasks' own entries: where a resume continues."""
+        """Return how many leading layers are done by the tasks' own entries: where a resume continues."""
         return self.dag.layers_done(self.state.results())
 
     def to_json(self) -> dict[str, Any]:

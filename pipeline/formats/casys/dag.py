@@ -138,7 +138,7 @@ class Dag:
 
     @cached_property
     def layers(self) -> list[list[str]]:
-        """Ids by layer: a task is one layer behind the last of what it depends on. A view, no barrier."""
+        """Return ids by layer: a task is one layer behind the last of what it depends on. A view, no barrier."""
         table: list[list[str]] = [[] for _ in range(max(self.layer_of.values(), default=-1) + 1)]
         for name, layer in self.layer_of.items():
             table[layer].append(name)
@@ -146,7 +146,7 @@ class Dag:
 
     @cached_property
     def layer_of(self) -> Mapping[str, int]:
-        """The layer of each task, by id, in order of declaration."""
+        """Return the layer of each task, by id, in order of declaration."""
         depth: dict[str, int] = {}
         for name in self._sorter.static_order():
             depth[name] = 1 + max((depth[before] for before in self.tasks[name].depends_on), default=-1)
@@ -154,7 +154,7 @@ class Dag:
 
     @cached_property
     def in_order(self) -> Sequence[str]:
-        """Ids layer by layer, within one in order of declaration: the same in every process."""
+        """Return ids layer by layer, within one in order of declaration: the same in every process."""
         return [name for layer in self.layers for name in layer]
 
     @cached_property

@@ -62,7 +62,7 @@ class LayeredResult(RunResult):
 
     @property
     def checkpoint_id(self) -> str | None:
-        """The newest checkpoint; None: none was saved."""
+        """Return the newest checkpoint; None: none was saved."""
         return self.state.checkpoint_id
 
 

@@ -39,7 +39,7 @@ class TolerantJournal:
 
     @property
     def durable_seq(self) -> int:
-        """The seq of the last line on the disk."""
+        """Return the seq of the last line on the disk."""
         return self._inner.last_seq
 
     def append(self, first_seq: int, lines: Sequence[bytes], sync: bool = True) -> None:

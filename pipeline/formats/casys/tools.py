@@ -59,12 +59,12 @@ class TaskCall(Mapping[str, Any]):
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """The run's context, with what the tasks before this one set."""
+        """Return the run's context, with what the tasks before this one set."""
         return self.ctx.context
 
     @property
     def services(self) -> Mapping[str, Any]:
-        """What the executor was lent; never stored."""
+        """Return what the executor was lent; never stored."""
         return self.ctx.services
 
     def ask(self, request: Request) -> Reply:

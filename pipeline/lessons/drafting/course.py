@@ -54,7 +54,7 @@ def outcomes(course: Mapping[str, Any]) -> list[Outcome]:
 
 
 def _points(raw: Mapping[str, Any]) -> Iterator[Point]:
-    """Points of an outcome; ids as the catalogue gives them, else outcome.number or outcome.code."""
+    """Yield points of an outcome; ids as the catalogue gives them, else outcome.number or outcome.code."""
     listed = raw.get("points") or raw.get("standards") or ()
     for number, point in enumerate(listed, 1):
         if isinstance(point, str):

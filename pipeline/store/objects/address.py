@@ -34,17 +34,17 @@ class Address:
 
     @property
     def url(self) -> str:
-        """The URL as people write it."""
+        """Return the URL as people write it."""
         return f"s3://{self.bucket}/{self.prefix}".rstrip("/")
 
     @property
     def place(self) -> str:
-        """The prefix and its server."""
+        """Return the prefix and its server."""
         return f"{self.endpoint} {self.url}"
 
     @property
     def plain(self) -> bool:
-        """Whether the connection is not encrypted."""
+        """Return whether the connection is not encrypted."""
         return self.endpoint.startswith("http:")
 
 

@@ -36,7 +36,7 @@ class Listing:
 
     @property
     def covered(self) -> int:
-        """The number of the last line in a segment; 0: there is none."""
+        """Return the number of the last line in a segment; 0: there is none."""
         return keys.span(self.segments[-1].key)[1] if self.segments else 0
 
 

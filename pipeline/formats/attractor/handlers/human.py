@@ -44,7 +44,7 @@ class Choice:
 
     @property
     def key(self) -> str:
-        """What may be typed for it."""
+        """Return what may be typed for it."""
         return accelerator(self.label)
 
 
