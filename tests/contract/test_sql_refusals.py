@@ -185,7 +185,7 @@ def test_server_without_ssl_and_a_user_that_must_have_it_are_told_apart(
 ) -> None:
     with pytest.raises(StoreError, match="SSL was required") as caught:
         list(open_sql(f"{postgresql}?sslmode=require", SystemClock()).heads())
-    assert "set ssl = on; or, where nobody else can listen, take sslmode out of --store." in caught.value.hint
+    assert "set ssl = on; or, on a trusted network, take sslmode out of --store." in caught.value.hint
     rules = postgres.folder / "data" / "pg_hba.conf"
     before = rules.read_text()
     rules.write_text(f"hostssl all {role} all trust\nhost all {role} all reject\n{before}")

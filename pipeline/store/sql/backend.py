@@ -344,7 +344,7 @@ def _claim(line: bytes) -> str:
 
 
 def _parsed(owner: str) -> dict[str, Any]:
-    """Return who a lease names; {} where it names nobody, or cannot be read."""
+    """Return the owner that a lease names; {} where it names none, or cannot be read."""
     try:
         text = parse_json(owner) if owner else {}
     except ValueError:

@@ -217,7 +217,7 @@ class Database:
         self.close_idle()
 
     def close_idle(self) -> None:
-        """Close the connections that nobody uses."""
+        """Close the connections that are not in use."""
         with contextlib.suppress(IndexError):
             while True:
                 self._idle.pop().connection.close()

@@ -24,7 +24,7 @@ ANSWER_SECONDS = 10.0
 #: killed a moment later than the next one begins.
 _PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
 #: What the driver says where no server listens; nothing to wait for.
-_NOBODY = "Connection refused"
+_NO_SERVER = "Connection refused"
 #: Durable on return, and one statement sees what was committed before it, whatever the server's defaults.
 _CLOCK = SystemClock()
 _ACTIVITY = "SELECT state FROM pg_stat_activity WHERE pid = %s"
@@ -144,7 +144,7 @@ def connected(connect: Callable[[], Any], errors: tuple[type[BaseException], ...
         try:
             return connect()
         except errors as error:
-            if _NOBODY in str(error):
+            if _NO_SERVER in str(error):
                 raise
         _CLOCK.wait(threading.Event(), pause)
     return connect()
@@ -221,7 +221,7 @@ _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 #: The schema that a URL's options name first.
 _SCHEMA = re.compile(rf"search_path=({_PLAIN.pattern})")
 _MORE_ROOM = (
-    "Wait until others have left, or have who runs the server let more in: max_connections, "
+    "Wait until others have left, or have the administrator of the server let more in: max_connections, "
     "ALTER ROLE {role} CONNECTION LIMIT -1; (if it serves one connection at a time, add ?single=1 to --store.)"
 )
 _ONE_MORE = "Check that the server lets you in; if it serves one connection at a time, add ?single=1 to --store."
@@ -236,16 +236,18 @@ _LIMIT = "Type on the server: ALTER ROLE {{role}} SET {0} = 0; or add ?options=-
 #: that fits counts.
 _KNOWN = (
     ("42501", "for schema", "rights_missing",
-     "Have who owns the database type: GRANT USAGE, CREATE ON SCHEMA {schema} TO {role};"),
+     "Have the owner of the database type: GRANT USAGE, CREATE ON SCHEMA {schema} TO {role};"),
     ("42501", "", "rights_missing",
-     "Have who owns the tables type: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; "
+     "Have the owner of the tables type: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "
+     "{schema} TO {role}; "
      "GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {role}; (SELECT alone is enough to read.)"),
     ("42P07", "", "name_taken", _OWN_PLACE),
     ("42710", "", "name_taken", _OWN_PLACE),
     ("42723", "", "name_taken", _OWN_PLACE),
     ("25006", "", "database_read_only",
      "Name a server and a user that may write; reading works as it is. (SHOW default_transaction_read_only;)"),
-    ("3F000", "", "schema_missing", "Make the schema that --store names, as who owns the database: CREATE SCHEMA …;"),
+    ("3F000", "", "schema_missing",
+     "Make the schema that --store names, as the owner of the database: CREATE SCHEMA …;"),
     ("53300", "", "database_full", _MORE_ROOM),
     ("57014", "user request", "statement_ended",
      "The statement was ended on the server by hand; give the same command again."),
@@ -258,18 +260,20 @@ _KNOWN = (
     ("", 'database ".*" does not exist$', "database_missing", "Make it: {createdb}"),
     ("", 'role ".*" does not exist$', "user_missing",
      "Name a user that the server has: postgresql://USER@HOST:PORT/DATABASE"),
-    ("", "is not permitted to log in", "user_refused", "Have who runs the server type: ALTER ROLE {role} LOGIN;"),
+    ("", "is not permitted to log in", "user_refused",
+     "Ask the administrator of the server to type: ALTER ROLE {role} LOGIN;"),
     ("", "too many (?:clients|connections)|connection slots are reserved", "database_full", _MORE_ROOM),
     ("", "does not support SSL", "ssl_missing",
-     "Have who runs the server set ssl = on; or, where nobody else can listen, take sslmode out of --store."),
+     "Ask the administrator of the server to set ssl = on; or, on a trusted network, take sslmode out of --store."),
     ("", "certificate verify failed|root certificate|does not match host name", "certificate_refused",
-     "Name the file of who vouches for the server's certificate: add ?sslmode=verify-full&sslrootcert=FILE to "
+     "Name the file of the authority that signed the server's certificate: add "
+     "?sslmode=verify-full&sslrootcert=FILE to "
      "--store."),
     ("", "^(?!.*SSL encryption).*pg_hba.conf.*no encryption", "host_refused",
      "If the server takes SSL alone, add ?sslmode=require to --store; else have its pg_hba.conf let this user in from "
      "this machine."),
     ("", "pg_hba.conf", "host_refused", "Have the server's pg_hba.conf let this user in from this machine."),
-    ("", _NOBODY, "database_refused", _RUNS),
+    ("", _NO_SERVER, "database_refused", _RUNS),
     ("", "^connection ", "database_refused", _ONE_MORE),
 )  # fmt: skip
 

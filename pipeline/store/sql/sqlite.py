@@ -200,7 +200,7 @@ class SqliteDatabase(Database):
                 raise StoreError(
                     f"The database {file} is open elsewhere, and {hidden[0]} beside it cannot be read: "
                     "Permission denied.",
-                    hint="Try again once nobody has it open, or have its user allow it: chmod a+r on that file too.",
+                    hint="Try again once it is closed, or have its user allow it: chmod a+r on that file too.",
                     code="database_denied",
                 )
             return SqliteLink(self._opened("ro"))
@@ -210,9 +210,9 @@ class SqliteDatabase(Database):
                 hint=f"Have a user who may write there put that right: list --store sqlite:{file}",
                 code="database_unfinished",
             )
-        # Whatever SQLite made beside the file to lock it would be ours, and keep out who may write; often we could not
-        # even make it. So it is read without locks, as if it could not change, which is true as long as nobody has it
-        # open: that is looked for before each look and after it.
+        # Files that SQLite made beside it for locks would be ours, and lock out users who may write; often we could not
+        # even make them. So it is read without locks, as if it could not change, which is true as long as no process
+        # has it open: that is checked before and after each query.
         seen = _state(file)
         return SqliteLink(self._opened("ro&immutable=1"), seen)
 
