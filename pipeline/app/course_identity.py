@@ -86,6 +86,7 @@ def changed_settings(asked: Identity, state: RunState, *, accept: bool) -> tuple
         name, (pinned_value, value) = next(iter(changed.items()))
         raise SettingsConflict(
             f"Run {state.run_id} was made with {option_name(name)} {pinned_value}, but {value} is given now.",
+            code="changed_settings",
             hint="Omit the option to continue as before, --accept-changes to make again what it affects, or --force "
             "for a new run.",
             changed=values,

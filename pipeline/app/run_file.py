@@ -68,6 +68,7 @@ def run_file(
         if other and not execution.accept_changes:
             raise SettingsConflict(
                 f"Run {run} was made with --model {pinned}, but {other} is given now.",
+                code="other_model",
                 hint="Omit the option to continue as before, or --accept-changes to make again what it affects.",
                 changed={"model": [pinned, other]},
             )
@@ -77,8 +78,7 @@ def run_file(
             return finish(start, setup, Engine(pipeline.definition, setup).resume(run), verb)
     chosen = other or pinned or model or _default_model(target, asks=pipeline.asks)
     setup = set_up(start, chosen, state.execution if state else {}, verb)
-    # Recorded, so that `status` and a fork can name the command that resumes.
-    setup.options = {**setup.options, "target": target}
+    setup.options = {**setup.options, "target": target}  # recorded: `status` and forks name the command that resumes
     announce_model(start, setup)
     engine = Engine(pipeline.definition, setup)
     identity = {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
