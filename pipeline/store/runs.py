@@ -298,7 +298,11 @@ class RunStore:
         """See store.base.Store.written_head."""
         if split(run)[1]:
             return {}
-        found = self.backend.get(f"runs/{run}/head")
+        try:
+            found = self.backend.get(f"runs/{run}/head")
+        except OSError:
+            # Not a file: nothing of it is whole.
+            return {}
         if found is None:
             self._check(run)
             return {}
