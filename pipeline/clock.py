@@ -20,7 +20,7 @@ class Clock(Protocol):
         """`iso(now())`: what every record says, so it is made with care for speed."""
 
     def monotonic(self) -> float:
-        """Seconds that only grow; for durations."""
+        """Return seconds that only grow; for durations."""
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
         """Wait until `event` is set or `seconds` have passed; True if it was set."""

@@ -54,7 +54,7 @@ PATHS = ("store", "out", "catalogue", "prices", "prompts")
 
 
 def home() -> Path:
-    """The folder of pipeline.sh: defaults and `.env` lie here; the caller's folder where there is no such file."""
+    """Return the folder of pipeline.sh, with defaults and `.env`; the caller's folder where there is none."""
     folder = Path(__file__).resolve().parent.parent
     return folder if (folder / "pipeline.sh").is_file() else Path.cwd()
 

@@ -140,22 +140,22 @@ class Execution:
 
     @property
     def at_once(self) -> int:
-        """Calls that may be in flight at most."""
+        """Return calls that may be in flight at most."""
         return AT_ONCE if self.concurrency == AUTO else int(self.concurrency)
 
     @property
     def store_url(self) -> str:
-        """The store asked for, or the default one."""
+        """Return the store asked for, or the default one."""
         return self.store or default_store()
 
     @property
     def store_given(self) -> str:
-        """The store where one was given; else ""."""
+        """Return the store where one was given; else ""."""
         return self.store if "store" in self.given else ""
 
     @property
     def out_folder(self) -> Path:
-        """The output folder, absolute; a relative one is the caller's."""
+        """Return the output folder, absolute; a relative one is the caller's."""
         return Path(os.path.expanduser(self.out or default_out())).absolute()
 
 

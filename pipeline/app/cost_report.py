@@ -346,7 +346,7 @@ class Bar(NamedTuple):
 
     @property
     def whole(self) -> Decimal:
-        """All of it."""
+        """Return all of it."""
         return self.used + self.wasted + self.more
 
 

@@ -87,12 +87,12 @@ class CourseLine:
 
     @property
     def lessons_made(self) -> int:
-        """Lessons that are there already."""
+        """Return lessons that are there already."""
         return sum(item.action == "reuse" and item.name.startswith("lessons/") for item in self.plan.items)
 
     @property
     def complete(self) -> bool:
-        """Nothing is left to do."""
+        """Return nothing is left to do."""
         return all(item.action != RUN for item in self.plan.items)
 
 
@@ -106,14 +106,14 @@ class CourseEnd:
 
     @property
     def exit_code(self) -> int:
-        """The exit code that the course would have had alone."""
+        """Return the exit code that the course would have had alone."""
         if self.report is not None:
             return self.report.result.exit_code
         return self.error.exit_code if self.error is not None else 1
 
     @property
     def stops_all(self) -> bool:
-        """Whether the other courses would meet the same, so they are not started."""
+        """Return whether the other courses would meet the same, so they are not started."""
         error = self.report.result.error if self.report is not None else self.error
         if self.report is not None and self.report.result.detail == "interrupted":
             return True

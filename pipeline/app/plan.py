@@ -66,22 +66,22 @@ class CoursePlan:
 
     @property
     def expected_usd(self) -> Decimal | None:
-        """What is left usually costs; None where a price is missing."""
+        """Return what is left usually costs; None where a price is missing."""
         return total_usd(item.expected_usd for item in self.items)
 
     @property
     def worst_usd(self) -> Decimal | None:
-        """The upper bound, every revision, retry and token counted; None where a price is missing."""
+        """Return the upper bound, every revision, retry and token counted; None where a price is missing."""
         return total_usd(item.worst_usd for item in self.items)
 
     @property
     def ways(self) -> dict[str, Decimal | None]:
-        """What the whole course usually costs by way (WAYS)."""
+        """Return what the whole course usually costs by way (WAYS)."""
         return {way: total_usd(row.ways.get(way) for row in self.rows) for way in WAYS}
 
     @property
     def source(self) -> str:
-        """Where the expectations come from."""
+        """Return where the expectations come from."""
         return " and ".join(dict.fromkeys(row.source for row in self.rows)) or COUNTED
 
     def to_json(self) -> dict[str, Any]:

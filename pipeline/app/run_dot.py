@@ -221,7 +221,7 @@ class _DotStart:
 
     @property
     def _simulates(self) -> bool:
-        """Whether no model is to be asked."""
+        """Return whether no model is to be asked."""
         return self._dot.simulate or self._asked_model == OFFLINE
 
     def _stays_simulated(self, state: RunState) -> bool:

@@ -76,7 +76,7 @@ class RunRow:
 
     @property
     def shown_status(self) -> str:
-        """The status, or the detail where the run is not running."""
+        """Return the status, or the detail where the run is not running."""
         return self.status if self.status_detail in (None, "running") else self.status_detail
 
     def to_json(self) -> dict[str, Any]:

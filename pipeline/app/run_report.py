@@ -44,7 +44,7 @@ class RunReport:
 
     @property
     def spent_now(self) -> Spend:
-        """What this start has spent."""
+        """Return what this start has spent."""
         return self.result.spent_now if self.result.worked else Spend()
 
 

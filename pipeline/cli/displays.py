@@ -41,7 +41,7 @@ class Quiet:
                 warn(line)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing: nothing is open."""
 
     @contextmanager
     def paused(self) -> Iterator[None]:

@@ -55,17 +55,17 @@ class Tally:
 
     @property
     def spent_text(self) -> str:
-        """The same for people."""
+        """Return the same for people."""
         return with_unpriced(money(self.spent), self.unpriced)
 
     @property
     def done(self) -> int:
-        """Items that need no more work in this start."""
+        """Return items that need no more work in this start."""
         return self.restored + self.made + self.failed
 
     @property
     def in_flight(self) -> int:
-        """Calls that are out."""
+        """Return calls that are out."""
         return len(self._open)
 
     def apply(self, kind: str, data: Data) -> None:

@@ -93,7 +93,7 @@ class Charge:
 
     @property
     def saved_by_cache(self) -> Decimal:
-        """What the cached tokens would have cost more as plain input, in USD; below 0 where writing cost more."""
+        """Return what the cached tokens would have cost more as plain input (USD); below 0 where writing cost more."""
         plain = self.prices.get("input")
         if plain is None or self.state != EXACT:
             return _ZERO
@@ -102,7 +102,7 @@ class Charge:
 
     @property
     def saved_by_batch(self) -> Decimal:
-        """What it would have cost more outside a batch, in USD; charges of old that do not say it: as much again."""
+        """Return what it would have cost more outside a batch (USD); as much again for old charges that lack it."""
         if self.tier != BATCH or self.state != EXACT:
             return _ZERO
         return self.low - self.parts.get(_WEB_SEARCH, _ZERO) if self.full is None else self.full - self.low

@@ -164,7 +164,7 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
 
 
 def _granted(state: RunState) -> tuple[Decimal, int]:
-    """What tasks that are with an executor may have spent that is not known here, and how many may spend anything."""
+    """Return what tasks with an executor may have spent that is not known here, and how many may spend anything."""
     if not state.submitted or state.identity.get("author") == "offline":
         return Decimal(0), 0
     granted = [task.usd for task in state.submitted.values()]
@@ -224,7 +224,7 @@ def usd(amount: Decimal) -> float:
 
 
 def token_total(spend: Spend) -> int:
-    """Input and output tokens of all kinds; other billed things are not tokens."""
+    """Return input and output tokens of all kinds; other billed things are not tokens."""
     return sum(spend.tokens.get(kind, 0) for kind in TOKEN_KINDS)
 
 

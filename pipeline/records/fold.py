@@ -256,7 +256,7 @@ class Builder:
             self._leave_open(fact.path, task, fact.attempt)
 
     def _leave_open(self, path: str, task: str | None, attempt: int) -> None:
-        """The next attempt hears the replies of this one; errors of the provider do not count against it."""
+        """Let the next attempt hear the replies of this one; errors of the provider do not count against it."""
         state = self.state
         slot = slot_of(state, path, task, attempt)
         state.attempts[path, task] = max(state.attempts.get((path, task), 1), attempt + 1)
@@ -273,7 +273,7 @@ class Builder:
             self.state.recalled.pop(slot, None)
 
     def _close_attempt(self, path: str, task: str | None, attempt: int, cause: str) -> None:
-        """The next attempt starts with an empty memo; what this one used is wasted."""
+        """Start the next attempt with an empty memo; what this one used is wasted."""
         state = self.state
         current = state.attempts.get((path, task), 1)
         state.attempts[path, task] = max(current, attempt + 1)
@@ -299,7 +299,7 @@ class Builder:
         self.state.submitted[fact.path, fact.task] = submitted
 
     def _task_taken(self, record: Record, fact: TaskTaken) -> None:
-        """In a part: a new owner; calls that an earlier one left open are no longer in flight."""
+        """Take a new owner of a part; calls that an earlier one left open are no longer in flight."""
         state = self.state
         state.owner, state.flying, state.flying_unbounded = record.seq, Decimal(0), 0
 
@@ -353,7 +353,7 @@ class Builder:
         state.active[fact.path] = record.seq
 
     def _copy_call(self, seq: int, fact: CallStarted) -> None:
-        """A call of a part is recorded here too from now on."""
+        """Record a call of a part here too from now on."""
         part, _, there = fact.origin.rpartition(":")
         for key, known in self.state.submitted.items():
             if known.part == part and there.isdecimal():

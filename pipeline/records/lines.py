@@ -16,7 +16,7 @@ class LineDamaged(ValueError):
 
 
 def encode_line(seq: int, at: str, owner: int, body: bytes) -> bytes:
-    """One journal line with its newline, from a body of `codec.encode_fact`."""
+    """Return one journal line with its newline, from a body of `codec.encode_fact`."""
     head = b'{"seq":%d,"at":"%s","owner":%d,' % (seq, at.encode("ascii"), owner) + body[1:-1]
     return head + b',"crc":"%08x"}\n' % zlib.crc32(head)
 

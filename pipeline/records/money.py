@@ -153,7 +153,7 @@ class Spending:
         self._tell_lost(at[:10])
 
     def _found(self, call: CallRun, charge: Spend) -> None:
-        """The end of a call that was open when a head was compared: the head may have known it."""
+        """Take the end of a call that was open when a head was compared: the head may have known it."""
         if self._known.low and call.seq < self._known_seq and self._lost_key is not None:
             self._known.low = max(self._known.low - charge.usd - charge.low, _ZERO)
             self._tell_lost(self._lost_key.day)
@@ -170,7 +170,7 @@ class Spending:
             self._put(self._lost_key, state.lost)
 
     def waste(self, slot: Slot, cause: str = LOST, last: int = 0) -> None:
-        """The attempt was for nothing: what it used turns wasted. The first cause stays.
+        """Turn what a vain attempt used into waste. The first cause stays.
 
         Args:
             last: The last attempt that heard the replies of this one; 0: none did.
@@ -240,7 +240,7 @@ def waste_of(fact: CallEnded) -> str:
 
 
 def counted(charge: Charge) -> Spend:
-    """One call's charge as a sum. Never zero by silence: no price is counted as such."""
+    """Return one call's charge as a sum. Never zero by silence: no price is counted as such."""
     tokens = dict(charge.tokens)
     kinds = {kind: 1 for kind, count in tokens.items() if count}
     if charge.state == EXACT:

@@ -115,7 +115,7 @@ def fits(state: RunState, fact: StepStarted | StepCompleted | StepFailed) -> boo
 
 
 def count_deaths(state: RunState, died: bool) -> None:
-    """A new owner came: each visit the last one left open has died once more, unless it got somewhere."""
+    """Take a new owner: each visit the last one left open has died once more, unless it got somewhere."""
     for path in state.open_paths:
         step = state.steps[path]
         if not died or step.started_seq < state.owner:

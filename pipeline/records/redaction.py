@@ -39,7 +39,7 @@ _CONTROLS: dict[int, str | None] = {
 
 
 def visible(text: str) -> str:
-    """The text without characters that cannot be seen and change how the rest is read; the one gate for all sinks.
+    """Return the text without invisible characters that change how the rest is read; the one gate for all sinks.
 
     Accents, minus signs, scripts from right to left and joined pictures stay; a line separator becomes a blank.
     """
@@ -71,7 +71,7 @@ _NAMED = re.compile(
 
 
 def without_secrets(text: str) -> str:
-    """The text as an error may say it: without keys, and without the value of any setting that is named as a secret."""
+    """Return the text as an error may say it: without keys and the values of settings that are named as secrets."""
     return _NAMED.sub(r"\1\2[secret]", without_keys(text))
 
 

@@ -78,7 +78,7 @@ def _add_days(store: Movable, run: str, spent: dict[str, Decimal]) -> None:
 
 
 def _lost_days(account: Account, spent: Mapping[str, Decimal]) -> Iterator[Problem]:
-    """Days of which the account knows nothing, though runs did spend: reservations, or all of it, were lost."""
+    """Yield days of which the account knows nothing, though runs did spend: reservations, or all of it, were lost."""
     for day, usd in sorted(spent.items()):
         with contextlib.suppress(PipelineError, ValueError):
             if usd and not account.total(date.fromisoformat(day)):
@@ -143,7 +143,7 @@ def _senseless(lines: Iterable[bytes]) -> Iterator[str]:
 
 
 def _missing(name: str, lines: list[bytes]) -> Iterator[Problem]:
-    """Records that are not there: unsaid, or said by a gap."""
+    """Yield records that are not there: unsaid, or said by a gap."""
     last = 0
     for line in lines:
         seq = line_seq(line)

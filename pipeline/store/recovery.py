@@ -142,7 +142,7 @@ def append_missing(store: Store, journal: Journal, kept: emergency.KeptRecords) 
 
 
 def _unsent(lines: Iterable[bytes], stored: Iterable[bytes], sent: int) -> dict[int, Record]:
-    """Calls whose start was refused, by seq: a call is sent only once its start is durable."""
+    """Return calls whose start was refused, by seq: a call is sent only once its start is durable."""
     begun = {
         record.seq: record for record in map(decode_line, lines)
         if isinstance(record.fact, CallStarted) and record.seq > sent

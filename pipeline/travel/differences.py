@@ -129,7 +129,7 @@ class StepDifference:
 
     @property
     def same(self) -> bool:
-        """Nothing but perhaps the cost differs."""
+        """Return nothing but perhaps the cost differs."""
         if self.statuses[0] != self.statuses[1] or self.outcomes[0] != self.outcomes[1]:
             return False
         return not (self.outputs or self.artifacts or self.items)
@@ -151,7 +151,7 @@ class RunDifference:
 
     @property
     def same(self) -> bool:
-        """Nothing that was made differs; costs may."""
+        """Return nothing that was made differs; costs may."""
         made = all(step.same for step in self.steps)
         return made and not (self.params or self.settings or self.context) and self.statuses[0] == self.statuses[1]
 

@@ -137,7 +137,7 @@ class Changes:
         return self._later(path, given.carriers) if given.kind == OUTPUTS else self._follows(path, given.carriers)
 
     def _later(self, path: str, carriers: Sequence[str]) -> bool:
-        """Whether a visit ended after a carrier, or has not ended, and did not begin after its node's next visit."""
+        """Return whether a visit has not ended before a carrier and did not begin after its node's next visit."""
         order, begun = self._order, self._state.steps[path].started_seq if path in self._state.steps else 0
         for carrier in carriers:
             step = self._state.steps[carrier]
@@ -193,7 +193,7 @@ class Changes:
         return fits[-1] if fits else None
 
     def _context(self, key: str, value: Any) -> Override:
-        """The key as it stands where the run goes on: carried by who set it, or else by what ended last."""
+        """Return the key as it stands where the run goes on: carried by who set it, or else by what ended last."""
         ends = self._ends()
         setters = list(dict.fromkeys(filter(None, (self._contexts.setter(path, key) for path in ends))))
         carriers = setters or ends

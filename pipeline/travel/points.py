@@ -168,7 +168,7 @@ def _opens(record: Record) -> bool:
 
 
 def resolve_point(known: Points, text: str | int) -> int:
-    """The seq that a point means: a seq, `start`, `end`, STEP or STEP#VISIT (its latest end), or a checkpoint id.
+    """Return the seq that a point means: a seq, `start`, `end`, STEP or STEP#VISIT (its last end), a checkpoint id.
 
     A step wins over a checkpoint id that begins alike; `start` and `end` over steps of that name, which
     `start#1` means.

@@ -43,7 +43,7 @@ class RecordedMemory:
         return [(str(row["id"]), str(row["content"]), float(row["strength"])) for row in traces]
 
     def write(self, type: str, content: str, scope: str, key: str) -> None:
-        """Nothing is remembered."""
+        """Remember nothing."""
 
 
 class RecordedCall(NamedTuple):
@@ -172,7 +172,7 @@ class Recording:
         return task is not None and task.seq == self.final.inherited
 
     def _failed_tasks(self) -> list[dict[str, Any]]:
-        """Items that a provider let fail and that were left out: nothing recorded can make them."""
+        """Return items that a provider let fail and that were left out: nothing recorded can make them."""
         return [
             {
                 "path": path, "task": key, "item": task.item, "hash": task.hash, "reads": dict(task.reads),

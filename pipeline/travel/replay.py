@@ -267,7 +267,7 @@ class _Replay:
         self._compare(path, "edges", list(visit.edges), now)
 
     def _compare_ways(self, state: RunState) -> None:
-        """Which visits came up, from where, and what was left to do."""
+        """Note which visits came up, from where, and what was left to do."""
         for path, visit in self._visits.items():
             step = state.steps.get(path)
             if step is None or not step.ended_seq:
@@ -292,7 +292,7 @@ class _Replay:
         self._tell(path, key if task is None else f"item {task}: {key}", None, now)
 
     def _unasked(self, request: Request) -> None:
-        """A request is not in the record: where it differs from the one that is."""
+        """Tell of a request that is not in the record: where it differs from the one that is."""
         scope = self._scopes[-1]
         known = self._recording.asked.get((scope.path, scope.task), [])
         alike = [asked for asked in known if asked.label == request.label]

@@ -48,18 +48,18 @@ class UnaskedModel:
         raise NotRecorded("The record holds no reply to this request.")
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing: nothing is open."""
 
 
 class NoPrices:
     """Prices of a model that is never asked."""
 
     def charge(self, usage: Any, *, model: str, at: Any, tier: str | None = None, answered: str = "") -> Charge:
-        """Nothing."""
+        """Return nothing."""
         return FREE
 
     def partial(self, usage: Any, *, model: str, at: Any, worst: Decimal | None, answered: str = "") -> Charge:
-        """Nothing."""
+        """Return nothing."""
         return FREE
 
     def worst(
@@ -74,7 +74,7 @@ class NoPrices:
         added: int = 0,
         marked: int | None = None,
     ) -> Decimal | None:
-        """Nothing."""
+        """Return nothing."""
         return Decimal(0)
 
 
@@ -153,7 +153,7 @@ class VisitOrder:
             self._going.add(path)
 
     def abandon(self) -> None:
-        """The order does not matter any more: let all go."""
+        """Let all go: the order does not matter any more."""
         with self._lock:
             self._open = True
             for waiting in self._waiting.values():
@@ -161,7 +161,7 @@ class VisitOrder:
             self._waiting.clear()
 
     def _head(self) -> str:
-        """Whose turn it is; "": all have ended."""
+        """Return whose turn it is; "": all have ended."""
         return self._order[self._next] if self._next < len(self._order) else ""
 
 

@@ -37,7 +37,7 @@ class Reader:
         return json.loads(self._store.get_blob(self._run, name))
 
     def task_text(self, path: str, key: str, task: TaskRun) -> bytes:
-        """JSON text of what a task made, or of a reference to it, as recorded.
+        """Return JSON text of what a task made, or of a reference to it, as recorded.
 
         Raises:
             CheckpointCorrupt: Its record is not there any more.

@@ -80,7 +80,7 @@ class Link:
 
     @property
     def broken(self) -> bool:
-        """Whether it is of no more use."""
+        """Return whether it is of no more use."""
         return False
 
     def rows(self, name: str, *values: Any) -> Sequence[Any]:
@@ -136,12 +136,12 @@ class Database:
 
     @property
     def own_place(self) -> str:
-        """What to do where another program's tables stand in the way."""
+        """Return what to do where another program's tables stand in the way."""
         raise NotImplementedError
 
     @property
     def exists(self) -> bool:
-        """Whether there can be anything in it."""
+        """Return whether there can be anything in it."""
         return True
 
     def ask(self, do: Callable[[Link], T], kind: type[StoreError] = StoreError) -> T:
@@ -223,7 +223,7 @@ class Database:
                 self._idle.pop().connection.close()
 
     def drop(self) -> None:
-        """In a forked child: the connections are the parent's."""
+        """Forget, in a forked child, the connections of the parent."""
         _parents.extend(self._idle)
         self._idle = []
         self._turn = threading.Lock() if self._turn else None

@@ -142,7 +142,7 @@ class SqliteDatabase(Database):
 
     @property
     def exists(self) -> bool:
-        """Whether there is such a file, as far as one may look: what hides it is said when it is opened."""
+        """Return whether there is such a file, as far as one may look: what hides it is said when it is opened."""
         return _is_there(self.file)
 
     def begin(self) -> None:
