@@ -81,6 +81,8 @@ class RunJournal:
         self._loose: list[bytes] = []
         #: Lines that are held back until the next sync or tick.
         self._waiting: list[bytes] = []
+        #: The last line that was appended: it tells of a run that went away with its store when nothing else was open.
+        self._last = b""
         #: Held by the thread that appends; values are stored by others meanwhile.
         self._writing = threading.Lock()
         self._lease = None
@@ -128,8 +130,14 @@ class RunJournal:
         except Gone as gone:
             with self._writing:
                 if self._open:
-                    self._leave(gone, ())
+                    self._leave(gone, self._waiting)
             raise self._failed("The journal is closed.", "journal_closed") from None
+        except StoreError as error:
+            if error.data.get("gone"):
+                with self._writing:
+                    self._emergency.add(b"".join([*self._loose, *self._waiting]) or self._last)
+                    error.data["emergency"] = self._emergency.path
+            raise
 
     def get_blob(self, blob: str) -> bytes:
         """See store.base.Journal.get_blob."""
@@ -203,6 +211,8 @@ class RunJournal:
         seq, size = self._written
         self._written = seq + len(lines), size + (len(lines[0]) if len(lines) == 1 else sum(map(len, lines)))
         self._forget()
+        if lines:
+            self._last = lines[-1]
         if not sync:
             self._loose += lines
             return

@@ -51,3 +51,20 @@ def test_file_that_is_brought_back_is_used(tmp_path: Path, monkeypatch: pytest.M
         each.rename(tmp_path / each.name.replace("copy", "runs"))
     assert len(list(store.read(run))) == 1
     assert store.account().total(AT.date()) == 0
+
+
+def test_value_refused_by_a_file_that_is_gone_leaves_a_record_that_names_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    store = open_sql(f"sqlite:{tmp_path / 'runs.db'}", StillClock())
+    lines = small_run()
+    _, journal = store.create(lines[0], [], at=AT)
+    journal.append(2, lines[1:2])
+    for each in tmp_path.glob("runs.db*"):
+        each.unlink()
+    with pytest.raises(WriteFailed) as caught:
+        journal.put_blob(b"a value")
+    assert caught.value.code == "database_gone"
+    assert Path(caught.value.data["emergency"]).read_bytes().endswith(lines[1])
+    journal.close()
