@@ -116,7 +116,7 @@ class Execution:
             _within("concurrency", int(self.concurrency), 1, 1000)
         _within("batch_min", self.batch_min, 1, 100_000)
         if not 0 < self.batch_poll <= 3600:
-            raise _invalid(f"--batch-poll is {self.batch_poll}; it is seconds, above 0 and at most 3600.")
+            raise _invalid(f"--batch-poll is {self.batch_poll}; it must be a number of seconds above 0, at most 3600.")
         if self.sample is not None:
             _within("sample", self.sample, 1, MAX_LESSONS)
         for field, values in {"until": UNTIL, "budget": BUDGETS, "refresh": REFRESHED}.items():
@@ -124,7 +124,7 @@ class Execution:
         for field in ("max_cost_usd", "daily_budget_usd"):
             usd = getattr(self, field)
             if usd is not None and not _is_amount(usd):
-                raise _invalid(f"{option_name(field)} is {usd}; it is an amount of dollars, or none.")
+                raise _invalid(f"{option_name(field)} is {usd}; it must be an amount of dollars, or none.")
         self._check_together()
 
     def _check_together(self) -> None:
@@ -211,7 +211,7 @@ def parse_usd(text: str, name: str = "--max-cost-usd") -> Decimal | None:
     except InvalidOperation:
         amount = Decimal("NaN")
     if not _is_amount(amount):
-        raise _invalid(f"{name} is {text!r}; it is an amount of dollars such as 2.50, or none.")
+        raise _invalid(f"{name} is {text!r}; it must be an amount of dollars such as 2.50, or none.")
     return amount
 
 

@@ -121,9 +121,9 @@ def cancel(store: Store, text: str) -> Cancellation:
     out = [row for row in rows if row.status == "out"]
     if not out:
         if any(row.status == "unknown" for row in rows):
-            raise ConfigError(f"Run {run} may have a batch out whose id is not known yet.", code="batch_unknown",
+            raise ConfigError(f"Run {run} may have a submitted batch whose id is not known yet.", code="batch_unknown",
                               hint="Resume the run: it looks for the batch; then it can be cancelled.")  # fmt: skip
-        raise ConfigError(f"Run {run} has no batch out.", code="no_batch_out",
+        raise ConfigError(f"Run {run} has no pending batch.", code="no_batch_out",
                           hint=f"`./pipeline.sh batches {run}` lists what it had.")  # fmt: skip
     model = model_of(str(load(store, run).identity.get("model") or ""))
     provider = getattr(model, "batches", None)
@@ -131,7 +131,7 @@ def cancel(store: Store, text: str) -> Cancellation:
     recorded = False
     try:
         if provider is None:
-            raise ConfigError(f"Run {run} was not made with a model that takes batches.", code="no_batch_out")
+            raise ConfigError(f"Run {run} was not made with a model that supports batches.", code="no_batch_out")
         for row in out:
             provider.cancel(row.batch)
             asked.append(row)
@@ -152,7 +152,7 @@ def _is_recorded(store: Store, run: str, asked: Sequence[BatchRow]) -> bool:
         if state.detail != "waiting_for_batch":
             return facts
         # Nothing is waited for any more.
-        text = f"{', '.join(sorted(names))} cancelled. A resume fetches what was answered, and asks the rest again."
+        text = f"{', '.join(sorted(names))} cancelled. A resume collects the answers and asks the rest again."
         error = {"type": "PipelineError", "message": text}
         return [*facts, RunEnded(IN_PROGRESS, "stopped_as_asked", error, state.command)]
 

@@ -100,7 +100,7 @@ def read(store: Store, head: Head, days: Range = WHOLE) -> Statement:
     made = Statement(days.of(ledger))
     _note_imported(made, store, head)
     if head.document.get("pipeline") == LANGGRAPH:
-        made.unread[head.run_id] = "a LangGraph graph makes its calls itself."
+        made.unread[head.run_id] = "LangGraph graphs make their own calls."
     return made
 
 
@@ -124,7 +124,7 @@ def read_all(url: str | None, days: Range = WHOLE, *, tries: bool = False) -> St
         except StoreError as error:
             made.unread[head.run_id] = error.message
         except _SENSELESS as error:
-            made.unread[head.run_id] = f"Its sums make no sense ({type(error).__name__}: {error})."
+            made.unread[head.run_id] = f"Its sums are invalid ({type(error).__name__}: {error})."
     account = open_account(url)
     try:
         for run, sums in kept_spend(store, account).items():
@@ -132,11 +132,11 @@ def read_all(url: str | None, days: Range = WHOLE, *, tries: bool = False) -> St
         made.lost = account.lost()
     except StoreError as error:
         # What is there is reported all the same.
-        made.lost = f"{error.message} What removed runs had cost is not known."
+        made.lost = f"{error.message} The cost of removed runs is unknown."
     root = getattr(store, "root", None)
     lost = of_lost_runs(os.path.realpath(root) if root else "", str(getattr(store, "url", "")), known)
     for run, (file, whole) in lost.items():
-        way = f"`recover {run} {file}` makes it again from its records." if whole else f"{file} holds its last records."
+        way = f"`recover {run} {file}` restores it from its records." if whole else f"{file} holds its last records."
         made.unread[run] = f"It is gone from the store. {way}"
     return made
 
@@ -185,7 +185,7 @@ def _take_removed(made: Statement, run: str, sums: Mapping[str, Any], days: Rang
         found = days.of(of_removed(run, sums))
         imported = Decimal(str(sums.get("imported_usd") or 0))
     except _SENSELESS as error:
-        made.unread[run] = f"What the account keeps of it makes no sense ({type(error).__name__}: {error})."
+        made.unread[run] = f"Its entry in the account is invalid ({type(error).__name__}: {error})."
         return
     made.postings += found
     if found:

@@ -146,10 +146,10 @@ def redo(
     tasks = state.tasks.get(_LESSONS, {})
     step, _, item = place.rpartition("/")
     if step not in ("", "lessons", _LESSONS) or f"lessons/{item}" not in tasks:
-        raise ConfigError(f"Run {run} has no {place!r} to make again.", code="lesson_not_found",
+        raise ConfigError(f"Run {run} has no {place!r} to redo.", code="lesson_not_found",
                           hint=f"Finished lessons: {', '.join(tasks) or 'none yet'}.")  # fmt: skip
     if note and state.identity.get("author") == OFFLINE:
-        start.emit("note", text="The offline author reads no notes: the lesson comes out as it was.")
+        start.emit("note", text="The offline author ignores notes: the lesson will come out the same.")
     return _resume(start, asked, run, Redo([(_LESSONS, f"lessons/{item}")], note))
 
 
@@ -274,7 +274,7 @@ def _announce(
                ceiling_usd=setup.options["max_cost_usd"])  # fmt: skip
     if expected is None or expected <= ASK_ABOVE_USD or start.confirm is None or start.execution.yes:
         return
-    if not start.confirm(f"This will cost about {dollars(expected)}. Go on?"):
+    if not start.confirm(f"This will cost about {dollars(expected)}. Continue?"):
         raise PipelineError("Not started.", code="not_confirmed",
                             hint="--yes proceeds without asking; --dry-run shows the plan.")  # fmt: skip
 

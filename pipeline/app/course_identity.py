@@ -87,7 +87,7 @@ def changed_settings(asked: Identity, state: RunState, *, accept: bool) -> tuple
         raise SettingsConflict(
             f"Run {state.run_id} was made with {option_name(name)} {pinned_value}, but {value} is given now.",
             code="changed_settings",
-            hint="Omit the option to continue as before, --accept-changes to make again what it affects, or --force "
+            hint="Omit the option to continue as before, --accept-changes to run again what it affects, or --force "
             "for a new run.",
             changed=values,
         )
@@ -167,7 +167,7 @@ def lost_pins(start: Start, asked: Identity, state: RunState, replaced: Mapping[
             f"The store has lost the {called[other]} that run {state.run_id} works from ({lost[other]}), and this "
             "program has a different one.",
             code="pin_lost",
-            hint="Bring it back: `./pipeline.sh store copy` from another store that has the run. Or start a new run: "
+            hint="Restore it: `./pipeline.sh store copy` from another store that has the run. Or start a new run: "
             f"--force. `./pipeline.sh store check {state.run_id}` shows what else is lost.",
             blob=lost[other],
         )

@@ -48,7 +48,7 @@ class CourseWork:
 
     @property
     def lessons(self) -> int:
-        """Return how many lessons are wanted now, made before or not."""
+        """Return how many lessons are wanted now, already made or not."""
         return self.total if self.sample is None else min(self.sample, self.total)
 
     def pieces(self) -> Iterator[Piece]:

@@ -45,7 +45,7 @@ def _whole(text: str, option: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise _wrong(f"{option}: {text!r} is no whole number") from None
+        raise _wrong(f"{option}: {text!r} is not a whole number") from None
 
 
 def _at_once(text: str, option: str) -> int | str:
@@ -147,20 +147,20 @@ def read(path: Path, asked: Identity, execution: Execution) -> list[CourseLine]:
             # Two lines that share these would be one run.
             key = course.subject, course.level, author_kind(its_identity.model or model_name(None))
             if (first := known.setdefault(key, number)) != number:
-                raise _wrong(f"this is the course of line {first} again")
+                raise _wrong(f"duplicate of line {first}")
             lines.append(CourseLine(number, its_identity, its_execution, plan(its_identity, its_execution)))
         except PipelineError as error:
             # A store that does not answer is no fault of a line; what derives from it is of a single run.
             if type(error) is StoreError:
                 raise
             wrong += [f"{path.name} line {number}: {part}" for part in error.message.splitlines()]
-            changed = "With --accept-changes what the changed settings affect is made again."
+            changed = "Use --accept-changes to run again what the changed settings affect."
             hints.add(changed if isinstance(error, SettingsConflict) else error.hint)
     if wrong:
         shared = hints.pop() if len(hints) == 1 else ""
         raise _wrong("\n".join(wrong), f"Nothing was started. {shared}".strip())
     if not lines:
-        raise _wrong(f"{path.name} names no course.", "Below the header each line is a course.")
+        raise _wrong(f"{path.name} lists no courses.", "List one course per line below the header.")
     return lines
 
 
@@ -208,18 +208,18 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                 names = zip_longest(header[: len(cells)], cells, fillvalue="")
                 yield reader.line_num, {name: cell for name, cell in names if cell}
     except csv.Error as error:
-        hint = "Look for a quotation mark without its partner."
+        hint = "Look for an unmatched quotation mark."
         raise _wrong(f"{path.name} line {reader.line_num}: {error}.", hint) from None
 
 
 def _check_header(path: Path, header: Sequence[str]) -> None:
     where = f"{path.name} line 1"
     if missing := [name for name in _NEEDED if name not in header]:
-        raise _wrong(f"{where}: there is no column {missing[0]!r}.", "The first line names the columns.")
+        raise _wrong(f"{where}: the column {missing[0]!r} is missing.", "The first line names the columns.")
     if unknown := [name for name in header if name and name not in COLUMNS]:
-        raise _wrong(f"{where}: {unknown[0]!r} is no column.", f"There are {', '.join(COLUMNS)}.")
+        raise _wrong(f"{where}: unknown column {unknown[0]!r}.", f"Columns: {', '.join(COLUMNS)}.")
     if twice := [name for name in header if name and header.count(name) > 1]:
-        raise _wrong(f"{where}: there are two columns {twice[0]!r}.")
+        raise _wrong(f"{where}: duplicate column {twice[0]!r}.")
 
 
 def _settings(cells: Mapping[str, str], asked: Identity, execution: Execution) -> tuple[Identity, Execution]:
@@ -231,7 +231,7 @@ def _settings(cells: Mapping[str, str], asked: Identity, execution: Execution) -
     if missing := [name for name in _NEEDED if name not in cells]:
         raise _wrong(f"the {missing[0]} is missing")
     if "" in cells:
-        raise _wrong("it has more cells than the header has names")
+        raise _wrong("it has more cells than the header")
     values = {name: COLUMNS[name](cell, option_name(name)) for name, cell in cells.items()}
     own = {name: value for name, value in values.items() if name in Identity.__slots__}
     how = {name: value for name, value in values.items() if name not in own}

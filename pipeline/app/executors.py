@@ -78,12 +78,12 @@ def _address(name: str) -> tuple[str, int]:
             return parts.hostname, parts.port
     if "@" in name:
         raise ConfigError(
-            "--executor takes no user and no password: a dask scheduler asks for none.",
+            "--executor takes no user or password: dask schedulers do not use them.",
             code="invalid_executor",
-            hint="There are dask://HOST:PORT and dask:local. Keep a scheduler on a network of your own.",
+            hint="Use dask://HOST:PORT or dask:local. Keep a scheduler on a private network.",
         )
     raise ConfigError(
-        f"--executor is {re.split('[?#]', name)[0]!r}; there are dask://HOST:PORT and dask:local, without settings.",
+        f"--executor is {re.split('[?#]', name)[0]!r}; use dask://HOST:PORT or dask:local, without settings.",
         code="invalid_executor",
         hint="dask://HOST:PORT is what `dask scheduler` prints as tcp://HOST:PORT; dask:local starts workers here.",
     )
@@ -239,7 +239,7 @@ class WorkerWatch:
         """Report what has changed."""
         if self._workers():
             if self._reported:
-                self._emit("note", text="A worker has come; the run continues.")
+                self._emit("note", text="A worker has connected; the run continues.")
             self._since, self._reported = None, False
             return
         waiting = sum(future.status == "pending" for future in list(self._client.futures.values()))

@@ -74,7 +74,7 @@ def answer(store: Store, text: str, gate: str, choice: str, *, note: str = "", b
         path, question = _asked(state, gate)
         meant = chosen(choice, question.choices)
         if not meant:
-            raise ConfigError(f"{choice!r} is none of the choices of {gate}.", code="invalid_choice",
+            raise ConfigError(f"{choice!r} is not a choice of {gate}.", code="invalid_choice",
                               hint=f"Choose one of: {', '.join(question.choices)}")  # fmt: skip
         found.append((_gate(run, path, question), meant))
         return [Decision(path, question.question, meant, by, note)]
@@ -97,6 +97,6 @@ def _asked(state: RunState, gate: str) -> tuple[str, OpenQuestion]:
     if len(there) == 1:
         return next(iter(there.items()))
     names = ", ".join(bare(path) for path in state.questions) or "none"
-    what = "asks more than once" if there else "asks nothing now"
+    what = "has several open questions" if there else "has no open question"
     raise ConfigError(f"{gate} {what} in run {state.run_id}.", code="no_open_question",
                       hint=f"Open questions: {names}.")  # fmt: skip

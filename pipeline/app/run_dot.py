@@ -111,7 +111,7 @@ def run_dot(
     if execution.executor is not None:
         raise ConfigError(
             "A DOT graph has no maps for an executor to run; its branches run in threads of this process.",
-            code="executor_unused", hint="Leave --executor (PIPELINE_EXECUTOR) out.",
+            code="executor_unused", hint="Omit --executor (PIPELINE_EXECUTOR).",
         )  # fmt: skip
     listeners = [listener, interviewer] if callable(interviewer) else [listener]
     return _DotStart(target, model, execution, dot, interviewer, listeners, confirm).run(params)
@@ -166,7 +166,7 @@ class _DotStart:
     def _new(self, params: Mapping[str, Any], checkpoint: Checkpoint | None) -> RunReport:
         if self._target is None:
             hint = "Name its file: run FILE.dot"
-            raise ConfigError("Another system's checkpoint holds no graph.", code="graph_missing", hint=hint)
+            raise ConfigError("Another system's checkpoint has no graph.", code="graph_missing", hint=hint)
         source = Source.read(self._target)
         start = self._start(self._new_store(checkpoint))
         graph = self._compiled(source, start)
@@ -188,7 +188,7 @@ class _DotStart:
         graph = self._compiled(stored if given.same(stored) else given, start)
         if graph.definition.name != state.pipeline and not self._execution.accept_changes:
             message = f"Run {run} is of the graph {state.pipeline!r}, but {self._target} is {graph.definition.name!r}."
-            raise ConfigError(message, code="other_graph", hint="Leave the file out.")
+            raise ConfigError(message, code="other_graph", hint="Omit the file.")
         identity, rerun = self._changes(state), self._dot.rerun_current
         idle = not (identity or rerun) and graph.decides_as(stored, store, state)
         if idle and nothing_left(state, graph.definition, self._execution, same=True):
@@ -233,7 +233,7 @@ class _DotStart:
         if self._simulates and not is_simulated(state):
             raise SettingsConflict(
                 f"Run {state.run_id} is answered by {state.identity.get('model') or 'no model'}; it is not simulated.",
-                code="not_simulated", hint="Leave --simulate out, or start a new run.",
+                code="not_simulated", hint="Omit --simulate, or start a new run.",
             )  # fmt: skip
         return is_simulated(state)
 
@@ -254,7 +254,7 @@ class _DotStart:
         if pinned is not None and not self._execution.accept_changes:
             raise SettingsConflict(
                 f"Run {state.run_id} was made with --model {pinned}, but {asked} is given now.", code="other_model",
-                hint="Leave the option out to keep the model, or --accept-changes to re-run what it touches.",
+                hint="Omit the option to keep the model, or use --accept-changes to run again what it affects.",
             )  # fmt: skip
         return {"model": asked}
 
@@ -382,7 +382,7 @@ class _DotStart:
             return made
         # Each question is shown with the command that answers it.
         for gate in gates[1:]:
-            start.emit("note", text=f"{gate.gate} waits, too: {gate.text} {self._answer(start.store, gate)}")
+            start.emit("note", text=f"{gate.gate} also waits: {gate.text} {self._answer(start.store, gate)}")
         hint = f"Answer with: {self._answer(start.store, gates[0])}"
         message = f"{gates[0].gate} waits for an answer: {gates[0].text}"
         return replace(made, result=replace(made.result, error=WaitingForHuman(message, hint=hint)))

@@ -69,7 +69,7 @@ def run_file(
             raise SettingsConflict(
                 f"Run {run} was made with --model {pinned}, but {other} is given now.",
                 code="other_model",
-                hint="Omit the option to continue as before, or --accept-changes to make again what it affects.",
+                hint="Omit the option to continue as before, or --accept-changes to run again what it affects.",
                 changed={"model": [pinned, other]},
             )
         if not other and nothing_left(state, pipeline.definition, execution):
@@ -105,7 +105,7 @@ def _default_model(target: str, *, asks: bool) -> str:
         return DEFAULT_MODEL
     if asks:
         raise CredentialMissing(
-            f"This run has no model to ask: {target} asks one, and no credential is set.",
+            f"This run has no model: {target} asks one, and no credential is set.",
             hint="Set ANTHROPIC_API_KEY (in the environment or in .env beside pipeline.sh), "
             "or try it with --model offline: stand-in answers for $0.00.",
         )

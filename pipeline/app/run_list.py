@@ -1,4 +1,4 @@
-"""A run as one row, whoever wrote its head document: what `list` shows, and the command that resumes it."""
+"""A run as one row, whichever program wrote its head document: what `list` shows, and the command that resumes it."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def finish(start: Start, setup: Setup, result: RunResult, verb: str = "lessons")
     if isinstance(error, WriteFailed) and error.data.get("emergency") and not error.data.get("gone"):
         # The store does not know how it was named.
         command = f"./pipeline.sh recover {result.run_id} {error.data['emergency']}{store_words_of(start.execution)}"
-        error.hint = f"Resuming on this machine takes in what was kept; on another one, first: {command}"
+        error.hint = f"Resuming on this machine adds what was kept; on another one, first: {command}"
     outputs = result.outputs.get("publish") or {}
     published = note = left_out = ""
     if verb == "lessons" and outputs.get("path"):

@@ -253,7 +253,7 @@ def find_step(state: RunState, what: str) -> tuple[StepRun, str | None]:
             return step, None if cut == len(parts) else _key(state, step, "/".join(parts[cut:]))
     names = ", ".join(sorted({bare(path) for path in state.steps})) or "none"
     raise RunNotFound(f"Run {state.run_id} has no step {what!r}.", code="step_not_found",
-                      hint=f"Steps begun so far: {names}.")  # fmt: skip
+                      hint=f"Steps started so far: {names}.")  # fmt: skip
 
 
 def _key(state: RunState, step: StepRun, text: str) -> str:

@@ -143,8 +143,9 @@ def _record(
         _need(confirm, said, "Record it?", "Correct the amount, or add --yes.")
     closing = {each.row.seq for each in chosen}
     if waiting := sum(seq in closing and bool(call.batch) for seq, call in load(store, name).open_calls.items()):
-        said = f"A batch may hold the answers to {requests(waiting)}: settled now, they are asked, and billed, again."
-        _need(confirm, said, "Settle all the same?", "Resume the run to fetch them, or add --yes.")
+        asked = requests(waiting)
+        said = f"A batch may hold the answers to {asked}: if you settle now, they are asked and billed again."
+        _need(confirm, said, "Settle anyway?", "Resume the run to fetch them, or add --yes.")
     found: list[SettledCall] = []
 
     def decide(_: RunState) -> Sequence[Fact]:

@@ -107,7 +107,7 @@ def store_note(url: str) -> str:
     """Return what a person should know of the place where runs are kept; "" if nothing."""
     parsed = parse_store_url(url)
     if parsed.has_password:
-        return "The password in --store is neither kept nor repeated; PGPASSWORD gives it to the commands named here."
+        return "The password in --store is neither stored nor shown; set PGPASSWORD for the commands printed here."
     return network_note(parsed.folder) if parsed.folder is not None else ""
 
 
@@ -143,7 +143,7 @@ def model_name(asked: str | None) -> str:
     if asked != OFFLINE and not has_credential():
         raise CredentialMissing(
             f"--model {asked} needs a credential, and none is set.",
-            hint="Set ANTHROPIC_API_KEY (in the environment or in .env beside pipeline.sh), or take --model offline.",
+            hint="Set ANTHROPIC_API_KEY (in the environment or in .env beside pipeline.sh), or use --model offline.",
         )
     return asked
 
@@ -157,7 +157,7 @@ def check_asked_model(name: str) -> None:
     known = name == OFFLINE or "claude" in name.lower() or "anthropic" in name.lower()
     if not known and not os.environ.get(_GATEWAY, "").strip():
         raise ConfigError(
-            f"{name!r} is not a Claude model, and this program asks Claude models only.",
+            f"{name!r} is not a Claude model, and this program supports only Claude models.",
             code="unknown_model",
             hint=f"For example --model {DEFAULT_MODEL}; {_GATEWAY} names a gateway that offers other models.",
         )

@@ -74,7 +74,7 @@ def check_course(changes: Iterable[tuple[str, str, Any]]) -> None:
                 hint=f"It can change settings.{', settings.'.join(_CHANGEABLE)}; for another course start a new run.",
             )
         if kind == "settings" and key == "lessons" and type(value) is not int:
-            raise ConfigError(f"settings.lessons is {value!r}; it is a number.", code="invalid_fork")
+            raise ConfigError(f"settings.lessons is {value!r}; it must be a number.", code="invalid_fork")
         if kind == "settings" and key != "model":
             Identity(**{key: value})
 

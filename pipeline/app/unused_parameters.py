@@ -19,7 +19,7 @@ def unnamed_params(params: Iterable[str], graph: DotGraph) -> list[str]:
     """Return a sentence for each parameter that nothing in a graph names."""
     names = names_in(graph)
     strange = [name for name in params if name not in names and name.removeprefix("graph.") not in graph.attributes]
-    return [f"Nothing in the graph names the parameter {name!r}{_instead(name, names)}" for name in strange]
+    return [f"Nothing in the graph uses the parameter {name!r}{_instead(name, names)}" for name in strange]
 
 
 def unread_params(state: RunState) -> list[str]:

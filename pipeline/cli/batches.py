@@ -58,6 +58,6 @@ def cancel(run: str, store: str | None) -> None:
     for row in done.batches:
         say(f"{row.batch}: cancelled; {count(row.open, 'request')} had no recorded answer yet.")
     if not done.recorded:
-        say("A living process waits for it: what was answered is recorded there, and the rest asked again.")
+        say("A running process waits for it: it records what was answered and asks the rest again.")
         return
-    say(f"Go on: {resume_command(row_of(head_of(place, done.run)), store)}")
+    say(f"Resume: {resume_command(row_of(head_of(place, done.run)), store)}")

@@ -50,7 +50,7 @@ from pipeline.store.reader import resolve
 #: How causes of waste are called.
 _CAUSE_WORDS: Mapping[str, str] = {
     FAILED: "failed", REFUSED: "refused", TRUNCATED: "cut off", REJECTED: "rejected by a check",
-    VOID: "made void by a change", LOST: "answer not recorded", "": "cause not recorded",
+    VOID: "invalidated by a change", LOST: "answer not recorded", "": "cause not recorded",
 }  # fmt: skip
 #: How kinds of explanation are called.
 REASON_WORDS: Mapping[str, str] = {
@@ -139,7 +139,7 @@ def cost(
 
     if reconcile:
         if run is not None:
-            raise click.UsageError("--reconcile compares all runs of a store: the provider knows no runs. Omit RUN.")
+            raise click.UsageError("--reconcile compares all runs of a store, not a single one. Omit RUN.")
         found = reconciled(store, days)
         answer: _Answer = (_reconciled_lines(found), _reconciled_json(found), _reconciled_csv(found))
     elif prices is not None:
@@ -208,7 +208,7 @@ def _title(by: str) -> str:
 def _summary(shown: Statement, total: ReportLine) -> Iterator[str]:
     """Yield the total in words, and what is not in it."""
     high = None if total.unbounded or shown.incomplete else total.usd + total.high
-    wasted = f", of it failed or wasted {money(total.wasted)}" if total.wasted else ""
+    wasted = f", including failed or wasted {money(total.wasted)}" if total.wasted else ""
     yield f"Spent:  {with_unpriced(money_between(at_least(total), high), total.unpriced)}{wasted}"
     if total.waste:
         yield "Wasted: " + ", ".join(
@@ -226,7 +226,7 @@ def _summary(shown: Statement, total: ReportLine) -> Iterator[str]:
         yield f"Imported: {money(usd)} as reported by run {run} before it was imported, not itemised"
     if shown.removed:
         runs = count(len(shown.removed), "run")
-        yield f"Removed runs: {money(sum(shown.removed.values(), Decimal(0)))} in {runs}, in the sums above"
+        yield f"Removed runs: {money(sum(shown.removed.values(), Decimal(0)))} in {runs}, included above"
     for run, why in shown.unread.items():
         yield f"Not counted: run {run}: {why}"
     if shown.lost:
@@ -373,7 +373,7 @@ def _repriced_csv(made: Repricing) -> Iterator[Sequence[object]]:
 def _reconciled_lines(found: Comparison) -> Iterator[str]:
     made, days = found.made, found.days
     if not made.lines:
-        yield f"Neither this store nor the provider knows of spend from {days.since} to {days.until}."
+        yield f"Neither this store nor the provider has any spend from {days.since} to {days.until}."
     else:
         head = ["Day", "Model", "Recorded", "Reported", "Difference", "Why"]
         rows = [[line.day, line.model, money(line.known), money(line.theirs), _signed(line.difference),

@@ -33,7 +33,7 @@ def check(file: Path) -> None:
     """
     if file.suffix.lower() not in (".svg", ".png"):
         raise ConfigError(f"--plot {file} is neither an .svg nor a .png.", code="unknown_chart_format",
-                          hint="Name the file after the form: --plot costs.svg")  # fmt: skip
+                          hint="End its name in .svg or .png: --plot costs.svg")  # fmt: skip
 
 
 def draw(statement: Statement, file: Path) -> None:
@@ -167,7 +167,7 @@ def png_of(shown: Sequence[Panel]) -> bytes:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise not_installed("plot", "A .png", " installs it; an .svg needs nothing.") from None
+        raise not_installed("plot", "A .png", " installs it; an .svg needs no package.") from None
     figure = Figure(figsize=_INCHES, layout="constrained")
     above, below = figure.subplots(2, 1)
     _draw(above, shown[0], across=False)

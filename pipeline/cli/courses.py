@@ -56,7 +56,7 @@ def courses(ctx: click.Context, /, file: Path, **_: Any) -> int:
         return 0
     expected = sum((line.plan.expected_usd or _NOTHING for line in lines), start=_NOTHING)
     ask = None if execution.yes else asker(Quiet(), json=how.json)
-    question = f"{count(len(lines), 'course')} will cost about {money(expected)}. Go on?"
+    question = f"{count(len(lines), 'course')} will cost about {money(expected)}. Continue?"
     if ask is not None and expected > ASK_ABOVE_USD and not ask(question):
         raise PipelineError("Not started.", code="not_confirmed",
                             hint="--yes proceeds without asking; --dry-run shows the plan.")  # fmt: skip
@@ -96,7 +96,7 @@ def _show_end(lines: list[CourseLine], ends: list[CourseEnd], shown: ProgressTab
     stopped = sum(report.result.detail == "stopped_as_asked" for report in reports)
     numbers = ((stopped, "stopped as requested"), (left, "not started"))
     more = "".join(f", {number} {word}" for number, word in numbers if number)
-    say(f"{done} of {count(len(lines), 'course')} completed{more}. This start cost {spent_text(spent)}.")
+    say(f"{done} of {count(len(lines), 'course')} completed{more}. Spent by this command: {spent_text(spent)}.")
     for end in ends:
         where, its = f"Line {end.line.number}, {end.line.plan.title}", end.report
         if end.exit_code:
@@ -128,7 +128,7 @@ def _show_plans(file: Path, lines: list[CourseLine], *, as_json: bool) -> None:
         run = "nothing to do" if line.complete else f"resumes {line.plan.run}" if line.plan.run else "new"
         rows.append([str(line.number), line.plan.title, line.plan.model, f"{line.lessons_made}/{line.plan.lessons}",
                      run, money(line.plan.expected_usd), money(line.plan.worst_usd)])  # fmt: skip
-    say(f"{count(len(lines), 'course')} of {file.name}. Nothing is made and no model is asked.\n")
+    say(f"{count(len(lines), 'course')} of {file.name}. Nothing is generated and no model is called.\n")
     say(table(["Line", "Course", "Model", "Lessons", "Run", "Expected", "At worst"], rows,
               right=["Line", "Expected", "At worst"]))  # fmt: skip
     say()

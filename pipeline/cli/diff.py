@@ -44,7 +44,7 @@ class RunPoint(RunName):
 def diff(first: str, second: str, as_json: bool, store: str | None) -> None:
     """Show how two runs differ: parameters, settings, context, steps with what they made, costs.
 
-    POINT is a record's number, a checkpoint id, STEP, STEP#VISIT, start or end (as without one). The same run
+    POINT is a record number, a checkpoint id, STEP, STEP#VISIT, start or end (as without one). The same run
     at two points: `diff latest@sow latest`.
     """
     (one, name), (two, other) = _side(first, store), _side(second, store)
@@ -79,7 +79,7 @@ def _lines(found: RunDifference, name: str, other: str) -> Iterator[str]:
     for step in found.steps:
         yield from _step_lines(step)
     if found.same:
-        yield "Everything that was made is the same."
+        yield "All results are the same."
     yield f"Cost:    {' → '.join(map(with_unpriced, map(money, found.usd), found.unpriced))}"
 
 

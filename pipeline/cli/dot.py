@@ -109,7 +109,7 @@ def _report(
     if found:
         yield ""
     if commands:
-        yield "Shell commands it would run, with --allow-tools only:"
+        yield "Shell commands it would run (only with --allow-tools):"
         for node, command in commands:
             # In full: they should be read before they are allowed.
             yield f"  {node}:"
@@ -208,7 +208,7 @@ def drawn_graph(store: Store, state: RunState) -> DotGraph:
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointCorrupt(f"Run {state.run_id}: its graph cannot be read: {error}.") from error
     raise CheckpointCorrupt(
-        f"Run {state.run_id} holds no graph.", code="no_graph", hint="It was imported from a document."
+        f"Run {state.run_id} has no graph.", code="no_graph", hint="It was imported from a document."
     )
 
 

@@ -25,12 +25,12 @@ _OPTIONS: tuple[tuple[str, str | None, str, dict[str, Any]], ...] = (
     ("--simulate", None, "Run the graph without any model.", {}),
     ("--auto-approve", None, "Answer questions to people automatically: with the default, else a yes, else the first "
      "choice that is not a no.", {}),
-    ("--allow-tools", None, "Let the graph run its shell commands.", {}),
-    ("--rerun-current", None, "With --resume: run the node that ended last again.", {}),
-    ("--resume-fidelity", "MODE", "How much of what came before the first node after a resume is told: compact "
+    ("--allow-tools", None, "Permit the graph to run shell commands.", {}),
+    ("--rerun-current", None, "With --resume: run the last finished node again.", {}),
+    ("--resume-fidelity", "MODE", "How much earlier context the first node after a resume is given: compact "
      "(default), summary:high, …", {}),
     ("--agent-cmd", "COMMAND", "Command that answers prompts, read from its stdin; needs --allow-tools.", {}),
-    ("--stage-dir", "DIR", "Folder in which commands and agents leave their outcome.json.", {"type": _FOLDER}),
+    ("--stage-dir", "DIR", "Folder where commands and agents write outcome.json.", {"type": _FOLDER}),
     ("--execution-log", "[PATH]", "Also write run_dot's execution.log.json at the end.",
      {"type": _FOLDER, "is_flag": False, "flag_value": _EXECUTION_LOG}),
 )  # fmt: skip

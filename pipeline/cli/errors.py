@@ -38,7 +38,7 @@ def three_lines(what: str, saved: str = "", command: str = "", *, word: str = "E
     if saved:
         lines.append(f"Saved: {one_line(saved)}")
     if command:
-        lines.append(f"Go on: {one_line(command)}")
+        lines.append(f"Resume: {one_line(command)}")
     return lines
 
 
@@ -51,7 +51,7 @@ def error_lines(error: PipelineError | RunInterrupted) -> list[str]:
     lines = [f"{word}{first}", *(" " * len(word) + line for line in others)]
     command = getattr(error, "command", "")
     if command:
-        lines.append(f"Go on: {one_line(without_secrets(command))}")
+        lines.append(f"Resume: {one_line(without_secrets(command))}")
     elif error.hint:
         lines.append(f"Hint: {one_line(without_secrets(error.hint))}")
     return lines

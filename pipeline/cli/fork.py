@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Characters of a list of names, and of each side of a difference, that are shown.
 _WIDTH = 200
-_POINT = "Up to where: a record's number, a checkpoint id, STEP, STEP#VISIT, start or end."
+_POINT = "Up to this point: a record number, a checkpoint id, STEP, STEP#VISIT, start or end."
 
 
 @click.command("fork")
@@ -38,7 +38,7 @@ def fork(run: str, at: str, changes: tuple[str, ...], as_json: bool, store: str 
     """Start a new run from a checkpoint of RUN; nothing is executed or paid.
 
     RUN stays as it is. The fork holds all it needs, its inherited work costs $0.00 in it, and whatever read a value
-    given with --set is made again when it is resumed.
+    given with --set is run again when the fork is resumed.
     """
     from pipeline.app import travel
 
@@ -59,27 +59,27 @@ def _lines(made: Forked, command: str) -> Iterator[str]:
     again = {path for void in made.void for path in void.paths} | {*made.followed}
     kept = [path for path in made.inherited if path not in again]
     items = [f"{count(number, 'item')} of {bare(path)}" for path, number in made.items.items()]
-    names = ", ".join([*map(bare, kept), *items]) or "nothing: no step had finished by then"
+    names = ", ".join([*map(bare, kept), *items]) or "nothing: no step had finished by that point"
     yield f"Forked:    run {made.parent} at {made.seq}"
     yield f"Inherited: {one_line(names, _WIDTH)}{' ($0.00)' if kept or items else ''}"
     for void in made.void:
-        yield f"Changed:   {void.given.name}; made again: {one_line(_readers(void), _WIDTH)}"
+        yield f"Changed:   {void.given.name}; run again: {one_line(_readers(void), _WIDTH)}"
     for name, near in made.unknown.items():
         meant = f"; did you mean {' or '.join(near)}?" if near else "."
-        yield f"Warning:   nothing had read or set {name} by then{meant}"
+        yield f"Warning:   nothing had read or set {name} by that point{meant}"
     for row in made.out:
         usd = "at an unknown price" if row["worst_usd"] is None else f"at most {money(row['worst_usd'])}"
         yield (
-            f"Warning:   The answers of {row['batch'] or 'a batch'} ({count(row['requests'], 'request')}) stay with "
-            f"run {made.parent}; the fork asks all of them again, {usd}."
+            f"Warning:   The answers of {row['batch'] or 'a batch'} ({count(row['requests'], 'request')}) belong to "
+            f"run {made.parent}; the fork asks for all of them again, {usd}."
         )
     if made.followed:
         followed = ", ".join(bare(path) for path in made.followed)
-        yield f"Follows:   {one_line(followed, _WIDTH)}; made again if what they read turns out different"
+        yield f"Follows:   {one_line(followed, _WIDTH)}; run again if their inputs change"
     if made.following:
         yield f"Next:      {one_line(', '.join(made.following), _WIDTH)}"
     yield f"Run: {made.run_id}"
-    yield "Nothing is left to do." if made.status == COMPLETED else f"Go on: {command}"
+    yield "Nothing is left to do." if made.status == COMPLETED else f"Resume: {command}"
 
 
 def _readers(void: Dependents) -> str:
@@ -139,7 +139,7 @@ def replay(run: str, to: str, target: str | None, as_json: bool, store: str | No
 
 def _replayed_lines(found: Replayed) -> Iterator[str]:
     taken = f"; as recorded: {', '.join(path.removesuffix('#1') for path in found.taken)}" if found.taken else ""
-    yield (f"Replayed run {found.run_id} to {found.seq}: {count(found.again, 'step')} again on "
+    yield (f"Replayed run {found.run_id} to {found.seq}: {count(found.again, 'step')} run on "
            f"{count(found.replies, 'recorded answer')}{taken}.")  # fmt: skip
     if found.equal:
         yield "Equal: the same context, outputs, edges and order."

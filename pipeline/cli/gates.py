@@ -10,7 +10,7 @@ from pipeline.cli.options import RunName, in_its_folder, json_option, own_option
 from pipeline.cli.store_context import here
 from pipeline.cli.text import one_line, say, say_json, table, when
 
-_ELSEWHERE = "A run in a folder of its own lists its questions under that name: ./pipeline.sh gates DIR"
+_ELSEWHERE = "For a run in its own folder: ./pipeline.sh gates DIR"
 
 
 @click.command("gates")
@@ -21,7 +21,7 @@ _ELSEWHERE = "A run in a folder of its own lists its questions under that name: 
 def gates(run: str | None, as_json: bool, store: str | None) -> None:
     """List open questions: of one run, or of every run of the store that awaits an answer.
 
-    A run in a folder of its own (run --run-dir DIR) is not one of the store: name it, gates DIR.
+    For a run in its own folder (run --run-dir DIR), name the folder: gates DIR.
     """
     from pipeline.app.gates import gates as open_gates
 
@@ -61,4 +61,4 @@ def answer(run: str, gate: str, choice: str, note: str, store: str | None) -> No
     place = open_store(store)
     asked, chosen = record(place, run, gate, choice, note=note, by="command line")
     say(f"{asked.gate}: {chosen}")
-    say(f"Go on: {way_on(row_of(head_of(place, asked.run)), store)}")
+    say(f"Resume: {way_on(row_of(head_of(place, asked.run)), store)}")

@@ -21,7 +21,7 @@ from pipeline.travel.points import Boundary, boundaries, pinned_graph
 
 @click.command("history")
 @run_argument
-@own_option("history", "--context", is_flag=True, help="Also what each step set in the run's context: old → new.")
+@own_option("history", "--context", is_flag=True, help="Also show what each step set in the run's context: old → new.")
 @json_option
 @store_option
 def history(run: str, context: bool, as_json: bool, store: str | None) -> None:
@@ -62,7 +62,7 @@ def _how(mark: Boundary) -> str:
 def _route(mark: Boundary, graph: Graph | None) -> str:
     """Return where it led, and why if there is more to say than the outcome."""
     if mark.retry:
-        return "retried by itself"
+        return "retried automatically"
     names = []
     for edge in mark.edges:
         found = graph.edge(edge) if graph is not None else None
@@ -81,7 +81,7 @@ def _say_context(mark: Boundary, graph: Graph | None) -> None:
     upper = None if mark.possibly is None else mark.usd + mark.possibly
     spent = with_unpriced(money_between(mark.usd, upper), mark.unpriced)
     say(f"{mark.seq:>6}  {bare(mark.path)}: {_how(mark)}{error} in {duration(mark.seconds)}, "
-        f"went on to {_route(mark, graph)}; {spent} so far")  # fmt: skip
+        f"next: {_route(mark, graph)}; {spent} so far")  # fmt: skip
     # Keys that changed in the same way share a line: most of what a graph's node leaves has several names.
     together: list[tuple[list[str], tuple[Any, Any]]] = []
     for key, change in mark.changes.items():

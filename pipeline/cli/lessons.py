@@ -73,7 +73,7 @@ def redo(ctx: click.Context, /, run: str, item: str, note: str, **_: Any) -> int
     """
     asked, execution, how = options_of(ctx)
     if execution.resume:
-        raise click.UsageError("redo names its run: give RUN, not --resume.")
+        raise click.UsageError("redo takes RUN as its argument; omit --resume.")
     from pipeline.app import course
 
     return watched(
@@ -95,7 +95,7 @@ def show_plan(plan: CoursePlan, *, as_json: bool, prompts: Path | None = None) -
     where = _prompts(plan, prompts)
     run = f" It resumes run {plan.run}." if plan.run else ""
     lessons = count(plan.lessons, "lesson")
-    say(f"{plan.title}, {lessons}, model {plan.model}. Nothing is made and no model is asked.{run}\n")
+    say(f"{plan.title}, {lessons}, model {plan.model}. Nothing is generated and no model is called.{run}\n")
     head = ["Step", "Action", "Why", "Calls", "Tokens", "Expected", "At worst"]
     rows = []
     for item in plan.items:
@@ -104,7 +104,7 @@ def show_plan(plan: CoursePlan, *, as_json: bool, prompts: Path | None = None) -
         rows.append([item.name, item.action, item.why, *(cost if paid else [""] * 4)])
     say(table(head, rows, right=head[3:]))
     say(f"\n{where}")
-    say(f"Costs are expected from: {plan.source}.")
+    say(f"The estimate is based on: {plan.source}.")
     for row in plan.made:
         calls = f"{row.calls:6.0f} call{'' if round(row.calls) == 1 else 's'} (at most {row.most_calls})"
         say(f"  {row.label:<8} {calls}, {row.input_tokens:,} tokens in, {row.output_tokens:,} out: "

@@ -232,8 +232,8 @@ def _map_started(data: Data, tally: Tally) -> list[str]:
     if data.get("total", 0) < 2 or tally.repeated:
         return []
     restored, failed = data.get("restored", 0), data.get("failed")
-    note = f", {restored:,} made before" if restored else ""
-    note += f", {failed:,} failed before" if failed else ""
+    note = f", {restored:,} already made" if restored else ""
+    note += f", {failed:,} already failed" if failed else ""
     return [f"  {data.get('name', '')}: {count(data.get('total', 0), 'item')}{note}"]
 
 
@@ -273,8 +273,8 @@ def _stopping(data: Data, _: Tally) -> list[str]:
 
 
 def _leaving(data: Data, _: Tally) -> list[str]:
-    kept = [f"Kept: what the store had not taken yet, in {data['kept']}"] if data.get("kept") else []
-    return [f"Left at once; run {data.get('run', '')} is saved.", *kept, f"Go on: {data.get('command', '')}"]
+    kept = [f"Kept: records not yet saved in the store, in {data['kept']}"] if data.get("kept") else []
+    return [f"Quit immediately; run {data.get('run', '')} is saved.", *kept, f"Resume: {data.get('command', '')}"]
 
 
 def _note(data: Data, _: Tally) -> list[str]:

@@ -179,11 +179,11 @@ _WORDS: Mapping[type[Fact], Callable[[Any], str]] = {
     kinds.CallStarted: _call_started,
     kinds.CallEnded: _call_ended,
     kinds.BatchIntended: lambda fact: f"{count(fact.count, 'request')} to be submitted",
-    kinds.BatchSubmitted: lambda fact: f"{fact.batch}, answered by {fact.expires_at}",
+    kinds.BatchSubmitted: lambda fact: f"{fact.batch}, due by {fact.expires_at}",
     kinds.BatchAbandoned: lambda fact: (
-        f"{fact.batch or 'a batch'} given up: {count(fact.requests, 'request')} asked again, possibly spent"
+        f"{fact.batch or 'a batch'} abandoned: {count(fact.requests, 'request')} resubmitted, possibly billed twice"
     ),
-    kinds.BatchCancelled: lambda fact: f"{fact.batch}: the provider was asked to cancel what it had not answered",
+    kinds.BatchCancelled: lambda fact: f"{fact.batch}: asked the provider to cancel unanswered requests",
     kinds.DayReserved: lambda fact: f"{money(bound(fact.usd))} of {fact.day}",
     kinds.DecisionAsked: lambda fact: f"{bare(fact.path)}: {fact.shown.get('text', '')}",
     kinds.Decision: lambda fact: f"{bare(fact.path)}: {fact.choice}" + (f", by {fact.by}" if fact.by else ""),

@@ -78,10 +78,10 @@ def success_lines(report: RunReport) -> list[str]:
         now = report.spent_now
         off = (now.usd / report.expected_usd - 1) * 100
         cost = with_unpriced(money(now.usd), now.unpriced)
-        lines.append(f"Expected: {money(report.expected_usd)}; this start cost {cost} ({off:+.0f} %)")
+        lines.append(f"Expected: {money(report.expected_usd)}; spent by this command: {cost} ({off:+.0f} %)")
     lines.append(f"Run: {result.run_id}")
     if result.detail == _AS_REQUESTED and report.resume_command:
-        lines.append(f"Go on: {report.resume_command}")
+        lines.append(f"Resume: {report.resume_command}")
     return lines
 
 
@@ -96,9 +96,9 @@ def failure_lines(report: RunReport) -> list[str]:
         lines = [f"Error: {what}", f"Spent: {spent} by run {result.run_id}"]
         if kept and data.get("whole"):
             again = f"{PROGRAM} recover {result.run_id} {shlex.quote(kept)}{store_words_here()}"
-            lines.append(f"Kept: all records of the run, in {kept}; if the run is lost, {again} makes it again")
+            lines.append(f"Kept: all records of the run, in {kept}; if the run is lost, {again} restores it")
         elif kept:
-            lines.append(f"Kept: what the store did not take, in {kept}; resuming on this machine takes it in")
+            lines.append(f"Kept: records that the store did not accept, in {kept}; resuming on this machine adds them")
         return [*lines, f"Hint: {data['gone']}, then: {report.resume_command}"]
     # The last line resumes as before; where that is not enough, the hint follows what happened.
     if hint and not kept and not (error is not None and error.command):
@@ -106,7 +106,7 @@ def failure_lines(report: RunReport) -> list[str]:
     word = word_for(error, result.detail)
     lines = three_lines(what, f"run {result.run_id}; spent {spent}", report.resume_command, word=word)
     if kept:
-        lines[2:2] = [f"Kept: what the store did not take, in {kept}", f"Hint: {one_line(hint)}"]
+        lines[2:2] = [f"Kept: records that the store did not accept, in {kept}", f"Hint: {one_line(hint)}"]
     return lines
 
 

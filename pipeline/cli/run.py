@@ -22,15 +22,15 @@ from pipeline.cli.text import say
 @click.command("run")
 @click.argument("target", type=FileAndName(), metavar="FILE.dot|FILE.py:NAME", required=False)
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", envvar="PIPELINE_PARAM", show_envvar=True,
-              help="A parameter; a value that is JSON is read as JSON. Repeatable. "
-              "With --resume FILE.py:NAME: one that the run lacks.")  # fmt: skip
+              help="A parameter; JSON values are parsed. Repeatable. "
+              "With --resume of a FILE.py:NAME: one that the run does not have yet.")  # fmt: skip
 @click.option("--resume-from", metavar="DIR|RUN", help="The same as --resume.")
 @dot_options
 @settings_options(
     "accept_changes", *EXECUTION,
-    accept_changes="Continue with a changed graph or model; what that affects is made again.",
+    accept_changes="Continue with a changed graph or model; work that this affects is run again.",
     model="A Claude model, or offline: stand-in answers for $0.00.  "
-    "[default: claude-sonnet-5-5 with a credential; without one, what asks a model is refused]",
+    "[default: claude-sonnet-5-5 with a credential; without one, graphs that call a model are refused]",
 )  # fmt: skip
 @click.pass_context
 def run(ctx: click.Context, /, target: str | None, params: tuple[str, ...], **_: Any) -> int:
@@ -88,7 +88,7 @@ def read_param(text: str) -> tuple[str, Any]:
 
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        raise click.UsageError(f"--param is {text!r}; it is KEY=VALUE.")
+        raise click.UsageError(f"Invalid --param {text!r}; use KEY=VALUE.")
     try:
         return name.strip(), json.loads(value, parse_constant=refuse)
     except ValueError:
@@ -104,10 +104,10 @@ def read_param(text: str) -> tuple[str, Any]:
             help="The code of your own pipeline.")  # fmt: skip
 @store_option
 def mark_done(run: str, step: str, outputs: tuple[str, ...], target: str | None, store: str | None) -> None:
-    """Mark STEP as completed: it was interrupted, acts outside the run, and has done its work."""
+    """Mark STEP as completed: it was interrupted, but its side effects have happened."""
     from pipeline.app import travel
 
     place = open_store(store)
     name = travel.mark_done(place, run, step, dict(read_param(text) for text in outputs), target)
-    say(f"{step}: recorded as done")
-    say(f"Go on: {way_on(row_of(head_of(place, name)), store)}")
+    say(f"{step}: recorded as completed")
+    say(f"Resume: {way_on(row_of(head_of(place, name)), store)}")

@@ -42,12 +42,12 @@ class Statuses(click.ParamType[frozenset[str]]):
 
 @click.command("list")
 @own_option("list", "--status", type=Statuses(), metavar="STATUS[,STATUS]",
-            help="Only runs with one of these; in_progress includes all of its details.")  # fmt: skip
+            help="Only runs with one of these; in_progress includes its sub-statuses.")  # fmt: skip
 @own_option("list", "--subject", metavar="NAME", default="", help="Only runs of this subject; aliases are accepted.")
 @own_option("list", "--resumable", is_flag=True, help="Only runs that can be resumed.")
-@own_option("list", "--verbose", "-v", is_flag=True, help="Also times, last and next step, and the error.")
+@own_option("list", "--verbose", "-v", is_flag=True, help="Also show times, last and next step, and the error.")
 @own_option("list", "--limit", type=click.IntRange(min=0), default=DEFAULT_LIMIT, metavar="N", show_default=True,
-            help="At most N runs; 0: all.")  # fmt: skip
+            help="Show at most N runs; 0 = all.")  # fmt: skip
 @json_option
 @store_option
 def list_runs(

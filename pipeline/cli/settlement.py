@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 @click.argument("call", type=click.IntRange(min=1), required=False)
 @click.argument("usd", type=Usd(none=False), metavar="[USD]", required=False)
 @click.option("--all", "total", type=Usd(none=False), metavar="USD",
-              help="What all calls with an open charge were billed together; each gets its share.")  # fmt: skip
+              help="Total billed for all calls with an open charge, to be shared among them.")  # fmt: skip
 @own_option("settle", "--reconcile", is_flag=True,
-            help="Give each call its share of what the provider reports; needs ANTHROPIC_ADMIN_KEY.")  # fmt: skip
+            help="Share out the amounts that the provider reports; needs ANTHROPIC_ADMIN_KEY.")  # fmt: skip
 @own_option("settle", "--by", default="", metavar="NAME", help="Who confirmed the amount; kept in the record.")
 @own_option("settle", "--dry-run", is_flag=True, help="Only show what would be recorded.")
 @click.option(
@@ -48,7 +48,7 @@ def settle(
     if (total is not None) + reconcile + one != 1 or one != (usd is not None):
         raise click.UsageError("Give CALL and USD, or --all USD, or --reconcile.")
     if one and dry_run:
-        raise click.UsageError("--dry-run shows the shares of --all and of --reconcile; CALL gets USD.")
+        raise click.UsageError("--dry-run only applies to --all and --reconcile.")
     place, confirm = open_store(store), confirmer(yes=yes)
     if call is not None and usd is not None:
         done = [settlement.settle(place, run, call, usd, by=by, confirm=confirm)]

@@ -23,7 +23,7 @@ from pipeline.travel.values import Reader
 @run_argument
 @click.argument("what", type=OneOf("step", LESSONS_STEPS), required=False, metavar="[STEP[/ITEM]]")
 @own_option("show", "--at", default="", metavar="POINT",
-            help="As it was then: a record's number, a checkpoint id, STEP, STEP#VISIT, start or end.")  # fmt: skip
+            help="The point to show: a record number, a checkpoint id, STEP, STEP#VISIT, start or end.")  # fmt: skip
 @json_option
 @store_option
 def show(run: str, what: str | None, at: str, as_json: bool, store: str | None) -> None:

@@ -75,12 +75,12 @@ def status_lines(found: RunStatus, store: str | None) -> list[str]:
         word = f"{word_for(state.error, row.status_detail)}:"
         lines.append(f"{word:<9}{one_line(state.error.get('message', ''), _ERROR_WIDTH)}")
     for each in found.interruptions:
-        lines.append(f"Unknown: {each.name} acts outside the run and was interrupted; whether it acted is unknown")
+        lines.append(f"Unknown: {each.name} has side effects and was interrupted; whether they happened is unknown")
     if found.interruptions:
         lines.append(f"If so:   ./pipeline.sh mark-done {state.run_id} {bare(found.interruptions[0].path)}")
         lines.append("If not:  resume with --retry-unknown")
     if row.resumable:
-        lines.append(f"Go on:   {way_on(row, store, ' --retry-unknown' if found.interruptions else '')}")
+        lines.append(f"Resume:  {way_on(row, store, ' --retry-unknown' if found.interruptions else '')}")
     return lines
 
 
@@ -108,7 +108,7 @@ def work_lines(state: RunState, steps: Sequence[StepView], *, between: Sequence[
         between: Further lines, after the steps.
     """
     if thread := thread_line(state):
-        return [thread, "Spent:   not known here: a LangGraph graph makes its calls itself"]
+        return [thread, "Spent:   unknown: LangGraph graphs make their own calls"]
     total, reported = state.total, state.reported
     known = f"at least {money(total.usd + total.low)}" if total.unbounded else money(total.usd)
     spent = with_unpriced(known, total.unpriced)

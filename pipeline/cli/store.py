@@ -24,10 +24,10 @@ from pipeline.store.reader import resolve
 P = TypeVar("P", bound=Store)
 _HINT = (
     "`./pipeline.sh lessons --resume RUN` or `./pipeline.sh run … --resume RUN` repairs the journal of a run and "
-    "resumes it. A lost value comes back by `./pipeline.sh store copy` from another store; without that a resume makes "
+    "resumes it. Restore a lost value with `./pipeline.sh store copy` from another store; without that a resume makes "
     "that work again."
 )
-_PARTED = "Both are whole. Copy the one to keep in addition into a store of its own."
+_PARTED = "Both are intact. Copy the one you want to keep into a separate store."
 
 
 @click.group("store")
@@ -79,7 +79,7 @@ def check_store(run: str, store: str | None, as_json: bool) -> None:
         if as_json:
             say_json({"run": problem.run, "problem": problem.text, "serious": problem.serious})
         else:
-            say(f"{problem.run or 'store'}: {'' if problem.serious else '(no harm now) '}{problem.text}")
+            say(f"{problem.run or 'store'}: {'' if problem.serious else '(harmless) '}{problem.text}")
     serious = [problem for problem in problems if problem.serious]
     if serious:
         runs = {problem.run.partition("/")[0] for problem in serious} - {""}
@@ -89,7 +89,7 @@ def check_store(run: str, store: str | None, as_json: bool) -> None:
     if as_json:
         say_json({"store": place.url, "run": name or None, "damaged": False})
     else:
-        say("Nothing is damaged.")
+        say("No damage found.")
 
 
 @store.command("copy")
@@ -109,11 +109,11 @@ def copy_store(ctx: click.Context, source: str, target: str, run: str, as_json: 
     there, here = _movable(source), _movable(target)
     for url in (source, target):
         if url.startswith("memory:"):
-            raise StoreError("What memory: holds ends with this command.", code="store_not_kept",
-                             hint="Name a store that stays.")  # fmt: skip
+            raise StoreError("A memory: store is lost when this command ends.", code="store_not_kept",
+                             hint="Name a permanent store.")  # fmt: skip
     _there(there)
     if there.url == here.url:
-        raise StoreError("FROM and TO are the same store.", code="same_store", hint="Name two.")
+        raise StoreError("FROM and TO are the same store.", code="same_store", hint="Name two different stores.")
     clock = SystemClock()
     name = resolve(there, run) if run else ""
     account = open_account(target)
@@ -134,7 +134,7 @@ def copy_store(ctx: click.Context, source: str, target: str, run: str, as_json: 
     if failed:
         parted = all(each.parted for each in failed)
         hint = _PARTED if parted else f"`./pipeline.sh store check{store_words(source)}` says what is damaged."
-        raise StoreError(f"{count(len(failed), 'run')} could not be copied whole.", code="not_copied", hint=hint)
+        raise StoreError(f"{count(len(failed), 'run')} could not be copied completely.", code="not_copied", hint=hint)
 
 
 @store.command("upgrade")

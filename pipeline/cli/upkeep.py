@@ -48,7 +48,7 @@ def cleanup(
 
     going = [removal(place, name) for name in old(unfinished=unfinished)]
     if not dry_run and (swept := sweep(place, now)) and not as_json:
-        say(f"Swept: {count(len(swept), 'leftover')} of runs that were half made or half removed.")
+        say(f"Swept: {count(len(swept), 'leftover')} of partly created or removed runs.")
     if going:
         _remove(going, place, open_account(store), "remove", dry_run=dry_run, yes=yes, as_json=as_json)
     elif not as_json:
@@ -95,7 +95,7 @@ def _remove(
     if not dry_run:
         confirm = None if as_json and not yes else confirmer(yes=yes)
         if confirm is None:
-            raise NeedsConfirmation(f"Nothing was {past}: {runs} would be, and there is no terminal to ask on.",
+            raise NeedsConfirmation(f"Nothing was {past}: {runs} would be, and there is no terminal to confirm on.",
                                     hint="Add --yes, or --dry-run to only look.")  # fmt: skip
         if not confirm(f"{verb.capitalize()} {runs} permanently?"):
             raise click.Abort
@@ -122,7 +122,7 @@ def _is_removed(place: Store, account: Account, going: Removal) -> bool:
 def _lines(going: Removal) -> list[str]:
     """Return what removing a run frees, what stays, and what is lost with it."""
     if going.sums is None:
-        return [f"{going.run}  nothing of it can be read: its cost is unknown, and does not stay on the account"]
+        return [f"{going.run}  it cannot be read: its cost is unknown and will not stay on the account"]
     values = f" and {count(going.values, 'value')}" if going.values else ""
     name = " ".join(str(going.sums.get(field) or "") for field in ("subject", "level")).strip() or going.pipeline
     lines = [

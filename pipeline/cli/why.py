@@ -62,13 +62,13 @@ def _lines(found: Explanation) -> Iterator[str]:
         yield "Read:"
         for name, value in list(found.reads.items())[:_SHOWN]:
             # The hash of what was read; in words where there is none.
-            shown = f"{name}: there was none" if value == "missing" else f"{name} {value}"
+            shown = f"{name}: did not exist" if value == "missing" else f"{name} {value}"
             yield f"  {_WHOLE.get(name, shown)}"
         if len(found.reads) > _SHOWN:
             yield f"  … and {len(found.reads) - _SHOWN} more"
     else:
         ended = bool(found.goes) and bool(found.goes[-1].ended)
-        yield "Read: nothing that is tracked." if ended else "Read: not known before it has ended."
+        yield "Read: nothing that is tracked." if ended else "Read: not known until it ends."
     if found.dependents:
         yield "Read by:"
         for path, by in found.dependents.items():
@@ -82,7 +82,7 @@ def _because(go: WorkSpan, found: Explanation) -> str:
     if go.kind == NEW:
         return _arrival(go)
     if go.kind == RESUMED:
-        how = f"the run was left ({go.cause.replace('_', ' ')})" if go.cause else "its process died"
+        how = f"the run stopped ({go.cause.replace('_', ' ')})" if go.cause else "its process died"
         return f"Resumed: it was interrupted when {how}."
     if go.kind == RETRIED:
         return f"Retried after it had failed: {one_line(go.cause or 'no reason recorded', 200)}."
@@ -98,7 +98,7 @@ def _because(go: WorkSpan, found: Explanation) -> str:
 
 def _arrival(go: WorkSpan) -> str:
     if go.task is not None:
-        return "New: there was nothing recorded of it."
+        return "New: nothing was recorded for it."
     sources = [f"{bare(source)} chose {edge}" for edge, source in go.consumed if source]
     visit = int(go.path.rpartition("#")[2])
     first = "New" if visit == 1 else f"New: visit {visit} of the node"
@@ -107,15 +107,15 @@ def _arrival(go: WorkSpan) -> str:
 
 def _void(go: WorkSpan) -> str:
     reasons = {
-        "from": "Made again as requested (--from)",
-        "refresh": "Made again because its inputs were refreshed (--refresh)",
-        "changed": "Made again because what it was made from changed",
-        "missing": "Made again because a result of it was missing",
-        "jump": "Made again because the run jumped back",
+        "from": "Run again as requested (--from)",
+        "refresh": "Run again because its inputs were refreshed (--refresh)",
+        "changed": "Run again because its inputs changed",
+        "missing": "Run again because one of its results was missing",
+        "jump": "Run again because the run jumped back",
     }
-    said = reasons.get(go.kind, f"Made again ({go.kind})")
+    said = reasons.get(go.kind, f"Run again ({go.kind})")
     if go.followed:
-        said = f"Made again because it follows {', '.join(map(bare, go.followed))} ({go.kind})"
+        said = f"Run again because it follows {', '.join(map(bare, go.followed))} ({go.kind})"
     details = [go.cause] if go.cause else []
     details += [
         f"{name} {before or 'not read'} → {after or 'not read'}" for name, (before, after) in go.changed.items()

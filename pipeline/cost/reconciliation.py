@@ -242,10 +242,10 @@ def _explain_more(line: Compared) -> None:
         calls = spend.unpriced + spend.unbounded
         line.explain(UNPRICED, line.left, f"{calls} of our calls without a price or a bound (`cost --reprice FILE`)")
     elif line.surplus > 0:
-        text = f"{line.surplus:,} tokens that no run here asked for: other users of the account, or other stores"
+        text = f"{line.surplus:,} tokens that no run here requested: other users of the account, or other stores"
         line.explain(OTHERS, line.left, text)
     elif not line.tokens and not spend.tokens:
-        line.explain(OTHERS, line.left, "not asked for by any run here: other users of the account, or other stores")
+        line.explain(OTHERS, line.left, "not requested by any run here: other users of the account, or other stores")
     else:
         _explain_price(line)
 
@@ -261,7 +261,7 @@ def _explain_less(line: Compared, today: date) -> None:
     elif line.model == LOST:
         line.explain(UNEXPLAINED, line.left, "its model is not recorded, so it is reported under another line")
     elif line.surplus < 0:
-        text = f"{-line.surplus:,} tokens that this account was not asked for: another organization's key"
+        text = f"{-line.surplus:,} tokens not charged to this account: another organisation's key"
         line.explain(ELSEWHERE, line.left, text)
     else:
         line.explain(UNEXPLAINED, line.left, "not explained")

@@ -142,7 +142,7 @@ def within(postings: Iterable[Posting], since: str = "", until: str = "") -> Ite
 def _usd(value: Any) -> Decimal:
     usd = Decimal(str(value))
     if not usd.is_finite():
-        raise ValueError(f"{value!r} is no amount of dollars")
+        raise ValueError(f"{value!r} is not an amount of dollars")
     return usd
 
 

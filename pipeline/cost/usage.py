@@ -57,7 +57,7 @@ def billed(usage: Mapping[str, Any], tier: str | None = None) -> BilledUsage:
         tier: The tier where it is known otherwise (a batch); None: as the usage says.
 
     Raises:
-        UsageUnreadable: Input or output tokens are missing, the prompt has none, or a figure is no whole number that
+        UsageUnreadable: Input or output tokens are missing, the prompt has none, or a figure is not a whole number that
             it can be.
     """
     if usage.get("input_tokens") is None or usage.get("output_tokens") is None:

@@ -37,7 +37,7 @@ class Use(Enum):
     """What an attribute decides, and so what an edit of it means for a run that is resumed."""
 
     #: What a node makes: finished work is void.
-    WORK = "made again"
+    WORK = "run again"
     #: Where the run leads next: finished work is kept, and the person who edits it is asked.
     ROUTE = "asked about"
     #: How often, how long, how many at once: holds from now on.
@@ -182,7 +182,7 @@ _READ: tuple[Attribute, ...] = (
     Attribute("inputs", (GRAPH, NODE), _NONE, like="params"),
     Attribute("context_keys", _NODE, _NONE, like="params"),
     Attribute("temperature", _NODE, _NONE, Form.NUMBER, means="not sent: Claude models take none any more",
-              instead="Leave it out."),
+              instead="Omit it."),
     Attribute("tool_hooks.pre", (GRAPH, NODE), _NONE, means="not run: they go round the tools that a model calls, and "
               "models are given none here", instead="Put the command into a tool node before or after."),
     Attribute("tool_hooks.post", (GRAPH, NODE), _NONE, like="tool_hooks.pre",

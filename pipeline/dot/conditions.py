@@ -236,7 +236,7 @@ class _Reader:
             raise self._error("a key", "Write KEY=VALUE, like outcome=success.")
         key = self._tokens[self._at][1]
         if not _KEY.fullmatch(key):
-            raise self._error("", "A key is made of letters, digits, '_', '-' and dots.", what=f"{key!r} is no key.")
+            raise self._error("", "A key is made of letters, digits, '_', '-' and dots.", what=f"{key!r} is not a key.")
         self._at += 1
         kind, word = self._kind, self._tokens[self._at][1].upper()
         if kind in _COMPARING:

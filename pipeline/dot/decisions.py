@@ -70,7 +70,7 @@ def conditional_default(graph: DotGraph) -> Iterator[Diagnostic]:
     for node in graph.nodes.values():
         edges = graph.outgoing(node.id)
         if edges and all(edge.condition for edge in edges) and not (_covered(edges) or _all_choices(graph, node)):
-            message = f"All edges from node {node.id!r} have conditions; if none holds, the run has no way on."
+            message = f"All edges from node {node.id!r} have conditions; if none holds, the run cannot continue."
             fix = f"Add an edge without a condition, like {node.id} -> {edges[-1].target}."
             yield finding("conditional_default", WARNING, node, message, fix)
 

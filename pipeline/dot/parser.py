@@ -50,7 +50,7 @@ def read_graph(path: str | Path) -> DotGraph:
 
     Raises:
         ConfigError: As `read_text`.
-        GraphError: It holds no graph; names the file, line and column.
+        GraphError: It has no graph; names the file, line and column.
     """
     return parse(read_text(path), str(path))
 
@@ -126,7 +126,7 @@ class _Parser:
         if word == "graph":
             raise self._error("this graph has no directions.", "Write 'digraph' instead of 'graph', and '->'.")
         if word != "digraph":
-            what = "there is no graph." if self._kinds[self._at] == END else f"{self._shown()} begins no graph."
+            what = "there is no graph." if self._kinds[self._at] == END else f"{self._shown()} does not begin a graph."
             raise self._error(what, "Begin with 'digraph NAME {'.")
         self._at += 1
         name = self._name() if self._kinds[self._at] in _NAMES else ""
@@ -165,9 +165,9 @@ class _Parser:
             elif kind == "[":
                 raise self._error("'[' belongs to no node or edge.", "Name one before it: NAME [ … ].")
             elif kind == "->":
-                raise self._error("'->' leads from nowhere.", "Name the node that the edge leaves.")
+                raise self._error("'->' has no source.", "Name the node that the edge leaves.")
             else:
-                raise self._error(f"{self._shown()} begins no statement.", "Write a node, an edge or key=value.")
+                raise self._error(f"{self._shown()} does not begin a statement.", "Write a node, an edge or key=value.")
         self._at += 1
 
     def _statement(self, scope: _Scope, depth: int) -> None:
@@ -286,9 +286,9 @@ class _Parser:
         if not name.strip():
             raise error(at, "a node's id is empty.", "Give it a name.")
         if name in (".", ".."):
-            raise error(at, f"{name!r} is no node's id.", "Give it a name.")
+            raise error(at, f"{name!r} is not a node's id.", "Give it a name.")
         if found := _UNSAFE.search(name):
-            what = f"{self._tokens.shown(at)}: a node's id holds no {found[0]!r}."
+            what = f"{self._tokens.shown(at)}: a node's id cannot contain {found[0]!r}."
             raise error(at, what, "Use it in the label instead.")
         if len(name) > MAX_ID:
             raise error(at, f"a node's id has more than {MAX_ID} characters.", "Use a label instead.")

@@ -132,7 +132,7 @@ def retry_targets(graph: DotGraph) -> Iterator[Diagnostic]:
         for name in kinds.RETRY_TARGETS if of != EDGE else ():
             target = place.text(name)
             if target and not (target in graph.nodes and graph.nodes[target].declared):
-                message = f"{subject} {name} {target!r} is no node."
+                message = f"{subject} {name} {target!r} is not a node."
                 yield finding("retry_target_exists", WARNING, place, message, "Name a node of this graph.")
         gate = place if isinstance(place, DotNode) and place.flag("goal_gate") else None
         if gate and not (graph.first(*kinds.RETRY_TARGETS) or gate.first(*kinds.RETRY_TARGETS)):
@@ -216,7 +216,7 @@ def unread(graph: DotGraph) -> Iterator[Diagnostic]:
                 found.setdefault((name, kind), []).append(node)
     for (name, kind), having in found.items():
         what = f"is not read: its kind is {kind.type} ({kind.shape}). {kind.purpose}"
-        fix, severity = "Leave it out, or set it on a node that asks a model.", WARNING
+        fix, severity = "Omit it, or set it on a node that asks a model.", WARNING
         if name in (*kinds.PROMPTS, *kinds.COMMANDS):
             fix = "Put it into a node of its own" + (" before the diamond." if kind.type == kinds.CONDITIONAL else ".")
         elif kind.type in (kinds.START, kinds.EXIT):

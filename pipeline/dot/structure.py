@@ -143,9 +143,9 @@ def exit_reachable(graph: DotGraph) -> Iterator[Diagnostic]:
     fix = "Add an edge that leads to an exit."
     for node in graph.nodes.values():
         if node.id not in leaving:
-            yield finding("exit_reachable", ERROR, node, f"No way leads from node {node.id!r} to an exit.", fix)
+            yield finding("exit_reachable", ERROR, node, f"No path leads from node {node.id!r} to an exit.", fix)
     if graph.start in leaving and graph.start not in reached(graph.exits, back):
-        message = f"No way leads from {graph.start!r} to an exit."
+        message = f"No path leads from {graph.start!r} to an exit."
         yield finding("exit_reachable", ERROR, graph.nodes[graph.start], message, fix)
 
 
@@ -153,7 +153,7 @@ def dead_end(graph: DotGraph) -> Iterator[Diagnostic]:
     """Only exits lead nowhere."""
     for node in graph.nodes.values():
         if node.declared and not graph.outgoing(node.id) and graph.kind(node) != kinds.EXIT:
-            message = f"Nothing leads on from node {node.id!r}; it is no exit."
+            message = f"Nothing leads on from node {node.id!r}; it is not an exit."
             yield finding("dead_end", WARNING, node, message, f"Add an edge, like {node.id} -> EXIT.")
 
 
@@ -171,8 +171,8 @@ def gate_bypassable(graph: DotGraph) -> Iterator[Diagnostic]:
             passed |= _unavoidable(graph, edge.target, graph.exits)
     for node in gates:
         if node.id not in passed:
-            message = f"A way leads to an exit round the goal gate {node.id!r}, which then is not checked."
-            yield finding("gate_bypassable", WARNING, node, message, "Let every way to an exit go through the gate.")
+            message = f"A path leads to an exit around the goal gate {node.id!r}, which is then not checked."
+            yield finding("gate_bypassable", WARNING, node, message, "Let every path to an exit go through the gate.")
 
 
 def unbounded_cycle(graph: DotGraph) -> Iterator[Diagnostic]:
@@ -191,7 +191,7 @@ def unbounded_cycle(graph: DotGraph) -> Iterator[Diagnostic]:
         # Something the run finds out can make it leave by an edge that is alone, or beside a choice.
         beside = [graph.outgoing(edge.source) for edge in leaving]
         if any(len(edges) == 1 or any(edge.condition or edge.label for edge in edges) for edges in beside):
-            message = f"The cycle {names} may go round without limit."
+            message = f"The cycle {names} may loop without limit."
             yield finding("unbounded_cycle", INFO, nodes[0], message, fix)
         elif leaving:
             message = f"Nothing decides when the cycle {names} is left: the same edges are taken each time."

@@ -29,9 +29,9 @@ _ESCAPED = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "\n": "", "\r\n": ""}
 _BAD = {
     '"': ("this string is not closed.", 'Close it with ", or the one before it; a quote within it is written \\".'),
     "<": ("HTML labels ('<…>') are not supported.", 'Write the text in quotes: label="…".'),
-    "'": ("a single quote begins no string.", 'Use double quotes: "…".'),
-    **{mark: (f"{mark!r} is no quote here.", 'Use the straight one: ".') for mark in "“”„‟«»"},
-    **{mark: (f"{mark!r} is no edge.", "Write '->'.") for mark in "→⟶"},
+    "'": ("a single quote does not begin a string.", 'Use double quotes: "…".'),
+    **{mark: (f"{mark!r} is not a quote here.", 'Use the straight one: ".') for mark in "“”„‟«»"},
+    **{mark: (f"{mark!r} is not an edge.", "Write '->'.") for mark in "→⟶"},
 }
 
 

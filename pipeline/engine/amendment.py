@@ -105,7 +105,7 @@ def _open(state: RunState, name: str) -> StepRun:
     found = [path for path in state.open_paths if name in (path, bare(path), path.rpartition("#")[0])]
     if len(found) != 1:
         there = ", ".join(bare(path) for path in state.open_paths) or "none"
-        what = "is without an end more than once" if found else "is not without an end"
+        what = "is interrupted more than once" if found else "is not an interrupted step"
         text = f"{name} {what} in run {state.run_id}."
-        raise ConfigError(text, code="no_open_step", hint=f"Steps without an end: {there}.")
+        raise ConfigError(text, code="no_open_step", hint=f"Interrupted steps: {there}.")
     return state.steps[found[0]]

@@ -101,17 +101,17 @@ def _moment(text: str) -> datetime | None:
 def not_shown(run: BatchRun, search: Search | None) -> str:
     """Return what is known of a batch that the provider does not show."""
     if run.batch:
-        return f"The provider does not show batch {run.batch}, which it has taken."
-    may_be = f"; {search.candidate} may be it, its results will tell" if search and search.candidate else ""
-    return f"Whether the provider took the batch of {requests(run.size)} begun at {run.at} is not known{may_be}."
+        return f"The provider does not list batch {run.batch}, although it accepted it."
+    may_be = f"; {search.candidate} may be the one, which its results will show" if search and search.candidate else ""
+    return f"It is unknown whether the provider accepted the batch of {requests(run.size)} from {run.at}{may_be}."
 
 
 def ways_on(calls: Collection[CallRun], command: str) -> str:
     """Return what can be done about batches that the provider does not show, and what that may cost."""
     return (
-        f"Only the key it was submitted with finds it. Resume later to look again; `{command} --resubmit` resubmits "
-        f"{requests(len(calls))} ({at_most(calls)}, which may be billed twice: the first batch stays in the ledger as "
-        "possibly spent)."
+        f"Only the API key it was submitted with can find it. Resume later to look again; `{command} --resubmit` "
+        f"resubmits {requests(len(calls))} ({at_most(calls)}, which may be billed twice: the first batch stays in the "
+        "ledger as possibly spent)."
     )
 
 
@@ -125,7 +125,7 @@ def lost(run: BatchRun, ways: str, *, archived: bool) -> BatchLost:
             "older than 29 days."
         )
     else:
-        text = f"{not_shown(run, None)} It was looked for until it would have ended."
+        text = f"{not_shown(run, None)} The search lasted until the batch would have ended."
     return BatchLost(text, hint=ways, batch=run.batch)
 
 

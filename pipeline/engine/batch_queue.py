@@ -161,7 +161,7 @@ class BatchClient:
             unsent = [c for c in state.open_calls.values() if c.batch and c.batch not in state.batches]
             damaged = bool(state.gaps)
         if not damaged:
-            self._ledger.failed(unsent, ModelUnavailable("It never left.", code="never_sent", billed="no"))
+            self._ledger.failed(unsent, ModelUnavailable("It was never sent.", code="never_sent", billed="no"))
             recorder.sync()
             return
         # Where lines of the journal were lost, so may the intent have been: such batches are searched for.

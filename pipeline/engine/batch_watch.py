@@ -73,7 +73,7 @@ class BatchWatch:
                 self._ledger.stop.rest(pause)
                 pause = min(pause * 2, LONGEST_SECONDS)
             else:
-                self._ledger.rest(searching, "the provider does not show the batch")
+                self._ledger.rest(searching, "the provider does not list the batch")
                 searching = min(searching * 2, _LONGEST_LOOKING_SECONDS)
 
     def _leave(self, runs: list[BatchRun]) -> NoReturn:

@@ -355,7 +355,7 @@ class CallLedger:
             with self.recorder.reading() as state:
                 known = charge.model in state.answered_by.get(call.model, ())
             if not known:
-                self.emit.note(f"{charge.model} answered in the place of {call.model}; its price counts.")
+                self.emit.note(f"{charge.model} answered in place of {call.model}; its price applies.")
         text = None if reply is None else self.recorder.fit_reply(dict(reply), ended)
         self.recorder.append(ended(text), sync=sync)
         if call.room is not None:

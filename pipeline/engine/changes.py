@@ -74,10 +74,10 @@ def of_graph(
     old, now = ({edge.id: edge for edge in each.edges} for each in (before, graph))
     new += [f"edge {name} is new" for name in now if name not in old]
     gone += [f"edge {name} is gone" for name in old if name not in now]
-    gone += [f"edge {name} is taken otherwise" for name in old if name in now and now[name] != old[name]]
-    other = [f"step {name} joins otherwise" for name in joins]
+    gone += [f"edge {name} is taken differently" for name in old if name in now and now[name] != old[name]]
+    other = [f"step {name} joins differently" for name in joins]
     other += [f"step {name} does something else" for name in changed]
-    other += [f"step {name} leads on otherwise" for name in led if name not in changed]
+    other += [f"step {name} leads on differently" for name in led if name not in changed]
     if before.start != graph.start:
         other.append(f"it starts at {graph.start}")
     return GraphChange(

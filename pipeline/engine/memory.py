@@ -68,9 +68,9 @@ class StepMemory:
         own = self._scope
         if own.task is not None:
             raise ConfigError(
-                f"{own.task} writes to the memory; only a step may.",
+                f"{own.task} writes to the memory; only steps may.",
                 code="memory_write_in_task",
-                hint="Return it, and let the step write it.",
+                hint="Return the value and let the step write it.",
             )
         run = self._running.recorder.state.run_id
         key = f"{run}/{own.path}/{own.attempt}/{len(own.writes) + 1}"
@@ -91,7 +91,7 @@ def apply(running: ActiveRun, path: str, writes: Sequence[Mapping[str, Any]]) ->
             memory.write(str(row["type"]), str(row["content"]), str(row["scope"]), str(row["key"]))
     except Exception as error:
         cause = PipelineError(
-            f"The memory did not take what {bare(path)} wrote: {type(error).__name__}: {error}",
+            f"The memory refused what {bare(path)} wrote: {type(error).__name__}: {error}",
             code="memory_refused",
             hint="Resume: it is applied before anything else.",
         )

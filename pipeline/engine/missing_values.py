@@ -34,7 +34,7 @@ class MissingValues:
         what += [f"the value of {task}" for _, task in self.tasks]
         more = f" and {len(what) - _MOST_NAMED} more" if len(what) > _MOST_NAMED else ""
         listed = f"{', '.join(what[:_MOST_NAMED])}{more}"
-        return f"The store has lost {listed}: making it again, and what reads it if it comes out different."
+        return f"The store has lost {listed}: running that work again, and its dependents if the result differs."
 
     def facts(self) -> list[Invalidated]:
         """Return the record that voids this work, if there is any."""

@@ -63,10 +63,10 @@ def check_options(options: Mapping[str, Any], nodes: Collection[str], own: Colle
         raise _invalid(f"Option 'budget' is {found['budget']!r}; it can be 'worst' or 'estimate'.")
     calls = found.get("concurrency")
     if not (calls is None or calls == "auto" or (isinstance(calls, int) and not isinstance(calls, bool) and calls > 0)):
-        raise _invalid(f"Option 'concurrency' is {calls!r}; it is a count of at least 1, or 'auto'.")
+        raise _invalid(f"Option 'concurrency' is {calls!r}; it must be a count of at least 1, or 'auto'.")
     until = found.get("until")
     if until is not None and until not in nodes:
-        raise _invalid(f"Option 'until' is {until!r}; it names a step: {', '.join(nodes)}.")
+        raise _invalid(f"Option 'until' is {until!r}; it must name a step: {', '.join(nodes)}.")
     return found
 
 
@@ -82,7 +82,7 @@ def check_names(given: Iterable[str], known: Collection[str], hint: str = "") ->
     """
     for name in given:
         if name not in known and (near := _nearest(str(name), known)):
-            text = f"There is no option {name!r}. Did you mean {near!r}?"
+            text = f"Unknown option {name!r}. Did you mean {near!r}?"
             raise ConfigError(text, code="unknown_option", hint=hint, option=name, nearest=near)
 
 
@@ -112,7 +112,7 @@ def amount(name: str, value: Any) -> str | None:
     except InvalidOperation:
         usd = Decimal("NaN")
     if not usd.is_finite() or usd.is_signed() or usd > MOST_USD:
-        text = f'Option {name!r} is {value!r}; it is an amount of dollars such as "2.50".'
+        text = f'Option {name!r} is {value!r}; it must be an amount of dollars such as "2.50".'
         raise _invalid(text, f"{name}=None means no limit.")
     return format(usd, "f")
 
@@ -148,7 +148,7 @@ def check_priced(info: ModelInfo, prices: Prices, clock: Clock, options: Mapping
 def no_model() -> CredentialMissing:
     """Return the error of a run that asks a model and was given none."""
     return CredentialMissing(
-        "This run has no model to ask: ANTHROPIC_API_KEY is not set, and no model was given.",
+        "This run has no model: ANTHROPIC_API_KEY is not set, and no model was given.",
         hint="Set ANTHROPIC_API_KEY; from Python, pass model=… to run().",
     )
 
@@ -166,8 +166,8 @@ def check_asks(model: Any, *, asks: bool) -> None:
 def no_batches() -> ConfigError:
     """Return the error of a run that uses batches and has a model that takes none."""
     return ConfigError(
-        "This model takes no batches.", code="batches_unsupported",
-        hint="Leave --batch out, or choose a Claude model with --model.",
+        "This model does not support batches.", code="batches_unsupported",
+        hint="Omit --batch, or choose a Claude model with --model.",
     )  # fmt: skip
 
 
@@ -207,7 +207,7 @@ def added_params(state: RunState, given: Mapping[str, Any]) -> dict[str, Any]:
         if name in state.params and state.params[name] == value:
             continue
         if name in state.params or f"params.{name}" in read:
-            was = "has another value of" if name in state.params else "has finished work that went without"
+            was = "has a different value of" if name in state.params else "has finished work that ran without"
             raise SettingsConflict(
                 f"Run {state.run_id} {was} the parameter {name!r}.",
                 code="param_conflict",

@@ -320,7 +320,7 @@ class Recorder:
             stuck = bool(lines) or self._leading or self._broken is not None
             kept = self.journal.leave_behind(lines) if stuck else ""
             self._left = True
-            self._break(WriteFailed("The process leaves at once.", code="left_at_once", emergency=kept))
+            self._break(WriteFailed("The process exits immediately.", code="left_at_once", emergency=kept))
         return kept
 
     def fit(self, value: Any, encoded: bytes) -> Any:

@@ -166,7 +166,7 @@ def look_up(model: Model, clock: Clock, emit: Emitter, policy: RetryPolicy | Non
     """
     stop = Stop(clock)
     cool_down = CoolDown(clock, stop, emit)
-    patience = replace(policy or RetryPolicy(), later="Try again later; nothing was begun.")
+    patience = replace(policy or RetryPolicy(), later="Try again later; nothing was started.")
 
     def attempt() -> ModelInfo:
         cool_down.wait()

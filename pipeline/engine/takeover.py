@@ -100,7 +100,7 @@ class TakeOver:
                 )
             if spec is not None and spec.effect in UNSAFE and not (spec.repeatable or retry_unknown):
                 self._ask(
-                    f"Step {bare(run.path)} acts outside the run and was interrupted; whether it acted is unknown. "
+                    f"Step {bare(run.path)} has side effects and was interrupted; whether they happened is unknown. "
                     "Repeat it?",
                     unknown_hint(state.run_id, run.path),
                 )
@@ -193,9 +193,9 @@ class TakeOver:
             )  # fmt: skip
         shown = ", ".join(f"{bare(path)} ({why})" for path, why in stale.steps.items())
         return SettingsConflict(
-            f"Finished work of run {run} would have to be made again: {shown}.",
+            f"Finished work of run {run} would have to be run again: {shown}.",
             code="finished_work_void", steps=dict(stale.steps), changed=list(stale.said),
-            hint="Resume without the change, add --accept-changes, or start anew with --force.",
+            hint="Resume without the change, add --accept-changes, or start again with --force.",
         )  # fmt: skip
 
     def _stale(

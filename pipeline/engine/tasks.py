@@ -243,7 +243,7 @@ def made_by_other_code(names: Sequence[str], again: str) -> str:
     """Return the sentence on finished work that was made by other code of the user's than there is now."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     shown = ", ".join(names[:_MOST_NAMES]) + more
-    return f"Your code has changed since this was made, and it is kept: {shown}. To make it again: {again}"
+    return f"Your code has changed since these results were made; they are kept: {shown}. To run it again: {again}"
 
 
 def _failed_before(running: ActiveRun, path: str, names: Sequence[str]) -> int:
@@ -258,7 +258,7 @@ def _step_failed(name: str, count: int, failed: Sequence[tuple[str, TaskRun]]) -
     shown = ", ".join(task for task, _ in failed[:_MOST_NAMES]) + more
     return StepFailed(
         f"{len(failed)} of {count} items of {name} failed: {shown}. First: {first.get('message', '')}",
-        code="items_failed", hint=first.get("hint") or "Resume: only what failed is made again.",
+        code="items_failed", hint=first.get("hint") or "Resume: only what failed is run again.",
         tasks=[task for task, _ in failed], missing_param=first.get("missing_param", ""),
     )  # fmt: skip
 
@@ -376,7 +376,7 @@ class _Pool:
         if unknown and not work.repeatable and not self._running.repeat_unknown:
             name = bare(scope.path)
             raise Pause("failed", NeedsConfirmation(
-                f"Task {task!r} of {name} acts outside the run and was interrupted; whether it acted is unknown.",
+                f"Task {task!r} of {name} has side effects and was interrupted; whether they happened is unknown.",
                 code="unknown_outcome", hint=unknown_hint(recorder.state.run_id, scope.path),
             ))  # fmt: skip
         recorder.append(TaskStarted(scope.path, task, scope.attempt, work.effect))
@@ -418,11 +418,11 @@ def judged(
         return CODE, facts
     if not scope.bought and before is not None and all(before.get(key) == facts.get(key) for key in _SAME):
         hint = (
-            f"The same recorded replies led to the same error again. To ask anew (which is paid again): "
+            f"The same recorded replies led to the same error again. To ask again (and pay again): "
             f"{running.anew(scope.path, scope.task)}"
         )
     else:
-        hint = "The replies are recorded: once this is repaired, a resume reuses them and pays nothing."
+        hint = "The replies are recorded: once this is fixed, a resume reuses them and pays nothing."
     return CODE, {**facts, "hint": " ".join(filter(None, (facts.get("hint"), hint)))}
 
 

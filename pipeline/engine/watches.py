@@ -84,7 +84,7 @@ class CacheWatch:
             seen.said = seen.said or tell
         if tell:
             why = (
-                "it was written to the cache each time: the calls lie further apart than it lives, or all began at once"
+                "it was written to the cache each time: calls are further apart than it lives, or all started at once"
                 if seen.written
                 else "it is shorter than what this model caches"
             )

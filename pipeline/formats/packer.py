@@ -118,7 +118,7 @@ def _image(items: list[Any]) -> bytes | None:
 def unpacked_state(stored: Any, get: Get) -> dict[str, Any]:
     """Return the document that a StatePacker put away; CheckpointCorrupt where a part is damaged or makes no sense."""
     if not isinstance(stored, Mapping):
-        raise CheckpointCorrupt("The state is no object.")
+        raise CheckpointCorrupt("The state is not an object.")
     out: dict[str, Any] = {}
     for name, value in stored.items():
         items = _joined(value, name, get) if isinstance(value, Mapping) and _PIECES in value else value
@@ -217,7 +217,7 @@ def _unpacked(stored: Any, get: Get) -> Any:
         if kind == _OBJECT:
             return {str(key): _unpacked(item, get) for key, item in items}
     except (TypeError, ValueError, KeyError) as error:
-        raise CheckpointCorrupt(f"A stored part of it makes no sense: {error}.") from error
+        raise CheckpointCorrupt(f"A stored part of it is invalid: {error}.") from error
     return [_unpacked(item, get) for item in items]
 
 

@@ -35,7 +35,7 @@ class Document(NamedTuple):
 
     @property
     def content(self) -> Mapping[str, Any]:
-        """Return the document, decoded at each use; {} where it is no object."""
+        """Return the document, decoded at each use; {} where it is not an object."""
         found = json.loads(self.text)
         return found if isinstance(found, dict) else {}
 
@@ -178,7 +178,7 @@ class Holder:
                 self.take(found)
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 _log.warning(
-                    "Record %s of run %s makes no sense (%s); what it held is not found.",
+                    "Record %s of run %s is invalid (%s); what it held is not found.",
                     record.seq,
                     self.run_id,
                     error,

@@ -22,8 +22,8 @@ _BASE_VARIABLE, _BASE = "ANTHROPIC_BASE_URL", "https://api.anthropic.com"
 _VERSION = "2023-06-01"
 _COST, _USAGE = "/v1/organizations/cost_report", "/v1/organizations/usage_report/messages"
 _WHAT_TO_SET = (
-    f"Set {KEY_VARIABLE} (in the environment or in a .env file beside pipeline.sh): an admin of the organization "
-    "makes one in the Anthropic Console."
+    f"Set {KEY_VARIABLE} (in the environment or in a .env file beside pipeline.sh): an administrator "
+    "creates one in the Anthropic Console."
 )
 #: Longest wait for one page, in seconds; days on a page, at most; pages of one report, at most.
 _SECONDS, _PAGE, _PAGES = 60.0, 31, 500

@@ -83,7 +83,7 @@ class AnthropicModel:
             raise ConfigError(
                 "A model with an API key of its own is not sent to workers.",
                 code="api_key_not_sent",
-                hint="Leave api_key out, and set ANTHROPIC_API_KEY where the workers run.",
+                hint="Omit api_key, and set ANTHROPIC_API_KEY where the workers run.",
             )
         return _made, self._made_from
 

@@ -129,10 +129,10 @@ class AnthropicBatches:
             raise from_connection(error, reply=None, secrets=self._secrets()) from None
         except (AttributeError, TypeError):
             # The SDK takes for granted that JSON is an object.
-            raise self._no_document("with other JSON than was asked for") from None
+            raise self._no_document("with unexpected JSON") from None
         if isinstance(found, str):
             # The SDK hands on what is no JSON as text.
-            raise self._no_document("with a page, not with JSON")
+            raise self._no_document("with a page instead of JSON")
         return found
 
     def _no_document(self, what: str) -> ModelUnavailable:

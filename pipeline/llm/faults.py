@@ -154,7 +154,7 @@ def from_status(error: Any, *, reply: Reply | None, secrets: Iterable[str | None
         data["retry_after"] = retry_after(error.response.headers)
         if in_stream:
             return ModelUnavailable(f"The reply broke off: {text}", code="reply_broken_off", **data)
-        code, sentence, _ = _KNOWN.get(status, ("", "The provider could not answer", ""))
+        code, sentence, _ = _KNOWN.get(status, ("", "The provider failed to answer", ""))
         return ModelUnavailable(f"{sentence} ({status}): {text}", code=code, **data)
     data["stops_run"] = status in (401, 403, 404)
     code, sentence, hint = _KNOWN.get(status, ("", "The provider rejected the request", ""))
@@ -163,7 +163,7 @@ def from_status(error: Any, *, reply: Reply | None, secrets: Iterable[str | None
 
 def _unexplained(response: Any, secrets: Iterable[str | None]) -> str:
     host, kind = _answering(response, secrets)
-    return f"{host} says no more ({kind})"
+    return f"{host} says nothing more ({kind})"
 
 
 def _is_spend_limit(error: Any, status: int) -> bool:

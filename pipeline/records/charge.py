@@ -38,7 +38,7 @@ def amount(text: Any) -> Decimal:
     except ArithmeticError:
         value = None
     if value is None or not value.is_finite() or not 0 <= value <= _MOST:
-        raise ValueError(f"{text!r} is no amount of dollars")
+        raise ValueError(f"{text!r} is not an amount of dollars")
     return value
 
 

@@ -182,7 +182,7 @@ class Builder:
 
     def _unknown(self, record: Record, fact: UnknownFact) -> None:
         if not understood(fact):
-            self._gap(record, Gap(record.seq, record.seq, reason=f"a {fact.name} that makes no sense"))
+            self._gap(record, Gap(record.seq, record.seq, reason=f"a {fact.name} that is inconsistent"))
 
     def _snapshot(self, record: Record, fact: Snapshot) -> None:
         if self._placed(record):

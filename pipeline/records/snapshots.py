@@ -41,11 +41,11 @@ _STATUSES = {PENDING, IN_PROGRESS, COMPLETED, FAILED}
 
 def _position(value: Any) -> str:
     pairs = isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value)
-    return items(items(text))(value) if pairs else " is no list of pairs"
+    return items(items(text))(value) if pairs else " is not a list of pairs"
 
 
 def _attempt(value: Any) -> str:
-    return "" if type(value) is int and value > 0 else " is no count"
+    return "" if type(value) is int and value > 0 else " is not a count"
 
 
 _STEP = fields(
@@ -82,7 +82,7 @@ _DOCUMENT = fields(
 def document_shape(document: Any) -> str:
     """Return why a document cannot be a run's state; "" if it can."""
     if not isinstance(document, Mapping):
-        return "it is no JSON object"
+        return "it is not a JSON object"
     if not {"completed_steps", "status", "pipeline"} & set(document):
         return "it has neither status nor pipeline nor completed_steps"
     return structure.problem(document, _DOCUMENT) or inherited_shape(document)
@@ -295,7 +295,7 @@ def inherited_shape(document: Mapping[str, Any]) -> str:
     try:
         take_inherited(RunState(), 1, document)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, msgspec.ValidationError) as error:
-        return f"what it inherits makes no sense ({type(error).__name__}: {error})"
+        return f"what it inherits is inconsistent ({type(error).__name__}: {error})"
     return ""
 
 

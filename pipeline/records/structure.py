@@ -25,28 +25,28 @@ def _named(found: str, name: str) -> str:
 
 def text(value: Any) -> str:
     """Return any text."""
-    return "" if isinstance(value, str) else " is no text"
+    return "" if isinstance(value, str) else " is not text"
 
 
 def name(value: Any) -> str:
     """Return a text that is not empty."""
-    return "" if isinstance(value, str) and value else " is empty or no text"
+    return "" if isinstance(value, str) and value else " is empty or not text"
 
 
 def maybe_text(value: Any) -> str:
     """Return a text or null."""
-    return "" if value is None or isinstance(value, str) else " is no text"
+    return "" if value is None or isinstance(value, str) else " is not text"
 
 
 def number(value: Any) -> str:
     """Return a number that is neither negative nor beyond measure."""
     fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST
-    return "" if fits else " is no number that it can be"
+    return "" if fits else " is out of range"
 
 
 def count(value: Any) -> str:
     """Return a whole number that is not negative."""
-    return "" if type(value) is int and 0 <= value <= MOST else " is no count"
+    return "" if type(value) is int and 0 <= value <= MOST else " is not a count"
 
 
 def dollars(value: Any) -> str:
@@ -55,12 +55,12 @@ def dollars(value: Any) -> str:
         usd = Decimal(str(value)) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
     except ArithmeticError:
         usd = None
-    return "" if usd is not None and usd.is_finite() and abs(usd) <= MOST else " is no amount of dollars"
+    return "" if usd is not None and usd.is_finite() and abs(usd) <= MOST else " is not an amount of dollars"
 
 
 def mapping(value: Any) -> str:
     """Return a JSON object."""
-    return "" if isinstance(value, Mapping) else " is no object"
+    return "" if isinstance(value, Mapping) else " is not an object"
 
 
 def optional(check: Check) -> Check:
@@ -73,7 +73,7 @@ def items(check: Check) -> Check:
 
     def fits(value: Any) -> str:
         if not isinstance(value, list):
-            return " is no list"
+            return " is not a list"
         for place, item in enumerate(value):
             if found := check(item):
                 return f"[{place}]{found}"
@@ -87,7 +87,7 @@ def table(check: Check) -> Check:
 
     def fits(value: Any) -> str:
         if not isinstance(value, Mapping):
-            return " is no object"
+            return " is not an object"
         return next((f".{key}{found}" for key, item in value.items() if (found := check(item))), "")
 
     return fits
@@ -98,7 +98,7 @@ def fields(needed: Sequence[str] = (), /, **checks: Check) -> Check:
 
     def fits(value: Any) -> str:
         if not isinstance(value, Mapping):
-            return " is no object"
+            return " is not an object"
         for name, check in checks.items():
             if name in value:
                 if found := check(value[name]):

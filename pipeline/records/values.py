@@ -65,7 +65,7 @@ def compact_encoder(default: Callable[[Any], Any], *, sort_keys: bool = False) -
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
 _scan = json.scanner.make_scanner(json.JSONDecoder(parse_constant=_no_number))  # type: ignore[attr-defined]
@@ -193,7 +193,7 @@ def _has(*names: str) -> Callable[[Any], bool]:
 #: What a value is put into a record as: the first line that fits.
 _CONVERSIONS: tuple[tuple[Callable[[Any], bool], str], ...] = (
     (lambda value: isinstance(value, type) or callable(value), "its result or its name"),
-    (lambda value: isinstance(value, _BYTES), "bytes(value).decode() (base64 for what is no text)"),
+    (lambda value: isinstance(value, _BYTES), "bytes(value).decode() (base64 for anything else)"),
     (lambda value: isinstance(value, datetime), "value.astimezone()"),
     (lambda value: isinstance(value, Enum), "value.value"),
     (lambda value: hasattr(value, "text") and hasattr(value, "stop_reason"), "reply.text"),

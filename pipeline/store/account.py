@@ -35,7 +35,7 @@ _FACTS = {
     "reserved": fields(("slice", "day", "usd"), slice=text, day=text, usd=text),
     "settled": fields(("slice", "usd"), slice=text, usd=text),
     "kept": fields(
-        ("run", "sums"), run=lambda run: "" if isinstance(run, str) and is_id(run) else " is no run", sums=REMOVED
+        ("run", "sums"), run=lambda run: "" if isinstance(run, str) and is_id(run) else " is not a run", sums=REMOVED
     ),
 }
 
@@ -137,8 +137,8 @@ class FileAccount:
             yield text
         elif self._lacking > 0:
             yield (
-                f"The account {self._path} lacks {self._lacking} of its facts. Its copy {self._copy.name} has them, so "
-                "nothing is lost; the next run puts them back."
+                f"The account {self._path} is missing {self._lacking} of its records. Its copy {self._copy.name} has "
+                "them, so nothing is lost; the next run restores them."
             )
 
     def lost(self) -> str:
@@ -147,8 +147,8 @@ class FileAccount:
         if not (self._lost or ((self._size or self._other) and not self._seq)):
             return ""
         return (
-            f"The account {self._path} has lost {self._lost or 'all'} of its facts to damage: a day counts too "
-            "little, or what a deleted run cost is gone. Bring the file back from a copy."
+            f"The account {self._path} has lost {self._lost or 'all'} of its records to damage: a day's total may be "
+            "too low, or the cost of a deleted run is gone. Restore the file from a copy."
         )
 
     @contextlib.contextmanager
@@ -163,7 +163,7 @@ class FileAccount:
             new = not self._path.exists()
             if new and self._size and not self._copy.exists():
                 # It was there: the runs went with it, or it will come back.
-                raise FileNotFoundError(errno.ENOENT, "it was removed while runs were going on", str(self._path))
+                raise FileNotFoundError(errno.ENOENT, "it was removed while runs were running", str(self._path))
             self._path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
             while True:
                 fd = self._disk.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
@@ -282,8 +282,8 @@ class FileAccount:
         """
         if self._senseless:
             raise StoreError(
-                f"The account {self._path} is damaged: fact {self._senseless} makes no sense.",
-                hint="Bring the file back from a copy.",
+                f"The account {self._path} is damaged: record {self._senseless} is invalid.",
+                hint="Restore the file from a copy.",
                 code="account_damaged",
             )
 

@@ -105,7 +105,7 @@ def parse_store_url(url: str) -> StoreUrl:
         return StoreUrl(scheme, f"files:{folder}", folder)
     near = suggestion(url)
     hint = f"Did you mean {near}? {_STORES}" if near else _STORES
-    raise ConfigError(f"--store is {_shown(url)!r}, which names no store.", hint=hint, code="store_url_invalid")
+    raise ConfigError(f"--store is {_shown(url)!r}, which is not a store.", hint=hint, code="store_url_invalid")
 
 
 def folder_of(url: str) -> Path | None:
@@ -165,7 +165,7 @@ def _as_text(url: str) -> str:
     try:
         url.encode()
     except UnicodeEncodeError:
-        text = "--store holds bytes that are no UTF-8 text."
+        text = "--store is not valid UTF-8."
         raise ConfigError(text, hint=_DATABASES, code="store_url_invalid") from None
     return url
 
@@ -207,7 +207,7 @@ def _server(url: str) -> StoreUrl:
     elif any(map(_SECRET.match, asked)) or any(names_secret(unquote(each)) for each in told):
         problem, code = "holds a password among its settings", "store_url_secret"
     elif "@" in name:
-        problem = "has an @ behind the host"
+        problem = "has an @ after the host"
         hint = "Set PGPASSWORD to the password; a / within it must be written %2F in a URL, an @ in a name %40."
     if problem:
         raise ConfigError(f"--store postgresql://… {problem}.", hint=hint, code=code)

@@ -259,13 +259,13 @@ def _same(run: str, before: list[bytes], lines: list[bytes]) -> None:
     differ = next((line_seq(a) for a, b in zip(lines, before, strict=False) if a != b), 0)
     if differ == 1:
         raise _Parted(
-            "There is another run of that name there: record 1 differs. Neither was changed.",
+            "The target has a different run of that name: record 1 differs. Neither was changed.",
             run=run,
             code="runs_differ",
         )
     if differ:
         raise _Parted(
-            f"The run of that name there went another way: record {differ} differs, those before it are the same. "
+            f"The run of that name there has diverged: record {differ} differs; earlier records are the same. "
             "Neither was changed.", run=run, code="runs_differ",
         )  # fmt: skip
 

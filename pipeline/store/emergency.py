@@ -125,7 +125,7 @@ def own_folder(folder: Path, *, make: bool = False) -> bool:
 
 def advice(run: str, file: str) -> str:
     """Return what to do about a file of a run; a command in it begins with its verb."""
-    return f"Going on from this machine takes in what was kept; on another one, first: recover {run} {file}"
+    return f"Resuming on this machine adds what was kept; on another one, first: recover {run} {file}"
 
 
 def find(run: str, place: str) -> list[tuple[Path, str]]:
@@ -206,7 +206,7 @@ def claimed(file: Path, run: str) -> Iterator[KeptRecords]:
     try:
         fd = open_regular(file)
     except OSError as error:
-        raise StoreError(f"{file} is no emergency file of a run.", code="no_emergency_file", file=str(file)) from error
+        raise StoreError(f"{file} is not an emergency file.", code="no_emergency_file", file=str(file)) from error
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -224,7 +224,7 @@ def _busy(run: str, file: Path) -> RunLocked:
     holder = _head(file).get("by")
     who = f"Process {holder.get('pid')}" if isinstance(holder, dict) else "Another process"
     return RunLocked(
-        f"{who} is just leaving run {run}: it still writes {file}.",
+        f"{who} is closing run {run} and still writing {file}.",
         hint="Wait for it to end, or stop it.",
         run=run,
     )
@@ -236,7 +236,7 @@ def _lines(file: Path, run: str) -> KeptRecords:
         head = parse_json(first)
         owner, sent = head["emergency"], head.get("sent")
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{file} is no emergency file of a run.", code="no_emergency_file", file=str(file)) from error
+        raise StoreError(f"{file} is not an emergency file.", code="no_emergency_file", file=str(file)) from error
     if owner != run:
         raise StoreError(
             f"{file} holds records of run {owner}, not of {run}.", code="file_of_another_run", file=str(file), run=owner

@@ -199,7 +199,7 @@ class FolderBackend(Backend):
         touched = journal.st_mtime
         owned = partial(is_owned, folder, touched, self._clock)
         if not stat.S_ISREG(journal.st_mode):
-            return Tip(name, problem="Its journal is no file.", owned=owned)
+            return Tip(name, problem="Its journal is not a file.", owned=owned)
         first = partial(first_line, f"{folder}/{JOURNAL}")
         return Tip(name, raw, size=journal.st_size, touched=touched, first=first, owned=owned)
 
@@ -302,10 +302,10 @@ class FolderBackend(Backend):
         home = self.home(run)
         info = os.lstat(home)
         if not stat.S_ISDIR(info.st_mode):
-            text = f"Run {name} is a link or no folder, so it is not touched."
+            text = f"Run {name} is a link or not a folder, so it is left alone."
             raise StoreError(text, run=name, code="not_a_folder")
         if info.st_uid != os.geteuid():
-            text = f"Run {name} belongs to another user ({info.st_uid}), so it is not touched."
+            text = f"Run {name} belongs to another user ({info.st_uid}), so it is left alone."
             raise StoreError(text, run=name, code="another_user")
         return part_folder(home, path) if path else home
 
@@ -370,7 +370,7 @@ def _without_files(folder: str, name: str, touched: float) -> Tip | None:
 def _instead_of_a_folder(path: str, name: str, mode: int) -> str:
     """Return what is in the place of a run's folder, a sentence; "" for what was never a run."""
     if not stat.S_ISLNK(mode):
-        return "It is no folder." if is_minted(name) else ""
+        return "It is not a folder." if is_minted(name) else ""
     target = os.path.realpath(path)
     if os.path.dirname(target) == os.path.realpath(os.path.dirname(path)) and os.path.isdir(target):
         # Another name for a run that is listed anyway.

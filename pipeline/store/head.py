@@ -42,7 +42,7 @@ def sealed(raw: bytes) -> bool:
 
 
 def parse_head(raw: bytes) -> dict[str, Any] | None:
-    """Return the document of a file, ours or any other's; None if it is no JSON object."""
+    """Return the document of a file, ours or any other's; None if it is not a JSON object."""
     try:
         document = parse_json(raw)
     except ValueError:

@@ -59,7 +59,7 @@ class Listing:
             return Head(tip.run, {}, corrupt=f"It cannot be read: {error.strerror}.")
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             # Whole records that make no sense to this version: one such run must not hide the others.
-            why = f"Its records make no sense ({type(error).__name__}: {error})."
+            why = f"Its records are inconsistent ({type(error).__name__}: {error})."
             return Head(tip.run, {}, corrupt=why, owned=tip.owned())
 
     def _trusted(self, tip: Tip, match: Match | None) -> Head | None:

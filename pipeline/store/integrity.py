@@ -53,7 +53,7 @@ def check(store: Movable, account: Account, run: str = "") -> Iterator[Problem]:
             raise RunNotFound(f"There is no run {run}.", hint="`./pipeline.sh list` shows the runs there are.", run=run)
         return
     for name in sorted(going):
-        yield Problem(name, "It was half made or half removed; `cleanup` removes it once it is a day old.", False)
+        yield Problem(name, "It was partly created or removed; `cleanup` removes it once it is a day old.", False)
     orphans: Callable[[], Mapping[str, str]] | None = getattr(store, "orphans", None)
     yield from (Problem(name, text) for name, text in (orphans() if orphans is not None else {}).items())
     for name in store.unlisted():
@@ -83,8 +83,8 @@ def _lost_days(account: Account, spent: Mapping[str, Decimal]) -> Iterator[Probl
         with contextlib.suppress(PipelineError, ValueError):
             if usd and not account.total(date.fromisoformat(day)):
                 text = (
-                    f"The account knows nothing of {day}, though runs spent ${usd:.4f}: it was lost. The day's limit "
-                    "counts what the runs tell; what removed runs had cost may be lost with it."
+                    f"The account has no entry for {day}, although runs spent ${usd:.4f}: it was lost. The day's limit "
+                    "counts what the runs report; the cost of removed runs may be lost too."
                 )
                 yield Problem("", text, False)
 
@@ -139,7 +139,7 @@ def _senseless(lines: Iterable[bytes]) -> Iterator[str]:
         try:
             decode_line(line, whole=True)
         except LineDamaged:
-            yield f"Record {line_seq(line)} is whole and makes no sense to this version."
+            yield f"Record {line_seq(line)} is intact, but this version cannot read it."
 
 
 def _missing(name: str, lines: list[bytes]) -> Iterator[Problem]:
@@ -165,9 +165,9 @@ def _told(store: Movable, run: str, head: Head, lines: list[bytes]) -> Iterator[
     if lost:
         yield Problem(run, f"{lost} Its head knew them.")
     elif isinstance(seen, int) and seen > last:
-        yield Problem(run, f"{_range(last + 1, seen)} gone from the journal: its head knew them.")
+        yield Problem(run, f"{_range(last + 1, seen)} missing from the journal, although its head lists them.")
     elif not head.owned and seen == last and head.document.get("status") != fold(run, records_in(lines)).status:
-        yield Problem(run, "Its head says another status than its records.")
+        yield Problem(run, "Its head shows a different status from its records.")
 
 
 def _values(store: Movable, run: str, stored: set[str], wanted: set[str]) -> Iterator[Problem]:

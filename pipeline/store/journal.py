@@ -302,20 +302,20 @@ class RunJournal:
         fatal = not self._open or self._lost
         if self._gone is not None:
             where = self._gone.where
-            back = f"Bring {where} back to its place" if where else "Bring the run back from a copy of the store"
+            back = f"Bring {where} back to its place" if where else "Restore the run from a copy of the store"
             hint = (
-                f"{back}, or make the run again from what was kept: `./pipeline.sh recover {named} {path}`."
+                f"{back}, or restore the run from the emergency file: `./pipeline.sh recover {named} {path}`."
                 if path
                 else f"{back}."
             )
-            why = f"Run {named} is gone: it was removed from the store while it was going on."
+            why = f"Run {named} is gone: it was removed from the store while it was running."
             if where:
                 why = (
                     f"Run {named} is gone from {where}: its journal or its lock was removed, moved or replaced while "
-                    "the run was going on."
+                    "the run was running."
                 )
             else:
-                hint = f"{back}, then go on with the run."
+                hint = f"{back}, then resume the run."
             return WriteFailed(
                 why, code="run_gone", hint=hint, fatal=True, emergency=path, run=run, gone=back,
                 whole=self._whole,

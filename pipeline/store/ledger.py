@@ -153,7 +153,7 @@ class BackendAccount:
                 text = f"The account of {day} cannot be changed: {error.strerror}."
                 raise WriteFailed(text, code="account_refused", fatal=False) from error
             pause(number)
-        text = "The account cannot be changed: others change it all the time."
+        text = "The account cannot be changed: other processes keep changing it."
         raise WriteFailed(text, code="account_busy", fatal=False)
 
     def _day_of(self, slice_id: str) -> str:
@@ -216,7 +216,7 @@ def amount_of(text: Any, what: str, hint: str) -> Decimal:
     try:
         return amount(text)
     except ValueError:
-        why = f"{what} is damaged: {str(text)[:40]!r} is no amount of dollars."
+        why = f"{what} is damaged: {str(text)[:40]!r} is not an amount of dollars."
         raise StoreError(why, hint=hint, code="account_damaged") from None
 
 

@@ -133,7 +133,7 @@ def locked(run: str, holder: Mapping[str, Any], lease_seconds: int | None = None
     if holder:
         who = f"process {holder.get('pid')} on {holder.get('host')} since {holder.get('since')}"
         if lease_seconds is not None and holder.get("host") != process()["host"]:
-            hint += f" If that host is gone, the run is free within {lease_seconds} s: give the same command then."
+            hint += f" If that host is gone, the run is free within {lease_seconds} s: repeat the command then."
     return RunLocked(f"Run {run} is owned by {who}.", hint=hint, run=run, **holder)
 
 

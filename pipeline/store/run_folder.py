@@ -51,7 +51,7 @@ class RunFolderBackend(FolderBackend):
             RunNotFound: There is none.
         """
         if not has_run(self.root):
-            raise RunNotFound(f"There is no run in {self.root}.", hint="--run-dir DIR makes one.", run=str(self.root))
+            raise RunNotFound(f"There is no run in {self.root}.", hint="--run-dir DIR creates one.", run=str(self.root))
         if not self.told:
             self.told = _minted_name(self.root) or _from_journal(self.root) or _from_document(self.root) or _UNDATED
         return self.told
@@ -108,8 +108,8 @@ class RunFolderBackend(FolderBackend):
     def _refuse_taken(self) -> None:
         if os.path.lexists(self.root / JOURNAL):
             raise RunExists(
-                f"{self.root} holds a run already ({self.run_id}).",
-                hint=f"Go on with it (--resume {self.root}), or name another folder for the new run.",
+                f"{self.root} already holds a run ({self.run_id}).",
+                hint=f"Resume it (--resume {self.root}), or name another folder for the new run.",
                 run=self.run_id,
             )
         if has_runs(self.root):

@@ -64,7 +64,7 @@ class RunStore:
         asked = claim.to_json()
         name = f".claims/{digest(json.dumps(asked).encode())[:32]}"
         for number in range(_TRIES):
-            with self._refusals("No run could be made"):
+            with self._refusals("No run could be created"):
                 tail = self._own_claim(name, at)
             if tail is None:
                 pause(number)
@@ -79,18 +79,18 @@ class RunStore:
             finally:
                 with contextlib.suppress(PipelineError):
                     tail.release()
-        text = "No run could be made: others begin the same course all the time."
+        text = "No run could be created: other processes keep starting the same course."
         raise WriteFailed(text, code="claim_busy", fatal=False)
 
     def create_named(self, run: str, first: bytes, blobs: Iterable[bytes] = (), *, at: datetime) -> RunJournal:
         """See store.base.Movable.create_named."""
-        taken = StoreError(f"A run named {run} cannot be made: the name is taken.", run=run, code="run_name_taken")
+        taken = StoreError(f"A run named {run} cannot be created: the name is taken.", run=run, code="run_name_taken")
         if split(run)[1]:
             raise taken
         try:
             return self._make(first, blobs, iter([run]), at)[1]
         except StopIteration:
-            with self._refusals("No run could be made"):
+            with self._refusals("No run could be created"):
                 if self._exists(run) or not self._cleared(run):
                     raise taken from None
         try:
@@ -139,7 +139,7 @@ class RunStore:
         """
         backend = self.backend
         lines = [line + b"\n" for line in first.splitlines()]
-        with self._refusals("No run could be made"):
+        with self._refusals("No run could be created"):
             run, tail = next((name, tail) for name in names if (tail := self._begin(name, at)) is not None)
             values = RunValues(backend, run)
             try:
@@ -252,7 +252,7 @@ class RunStore:
             raise CheckpointCorrupt(f"Run {run} cannot be read. {tip.problem}", run=run, code="journal_missing")
         document = parse_head(found[0])
         if document is None:
-            text = f"Run {run} has no journal, and its checkpoint.json is no JSON object."
+            text = f"Run {run} has no journal, and its checkpoint.json is not a JSON object."
             raise CheckpointCorrupt(text, run=run, code="head_unreadable")
         return import_lines(document, self._clock.now())
 
@@ -349,12 +349,12 @@ class RunStore:
             between = f"records {damage.before} and {damage.after}"
             where = f"{backend.journal_name}, byte {damage.offset}: " if backend.journal_name else ""
             if damage.bytes:
-                yield f"{where}{damage.bytes} bytes between {between} are no record."
+                yield f"{where}{damage.bytes} bytes between {between} are not a record."
             elif damage.after == damage.before + 1:
                 yield f"{where}the newline between {between} is lost."
         if found.tail is not None:
             where = f"{backend.journal_name}, byte {found.tail.offset}: the" if backend.journal_name else "The"
-            yield f"{where} last {found.tail.bytes} bytes are no whole record."
+            yield f"{where} last {found.tail.bytes} bytes are an incomplete record."
         yield from backend.flaws(run)
         if not split(run)[1]:
             yield from self._head_flaws(run)
@@ -365,10 +365,10 @@ class RunStore:
         try:
             found = self.backend.get(f"runs/{run}/head")
         except OSError as error:
-            yield f"{name} cannot be read: {error.strerror}; it is made afresh from the records."
+            yield f"{name} cannot be read: {error.strerror}; it is rebuilt from the records."
             return
         if found is not None and not sealed(found[0]):
-            yield f"{name} is damaged, or was changed by hand; it is made afresh from the records."
+            yield f"{name} is damaged, or was changed by hand; it is rebuilt from the records."
 
     # --- remove ---
 

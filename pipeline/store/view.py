@@ -21,7 +21,7 @@ from pipeline.store.repair import missing_before
 #: A head tells amounts as numbers of 15 digits: what is less is no money.
 _LEAST = Decimal("0.000000001")
 #: Why a gap is recorded that no line is missing for.
-_KNEW_MORE = "the head told of more than the records do"
+_KNEW_MORE = "the head lists more than the records"
 
 
 def records_in(lines: Iterable[bytes], after: int = 0) -> Iterator[Record]:
@@ -41,7 +41,7 @@ def records_in(lines: Iterable[bytes], after: int = 0) -> Iterator[Record]:
         yield record
         last = record
     if last is not None and senseless > last.seq:
-        lost = Gap(last.seq + 1, senseless, reason="the last records make no sense")
+        lost = Gap(last.seq + 1, senseless, reason="the last records are inconsistent")
         yield Record(senseless, last.at, last.owner, lost)
 
 
@@ -136,7 +136,7 @@ def fresh_document(
     document = head_document(state, size, nodes)
     seen = old.get("seq")
     if isinstance(seen, int) and seen > state.seq:
-        document["lost"] = f"Records {state.seq + 1} to {seen} are gone from the journal."
+        document["lost"] = f"Records {state.seq + 1} to {seen} are missing from the journal."
     return document
 
 

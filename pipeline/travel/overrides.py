@@ -183,7 +183,7 @@ class Changes:
             return Override(f"{OUTPUTS}.{step.node}.{key}", OUTPUTS, key, value, _of(outputs, key), [step.path])
         names = ", ".join(dict.fromkeys(bare(step.path) for step in self._ended)) or "none"
         raise ConfigError(
-            f"--set outputs.{rest}: no such step has ended by then.",
+            f"--set outputs.{rest}: no such step had ended by that point.",
             code="unknown_override",
             hint=f"Ended: {names}. {_FORMS}",
         )
@@ -199,7 +199,7 @@ class Changes:
         carriers = setters or ends
         if not carriers:
             raise ConfigError(
-                f"Nothing has ended by then that could carry the context key {key!r}.",
+                f"Nothing has ended by that point that could carry the context key {key!r}.",
                 code="no_carrier",
                 hint="Fork at a later point, or set a parameter: --set params.NAME=VALUE.",
             )
@@ -273,7 +273,7 @@ def read_assignments(texts: Sequence[str]) -> dict[str, Any]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise ConfigError(f"--set is {text!r}; it is KEY=VALUE.", code="invalid_override", hint=_FORMS)
+            raise ConfigError(f"Invalid --set {text!r}; use KEY=VALUE.", code="invalid_override", hint=_FORMS)
         try:
             found[name.strip()] = json.loads(value, parse_constant=_refuse)
         except ValueError:

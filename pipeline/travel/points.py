@@ -247,7 +247,7 @@ def _unknown(known: Points, text: str) -> RunNotFound:
     there = ", ".join([f"{START} ({known.start})", *own, f"{END} ({known.end})"])
     return RunNotFound(
         f"Run {known.run_id} has no point {text!r}.",
-        hint=f"There are {there}; or the number of any record from {known.start} to {known.end}.",
+        hint=f"Points: {there}; or the number of any record from {known.start} to {known.end}.",
         code="point_not_found",
         point=text,
     )

@@ -207,7 +207,7 @@ class _Replay:
     def _known_task(self, path: str, task: str) -> Any:
         done = self._recording.final.tasks.get(path, {}).get(task)
         if done is None or done.status != COMPLETED:
-            raise NotRecorded(f"The record holds no value of {bare(path)}/{task}.")
+            raise NotRecorded(f"The records hold no value of {bare(path)}/{task}.")
         return self._reader.task(path, task, done)
 
     # Routes

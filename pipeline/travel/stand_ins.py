@@ -45,7 +45,7 @@ class UnaskedModel:
             NotRecorded: Always.
         """
         self._tell(request)
-        raise NotRecorded("The record holds no reply to this request.")
+        raise NotRecorded("The records hold no reply to this request.")
 
     def close(self) -> None:
         """Close nothing: nothing is open."""
@@ -99,7 +99,7 @@ class AbsentPerson:
             NotRecorded: Always.
         """
         self._tell(question.path, None, "question", question.text)
-        raise NotRecorded(f"The record holds no answer to {question.text!r}.")
+        raise NotRecorded(f"The records hold no answer to {question.text!r}.")
 
 
 class VisitOrder:

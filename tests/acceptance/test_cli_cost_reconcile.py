@@ -45,7 +45,7 @@ def test_cost_reconciled_explains_what_the_provider_reports_beyond(root: Path, c
     provider.bill("2026-01-10", "claude-opus-5-5", "4", input=1000)
     text = cli("cost", "--reconcile", *DAYS).out
     assert "calls that are not exactly known" in text
-    assert "1,000 tokens that no run here asked for: other users of the account, or other stores" in text
+    assert "1,000 tokens that no run here requested: other users of the account, or other stores" in text
     assert "Recorded here: $0.15 to at most $0.25" in text
     assert "Reported by the provider: $4.21 from 2026-01-09 to 2026-01-11 (UTC days)" in text
     assert "Not compared: $1.85 as reported by run 20260108_161230" in text
@@ -130,7 +130,7 @@ def test_cost_reconciled_as_csv(root: Path, cli: Cli, provider: AdminServer) -> 
 def test_cost_reconciled_without_spend_says_so(root: Path, cli: Cli, provider: AdminServer) -> None:
     root.mkdir()
     said = cli("cost", "--reconcile", *DAYS)
-    assert said.out.startswith("Neither this store nor the provider knows of spend from 2026-01-09 to 2026-01-11.")
+    assert said.out.startswith("Neither this store nor the provider has any spend from 2026-01-09 to 2026-01-11.")
     assert cli("cost", "--reconcile").code == 0
     starts = [query["starting_at"][0] for _, query, _ in provider.asked]
     assert starts[0] == "2026-01-08T00:00:00Z"

@@ -144,7 +144,7 @@ def test_cost_tells_waste_by_its_causes_and_what_was_saved(root: Path, cli: Cli)
         text = cli(*arguments).out
         assert "of it failed or wasted $0.12" in text
         assert (
-            "Wasted: $0.03 failed (1 call), $0.05 rejected by a check (1 call), $0.04 made void by a change (1 call)"
+            "Wasted: $0.03 failed (1 call), $0.05 rejected by a check (1 call), $0.04 invalidated by a change (1 call)"
             in text
         )
         assert "Saved:  $0.02 by caching, $0.0042 by batches" in text

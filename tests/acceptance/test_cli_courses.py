@@ -93,12 +93,12 @@ def test_courses_names_every_wrong_line_and_begins_none(cli: Cli, root: Path, tm
     assert [line.strip().removeprefix("Error: ") for line in said.err.splitlines()] == [
         "courses.csv line 3: There is no subject 'mathematic'. Did you mean mathematics?",
         "courses.csv line 5: the subject is missing",
-        "courses.csv line 6: --lessons: 'two' is no whole number",
+        "courses.csv line 6: --lessons: 'two' is not a whole number",
         "courses.csv line 7: --lessons is 500; it can be 1 to 120.",
         "courses.csv line 8: --batch: 'maybe' is neither yes nor no",
         "courses.csv line 9: this is the course of line 2 again",
         "courses.csv line 10: --effort is 'huge'; it can be low, medium, high, xhigh, max.",
-        "courses.csv line 11: --max-cost-usd is 'lots'; it is an amount of dollars such as 2.50, or none.",
+        "courses.csv line 11: --max-cost-usd is 'lots'; it must be an amount of dollars such as 2.50, or none.",
         "Hint: Nothing was started.",
     ]
     assert not root.exists()
@@ -158,9 +158,9 @@ def test_courses_that_need_a_credential_say_how_to_set_one(
         ("subject,level,level\n", "line 1: there are two columns 'level'"),
         ("subject,level\nphysics,higher,3\nphysic,higher\n", "line 2: it has more cells than the header"),
         ("subject,level\nphysics,higher,3\nphysic,higher\n", "line 3: There is no subject 'physic'"),
-        ("subject,level,\nphysics,higher,3\n", "line 2: it has more cells than the header has names"),
+        ("subject,level,\nphysics,higher,3\n", "line 2: it has more cells than the header"),
         ('subject,level\n"physics,higher\n', "line 2: unexpected end of data"),
-        ('subject,level\n"physics,higher\n', "Look for a quotation mark without its partner."),
+        ('subject,level\n"physics,higher\n', "Look for an unmatched quotation mark."),
         ("subject,level\n" + "\n" * 1_000_000, "courses.csv is longer than 1,000,000 characters."),
     ],
 )

@@ -74,10 +74,10 @@ def test_validate_says_that_a_sound_graph_can_be_run_and_lists_its_commands(cli:
     said = cli("validate", str(flow))
     assert said.code == 0
     assert said.out.splitlines() == [
-        "INFO    unbounded_cycle: line 4: The cycle write, test, ask may go round without limit.",
+        "INFO    unbounded_cycle: line 4: The cycle write, test, ask may loop without limit.",
         "        Set max_visits on one of them, like write [max_visits=5].",
         "",
-        "Shell commands it would run, with --allow-tools only:",
+        "Shell commands it would run (only with --allow-tools):",
         "  test:",
         "    make test",
         "    make lint",

@@ -45,8 +45,8 @@ def test_course_whose_file_was_removed_goes_on_in_a_copy_as_it_is_told(cli: Cli,
     assert process.returncode == 3
     assert "is gone: it was removed or replaced" in said
     last = said.splitlines()[-1]
-    assert last.startswith("Hint: Bring the file back from a copy, then: ./pipeline.sh lessons --resume ")
-    assert "Go on:" not in said
+    assert last.startswith("Hint: Restore the file from a copy, then: ./pipeline.sh lessons --resume ")
+    assert "Resume:" not in said
     books = cli("cost", "--store", store)
     assert "holds its last records" in books.out + books.err
     assert "at least" in books.out

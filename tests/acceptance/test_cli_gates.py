@@ -93,7 +93,7 @@ def test_second_answer_finds_nothing_open(cli: Cli, run: str) -> None:
     assert cli("answer", run, "review", "A").code == 0
     again = cli("answer", run, "review", "R")
     assert again.code == 2
-    assert "asks nothing now" in again.err
+    assert "has no open question" in again.err
 
 
 def test_answer_to_a_running_run_names_its_owner(cli: Cli, root: Path, run: str) -> None:

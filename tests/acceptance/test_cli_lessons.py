@@ -219,7 +219,7 @@ def test_run_of_a_failing_step_leaves_three_lines(cli: Cli, root: Path) -> None:
     said = cli("run", own(root))
     lines = said.err.splitlines()
     assert said.code == 6
-    assert [line.split(":")[0] for line in lines] == ["Error", "Saved", "Go on"]
+    assert [line.split(":")[0] for line in lines] == ["Error", "Saved", "Resume"]
     assert "name" in lines[0]
     assert "--resume" in lines[2]
     assert json.loads(cli("status", "latest", "--json").out)["status"] == "failed"

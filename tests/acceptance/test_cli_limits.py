@@ -173,7 +173,7 @@ def test_disk_that_refuses_says_where_replies_are_kept_and_recover_or_a_resume_b
     assert said.code == 3, said.err
     (kept,) = tmp_path.glob("pipeline/kept/*.jsonl")
     begins = [line.partition(":")[0] for line in said.err.splitlines()[-5:]]
-    assert begins == ["Error", "Saved", "Kept", "Hint", "Go on"]
+    assert begins == ["Error", "Saved", "Kept", "Hint", "Resume"]
     assert f"recover {said.err.split('recover ')[1].split()[0]} {kept}" in said.err
     (row,) = cli("list", "--json").json()
     assert row["status_detail"] == "interrupted"

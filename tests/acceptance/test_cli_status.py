@@ -28,7 +28,7 @@ def test_status_shows_steps_costs_and_the_way_on(root: Path, cli: Cli) -> None:
     assert "publish · pending" in lines
     assert "Spent: $0.15 in 4 calls, 4,500 tokens" in lines
     assert any("$0.00 to at most $0.10" in line for line in lines)
-    assert f"Go on: ./pipeline.sh lessons --resume {run} --store files:{root}" in lines
+    assert f"Resume: ./pipeline.sh lessons --resume {run} --store files:{root}" in lines
 
 
 def test_status_of_a_run_stopped_as_asked_calls_it_no_error(root: Path, cli: Cli) -> None:
@@ -39,7 +39,7 @@ def test_status_of_a_run_stopped_as_asked_calls_it_no_error(root: Path, cli: Cli
 
 
 def test_status_of_a_completed_run_offers_no_resume(root: Path, cli: Cli) -> None:
-    assert "Go on" not in cli("status", completed_run(root)).out
+    assert "Resume:" not in cli("status", completed_run(root)).out
 
 
 def test_status_of_the_original_systems_document(root: Path, cli: Cli) -> None:

@@ -47,7 +47,7 @@ def test_empty_store_is_whole(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     cli("store", "upgrade", "--store", f"sqlite:{tmp_path}/empty.db")
     for url in (f"files:{tmp_path}/empty", f"sqlite:{tmp_path}/empty.db"):
-        assert cli("store", "check", "--store", url).out == "Nothing is damaged.\n"
+        assert cli("store", "check", "--store", url).out == "No damage found.\n"
         assert cli("store", "copy", url, f"files:{tmp_path}/copy").code == 0
 
 
@@ -108,7 +108,7 @@ def test_copy_into_or_out_of_nothing_is_refused(cli: Cli, tmp_path: Path) -> Non
     for pair in ((url, "memory:"), ("memory:", url)):
         said = cli("store", "copy", *pair)
         assert (said.code, said.out) == (3, "")
-        assert "What memory: holds ends with this command." in said.err
+        assert "A memory: store is lost when this command ends." in said.err
 
 
 def test_run_to_copy_that_is_not_there_is_said_with_where_it_was_looked_for(cli: Cli, tmp_path: Path) -> None:

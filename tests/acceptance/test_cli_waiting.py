@@ -64,7 +64,7 @@ def test_cancelled_batch_is_remembered_by_batches_status_list_and_log(cli: Cli, 
     assert row["status_detail"] == "stopped_as_asked"
     assert "cancelled" in row["error"]
     assert "batch_cancelled" in cli("log", "latest").out
-    assert said.out.splitlines()[-1] == cli("list").out.splitlines()[-1].replace("  ./", "Go on: ./")
+    assert said.out.splitlines()[-1] == cli("list").out.splitlines()[-1].replace("  ./", "Resume: ./")
     again = cli("cancel", "latest")
     assert again.code == 2
     assert "no batch out" in again.err
@@ -152,7 +152,7 @@ def test_lessons_that_failed_are_named_with_both_ways_on_until_they_are_made(
     skipped = cli("lessons", "--resume", "latest", "--skip-failed")
     assert skipped.code == 0, skipped.err
     assert "Expected cost: $0.00" in skipped.out
-    assert "  lessons: 2 items, 1 made before, 1 failed before" in skipped.out
+    assert "  lessons: 2 items, 1 already made, 1 already failed" in skipped.out
     command = "1 lesson failed and is left out; ./pipeline.sh lessons --resume "
     assert command in skipped.out
     again = cli(*COURSE)

@@ -71,7 +71,7 @@ def test_parameter_that_no_step_reads_is_told(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_parameter_that_a_graph_does_not_name_is_told_before_it_runs(cli: Cli, tmp_path: Path) -> None:
-    told = "Nothing in the graph names the parameter 'raeder'; did you mean reader?"
+    told = "Nothing in the graph uses the parameter 'raeder'; did you mean reader?"
     lines = cli("run", put(tmp_path, SHIP), "--simulate", "--param", "raeder=Ann").out.splitlines()
     assert lines.index(told) < lines.index("Step 1/4: START")
     assert "Nothing in the graph" not in cli("run", put(tmp_path, SHIP), "--simulate", "--param", "reader=Ann").out

@@ -41,7 +41,7 @@ def test_thread_is_told_where_a_run_has_steps(command: str, held: str, cli: Cli)
 
 
 def test_cost_of_a_thread_is_not_said_to_be_known(held: str, cli: Cli) -> None:
-    assert f"Not counted: run {held}: a LangGraph graph makes its calls itself." in cli("cost", held).out
+    assert f"Not counted: run {held}: LangGraph graphs make their own calls." in cli("cost", held).out
 
 
 @pytest.mark.parametrize(

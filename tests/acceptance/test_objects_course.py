@@ -25,7 +25,7 @@ def test_course_in_a_bucket_is_copied_home(
         assert starter.wait() == 0, made.log()
     said = cli("list", "--store", first)
     assert (said.code, "completed" in said.out) == (0, True)
-    assert cli("store", "check", "--store", first).out == "Nothing is damaged.\n"
+    assert cli("store", "check", "--store", first).out == "No damage found.\n"
     said = cli("store", "copy", first, f"files:{tmp_path / 'home'}")
     assert (said.code, said.out.splitlines()[-1].startswith("1 run copied, ")) == (0, True)
     home_url = f"files:{tmp_path / 'home'}"

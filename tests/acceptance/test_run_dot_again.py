@@ -18,7 +18,7 @@ def _there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def way_on(text: str) -> str:
-    return next(line for line in text.splitlines() if line.startswith("Go on:")).partition(":")[2].strip()
+    return next(line for line in text.splitlines() if line.startswith("Resume:")).partition(":")[2].strip()
 
 
 def stored(root: Path) -> str:

@@ -63,7 +63,7 @@ def test_killed_between_nodes_the_folder_says_what_was_done(starter: Starter, cl
     assert document["next_node_id"] == "second"
     assert sorted(path.name for path in (slow.folder / "checkpoints").iterdir()) == ["001_start.json", "002_first.json"]
     assert not (slow.folder / "final.json").exists()
-    way_on = next(line for line in cli("status", str(slow.folder)).out.splitlines() if line.startswith("Go on:"))
+    way_on = next(line for line in cli("status", str(slow.folder)).out.splitlines() if line.startswith("Resume:"))
     assert way_on.endswith(f"--resume {slow.folder} --retry-unknown  # give again: --allow-tools")
     slow.let_go()
     # Whether the second command did its work is unknown, so it is not repeated unasked.

@@ -185,7 +185,7 @@ def test_first_signal_starts_nothing_more_and_records_what_is_in_flight(
     assert (state.status, state.detail, dict(state.open_calls)) == ("in_progress", "interrupted", {})
     assert isinstance(list(records(course.store, run))[-1].fact, RunEnded)
     last = [line.split(":")[0] for line in course.log().splitlines()[-3:]]
-    assert last == ["Stopped", "Saved", "Go on"]
+    assert last == ["Stopped", "Saved", "Resume"]
     assert f"--resume {run}" in course.log().splitlines()[-1]
     course.begin("--resume", run)
     assert course.starter.wait() == 0, course.log()

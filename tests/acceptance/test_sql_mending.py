@@ -48,9 +48,9 @@ def test_damaged_course_is_named_mended_by_the_resume_and_sound_again(tmp_path: 
     )
     found = said(store, "store", "check", code=3)
     for words in (
-        "bytes between records 2 and 4 are no record.",
+        "bytes between records 2 and 4 are not a record.",
         "Record 9 is missing from the journal; the next resume records that.",
-        "The last 5 bytes are no whole record.",
+        "The last 5 bytes are an incomplete record.",
     ):
         assert words in found
     told = said(store, "lessons", "--resume", "latest", "--out", out)
@@ -61,5 +61,5 @@ def test_damaged_course_is_named_mended_by_the_resume_and_sound_again(tmp_path: 
     assert "record 3 is missing: records in the middle were damaged" in log
     assert "record 9 is missing" in log
     sound = said(store, "store", "check")
-    assert "Nothing is damaged." in sound
-    assert "(no harm now) Record 3 is lost: records in the middle were damaged; journal.damaged-1" in sound
+    assert "No damage found." in sound
+    assert "(harmless) Record 3 is lost: records in the middle were damaged; journal.damaged-1" in sound

@@ -152,7 +152,7 @@ def test_diff_of_two_points_and_of_two_runs(cli: Cli, own: str) -> None:
     text = cli("diff", run, other).out
     assert "~ parts[0]: a dry → a warm" in text
     assert "2 items: ~ write/part/a, ~ write/part/b" in text
-    assert "Everything that was made is the same." in cli("diff", run, run).out
+    assert "All results are the same." in cli("diff", run, run).out
 
 
 def test_a_fork_is_self_contained_free_and_leaves_its_source_alone(cli: Cli, own: str, root: Path, ran: Ran) -> None:
@@ -202,13 +202,13 @@ def test_a_changed_value_makes_exactly_its_readers_again(
     assert cli("run", own, "--resume", child, "--quiet").code == 0
     assert sorted(ran.look()) == sorted(again)
     assert cli("replay", child, "--file", own).code == 0
-    assert "Nothing is left to do." in said.out if not again else "Go on: ./pipeline.sh run" in said.out
+    assert "Nothing is left to do." in said.out if not again else "Resume: ./pipeline.sh run" in said.out
 
 
 def test_a_fork_says_who_read_each_value_and_what_follows(cli: Cli, own: str) -> None:
     run = run_of(cli, own)
     text = cli("fork", run, "--from-seq", "end", "--set", 'outputs.plan.parts=["a","c"]').out
-    assert "Changed:   outputs.plan.parts; made again: write, count" in text
+    assert "Changed:   outputs.plan.parts; run again: write, count" in text
     assert "Follows:   file" in text
     assert "Inherited: plan ($0.00)" in text
 
@@ -258,7 +258,7 @@ def test_why_says_new_again_and_changed(cli: Cli, own: str) -> None:
     cli("run", own, "--resume", made["run"], "--quiet")
     text = cli("why", made["run"], "plan").out
     assert f"Inherited from run {run}." in text
-    assert "Made again because what it was made from changed: params.tone; params.tone " in text
+    assert "Run again because its inputs changed: params.tone; params.tone " in text
     assert "write: outputs.plan.parts, context.tone" in text
     assert "Reused: something before it had changed" in cli("why", made["run"], "count").out
     (item,) = cli("why", made["run"], "write/a", "--json").json()
@@ -272,7 +272,7 @@ def test_from_makes_a_step_and_its_items_again(cli: Cli, own: str, ran: Ran) -> 
     ran.look()
     assert cli("run", own, "--resume", run, "--from", "write", "--quiet").code == 0
     assert sorted(ran.look()) == ["count", "file", "part a", "part b", "write"]
-    assert "Made again as requested (--from)" in cli("why", run, "write/a").out
+    assert "Run again as requested (--from)" in cli("why", run, "write/a").out
     for arguments in (
         ["run", own, "--from", "write"],
         ["lessons", "--subject", "maths", "--level", "n5", "--from", "sow"],
@@ -345,7 +345,7 @@ def test_the_program_itself_forks_a_run_that_another_process_made(own: str, root
     assert program("run", own, "--param", PARTS, "--quiet").returncode == 0
     made = program("fork", "latest", "--at", "plan")
     assert made.returncode == 0, made.stderr
-    command = made.stdout.splitlines()[-1].removeprefix("Go on: ./pipeline.sh ").split()
+    command = made.stdout.splitlines()[-1].removeprefix("Resume: ./pipeline.sh ").split()
     assert program(*command, "--quiet").returncode == 0
     assert program("replay", "latest", "--file", own).returncode == 0
 

@@ -80,7 +80,7 @@ def test_another_effort_in_a_fork_is_of_the_fork_alone(cli: Cli, out: Path, serv
     assert cli(*COURSE, "--until", "sow", "--quiet").code == 0
     run = newest(cli)
     said = cli("fork", run, "--set", "settings.effort=low")
-    assert "Changed:   settings.effort; made again: sow, sow/outline" in said.out
+    assert "Changed:   settings.effort; run again: sow, sow/outline" in said.out
     settings = [cli("status", name, "--json").json()[0]["settings"]["effort"] for name in (newest(cli), run)]
     assert settings == ["low", None]
     refused = cli("fork", run, "--set", "settings.model=offline")
@@ -157,5 +157,5 @@ def test_redo_says_that_the_offline_author_reads_no_note(cli: Cli, out: Path) ->
     assert cli(*COURSE, "--model", "offline", "--quiet").code == 0
     said = cli("redo", "latest", "lessons/1", "--note", "shorter")
     assert said.code == 0, said.err
-    assert "The offline author reads no notes: the lesson comes out as it was." in said.out
+    assert "The offline author ignores notes: the lesson will come out the same." in said.out
     assert "reads no notes" not in cli("redo", "latest", "lessons/1").out

@@ -133,7 +133,7 @@ def test_copy_that_has_gone_on_is_left_as_it_is(place: Movable, other: FileStore
     journal.append(3, [line(3, StepStarted("other#1"))])
     journal.close()
     (row,) = copy(other, place, clock, f"{RUN}_02")
-    assert (row.parted, "record 3 differs, those before it are the same. Neither" in row.problem) == (True, True)
+    assert (row.parted, "record 3 differs; earlier records are the same. Neither" in row.problem) == (True, True)
     assert content(place) == before
 
 

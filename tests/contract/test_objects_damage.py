@@ -60,7 +60,7 @@ def test_records_that_the_head_knew_and_the_journal_lost_are_said(store: BucketS
     journal.close()
     bucket_of(store).delete([keys.journal(run, 6)])
     (head,) = store.heads()
-    assert head.document["lost"] == "Records 6 to 7 are gone from the journal."
+    assert head.document["lost"] == "Records 6 to 7 are missing from the journal."
     assert [row[4] for row in store.open(run).repairs] == [
         "the journal is shorter than its head says: records were lost"
     ]
@@ -168,7 +168,7 @@ def test_check_finds_what_is_damaged_in_a_bucket(store: BucketStore, long: str) 
     assert said() == ""
     bucket = bucket_of(store)
     bucket.put(keys.journal(long, 3), b"junk\n")
-    assert f"{keys.journal(long, 3)}: 4 bytes are no record." in said()
+    assert f"{keys.journal(long, 3)}: 4 bytes are not a record." in said()
     bucket.put(keys.journal(long, 3), b"")
     assert f"{keys.journal(long, 3)} is empty." in said()
     bucket.put(keys.segment(long, 9, 16), b"junk")
@@ -237,6 +237,6 @@ def test_objects_of_others_below_the_prefix_are_no_runs_and_no_records(store: Bu
     with pytest.raises(StoreError, match="damaged"):
         account_of(store).total(AT.date())
     assert [problem.text for problem in check(store, account_of(store)) if not problem.run] == [
-        "The account of 2026-01-09 is damaged: 'much' is no amount of dollars. Bring the object account/2026-01-09 "
+        "The account of 2026-01-09 is damaged: 'much' is not an amount of dollars. Bring the object account/2026-01-09 "
         "back from a copy of the store, or an older version of it."
     ]

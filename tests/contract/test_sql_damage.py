@@ -46,12 +46,12 @@ def sound(store: RunStore) -> str:
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda store, run: harm.record(store, run, 4, b"junk"), "4 bytes between records 3 and 5 are no record."),
+        (lambda store, run: harm.record(store, run, 4, b"junk"), "4 bytes between records 3 and 5 are not a record."),
         (lambda store, run: harm.record(store, run, 4, None), "Record 4 is missing from the journal"),
         (lambda store, run: harm.move(store, run, 4, 99), "Record 99 holds record 4."),
         (lambda store, run: harm.move(store, run, 4, 0), "Record 0 holds record 4."),
         (lambda store, run: harm.record(store, run, 1, b"junk"), "It cannot be resumed."),
-        (lambda store, run: harm.more(store, run, 8, b"{}"), "The last 3 bytes are no whole record."),
+        (lambda store, run: harm.more(store, run, 8, b"{}"), "The last 3 bytes are an incomplete record."),
         (lambda store, run: harm.head(store, run, b"{}"), "Its head is damaged"),
         (lambda store, run: harm.values(store, run, None), "is missing; a record refers to it."),
         (lambda store, run: harm.values(store, run, b"junk"), "is damaged; a record refers to it."),

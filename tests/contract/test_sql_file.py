@@ -94,7 +94,7 @@ def test_file_that_one_may_only_read_is_not_written(kept: Path) -> None:
     kept.parent.chmod(0o555)
     said = as_other(begin, kept)
     assert "attempt to write a readonly database" in said
-    assert f"Go on as a user who may write to {kept} and its folder" in said
+    assert f"Use an account that may write to {kept} and its folder" in said
 
 
 def test_file_that_is_open_elsewhere_is_read_with_what_was_just_written(kept: Path) -> None:
@@ -134,10 +134,10 @@ def test_file_whose_writer_died_is_not_read_half(kept: Path) -> None:
 
 def test_file_that_one_may_not_read_is_said_to_be_so(kept: Path) -> None:
     kept.chmod(0o000)
-    assert "cannot be read: Permission denied. Go on as the user whose file it is" in as_other(look, kept)
+    assert "cannot be read: Permission denied. Use the owner's account" in as_other(look, kept)
     kept.chmod(0o644)
     kept.parent.chmod(0o000)
-    assert "cannot be read: Permission denied. Go on as the user whose file it is" in as_other(look, kept)
+    assert "cannot be read: Permission denied. Use the owner's account" in as_other(look, kept)
 
 
 def test_folder_that_one_may_not_write_to_is_named_when_a_run_begins(folder: Path) -> None:

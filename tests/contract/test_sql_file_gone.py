@@ -23,7 +23,7 @@ def test_file_that_is_gone_is_said_and_not_made_anew(tmp_path: Path, monkeypatch
     with pytest.raises(WriteFailed, match=r"runs\.db is gone: it was removed or replaced") as caught:
         journal.append(2, [line(2, StepStarted("seed#1"))])
     assert caught.value.data["gone"]
-    assert caught.value.hint == "Bring the file back from a copy, then go on with the run."
+    assert caught.value.hint == "Restore the file from a copy, then resume the run."
     kept = Path(caught.value.data["emergency"])
     assert b"seed#1" in kept.read_bytes()
     journal.close()

@@ -196,7 +196,7 @@ def test_server_without_ssl_and_a_user_that_must_have_it_are_told_apart(
     finally:
         rules.write_text(before)
         postgres.execute("postgres", "SELECT pg_reload_conf()")
-    assert "If the server takes SSL alone, add ?sslmode=require to --store" in problem
+    assert "If the server requires SSL, add ?sslmode=require to --store" in problem
 
 
 def refused(url: str) -> str:

@@ -44,7 +44,7 @@ from pipeline.store.parts import part_records
 _NEAR = (ThreadPoolExecutor, ProcessPoolExecutor)
 #: Where workers find the functions that open a store and its account; the engine itself knows protocols only.
 _OPENER = {"module": "pipeline.store.url"}
-_SHARED_HINT = "Take --store sqlite:FILE (workers on this host), postgresql://… or s3://… (anywhere)."
+_SHARED_HINT = "Use --store sqlite:FILE (workers on this host), postgresql://… or s3://… (anywhere)."
 #: Between two looks at stop, notices and the ceiling.
 _TICK_SECONDS = 0.2
 #: Between two looks which tasks have no worker.
@@ -81,7 +81,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     if options.get("batch"):
         raise ConfigError(
             "--batch gathers the requests of all tasks in one process, so it cannot be combined with --executor.",
-            code="batch_with_executor", hint="Leave one of them out.",
+            code="batch_with_executor", hint="Omit one of them.",
         )  # fmt: skip
 
 
@@ -134,7 +134,7 @@ class Coordinator(PartImporter):
         except ConfigError as error:
             if work.name not in self._noted:
                 self._noted.add(work.name)
-                self.running.emit.note(f"{error.message} So its items are done here. {error.hint}")
+                self.running.emit.note(f"{error.message} So its items run in this process. {error.hint}")
             return False
         return True
 

@@ -72,7 +72,7 @@ def why_lost(task: str, error: BaseException) -> PipelineError:
     if type(error).__name__ == _KILLED:
         number = getattr(error, "allowed_failures", 0) + 1
         return ExecutorLost(
-            f"{task} has killed every worker that did it, {number} of them.", code="worker_killed", task=task,
+            f"{task} has killed every worker that ran it ({number} so far).", code="worker_killed", task=task,
             hint="It crashes the worker or exceeds its memory; fix that, then resume: nothing recorded is paid again.",
         )  # fmt: skip
     if missing := missing_module(error):

@@ -85,7 +85,7 @@ class GraphCheckpoint:
         if problem := _document(copied):
             key = problem.rpartition(" is ")[0].removeprefix(".")
             said = problem.removeprefix(".") if key else f"the document{problem}"
-            raise CheckpointCorrupt(f"This is no checkpoint of a graph run: {said}.", code="invalid_document", key=key)
+            raise CheckpointCorrupt(f"Not a checkpoint of a graph run: {said}.", code="invalid_document", key=key)
         # An optional key that says null says it again when it is written.
         known = {name for name in NAMES if name in copied and not (name in _OPTIONAL and copied[name] is None)}
         extra = {key: value for key, value in copied.items() if key not in known}
@@ -102,7 +102,7 @@ def _effect(value: Any) -> str:
 
 def _strength(value: Any) -> str:
     fits = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return "" if fits else " is no number"
+    return "" if fits else " is not a number"
 
 
 _MEMORY = fields(

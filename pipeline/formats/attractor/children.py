@@ -85,7 +85,7 @@ def from_folder(folder: Path) -> Load:
             if _GRAPH.match(text):
                 raise
             # The text of a file of another kind, whatever a graph names, is not repeated.
-            message = f"The child pipeline {name!r} is no DOT file."
+            message = f"The child pipeline {name!r} is not a DOT file."
             raise GraphError(message, code="child_unreadable", file=str(path)) from None
 
     return load

@@ -154,7 +154,7 @@ def load_checkpoint(path: Path | str) -> Checkpoint:
         raise CheckpointCorrupt(f"{target} cannot be read: {error.strerror}.") from error
     document = parse_head(raw)
     if document is None:
-        raise CheckpointCorrupt(f"{target} is no JSON object: it was cut off, or is another file.")
+        raise CheckpointCorrupt(f"{target} is not a JSON object: it was cut off, or is another file.")
     if b'"crc": "' in raw[-40:] and not sealed(raw):
         raise CheckpointCorrupt(
             f"{target} was damaged or edited: its crc does not fit.", hint="Remove its crc to load it as it is."
@@ -162,7 +162,7 @@ def load_checkpoint(path: Path | str) -> Checkpoint:
     try:
         return read_document(document, partial(read_value, target.parent))
     except CheckpointCorrupt as error:
-        error.args = (f"{target} is no checkpoint: {error.message}",)
+        error.args = (f"{target} is not a checkpoint: {error.message}",)
         raise
 
 
@@ -196,14 +196,14 @@ def read_document(document: Mapping[str, Any], get_blob: Callable[[str], bytes] 
     history = [_pair(entry) for entry in _list(document, "node_history")]
     completed, last = list(_list(document, "completed_nodes")), _text(document, "current_node")
     if not all(isinstance(item, str) and item for item in completed):
-        raise CheckpointCorrupt("completed_nodes is no list of node ids.")
+        raise CheckpointCorrupt("completed_nodes is not a list of node ids.")
     if not completed:
         completed = [node for node, _ in history] or ([last] if last else [])
     elif last and last not in completed:
         completed.append(last)
     retries = _object(document, "node_retries")
     if not all(type(count) is int and count >= 0 for count in retries.values()):
-        raise CheckpointCorrupt("node_retries holds a value that is no count.")
+        raise CheckpointCorrupt("node_retries holds a value that is not a count.")
     found = Checkpoint(
         context, _text(document, "current_node_id") or last, tuple(completed), tuple(history),
         _text(document, "next_node_id"), dict(retries), _object(document, "goal_gate_status"),
@@ -249,7 +249,7 @@ def _pair(entry: Any) -> tuple[str, str]:
     elif isinstance(entry, (list, tuple)) and len(entry) == 2:
         node, outcome = entry
     else:
-        raise CheckpointCorrupt("an entry of node_history is no pair of node and outcome.")
+        raise CheckpointCorrupt("an entry of node_history is not a pair of node and outcome.")
     if not isinstance(node, str) or not node:
         raise CheckpointCorrupt("an entry of node_history names no node.")
     return node, _status(outcome) or SUCCESS
@@ -260,7 +260,7 @@ def _text(document: Mapping[str, Any], name: str, *, needed: bool = False) -> st
     if value is None and not needed:
         return ""
     if not isinstance(value, str):
-        raise CheckpointCorrupt(f"{name} is no text.")
+        raise CheckpointCorrupt(f"{name} is not text.")
     return value
 
 
@@ -269,14 +269,14 @@ def _object(document: Mapping[str, Any], name: str, *, needed: bool = False) -> 
     if value is None and not needed:
         return {}
     if not isinstance(value, Mapping):
-        raise CheckpointCorrupt(f"{name} is missing." if value is None else f"{name} is no object.")
+        raise CheckpointCorrupt(f"{name} is missing." if value is None else f"{name} is not an object.")
     return value
 
 
 def _list(document: Mapping[str, Any], name: str) -> Sequence[Any]:
     value = document.get(name)
     if value is not None and not isinstance(value, list):
-        raise CheckpointCorrupt(f"{name} is no list.")
+        raise CheckpointCorrupt(f"{name} is not a list.")
     return value or ()
 
 

@@ -240,7 +240,7 @@ def check_is_dot(state: RunState) -> None:
         ConfigError: It is one.
     """
     if DOT not in state.pins:
-        message = f"Run {state.run_id} is of the pipeline {state.pipeline!r}, which is no DOT graph."
+        message = f"Run {state.run_id} is of the pipeline {state.pipeline!r}, which is not a DOT graph."
         raise ConfigError(message, code="not_a_graph")
 
 

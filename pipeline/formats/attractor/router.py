@@ -198,7 +198,7 @@ class AttractorRouter:
         if most is not None and taken(state, (edge.id,)) >= most:
             return f"{edge.id} has been taken {_times(most)}, which is its limit (max_visits)."
         if edge.id in restarts and taken(state, restarts) >= self._most_restarts:
-            return f"The run has begun anew {_times(self._most_restarts)}, which is its limit (max_restarts)."
+            return f"The run has restarted {_times(self._most_restarts)}, which is its limit (max_restarts)."
         return self.node_closed(state, edge.target)
 
 
@@ -247,7 +247,7 @@ class _Decision:
 
     def _retried(self, end: VisitEnd) -> Route:
         seconds = wait_seconds(self._plan.dot, self._node, self._settled.path, self._settled.attempt)
-        error = end.error or {"type": "NodeRetries", "message": "It asked to be tried again."}
+        error = end.error or {"type": "NodeRetries", "message": "It asked for a retry."}
         return Route(outcome=end.outcome, failed=True, error=error, retry_seconds=seconds, reason="retry")
 
     def _retries_spent(self, end: VisitEnd) -> VisitEnd:
@@ -255,7 +255,7 @@ class _Decision:
         if self._node.flag("allow_partial"):
             return replace(end, outcome=PARTIAL, error=None, kind="")
         tried = f"{self._settled.attempt} attempt{'s' if self._settled.attempt > 1 else ''}"
-        return end.as_failure("RetriesExhausted", f"It still asks to be tried again after {tried}.", "deterministic")
+        return end.as_failure("RetriesExhausted", f"It still asks for a retry after {tried}.", "deterministic")
 
     # Ends that are no failure
 
@@ -279,9 +279,9 @@ class _Decision:
                 return self._kept(self._stopped(end.as_failure("LimitReached", found.closed, "deterministic")))
         asked = ", ".join(dict.fromkeys(edge.condition for edge in edges if edge.condition))
         label = f" with the label {end.preferred_label!r}" if end.preferred_label else ""
-        said = f"No edge takes its outcome {end.outcome!r}{label}; the edges ask for: {asked}."
+        said = f"No edge accepts its outcome {end.outcome!r}{label}; the edges ask for: {asked}."
         failed, name = end.as_failure("NoEdge", said, "deterministic"), bare(self._settled.path)
-        hint = f"Mend the edges and resume with the file: what {name} made is kept; --from {name} makes it again."
+        hint = f"Fix the edges and resume with the file: what {name} made is kept; --from {name} runs it again."
         return self._kept(self._failed(replace(failed, error={**(failed.error or {}), "hint": hint})))
 
     def _kept(self, route: Route) -> Route:
@@ -325,7 +325,7 @@ class _Decision:
         error = {
             **(end.error or {}), "type": "SameFailure",
             "message": f"It has failed in the same way on {often}, so it is not tried again: {end.reason}",
-            "hint": "Mend the cause, then resume; loop_restart_signature_limit says how often is too often.",
+            "hint": "Fix the cause, then resume; loop_restart_signature_limit sets the limit.",
         }  # fmt: skip
         return self._to_fan_in(replace(end, error=error))
 

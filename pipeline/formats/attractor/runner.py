@@ -241,13 +241,13 @@ class GraphRunner:
 
 def _conflict(state: RunState, steps: Mapping[str, str], said: Collection[str]) -> SettingsConflict:
     """Return why a run is not resumed in a changed graph: what would be re-run, and what it had cost."""
-    what = f"Finished work of run {state.run_id} would have to be made again: {_voided(state, steps)}."
+    what = f"Finished work of run {state.run_id} would have to be run again: {_voided(state, steps)}."
     if not steps:
         differences = "; ".join(list(said)[:5])
         what = f"The graph has changed since run {state.run_id} began: {differences}. No finished work is touched."
     return SettingsConflict(
         what, code="graph_changed", steps=dict(steps), changed=list(said),
-        hint="Leave the file out to resume with the graph that the run holds, or add --accept-changes.",
+        hint="Omit the file to resume with the graph that the run holds, or add --accept-changes.",
     )  # fmt: skip
 
 

@@ -97,7 +97,7 @@ class Views:
         try:
             self._catch_up()
         except OSError as error:
-            self.problem = f"The files beside the journal are not kept up any more: {error.strerror or error}."
+            self.problem = f"The files beside the journal are no longer updated: {error.strerror or error}."
 
     def close(self) -> None:
         """Show the rest; final.json comes last, if the run has come to an end."""

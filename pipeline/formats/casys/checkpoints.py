@@ -475,14 +475,14 @@ def pinned(store: Store, run_id: str, pins: Mapping[str, str]) -> tuple[Graph, d
 
     Raises:
         CheckpointCorrupt: It has no graph, or a blob is damaged.
-        RunNotFound: It is no layered run.
+        RunNotFound: It is not a layered run.
     """
     if "graph" not in pins:
-        raise CheckpointCorrupt(f"Run {run_id} is no layered run, or its first record is damaged.", run=run_id)
+        raise CheckpointCorrupt(f"Run {run_id} is not a layered run, or its first record is damaged.", run=run_id)
     found = {name: json.loads(store.get_blob(run_id, pins[name])) for name in ("graph", "config") if name in pins}
     graph = Graph.from_json(found["graph"])
     if graph.start != START:
         raise RunNotFound(
-            f"Run {run_id} is no layered run.", code="not_layered", hint="Its own command resumes it.", run=run_id
+            f"Run {run_id} is not a layered run.", code="not_layered", hint="Its own command resumes it.", run=run_id
         )
     return graph, found.get("config", {})

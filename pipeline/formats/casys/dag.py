@@ -214,14 +214,14 @@ def _problem(task: DagTask) -> str:
     if not task.id or task.id.startswith(GATE_MARK) or any(mark in task.id for mark in _MARKS):
         return "an id is not empty, holds no '#', '/' or '->', and does not begin with '@'"
     if not isinstance(task.tool, str):
-        return "its tool is no name"
+        return "its tool is not a name"
     if not isinstance(task.arguments, Mapping) or not isinstance(task.extra, Mapping):
-        return "its arguments are no object"
+        return "its arguments are not an object"
     depends = task.depends_on
     if isinstance(depends, str) or not isinstance(depends, Sequence) or not all(isinstance(d, str) for d in depends):
-        return "depends_on is no list of ids"
+        return "depends_on is not a list of ids"
     if task.run is not None and not callable(task.run):
-        return "run is no function"
+        return "run is not a function"
     if task.effect not in _EFFECTS:
         return f"its effect {task.effect!r} is none of {', '.join(_EFFECTS)}"
     if type(task.version) is not int or type(task.safe_to_fail) is not bool or type(task.repeatable) is not bool:

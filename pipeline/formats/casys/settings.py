@@ -69,7 +69,7 @@ def settings(*given: Mapping[str, Any]) -> dict[str, Any]:
 def _problems(config: Mapping[str, Any]) -> Iterator[str]:
     for name in ("keepCount", "maxParallel", "concurrency"):
         if type(config[name]) is not int or config[name] < 1:
-            yield f"{name} is {config[name]!r}; it is a count of at least 1"
+            yield f"{name} is {config[name]!r}; it must be a count of at least 1"
     for name in ("timeout", "decisionTimeout"):
         value = config[name]
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= 0):

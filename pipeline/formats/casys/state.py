@@ -106,12 +106,12 @@ class WorkflowState:
 
 def _task(task: Any) -> str:
     if not isinstance(task, dict):
-        return " is no object"
+        return " is not an object"
     if problem := name(task.get("taskId")):
         return ".taskId" + problem
     status = task.get("status", SUCCESS)
     if not isinstance(status, str):
-        return ".status is no text"
+        return ".status is not text"
     return ".result is missing" if status in DONE and "result" not in task else ""
 
 
@@ -124,7 +124,7 @@ _STATE = structure.fields(
 
 def _check(data: Any) -> None:
     if problem := structure.problem(data, _STATE):
-        raise InvalidValue(f"This is no state: {problem}.", code="invalid_state")
+        raise InvalidValue(f"This is not a state: {problem}.", code="invalid_state")
 
 
 def confirmed(task: Mapping[str, Any]) -> bool:

@@ -203,9 +203,9 @@ class LangGraphSaver(BaseCheckpointSaver[str]):
         """
         if strategy not in (KEEP_LATEST, DELETE):
             raise ConfigError(
-                f"prune knows no strategy {strategy!r}.",
+                f"Unknown prune strategy {strategy!r}.",
                 code="unknown_strategy",
-                hint=f"There are {KEEP_LATEST} and {DELETE}.",
+                hint=f"Use {KEEP_LATEST} or {DELETE}.",
             )
         for thread_id in map(str, thread_ids):
             if strategy == DELETE:
@@ -276,7 +276,7 @@ def _opened(store: Store | str, clock: Clock) -> Store:
     opened = _at(store, clock) if isinstance(store, str) else store
     if not callable(getattr(opened, "create_named", None)):
         raise ConfigError(
-            f"LangGraphSaver(store) is of type {type(store).__name__}, which is no store.",
+            f"LangGraphSaver(store) is of type {type(store).__name__}, which is not a store.",
             code="not_a_store",
             hint=_STORES,
         )

@@ -211,7 +211,7 @@ class Threads:
         with self._stripe(target):
             if self._current(target) is not None or not self._begin(target, whole):
                 raise RunExists(
-                    f"There is a thread {target!r} already.",
+                    f"A thread {target!r} already exists.",
                     code="thread_exists",
                     hint="Copy to another id, or delete it first.",
                 )

@@ -191,11 +191,11 @@ class ObjectBackend(Backend):
             if not data:
                 yield f"{entry.key} is empty."
             elif keys.seq(entry.key) <= there.covered and (bad := _damaged(data)):
-                yield f"{entry.key}: {bad} bytes are no record."
+                yield f"{entry.key}: {bad} bytes are not a record."
         yield from self._flawed_segments(name, replaced)
         lease = bucket.get(keys.lease(name))
         if lease is not None and not parse(lease.data):
-            yield "Its lease is damaged; the next owner writes it anew."
+            yield "Its lease is damaged; the next owner rewrites it."
         if keys.is_run(name) and bucket.get(keys.head(name)) is None:
             yield "Its head is missing, so it is not listed; the next `cleanup` makes it again."
 
@@ -228,7 +228,7 @@ class ObjectBackend(Backend):
     def _with_heads(self, seen: set[str]) -> Iterator[str]:
         """Yield the runs that have a head, newest first; each is added to `seen`."""
         for entry in self.bucket.under(keys.HEADS, keys.first(keys.HEADS)):
-            # Whoever can write there may have put anything there.
+            # Anyone who can write there may have put anything there.
             if run := keys.head_id(entry.key):
                 seen.add(run)
                 yield run
@@ -365,7 +365,7 @@ def _journal_of(prefix: str) -> str:
 
 
 def _damaged(data: bytes) -> int:
-    """Return how many bytes of an append are no record."""
+    """Return how many bytes of an append are not a record."""
     if data.startswith(FENCE):
         return 0
     return sum(len(raw) for raw in raw_lines(data) if not next(numbers(raw), 1))

@@ -261,7 +261,7 @@ class Bucket:
                 return found.etag
             if (found.etag if found is not None else "") == etag:
                 # What is there is what was to be there: another request was in the way, and is gone.
-                text = f"{what}: other requests are in the way all the time."
+                text = f"{what}: other requests keep getting in the way."
                 raise WriteFailed(text, hint="Try again.", code="store_busy", fatal=True, passing=True) from None
             return None
         except FileNotFoundError as error:

@@ -115,7 +115,7 @@ class PostgresDatabase(Database):
             if fsync == "off" and not self.address.unsafe:
                 raise ConfigError(
                     f"The server of {url} runs with fsync=off: a power loss may take records with it.",
-                    hint="Set fsync=on there; or add ?unsafe=1 to --store where nothing matters.",
+                    hint="Set fsync=on there; or add ?unsafe=1 to --store if losing data is acceptable.",
                     code="fsync_off",
                 )
         except ConfigError:
@@ -221,24 +221,24 @@ _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 #: The schema that a URL's options name first.
 _SCHEMA = re.compile(rf"search_path=({_PLAIN.pattern})")
 _MORE_ROOM = (
-    "Wait until others have left, or have the administrator of the server let more in: max_connections, "
+    "Wait for others to leave, or ask the administrator of the server to allow more: max_connections, "
     "ALTER ROLE {role} CONNECTION LIMIT -1; (if it serves one connection at a time, add ?single=1 to --store.)"
 )
 _ONE_MORE = "Check that the server lets you in; if it serves one connection at a time, add ?single=1 to --store."
-_IN_USE = "Another process may be using it, and it serves one at a time: wait for that one to end."
+_IN_USE = "Another process may be using it, and it serves one at a time: wait until that one ends."
 _RUNS = "Check that the server runs and lets you in."
 _OWN_PLACE = (
     "Name a database that no other program uses; or a schema of its own in this one: CREATE SCHEMA pipeline; "
     "then add ?options=-csearch_path=pipeline to --store."
 )
-_LIMIT = "Type on the server: ALTER ROLE {{role}} SET {0} = 0; or add ?options=-c{0}=0 to --store."
+_LIMIT = "Run on the server: ALTER ROLE {{role}} SET {0} = 0; or add ?options=-c{0}=0 to --store."
 #: SQLSTATE ("" before a connection stands: then the driver has none), what the driver says, code, hint. The first
 #: that fits counts.
 _KNOWN = (
     ("42501", "for schema", "rights_missing",
-     "Have the owner of the database type: GRANT USAGE, CREATE ON SCHEMA {schema} TO {role};"),
+     "Ask the owner of the database to run: GRANT USAGE, CREATE ON SCHEMA {schema} TO {role};"),
     ("42501", "", "rights_missing",
-     "Have the owner of the tables type: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "
+     "Ask the owner of the tables to run: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "
      "{schema} TO {role}; "
      "GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {role}; (SELECT alone is enough to read.)"),
     ("42P07", "", "name_taken", _OWN_PLACE),
@@ -247,32 +247,32 @@ _KNOWN = (
     ("25006", "", "database_read_only",
      "Name a server and a user that may write; reading works as it is. (SHOW default_transaction_read_only;)"),
     ("3F000", "", "schema_missing",
-     "Make the schema that --store names, as the owner of the database: CREATE SCHEMA …;"),
+     "Create the schema that --store names, as the owner of the database: CREATE SCHEMA …;"),
     ("53300", "", "database_full", _MORE_ROOM),
     ("57014", "user request", "statement_ended",
-     "The statement was ended on the server by hand; give the same command again."),
+     "The statement was cancelled on the server; repeat the command."),
     ("57014", "", "time_limit", _LIMIT.format("statement_timeout")),
     ("55P03", "", "time_limit", _LIMIT.format("lock_timeout")),
     ("25P03", "", "time_limit", _LIMIT.format("idle_in_transaction_session_timeout")),
     ("25P04", "", "time_limit", _LIMIT.format("transaction_timeout")),
     ("", "no password supplied|password authentication failed", "password_refused",
      "Set PGPASSWORD to the password of {name}, or write it into ~/.pgpass."),
-    ("", 'database ".*" does not exist$', "database_missing", "Make it: {createdb}"),
+    ("", 'database ".*" does not exist$', "database_missing", "Create it: {createdb}"),
     ("", 'role ".*" does not exist$', "user_missing",
      "Name a user that the server has: postgresql://USER@HOST:PORT/DATABASE"),
     ("", "is not permitted to log in", "user_refused",
-     "Ask the administrator of the server to type: ALTER ROLE {role} LOGIN;"),
+     "Ask the administrator of the server to run: ALTER ROLE {role} LOGIN;"),
     ("", "too many (?:clients|connections)|connection slots are reserved", "database_full", _MORE_ROOM),
     ("", "does not support SSL", "ssl_missing",
-     "Ask the administrator of the server to set ssl = on; or, on a trusted network, take sslmode out of --store."),
+     "Ask the administrator of the server to set ssl = on; or, on a trusted network, remove sslmode from --store."),
     ("", "certificate verify failed|root certificate|does not match host name", "certificate_refused",
      "Name the file of the authority that signed the server's certificate: add "
      "?sslmode=verify-full&sslrootcert=FILE to "
      "--store."),
     ("", "^(?!.*SSL encryption).*pg_hba.conf.*no encryption", "host_refused",
-     "If the server takes SSL alone, add ?sslmode=require to --store; else have its pg_hba.conf let this user in from "
+     "If the server requires SSL, add ?sslmode=require to --store; else its pg_hba.conf must let this user in from "
      "this machine."),
-    ("", "pg_hba.conf", "host_refused", "Have the server's pg_hba.conf let this user in from this machine."),
+    ("", "pg_hba.conf", "host_refused", "The server's pg_hba.conf must let this user in from this machine."),
     ("", _NO_SERVER, "database_refused", _RUNS),
     ("", "^connection ", "database_refused", _ONE_MORE),
 )  # fmt: skip

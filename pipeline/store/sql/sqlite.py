@@ -29,23 +29,23 @@ WAIT_SECONDS = 30
 _PAUSE = 0.01
 #: Another process has the database open, or died with all that others need to go on; or with less than that.
 _IN_USE, _UNFINISHED = "in use", "unfinished"
-_MAY_NOT = "Go on as the user whose file it is, or let that user allow it: chmod a+r on the file, a+x on its folders."
-_BACK = "Bring the file back from a copy"
+_MAY_NOT = "Use the owner's account, or ask the owner to permit it: chmod a+r on the file, a+x on its folders."
+_BACK = "Restore the file from a copy"
 #: Code and hint by the beginning of an error's name.
 _KNOWN = {
     "SQLITE_BUSY": (
         "database_busy",
-        "Find it (fuser {quoted}) and have it commit or end, then the same command again.",
+        "Find it (fuser {quoted}), let it commit or end, then repeat the command.",
     ),
-    "SQLITE_FULL": ("disk_full", "Free space on the disk, then go on."),
+    "SQLITE_FULL": ("disk_full", "Free space on the disk, then resume."),
     "SQLITE_CORRUPT": (
         "database_damaged",
-        f"{_BACK}. What is damaged lies between its rows, where no resume mends it.",
+        f"{_BACK}. The damage is in the file's own structure, which no resume can repair.",
     ),
-    "SQLITE_NOTADB": ("no_database", "It is no database: name another file, or bring it back from a copy."),
+    "SQLITE_NOTADB": ("no_database", "It is not a database: name another file, or restore it from a copy."),
     "SQLITE_READONLY": (
         "database_read_only",
-        "Go on as a user who may write to {file} and its folder; reading it works as you are.",
+        "Use an account that may write to {file} and its folder; you can still read it.",
     ),
 }
 #: In the words of SQLite, which has no code for it.
@@ -172,10 +172,10 @@ class SqliteDatabase(Database):
         self._gone = True
         self.close_idle()
         text = (
-            f"The database {self.file} is gone: it was removed or replaced while a run was going on in it. "
+            f"The database {self.file} is gone: it was removed or replaced while a run was using it. "
             "Its runs can only come back with a copy of the file."
         )
-        raise self.error(kind, Refusal(text, f"{_BACK}, then go on with the run.", "database_gone", gone=_BACK))
+        raise self.error(kind, Refusal(text, f"{_BACK}, then resume the run.", "database_gone", gone=_BACK))
 
     def connect(self) -> SqliteLink:
         """Return a connection that commits durably; or one that only reads, where one may not write.
@@ -207,7 +207,7 @@ class SqliteDatabase(Database):
         if beside == _UNFINISHED:
             raise StoreError(
                 f"The database {file} was left by a process that died while it wrote.",
-                hint=f"Have a user who may write there put that right: list --store sqlite:{file}",
+                hint=f"Ask a user who may write there to repair it: list --store sqlite:{file}",
                 code="database_unfinished",
             )
         # Files that SQLite made beside it for locks would be ours, and lock out users who may write; often we could not
@@ -283,7 +283,7 @@ def _make(file: Path) -> None:
         os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE))
     except OSError as error:
         raise StoreError(
-            f"The database {file} cannot be made: {error.strerror}.",
+            f"The database {file} cannot be created: {error.strerror}.",
             hint="Name a file in a folder that you may write to: --store sqlite:FILE",
             code="database_not_made",
         ) from error

@@ -119,7 +119,7 @@ def bent(document: dict[str, Any], change: Callable[[dict[str, Any]], Any]) -> b
     [
         (lambda d: d["state"].pop("context"), "context is missing"),
         (lambda d: d.pop("timestamp"), "timestamp is missing"),
-        (lambda d: d["state"].update(messages={}), "messages is no list"),
+        (lambda d: d["state"].update(messages={}), "messages is not a list"),
         (lambda d: d["state"]["tasks"].append({"result": 1}), "tasks[1].taskId"),
         (lambda d: d.update(layer_index="2"), "layer_index"),
         (lambda d: d.update(workflow_id=""), "workflow_id"),

@@ -38,7 +38,7 @@ def test_executor_of_the_last_start_is_recorded_for_whoever_looks_at_the_run() -
 def test_user_and_password_of_an_executor_are_refused_unseen(name: str) -> None:
     with pytest.raises(ConfigError) as caught:
         check_executor(Execution(store=PLACE, executor=name))
-    assert "no user and no password" in caught.value.message
+    assert "no user or password" in caught.value.message
     assert not any(word in f"{caught.value.message} {caught.value.hint}" for word in ("ada", "ss@", "host:1"))
 
 
@@ -46,5 +46,5 @@ def test_user_and_password_of_an_executor_are_refused_unseen(name: str) -> None:
 def test_settings_of_an_executor_are_refused_unseen(name: str) -> None:
     with pytest.raises(ConfigError) as caught:
         check_executor(Execution(store=PLACE, executor=name))
-    assert "there are dask://HOST:PORT" in caught.value.message
+    assert "use dask://HOST:PORT" in caught.value.message
     assert "TOPSECRET" not in f"{caught.value.message} {caught.value.hint}"

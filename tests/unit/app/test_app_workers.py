@@ -59,7 +59,7 @@ def test_last_worker_that_is_gone_is_said_once_with_what_to_type() -> None:
         "`PYTHONPATH=$PWD .venv/bin/dask worker 10.0.0.5:8786`. The run then continues by itself."
     ]
     seen.cluster.workers = 1
-    assert seen.look_for(9) == ["A worker has come; the run continues."]
+    assert seen.look_for(9) == ["A worker has connected; the run continues."]
     seen.cluster.workers = 0
     assert len(seen.look_for(9)) == 1
 
@@ -90,7 +90,7 @@ def test_begin_without_workers_is_said_at_once_and_not_again() -> None:
     assert "dask worker 10.0.0.5:8786" in seen.said[0]
     assert seen.look_for(30) == []
     seen.cluster.workers = 2
-    assert seen.look_for(2) == ["A worker has come; the run continues."]
+    assert seen.look_for(2) == ["A worker has connected; the run continues."]
 
 
 def test_workers_of_the_command_itself_are_started_by_it() -> None:

@@ -56,7 +56,7 @@ def test_errors_are_three_lines() -> None:
     assert errors.three_lines("a\nb", "run 7; spent $1.00", "./pipeline.sh lessons --resume 7") == [
         "Error: a b",
         "Saved: run 7; spent $1.00",
-        "Go on: ./pipeline.sh lessons --resume 7",
+        "Resume: ./pipeline.sh lessons --resume 7",
     ]
 
 
@@ -68,7 +68,7 @@ def test_errors_are_three_lines() -> None:
             3,
             "Error: No run.\nHint: `./pipeline.sh list` shows them.\n",
         ),
-        (BudgetExceeded(command="./pipeline.sh lessons --resume 7"), 5, "Go on: ./pipeline.sh lessons --resume 7\n"),
+        (BudgetExceeded(command="./pipeline.sh lessons --resume 7"), 5, "Resume: ./pipeline.sh lessons --resume 7\n"),
         (RunInterrupted(), 130, "Stopped: Interrupted.\n"),
         (WaitingForHuman("Go?"), 8, "Waiting: Go?\n"),
         (PipelineError("x"), 1, "Error: x\n"),
@@ -104,7 +104,7 @@ def test_errors_nobody_expected_are_one_line_and_a_file(
 def test_errors_keep_the_user_of_a_database_since_the_command_needs_it(capsys: pytest.CaptureFixture[str]) -> None:
     hint = "./pipeline.sh list --store postgresql://me@host:5432/runs"
     errors.report(PipelineError("There is no store at postgres://me:TOPSECRET@host/runs.", command=hint))
-    assert capsys.readouterr().err == f"Error: There is no store at postgres://me@host/runs.\nGo on: {hint}\n"
+    assert capsys.readouterr().err == f"Error: There is no store at postgres://me@host/runs.\nResume: {hint}\n"
 
 
 @pytest.mark.parametrize(

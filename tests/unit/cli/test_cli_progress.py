@@ -92,7 +92,7 @@ def test_progress_ends_of_nested_maps_do_not_count_as_items() -> None:
 
 def test_progress_lines_name_new_items_only() -> None:
     lines = plain(RUN)
-    assert "  lessons: 18 items, 7 made before" in lines
+    assert "  lessons: 18 items, 7 already made" in lines
     assert "  lessons/8 · 8 of 18 · $2.05" in lines
     assert "  waiting: 429, until 14:05:00 UTC" in lines
     assert not [line for line in lines if "7 of 18" in line]
@@ -110,7 +110,7 @@ def test_progress_lines_name_items_as_show_takes_them() -> None:
 
 def test_progress_counts_what_failed_before_as_no_work_that_stands() -> None:
     begun = ("map_started", {"name": "lessons", "total": 6, "restored": 3, "failed": 2})
-    assert plain([begun]) == ["  lessons: 6 items, 3 made before, 2 failed before"]
+    assert plain([begun]) == ["  lessons: 6 items, 3 already made, 2 already failed"]
     state = tally([begun])
     assert (state.restored, state.failed, state.done) == (3, 2, 5)
 

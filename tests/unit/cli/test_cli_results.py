@@ -54,19 +54,19 @@ def test_ending_badly_is_three_lines_with_both_ends_of_the_spend() -> None:
     assert results.failure_lines(result("failed", None, StepFailed("lessons: 2 failed"))) == [
         "Error: lessons: 2 failed",
         "Saved: run 20260109_143022; spent $1.85 to at most $1.97",
-        f"Go on: {COMMAND}",
+        f"Resume: {COMMAND}",
     ]
 
 
 def test_ending_with_the_store_gone_says_what_has_to_come_back_first() -> None:
-    first = "Bring the file back from a copy"
+    first = "Restore the file from a copy"
     gone = WriteFailed("runs.db is gone.", hint="Bring it back.", gone=first, emergency="/kept/file")
     end = result("in_progress", "store", gone)
     assert results.failure_lines(end) == [
         "Error: runs.db is gone.",
         "Spent: $1.85 to at most $1.97 by run 20260109_143022",
-        "Kept: what the store did not take, in /kept/file; resuming on this machine takes it in",
-        f"Hint: Bring the file back from a copy, then: {COMMAND}",
+        "Kept: records that the store did not accept, in /kept/file; resuming on this machine adds them",
+        f"Hint: Restore the file from a copy, then: {COMMAND}",
     ]
     assert results.report_json(end)["resume_command"] is None
     assert results.report_json(result("in_progress", "store", WriteFailed("Full.")))["resume_command"] == COMMAND

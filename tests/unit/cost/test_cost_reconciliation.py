@@ -106,7 +106,7 @@ def test_calls_without_a_price_explain_what_is_left() -> None:
 def test_more_tokens_are_of_other_users() -> None:
     line = only(compare([ours("1")], theirs("1.5", 1500)))
     assert told(line) == [(OTHERS, D("0.5"))]
-    assert line.reasons[0].text.startswith("500 tokens that no run here asked for")
+    assert line.reasons[0].text.startswith("500 tokens that no run here requested")
     assert told(only(compare([], theirs("4", 4000, model="claude-opus-5-5")))) == [(OTHERS, D(4))]
 
 

@@ -250,7 +250,7 @@ def test_a_model_without_batches_says_so_before_anything_is_bought(store: Memory
     from pipeline import ScriptedModel
 
     one = Pipeline("one", [step("a")(lambda ctx: {"text": ask(ctx, "x")})])
-    with pytest.raises(ConfigError, match="takes no batches"):
+    with pytest.raises(ConfigError, match="does not support batches"):
         one.run(store=store, model=ScriptedModel(), options={"batch": True}, clock=FakeClock())
     assert not list(store.heads())
 

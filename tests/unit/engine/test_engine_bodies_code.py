@@ -1,4 +1,4 @@
-"""The hash of the user's source text: what changes it, what does not, and where there is no text."""
+"""The hash of the user's source text: what changes it, what does not, and where there is not text."""
 
 from __future__ import annotations
 

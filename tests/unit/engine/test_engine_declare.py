@@ -41,6 +41,6 @@ def test_declared_done_it_is_not_repeated_and_what_follows_sees_its_outputs(stor
 
 def test_only_a_step_without_an_end_can_be_declared_done(store: MemoryStore) -> None:
     what, run = cut_off(store)
-    with pytest.raises(ConfigError, match="write is not without an end") as caught:
+    with pytest.raises(ConfigError, match="write is not an interrupted step") as caught:
         declared_done(what.definition, load(store, run), "write", {}, SystemClock())
     assert "send" in caught.value.hint

@@ -261,7 +261,7 @@ def test_function_without_a_name_is_run_here_and_that_is_said(store: FileStore, 
     assert done.outputs["made"]["all"] == ["<long 0>", "<long 1>"]
     notes = [event.data["text"] for event in told if event.type == "note"]
     assert len(notes) == 1
-    assert "its items are done here" in notes[0]
+    assert "its items run in this process" in notes[0]
     assert not all_facts(store, done.run_id, TaskSubmitted)
 
 

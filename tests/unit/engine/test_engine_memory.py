@@ -117,7 +117,7 @@ def test_a_run_without_a_memory_and_a_task_that_writes_say_what_to_do(store: Mem
         ctx.memory.write("fact", "x")
 
     writes = Pipeline("m", [step("a")(lambda ctx: {"x": list(ctx.map("m", [1], item, key=str))})])
-    assert "only a step may" in str(go(writes, store, Remembered()).error)
+    assert "only steps may" in str(go(writes, store, Remembered()).error)
 
 
 def test_writes_left_by_an_earlier_owner_need_the_memory(store: MemoryStore) -> None:

@@ -194,7 +194,7 @@ def test_without_a_model_the_run_stands_still_and_no_edge_takes_it_for_a_failure
     act = Act('a [prompt="p"]\nb [prompt="q"]\nstart -> a -> exit\na -> b [condition="outcome=fail"]\nb -> exit')
     result = act.go(model=False)
     assert result.status == "failed"
-    assert "no model to ask" in str(result.error)
+    assert "has no model" in str(result.error)
     assert act.visit("a").status == "in_progress"
     assert act.go().status == "completed"
 

@@ -143,9 +143,9 @@ def test_langgraph_saver_refuses_a_config_without_a_thread() -> None:
 @pytest.mark.parametrize(
     ("store", "words"),
     [
-        ("nonsense", r"LangGraphSaver\(store\) is 'nonsense', which names no store"),
+        ("nonsense", r"LangGraphSaver\(store\) is 'nonsense', which is not a store"),
         ("sqlite:", r"LangGraphSaver\(store\): sqlite: names no file"),
-        ("x://ann:secret@host/db", r"LangGraphSaver\(store\) is 'x:…', which names no store"),
+        ("x://ann:secret@host/db", r"LangGraphSaver\(store\) is 'x:…', which is not a store"),
         (None, r"LangGraphSaver\(store\) is of type NoneType"),
     ],
 )

@@ -88,7 +88,7 @@ def test_restarts_are_counted_over_all_resumes_and_limited() -> None:
     play = Play("max_restarts=2\n" + RESTART, {"work": "again"})
     result = play.go()
     assert (result.status, play.count("plan")) == ("failed", 3)
-    assert "begun anew 2 times" in str(result.error)
+    assert "restarted 2 times" in str(result.error)
     assert play.go().status == "failed"
     assert play.count("plan") == 3
 

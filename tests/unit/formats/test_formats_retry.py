@@ -135,7 +135,7 @@ def test_outcome_retry_repeats_the_attempt_and_fails_when_none_is_left() -> None
     assert play.order == ["start", "w", "b", "exit"]
     error = play.state.steps["w#1"].error
     assert error is not None
-    assert error["message"] == "It still asks to be tried again after 2 attempts."
+    assert error["message"] == "It still asks for a retry after 2 attempts."
 
 
 def test_outcome_retry_that_is_out_of_attempts_may_be_partial_success() -> None:

@@ -193,7 +193,7 @@ def test_the_outcome_that_a_command_leaves_is_the_nodes(name: str) -> None:
 
 def test_an_outcome_that_is_no_json_fails_the_node() -> None:
     act = ran("echo nonsense > $PIPELINE_NODE_DIR/outcome.json")
-    assert "outcome.json is no JSON" in str((act.visit("t").error or {})["message"])
+    assert "outcome.json is not JSON" in str((act.visit("t").error or {})["message"])
 
 
 def test_a_command_that_fails_has_failed_whatever_it_leaves() -> None:
@@ -231,7 +231,7 @@ def test_a_command_that_was_cut_off_is_not_repeated_without_a_word() -> None:
     act.go(allow_tools=True)
     object.__setattr__(act.definition, "steps", steps)
     act.yes = False
-    with pytest.raises(NeedsConfirmation, match="acts outside the run"):
+    with pytest.raises(NeedsConfirmation, match="has side effects"):
         act.go(allow_tools=True)
     act.yes = True
     assert act.go(allow_tools=True).status == "completed"

@@ -225,7 +225,7 @@ def test_run_goes_on_where_views_cannot_be_written(tmp_path: Path) -> None:
     result = Engine(ship.what, Setup(ship.store, clock, Emitter(clock, [views]), {})).start({}, identity={}, pins={})
     views.close()
     assert result.status == "completed"
-    assert "not kept up" in views.problem
+    assert "no longer updated" in views.problem
     (ship.folder / "write").unlink()
     again = Views(ship.folder, ship.store, ship.graph)
     again.follow(result.run_id)

@@ -93,7 +93,7 @@ def test_correction_that_is_asked_for_is_given(server: BillingServer, asks: Asks
     with pytest.raises(ValueError, match=r"line 1"):
         ask(asks.outline(plan))
     for _ in range(2):
-        assert len(ask(asks.outline(plan, Draft(None, ["It is no JSON."])))["entries"]) == LESSONS
+        assert len(ask(asks.outline(plan, Draft(None, ["It is not JSON."])))["entries"]) == LESSONS
 
 
 def test_faults_of_the_content_are_built_in(server: BillingServer, asks: Asks, ask: Ask) -> None:

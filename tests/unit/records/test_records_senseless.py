@@ -94,7 +94,7 @@ def test_charge_that_makes_no_sense_is_unpriced(charge: dict[str, Any]) -> None:
 def test_call_whose_end_makes_no_sense_stays_open_at_its_worst_case() -> None:
     state = state_of(*BODIES[:3], {"usable": "perhaps", **BODIES[3]})
     assert spent(state).high == Decimal("0.5")
-    assert [gap["reason"] for gap in state.gaps] == ["a call_ended that makes no sense"]
+    assert [gap["reason"] for gap in state.gaps] == ["a call_ended that is inconsistent"]
 
 
 def test_worst_case_that_makes_no_sense_is_no_bound() -> None:
@@ -117,7 +117,7 @@ DOCUMENT = {
 @pytest.mark.parametrize(
     ("place", "junk", "named"),
     [
-        (("started_at",), 5, "started_at is no text"),
+        (("started_at",), 5, "started_at is not text"),
         (("total_cost_usd",), "much", "total_cost_usd"),
         (("total_cost_usd",), -1, "total_cost_usd"),
         (("total_cost_usd",), 10**400, "total_cost_usd"),

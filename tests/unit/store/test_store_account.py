@@ -88,7 +88,7 @@ def test_fact_that_both_files_lost_is_said_to_be_lost(made: Path) -> None:
     account = FileAccount(made, CLOCK)
     assert account.kept() == {}
     assert account.total(AT.date()) == 9
-    assert "has lost 1 of its facts" in account.lost()
+    assert "has lost 1 of its records" in account.lost()
     account.reserve("c", Decimal(1), AT, LIMIT)
     assert FileAccount(made, CLOCK).lost(), "also after the next change"
 

@@ -194,7 +194,7 @@ def test_journal_shorter_than_its_head_is_a_loud_loss(store: FileStore) -> None:
     run, folder = make(store)
     (folder / "journal.jsonl").write_bytes(b"".join(LINES[:4]))
     (head,) = store.heads()
-    assert head.document["lost"] == "Records 5 to 7 are gone from the journal."
+    assert head.document["lost"] == "Records 5 to 7 are missing from the journal."
     (row,) = store.open(run).repairs
     assert tuple(row)[:2] == (5, 7)
     assert "shorter" in row[4]

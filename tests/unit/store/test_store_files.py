@@ -354,7 +354,7 @@ def test_record_that_makes_no_sense_is_a_gap_and_hides_nothing(store: FileStore)
     journal.append(2, [line(2, StepStarted("a path without a visit"))])
     fine, _journal = store.create(started(), [], at=AT)
     assert {head.run_id: head.corrupt for head in store.heads()} == {fine: "", odd: ""}
-    assert [gap["reason"] for gap in load(store, odd).gaps] == ["a step_started that makes no sense"]
+    assert [gap["reason"] for gap in load(store, odd).gaps] == ["a step_started that is inconsistent"]
 
 
 def test_line_after_a_first_line_that_is_no_start_is_corrupt(store: FileStore) -> None:

@@ -59,17 +59,17 @@ def flip(rows: list[bytes]) -> list[bytes]:
 
 
 DAMAGE: list[tuple[str, Callable[[list[bytes]], list[bytes]], list[str]]] = [
-    ("a flipped bit", flip, ["between records 2 and 4 are no record", "Record 3 is missing"]),
+    ("a flipped bit", flip, ["between records 2 and 4 are not a record", "Record 3 is missing"]),
     ("lines cut out", lambda rows: rows[:3] + rows[5:], ["Records 4 to 5 are missing"]),
     ("a lost newline", lambda rows: [rows[0], rows[1][:-1], *rows[2:]], ["newline between records 2 and 3"]),
-    ("a torn end", lambda rows: [*rows, b'{"seq":9,"at":"2026'], ["the last 19 bytes are no whole record"]),
+    ("a torn end", lambda rows: [*rows, b'{"seq":9,"at":"2026'], ["the last 19 bytes are an incomplete record"]),
     ("lost records at the end", lambda rows: rows[:3], ["Records 4 to 7 are gone"]),
     ("a damaged beginning", lambda rows: [rows[0][:20] + b"\n", *rows[1:]], ["Its first record"]),
     ("nothing", lambda rows: [], ["first record is damaged"]),
     (
-        "a whole line that makes no sense",
+        "a whole line that is inconsistent",
         lambda rows: [*rows, encode_line(9, "2026-01-09T14:30:22.000Z", 1, b'{"kind":7}')],
-        ["Record 9 is whole and makes no sense"],
+        ["Record 9 is intact"],
     ),
     ("records of a newer version", lambda rows: [started(format=99), *rows[1:]], ["newer version"]),
 ]
@@ -156,7 +156,7 @@ def test_damaged_account_is_told(store: FileStore, home: Path) -> None:
     (store.root / "account.jsonl").write_bytes(b"".join(rows))
     (problem,) = found(store)
     assert (problem.run, problem.serious) == ("", True)
-    assert "account.jsonl has lost 1 of its facts to damage" in problem.text
+    assert "account.jsonl has lost 1 of its records to damage" in problem.text
 
 
 def test_account_that_lost_a_fact_is_told(store: FileStore, home: Path) -> None:
@@ -173,10 +173,10 @@ def test_account_that_lost_a_fact_is_told(store: FileStore, home: Path) -> None:
     path.with_name(".account.jsonl").write_bytes(path.read_bytes())
     (problem,) = found(store)
     assert (problem.run, problem.serious) == ("", True)
-    assert "has lost 1 of its facts" in problem.text
+    assert "has lost 1 of its records" in problem.text
     path.with_name(".account.jsonl").unlink()
     path.write_bytes(b"junk\n")
-    assert ["has lost all of its facts" in each.text for each in found(store)] == [True]
+    assert ["has lost all of its records" in each.text for each in found(store)] == [True]
 
 
 def test_one_run_is_checked_alone(store: FileStore, home: Path) -> None:

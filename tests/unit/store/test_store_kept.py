@@ -146,7 +146,7 @@ def test_file_that_a_living_process_still_writes_is_waited_for(store: FileStore,
     # The owner has lost its run, and a last reply is on its way.
     writer = EmergencyFile(run, str(store.root / run))
     writer.add(line(2, StepStarted("a#1")))
-    with pytest.raises(RunLocked, match="still writes"):
+    with pytest.raises(RunLocked, match="still writing"):
         store.open(run)
     writer.add(line(3, StepStarted("b#1")))
     writer.close()

@@ -159,7 +159,7 @@ def test_link_to_a_folder_means_the_folder(tmp_path: Path) -> None:
 
 def test_file_in_the_place_of_the_folder_is_said(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
-    with pytest.raises(WriteFailed, match="No run could be made"):
+    with pytest.raises(WriteFailed, match="No run could be created"):
         RunFolder(tmp_path / "out", StillClock()).create(started(), [], at=AT)
 
 

@@ -148,6 +148,6 @@ def test_url_of_a_host_that_cannot_be_is_refused_wherever_it_is_looked_at(url: s
 
 @pytest.mark.parametrize("url", ["sqlite:a\udcff.db", "postgresql://me:TOPSECRET@host/a\udcff"])
 def test_name_of_a_database_that_is_no_text_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match="--store holds bytes that are no UTF-8 text") as caught:
+    with pytest.raises(ConfigError, match="--store is not valid UTF-8") as caught:
         open_store(url)
     assert "TOPSECRET" not in caught.value.message + caught.value.hint

@@ -88,7 +88,7 @@ class Reading:
 
 @st.composite
 def readings(draw: st.DrawFn) -> Reading:
-    """Single steps and diamonds in a row; every node reads some of what can have been made before it."""
+    """Single steps and diamonds in a row; every node reads some of what can have been already made it."""
     nodes, joins = ["n0"], {}
     edges: list[tuple[str, str]] = []
     before: dict[str, list[str]] = {"n0": []}

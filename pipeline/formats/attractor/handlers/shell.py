@@ -235,7 +235,7 @@ class OutcomeFolder:
                 try:
                     return from_json(json.loads(data), name)
                 except (ValueError, RecursionError):
-                    return failure(f"{name} is no JSON.", "validation")
+                    return failure(f"{name} is not JSON.", "validation")
         if self._shared == self.folder or _marks(self._shared) == self._before:
             return None
         return failure(
