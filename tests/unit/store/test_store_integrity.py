@@ -63,7 +63,7 @@ DAMAGE: list[tuple[str, Callable[[list[bytes]], list[bytes]], list[str]]] = [
     ("lines cut out", lambda rows: rows[:3] + rows[5:], ["Records 4 to 5 are missing"]),
     ("a lost newline", lambda rows: [rows[0], rows[1][:-1], *rows[2:]], ["newline between records 2 and 3"]),
     ("a torn end", lambda rows: [*rows, b'{"seq":9,"at":"2026'], ["the last 19 bytes are an incomplete record"]),
-    ("lost records at the end", lambda rows: rows[:3], ["Records 4 to 7 are gone"]),
+    ("lost records at the end", lambda rows: rows[:3], ["Records 4 to 7 are missing"]),
     ("a damaged beginning", lambda rows: [rows[0][:20] + b"\n", *rows[1:]], ["Its first record"]),
     ("nothing", lambda rows: [], ["first record is damaged"]),
     (
