@@ -118,7 +118,7 @@ take_lock() {
         if [ "$unnamed" -gt 10 ] || holder_is_dead "$holder"; then
             break_lock "$holder" && continue
         fi
-        [ -n "$told" ] || say "Another start is making $VENV; waiting for it (if none is, remove $lock)."
+        [ -n "$told" ] || say "Another start is creating $VENV; waiting for it (if none is, remove $lock)."
         told=yes
         sleep 1
     done
@@ -178,7 +178,7 @@ ensure_venv() {
 
 first_or_again() {
     if [ -e "$VENV" ]; then
-        printf 'Not whole, or not from the packages pinned today: making again'
+        printf 'The environment is incomplete or out of date; rebuilding'
     else
         printf 'First start: making'
     fi
@@ -214,7 +214,7 @@ install_lock() {
     local python=$1/bin/python
     if command -v uv >/dev/null 2>&1; then
         uv pip install --python "$python" --require-hashes --no-deps -r "$2" && return
-        echo "uv could not; pip may know what uv does not (a proxy, an index of the house)."
+        echo "uv failed; trying pip, which may know a proxy or a private index that uv does not."
     fi
     "$python" -m pip --version || "$python" -m ensurepip || return
     PIP_USER=0 "$python" -m pip install --disable-pip-version-check --no-input --require-hashes --no-deps -r "$2"

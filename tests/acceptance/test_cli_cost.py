@@ -17,7 +17,7 @@ from tests.sample_runs import LESSON, completed_run, corrupt_run, dead_run, fail
 
 def test_cost_tells_wasted_and_open_spend_apart(root: Path, cli: Cli) -> None:
     text = cli("cost", failed_run(root)).out
-    assert "Spent:  $0.15 to at most $0.25, of it failed or wasted $0.05" in text
+    assert "Spent:  $0.15 to at most $0.25, including failed or wasted $0.05" in text
     assert "lessons/2" in text
     rows = [line.split() for line in text.splitlines()]
     assert ["lessons", "3", "2,000", "1,000", "$0.10", "$0.05", "$0.10"] in rows

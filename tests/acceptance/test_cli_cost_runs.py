@@ -142,7 +142,7 @@ def test_cost_tells_waste_by_its_causes_and_what_was_saved(root: Path, cli: Cli)
     run = script.end("failed")
     for arguments in (["cost", run], ["cost"]):
         text = cli(*arguments).out
-        assert "of it failed or wasted $0.12" in text
+        assert "including failed or wasted $0.12" in text
         assert (
             "Wasted: $0.03 failed (1 call), $0.05 rejected by a check (1 call), $0.04 invalidated by a change (1 call)"
             in text
@@ -190,7 +190,7 @@ def test_cost_of_removed_runs_stays_in_every_sum(root: Path, cli: Cli) -> None:
     assert objects(cli, "total") == total
     assert keys(cli, "status") == pytest.approx({"completed": 0.05, "removed": 0.2042}, abs=1e-9)
     assert keys(cli, "day", "--until", "2026-01-10") == pytest.approx({"2026-01-10": 0.2042}, abs=1e-9)
-    assert "Removed runs: $0.20 in 1 run, in the sums above" in cli("cost").out
+    assert "Removed runs: $0.20 in 1 run, included above" in cli("cost").out
     said = cli("cost", "--by", "call", "--csv")
     assert len(said.out.splitlines()) == 2
     assert "Single calls of removed runs are not kept: $0.20 in 1 run is not listed." in said.err

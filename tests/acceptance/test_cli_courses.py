@@ -58,7 +58,7 @@ def test_courses_are_made_each_in_a_run_and_left_alone_by_the_same_command(
     file = write(tmp_path, TWO)
     said = cli("courses", file)
     assert said.code == 0, said.err
-    assert "2 of 2 courses completed. This start cost $0.00." in said.out
+    assert "2 of 2 courses completed. Spent by this command: $0.00." in said.out
     assert sorted(path.name for path in out.iterdir() if (path / "index.html").exists()) == [
         "course_c84775-draft", "course_c85776-draft",
     ]  # fmt: skip
@@ -96,7 +96,7 @@ def test_courses_names_every_wrong_line_and_begins_none(cli: Cli, root: Path, tm
         "courses.csv line 6: --lessons: 'two' is not a whole number",
         "courses.csv line 7: --lessons is 500; it can be 1 to 120.",
         "courses.csv line 8: --batch: 'maybe' is neither yes nor no",
-        "courses.csv line 9: this is the course of line 2 again",
+        "courses.csv line 9: duplicate of line 2",
         "courses.csv line 10: --effort is 'huge'; it can be low, medium, high, xhigh, max.",
         "courses.csv line 11: --max-cost-usd is 'lots'; it must be an amount of dollars such as 2.50, or none.",
         "Hint: Nothing was started.",
@@ -133,7 +133,7 @@ def test_courses_go_on_with_what_was_stopped_but_not_with_other_settings_unasked
     refused = cli("courses", other)
     assert refused.code == 2
     assert "courses.csv line 2: Run " in refused.err
-    assert "Hint: Nothing was started. With --accept-changes" in refused.err
+    assert "Hint: Nothing was started. Use --accept-changes" in refused.err
     rows = cli("courses", other, "--accept-changes", "--json").json()
     assert (rows[-1]["completed"], rows[-1]["exit_code"]) == (2, 0)
     assert len(cli("list", "--json").json()) == 2
@@ -152,10 +152,10 @@ def test_courses_that_need_a_credential_say_how_to_set_one(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "line 1: there is no column 'subject'"),
-        ("subject,level\n", "names no course"),
-        ("subject,level,colour\nphysics,higher,red\n", "line 1: 'colour' is no column"),
-        ("subject,level,level\n", "line 1: there are two columns 'level'"),
+        ("", "line 1: the column 'subject' is missing"),
+        ("subject,level\n", "lists no courses"),
+        ("subject,level,colour\nphysics,higher,red\n", "line 1: unknown column 'colour'"),
+        ("subject,level,level\n", "line 1: duplicate column 'level'"),
         ("subject,level\nphysics,higher,3\nphysic,higher\n", "line 2: it has more cells than the header"),
         ("subject,level\nphysics,higher,3\nphysic,higher\n", "line 3: There is no subject 'physic'"),
         ("subject,level,\nphysics,higher,3\n", "line 2: it has more cells than the header"),
@@ -210,7 +210,7 @@ def test_courses_plans_no_line_that_is_a_course_again(
     monkeypatch.setattr(many, "plan", counted)
     said = cli("courses", write(tmp_path, "subject,level\n" + "physics,higher\nPhysics,HIGHER\n" * 150), "--dry-run")
     assert said.code == 2
-    assert "line 301: this is the course of line 2 again" in said.err
+    assert "line 301: duplicate of line 2" in said.err
     assert planned == ["physics"]
 
 

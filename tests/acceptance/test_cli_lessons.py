@@ -233,7 +233,7 @@ def test_lessons_dry_run_shows_the_plan_and_leaves_nothing(cli: Cli, root: Path,
     ]
     assert rows == [[name, "run", "new"] for name in ("seed", "sow", "lessons/1", "lessons/2", "lessons", "publish")]
     assert "with --batch, without caching $" in said.out
-    assert "expected from: prompts, counted" in said.out
+    assert "based on: prompts, counted" in said.out
     assert "<task_data>" not in said.out
     assert "--prompts DIR" in said.out
     assert said.out.splitlines()[-1].startswith("Worst cost: $")

@@ -82,7 +82,7 @@ def test_courses_name_calls_without_a_price(cli: Cli, out: Path, unpriced: Billi
     file = tmp_path / "courses.csv"
     file.write_text("subject,level,lessons\nmaths,N5,2\n")
     said = cli("courses", str(file), "--model", UNPRICED, "--max-cost-usd", "none", "--sample", "1", "--yes")
-    assert re.search(r"This start cost \$0\.00 \+ \d+ unpriced", said.out), said.out + said.err
+    assert re.search(r"Spent by this command: \$0\.00 \+ \d+ unpriced", said.out), said.out + said.err
 
 
 def test_call_is_not_settled_above_its_worst_case_without_a_yes_and_can_be_corrected(root: Path, cli: Cli) -> None:

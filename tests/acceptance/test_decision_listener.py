@@ -34,7 +34,7 @@ def test_run_that_cannot_be_made_is_not_said_to_be_new(more: list[str], cli: Cli
     (tmp_path / "file").touch()
     said = cli(*COURSE, *more, "--store", f"sqlite:{tmp_path}/file/runs.db")
     assert said.code == 3
-    assert "cannot be made" in said.err
+    assert "cannot be created" in said.err
     assert "Starting" not in said.out
 
 

@@ -160,7 +160,7 @@ def test_task_that_kills_its_workers_is_named_and_what_is_saved_goes_on(fleet: F
     mark.touch()
     result = fleet.run(store, "--param", f"deadly={mark}", "--param", "name=deadly")
     assert (result["status"], result["status_detail"], result["exit_code"]) == ("in_progress", "interrupted", 9)
-    assert result["error"]["message"] == "made/1 has killed every worker that did it, 2 of them."
+    assert result["error"]["message"] == "made/1 has killed every worker that ran it (2 so far)."
     # Its own replies too were recorded before they were used.
     paid = fleet.server.bill.requests
     assert result["cost_usd"] == pytest.approx(float(fleet.server.bill.usd))

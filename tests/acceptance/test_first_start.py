@@ -66,7 +66,7 @@ def test_environment_without_a_stamp_is_made_again(made: Copy) -> None:
 
     result = made.start()
 
-    assert "making again" in result.stderr
+    assert "rebuilding" in result.stderr
     assert [line.partition(" ")[0] for line in made.asked()] == ["probe", "venv", "-m", "run"]
     assert made.stamp.exists()
     assert not (made.venv / "half").exists()

@@ -48,7 +48,7 @@ def test_step_whose_value_is_gone_is_made_again_by_the_resume(sown: Sown, cli: C
     assert checked.code == 3
     assert "makes that work again" in checked.err
     code, text = sown.resume()
-    assert (code, "The store has lost the scheme of sow: making it again" in text) == (0, True), text
+    assert (code, "The store has lost the scheme of sow: running that work again" in text) == (0, True), text
     assert "Published:" in text
     assert cli("store", "check", *sown.place[:2]).code == 0
 

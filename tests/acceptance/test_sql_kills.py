@@ -76,7 +76,7 @@ def test_killed_course_goes_on_in_a_database_and_publishes_the_same(
     listed = said(store, "list")
     assert listed.count("completed") == 1
     assert "interrupted" not in listed
-    assert "Nothing is damaged" in said(store, "store", "check")
+    assert "No damage found" in said(store, "store", "check")
     whole = f"files:{tmp_path}/whole"
     said(whole, *COURSE, "--out", str(tmp_path / "ref"))
     assert pages(tmp_path / "out") == pages(tmp_path / "ref") != {}
@@ -93,4 +93,4 @@ def test_course_in_pglite_has_it_for_itself_and_goes_on_after_a_kill(pglite: PGl
     assert (other.returncode, process.returncode) == (3, -signal.SIGKILL)
     assert "it serves one at a time" in told
     assert "made before" in said(pglite.url, *COURSE, "--out", str(tmp_path / "out"))
-    assert "Nothing is damaged" in said(pglite.url, "store", "check")
+    assert "No damage found" in said(pglite.url, "store", "check")

@@ -105,7 +105,7 @@ def test_history_says_how_each_step_ended_where_it_led_and_what_it_set(cli: Cli,
     text = cli("history", run, "--context").out
     assert "plan: completed in" in text
     assert "tone: dry" in text
-    assert "went on to write" in text
+    assert "next: write" in text
     assert "Went on to" in cli("history", run).out
 
 
@@ -216,10 +216,10 @@ def test_a_fork_says_who_read_each_value_and_what_follows(cli: Cli, own: str) ->
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("novalue", "it is KEY=VALUE"),
-        ("=1", "it is KEY=VALUE"),
+        ("novalue", "use KEY=VALUE"),
+        ("=1", "use KEY=VALUE"),
         ("outputs.plan.nix=1", "plan has no output 'nix'"),
-        ("outputs.nix.x=1", "no such step has ended by then"),
+        ("outputs.nix.x=1", "no such step had ended by that point"),
         ("settings.nix=1", "no setting 'nix'"),
         ("params.api_key=1", "looks like a secret"),
         ("tone=sk-ant-api03-abcdefgh", "looks like a secret"),
@@ -238,7 +238,7 @@ def test_a_context_key_needs_a_step_that_carries_it(cli: Cli, own: str) -> None:
     run = run_of(cli, own)
     said = cli("fork", run, "--at", "start", "--set", "tone=warm")
     assert said.code == 2
-    assert "Nothing has ended by then" in said.err
+    assert "Nothing has ended by that point" in said.err
 
 
 def test_a_point_that_was_inherited_sends_to_the_run_it_came_from(cli: Cli, own: str) -> None:
@@ -290,7 +290,7 @@ def test_replay_acts_nowhere_and_names_the_first_difference(cli: Cli, own: str, 
     before = fingerprint(root)
     said = cli("replay", run, "--file", own)
     assert (said.code, said.err) == (0, "")
-    assert "3 steps again" in said.out
+    assert "3 steps run" in said.out
     assert "as recorded: file" in said.out
     assert "file" not in ran.look()
     file = Path(own.rpartition(":")[0])

@@ -158,4 +158,4 @@ def test_redo_says_that_the_offline_author_reads_no_note(cli: Cli, out: Path) ->
     said = cli("redo", "latest", "lessons/1", "--note", "shorter")
     assert said.code == 0, said.err
     assert "The offline author ignores notes: the lesson will come out the same." in said.out
-    assert "reads no notes" not in cli("redo", "latest", "lessons/1").out
+    assert "ignores notes" not in cli("redo", "latest", "lessons/1").out

@@ -73,7 +73,7 @@ def test_row_of_another_type_is_damage_as_any_other(make_store: Callable[[str], 
     run = write(store, small_run())
     for value in ("'text'", "5", "2.5", "CAST(x'ff' AS TEXT)"):
         harm.change(store, f"UPDATE records SET line = {value} WHERE seq = 4")
-        assert "between records 3 and 5 are no record" in "".join(text for _, text in said(store))
+        assert "between records 3 and 5 are not a record" in "".join(text for _, text in said(store))
     harm.change(store, "UPDATE objects SET data = 'text' WHERE key LIKE '%/head'")
     assert ids(store) == [run]
     blob = store.open(run).put_blob(b"x" * 50_000)

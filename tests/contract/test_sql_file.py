@@ -143,7 +143,7 @@ def test_file_that_one_may_not_read_is_said_to_be_so(kept: Path) -> None:
 def test_folder_that_one_may_not_write_to_is_named_when_a_run_begins(folder: Path) -> None:
     folder.chmod(0o555)
     said = as_other(begin, folder / "new" / "runs.db")
-    assert "cannot be made: Permission denied" in said
+    assert "cannot be created: Permission denied" in said
     assert "--store sqlite:FILE" in said
     assert as_other(look, folder / "new" / "runs.db") == ""
 

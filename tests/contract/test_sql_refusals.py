@@ -43,13 +43,13 @@ FATAL = 'connection failed: connection to server at "10.0.0.1", port 5433 failed
         (f'{FATAL}password authentication failed for user "o\'neil"', "Set PGPASSWORD to the password of o'neil, or"),
         (
             f'{FATAL}database "my runs" does not exist',
-            """Make it: createdb -h db.example.org -p 5433 -U 'o'"'"'neil' 'my runs'""",
+            """Create it: createdb -h db.example.org -p 5433 -U 'o'"'"'neil' 'my runs'""",
         ),
         (f'{FATAL}role "o\'neil" does not exist', "Name a user that the server has"),
         (f'{FATAL}no pg_hba.conf entry for host "10.0.0.2", no encryption', "add ?sslmode=require to --store; else"),
         (
             f"{FATAL}no pg_hba.conf entry for h, SSL encryption {FATAL}no pg_hba.conf entry for h, no encryption",
-            "Have the server's pg_hba.conf let this user in",
+            "The server's pg_hba.conf must let this user in",
         ),
         (f"{FATAL}SSL error: certificate verify failed", "?sslmode=verify-full&sslrootcert=FILE"),
         ('connection failed: root certificate file "/r.crt" does not exist Either provide', "sslrootcert=FILE"),
@@ -77,7 +77,7 @@ def test_what_the_driver_adds_is_no_part_of_what_is_said() -> None:
 def test_database_that_is_not_there_is_said_with_how_to_make_it(postgres: Postgres) -> None:
     with pytest.raises(StoreError, match='database "no_such" does not exist') as caught:
         list(open_sql(postgres.url("no_such"), SystemClock()).heads())
-    assert caught.value.hint == f"Make it: createdb -h 127.0.0.1 -p {postgres.port} -U tests no_such"
+    assert caught.value.hint == f"Create it: createdb -h 127.0.0.1 -p {postgres.port} -U tests no_such"
 
 
 def test_rights_that_are_missing_are_named_and_once_given_enough(postgres: Postgres, postgresql: str) -> None:
@@ -92,7 +92,7 @@ def test_rights_that_are_missing_are_named_and_once_given_enough(postgres: Postg
             open_sql(url, SystemClock()).create(started(), [], at=AT)
         assert told in caught.value.hint
         assert "LINE" not in caught.value.message
-    for grant in caught.value.hint.split("type: ")[1].split(";")[:2]:
+    for grant in caught.value.hint.split("to run: ")[1].split(";")[:2]:
         postgres.execute(name, grant)
     open_sql(url, SystemClock()).create(started(), [], at=AT)[1].close()
     postgres.execute(name, f"DROP OWNED BY {user}")
@@ -185,7 +185,7 @@ def test_server_without_ssl_and_a_user_that_must_have_it_are_told_apart(
 ) -> None:
     with pytest.raises(StoreError, match="SSL was required") as caught:
         list(open_sql(f"{postgresql}?sslmode=require", SystemClock()).heads())
-    assert "set ssl = on; or, on a trusted network, take sslmode out of --store." in caught.value.hint
+    assert "set ssl = on; or, on a trusted network, remove sslmode from --store." in caught.value.hint
     rules = postgres.folder / "data" / "pg_hba.conf"
     before = rules.read_text()
     rules.write_text(f"hostssl all {role} all trust\nhost all {role} all reject\n{before}")

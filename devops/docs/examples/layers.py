@@ -1,4 +1,4 @@
-"""A DAG of tools that fails in its third layer and is gone on with, as another process would do it.
+"""A DAG of tools that fails in its third layer and is resumed, as another process would resume it.
 
 PYTHONPATH=. .venv/bin/python devops/docs/examples/layers.py
 """
@@ -35,7 +35,7 @@ def combine(call: Any) -> TaskResult:
 
 
 def write(call: Any) -> str:
-    """Fails until somebody lends it a pen."""
+    """Fail until a pen is passed in."""
     ran.append(call.id)
     if "pen" not in call.services:
         raise RuntimeError("no pen")

@@ -86,7 +86,7 @@ def test_case_13_external_work_that_was_cut_off_is_not_repeated_unasked(acting: 
     assert acting.state.resumes == 0, "nothing was recorded"
     said = cli("status", acting.run)
     assert "? outcome unknown" in said.out
-    assert "Unknown: send acts outside the run and was interrupted" in said.out
+    assert "Unknown: send has side effects and was interrupted" in said.out
     assert f"mark-done {acting.run} send" in said.out
     assert cli("status", acting.run, "--json").json()[0]["unknown"] == ["send"]
     assert acting.resume("MAIL", "--retry-unknown").code == 0
