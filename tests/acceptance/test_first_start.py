@@ -317,7 +317,7 @@ def test_two_first_starts_wait_for_each_other(copy: Copy, hold: Path) -> None:
         assert "First start" in first_line(first)
         reached(hold)
         with copy.begin() as second:
-            assert "Another start is making" in first_line(second)
+            assert "Another start is creating" in first_line(second)
             hold.write_text("go\n", encoding="utf-8")
             first_out, _ = first.communicate()
             second_out, second_err = second.communicate()
