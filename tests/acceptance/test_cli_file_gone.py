@@ -83,7 +83,7 @@ def test_course_whose_store_goes_away_asks_nothing_more_and_is_paid_once(
     assert "Saved:" not in left.err
     _, spent, kept, hint = left.err.splitlines()
     assert spent.startswith("Spent: $")
-    again = kept.partition("./pipeline.sh ")[2].removesuffix(" makes it again")
+    again = kept.partition("./pipeline.sh ")[2].removesuffix(" restores it")
     if what in ("store", "run"):
         told = cli("cost", "--json").json()
         assert [row["type"] for row in told] == ["unread", "total"]

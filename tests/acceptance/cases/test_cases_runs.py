@@ -117,7 +117,7 @@ def test_case_13_a_task_that_writes_is_not_repeated_unasked_either(acting: Actin
     acting.order("die-keeps")
     assert acting.start("KEEP") == KILLED
     acting.ran()
-    assert "Unknown: keeps/put acts outside the run" in cli("status", acting.run).out
+    assert "Unknown: keeps/put has side effects" in cli("status", acting.run).out
     for _ in range(2):
         refused = acting.resume("KEEP")
         assert (refused.code, acting.ran()) == (6, [])
