@@ -68,7 +68,7 @@ def test_killed_between_nodes_the_folder_says_what_was_done(starter: Starter, cl
     slow.let_go()
     # Whether the second command did its work is unknown, so it is not repeated unasked.
     assert slow.go("--resume", str(slow.folder)) == 6
-    assert "second acts outside the run" in slow.out()
+    assert "second has side effects" in slow.out()
     assert slow.said() == "first\nsecond\n"
     assert slow.go("--resume", str(slow.folder), "--yes") == 0
     assert slow.said() == "first\nsecond\nsecond\n"
