@@ -38,7 +38,7 @@ def settle(
     """Record what a call cost whose charge is open, or was settled before.
 
     Args:
-        confirm: Asks whether an amount above the call's worst case is meant; None: it is refused.
+        confirm: Asks whether an amount above the call's worst case is intended; None: it is refused.
 
     Raises:
         ConfigError: There is no such call, or its charge is exact as the provider reported it.

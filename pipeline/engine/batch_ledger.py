@@ -57,7 +57,7 @@ class Search:
     candidate: str = ""
     #: The provider says that it does not keep the results any more.
     archived: bool = False
-    #: By the provider's clock it was handed in a moment ago: it may only not be shown yet.
+    #: By the provider's clock it was submitted a moment ago: it may only not be shown yet.
     young: bool = False
     #: Looking on is of no use.
     over: bool = False
@@ -85,7 +85,7 @@ class Search:
 
 
 def born(run: BatchRun) -> datetime | None:
-    """Return when a batch was created or handed in, by the provider's own clock; None: not recorded."""
+    """Return when a batch was created or submitted, by the provider's own clock; None: not recorded."""
     expires = _moment(run.expires_at)
     return _moment(run.created_at) or _moment(run.provider_at) or (expires - _LIFE if expires is not None else None)
 

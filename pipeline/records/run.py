@@ -130,7 +130,7 @@ class Submitted(NamedTuple):
 
 
 class BatchRun(NamedTuple):
-    """A batch that was handed in, or was about to be."""
+    """A batch that was submitted, or was about to be."""
 
     nonce: str
     #: Custom id → seq of its call_started.
@@ -144,7 +144,7 @@ class BatchRun(NamedTuple):
     expires_at: str = ""
     #: When the provider was asked to leave the rest of it; "": it was not.
     cancelled_at: str = ""
-    #: The provider's own time just before it was handed in, and when it was created; "": not recorded.
+    #: The provider's own time just before it was submitted, and when it was created; "": not recorded.
     provider_at: str = ""
     created_at: str = ""
     #: When its requests were given up to be asked again; "": they were not.

@@ -161,7 +161,7 @@ def run_dot(
 
 
 def find_run(where: Path | str, store: Store | None) -> tuple[Store, str, Checkpoint | None]:
-    """Return the store and the run that is meant; or the checkpoint of another system that lies in the folder.
+    """Return the store and the run to resume; or the checkpoint of another system that lies in the folder.
 
     Raises:
         RunNotFound: Neither is there.
