@@ -138,7 +138,11 @@ def test_error_of_the_users_code_leaves_its_replies_to_be_heard_again(shape: str
         before = list(world.asked)
         assert before
         again = world.resume(pipeline, first.run_id)
-        assert (again.status, world.asked) == ("failed", before), name
+        assert again.status == "failed", name
+        # A value that is no JSON stops a map at once: items that had not begun may begin now. Nothing is asked twice.
+        begun = set(world.asked) - set(before)
+        assert not begun or (shape in ("map", "nested") and name == "no JSON"), name
+        assert sorted(world.asked) == sorted(set(world.asked)), name
         world.bug = None
         last = world.resume(pipeline, first.run_id)
         assert last.status == "completed", (name, last.error)
