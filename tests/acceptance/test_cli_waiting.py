@@ -67,7 +67,7 @@ def test_cancelled_batch_is_remembered_by_batches_status_list_and_log(cli: Cli, 
     assert said.out.splitlines()[-1] == cli("list").out.splitlines()[-1].replace("  ./", "Resume: ./")
     again = cli("cancel", "latest")
     assert again.code == 2
-    assert "no batch out" in again.err
+    assert "no pending batch" in again.err
     done = cli("lessons", "--resume", "latest", "--no-batch", "--batch-poll", "0.05")
     assert done.code == 0, done.err
     assert cli("list", "--json").json()[0]["status"] == "completed"
@@ -119,7 +119,7 @@ def test_batch_of_a_run_at_work_is_cancelled_and_left_to_its_owner(cli: Cli, roo
     finally:
         journal.close()
     assert said.code == 0, said.err
-    assert "living process" in said.out
+    assert "A running process waits for it" in said.out
     assert cli("batches", "--json").json()[0]["status"] == "out"
 
 

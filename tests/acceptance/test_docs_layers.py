@@ -87,7 +87,7 @@ def told(tmp_path: Path) -> dict[str, set[str]]:
 
 
 def test_docs_layers_name_every_event_with_its_fields(tmp_path: Path) -> None:
-    documented = {name: set(codes(row[2])) for row in table(GUIDE, "Type", "Told when") for name in codes(row[0])}
+    documented = {name: set(codes(row[2])) for row in table(GUIDE, "Type", "When") for name in codes(row[0])}
     found = told(tmp_path)
     assert {kind: fields - {"type", "timestamp"} for kind, fields in found.items()} == documented
     assert [kind for kind, fields in found.items() if "timestamp" not in fields] == ["checkpoint_failed"]

@@ -85,7 +85,11 @@ def test_names_of_conditions_and_commands_are_named(cli: Cli, tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("given", "meant"),
-    [("params.nmae=Bo", "did you mean params.name?"), ("name=Bo", "did you mean params.name?"), ("xyz=1", "by then.")],
+    [
+        ("params.nmae=Bo", "did you mean params.name?"),
+        ("name=Bo", "did you mean params.name?"),
+        ("xyz=1", "by that point"),
+    ],
 )
 def test_fork_tells_of_a_name_that_nobody_knows(cli: Cli, tmp_path: Path, given: str, meant: str) -> None:
     assert cli("run", tale(tmp_path), "--param", "name=Ann").code == 0

@@ -127,7 +127,7 @@ def test_why_says_in_words_what_a_node_was_told(cli: Cli, tmp_path: Path) -> Non
 
 def test_why_says_that_there_was_nothing_under_a_name(cli: Cli, tmp_path: Path) -> None:
     simulated(cli, tmp_path, SHIP)
-    assert "  params.reader: there was none" in cli("why", "latest", "write").out
+    assert "  params.reader: did not exist" in cli("why", "latest", "write").out
 
 
 def test_show_at_an_item_says_what_points_are(cli: Cli, tmp_path: Path) -> None:

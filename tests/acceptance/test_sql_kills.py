@@ -92,5 +92,5 @@ def test_course_in_pglite_has_it_for_itself_and_goes_on_after_a_kill(pglite: PGl
         process.kill()
     assert (other.returncode, process.returncode) == (3, -signal.SIGKILL)
     assert "it serves one at a time" in told
-    assert "made before" in said(pglite.url, *COURSE, "--out", str(tmp_path / "out"))
+    assert "already made" in said(pglite.url, *COURSE, "--out", str(tmp_path / "out"))
     assert "No damage found" in said(pglite.url, "store", "check")

@@ -182,7 +182,7 @@ def test_check_finds_what_is_damaged_in_a_bucket(store: BucketStore, long: str) 
     bucket.put(keys.lease(long), b"junk")
     assert "Its lease is damaged" in said()
     bucket.put("runs/20200101_000000/b/x", b"")
-    assert "half made or half removed" in said()
+    assert "partly created or removed" in said()
     bucket.put("kept/20200101_000000", b"{")
     assert "kept/20200101_000000" in said()
     bucket.delete([keys.journal(long, 1), keys.segment(long, 1, 8)])
@@ -205,7 +205,7 @@ def test_run_whose_removal_had_only_begun_is_no_fault(store: BucketStore) -> Non
     run = apart(store)
     bucket_of(store).put(keys.deleted(run), b"")
     (problem,) = check(store, account_of(store))
-    assert (problem.run, problem.serious, "half removed" in problem.text) == (run, False, True)
+    assert (problem.run, problem.serious, "partly created or removed" in problem.text) == (run, False, True)
     assert store.sweep(AT + timedelta(days=9999)) == [run]
     assert (ids(store), list(check(store, account_of(store)))) == ([], [])
 
