@@ -135,7 +135,9 @@ class RunJournal:
         except StoreError as error:
             if error.data.get("gone"):
                 with self._writing:
-                    self._emergency.add(b"".join([*self._loose, *self._waiting]) or self._last)
+                    # The last line was durable: a call that it begins may be out.
+                    kept = b"".join([*self._loose, *self._waiting]) or self._last
+                    self._emergency.add(kept, sent=self._durable[0])
                     error.data["emergency"] = self._emergency.path
             raise
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from pipeline.errors import StoreError, WriteFailed
 from pipeline.records.kinds import StepStarted
+from pipeline.store.reader import load
 from pipeline.store.sql.backend import open_sql
 from tests.contract import harm
 from tests.journals import AT, StillClock, line, small_run, started
@@ -57,14 +60,23 @@ def test_value_refused_by_a_file_that_is_gone_leaves_a_record_that_names_the_run
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    store = open_sql(f"sqlite:{tmp_path / 'runs.db'}", StillClock())
-    lines = small_run()
-    _, journal = store.create(lines[0], [], at=AT)
-    journal.append(2, lines[1:2])
+    file, copy = tmp_path / "runs.db", tmp_path / "copy.db"
+    store = open_sql(f"sqlite:{file}", StillClock())
+    # The last record is the start of a call, which is out at the provider.
+    lines = small_run()[:5]
+    run, journal = store.create(lines[0], [], at=AT)
+    journal.append(2, lines[1:])
+    with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
     for each in tmp_path.glob("runs.db*"):
         each.unlink()
     with pytest.raises(WriteFailed) as caught:
         journal.put_blob(b"a value")
     assert caught.value.code == "database_gone"
-    assert Path(caught.value.data["emergency"]).read_bytes().endswith(lines[1])
+    assert Path(caught.value.data["emergency"]).read_bytes().endswith(lines[-1])
     journal.close()
+    copy.rename(file)
+    # It was durable, so it may have been sent: it stays open, up to its worst case, and is not settled at nothing.
+    store.open(run).close()
+    assert list(store.read(run)) == [each.rstrip(b"\n") for each in lines]
+    assert list(load(store, run).open_calls) == [5]
