@@ -14,10 +14,10 @@ class Clock(Protocol):
     """What the rest of the program may know of time."""
 
     def now(self) -> datetime:
-        """Wall-clock time, aware, UTC; may step back: never an order."""
+        """Return the wall-clock time, aware, UTC; it may step back, so it is never an order."""
 
     def stamp(self) -> str:
-        """`iso(now())`: what every record says, so it is made with care for speed."""
+        """Return `iso(now())`: every record carries it, so it is made with care for speed."""
 
     def monotonic(self) -> float:
         """Return seconds that only grow; for durations."""

@@ -40,7 +40,7 @@ class BatchRow:
 
     @property
     def status(self) -> str:
-        """answered, out, cancelled, abandoned, or unknown (it may or may not have been created)."""
+        """Return answered, out, cancelled, abandoned, or unknown (it may or may not have been created)."""
         if self.abandoned_at:
             return "abandoned"
         if self.cancelled_at:

@@ -49,7 +49,7 @@ class LearnedKind:
 
 @dataclass(frozen=True, slots=True)
 class CourseHistory:
-    """What completed courses by one model took."""
+    """Averages over completed courses by one model."""
 
     runs: int
     kinds: Mapping[str, LearnedKind]

@@ -210,7 +210,7 @@ class RepricedLine(NamedTuple):
         return self.repriced - self.recorded
 
     def to_json(self) -> dict[str, Any]:
-        """For --json: money as numbers."""
+        """Return it for --json: money as numbers."""
         usd = {"recorded_usd": self.recorded, "repriced_usd": self.repriced, "difference_usd": self.difference}
         return {"key": self.key, "calls": self.calls, **{name: float(amount) for name, amount in usd.items()}}
 

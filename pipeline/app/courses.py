@@ -98,7 +98,7 @@ class CourseLine:
 
 @dataclass(frozen=True, slots=True)
 class CourseEnd:
-    """How the start of one course ended: with a report, or with what stopped it before it had a run."""
+    """End of one course's start: a report, or what stopped it before it had a run."""
 
     line: CourseLine
     report: RunReport | None

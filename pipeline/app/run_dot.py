@@ -67,7 +67,7 @@ _NAMED = re.compile(r"--?([A-Za-z][\w-]*)|([A-Za-z_]\w*)=")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DotOptions:
-    """What only DOT pipelines are started with."""
+    """Options that only DOT pipelines have."""
 
     #: The run's own folder; None: it lies in the store.
     run_dir: Path | None = None

@@ -71,7 +71,7 @@ class Interruption:
 
     @property
     def name(self) -> str:
-        """STEP or STEP/TASK."""
+        """Return STEP or STEP/TASK."""
         return f"{bare(self.path)}/{self.task}" if self.task else bare(self.path)
 
 

@@ -50,7 +50,7 @@ class Tally:
 
     @property
     def spent(self) -> Decimal:
-        """USD of the whole run."""
+        """Return the USD of the whole run."""
         return self.before + self.since
 
     @property

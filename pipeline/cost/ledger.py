@@ -76,12 +76,12 @@ class LedgerRow:
 
     @property
     def place(self) -> str:
-        """STEP[/ITEM]."""
+        """Return STEP[/ITEM]."""
         return f"{self.step}/{self.item}" if self.item else self.step
 
     @property
     def day(self) -> str:
-        """UTC day of its call_started."""
+        """Return the UTC day of its call_started."""
         return self.at[:10]
 
     @property

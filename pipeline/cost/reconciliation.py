@@ -292,7 +292,7 @@ _PRECISION = 80
 
 
 class Bounds(NamedTuple):
-    """What a call can have cost."""
+    """Bounds of what a call can have cost."""
 
     low: Decimal
     #: None: no upper bound is known.

@@ -164,7 +164,7 @@ class ReportLine(Spend):
 
     @property
     def most(self) -> Decimal | None:
-        """As `high`; None where a charge has no upper bound."""
+        """Return `high`; None where a charge has no upper bound."""
         return None if self.unbounded else self.high
 
     @property

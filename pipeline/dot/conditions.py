@@ -74,7 +74,7 @@ class Clause:
 
     @property
     def about_outcome(self) -> bool:
-        """It asks for the outcome, so other spellings of outcomes count as the same."""
+        """Return whether it asks for the outcome, so that other spellings of outcomes count as the same."""
         return self.key.removeprefix("context.") in ("outcome", "status", "outcome.status")
 
     def holds(self, lookup: Lookup) -> bool:

@@ -29,7 +29,7 @@ _SET_BY: Mapping[str, str] = {"tool.": kinds.TOOL, "tool_stdout": kinds.TOOL, "h
 
 
 def condition_syntax(graph: DotGraph) -> Iterator[Diagnostic]:
-    """Every condition can be read."""
+    """Find conditions that cannot be read."""
     for edge in graph.edges:
         try:
             compile_condition(edge.condition)
@@ -38,7 +38,7 @@ def condition_syntax(graph: DotGraph) -> Iterator[Diagnostic]:
 
 
 def outcomes(graph: DotGraph) -> Iterator[Diagnostic]:
-    """Outcome words are no slips of the pen, and one that leads on from a goal gate can satisfy it."""
+    """Find misspelt outcomes, and goal gates that no outcome which leads on can satisfy."""
     leading = ways(graph)
     for edge in graph.edges:
         for word in _outcomes(edge) if "=" in edge.condition else ():
@@ -66,7 +66,7 @@ def _outcomes(edge: DotEdge) -> list[str]:
 
 
 def conditional_default(graph: DotGraph) -> Iterator[Diagnostic]:
-    """Where all edges have conditions, one of them holds."""
+    """Find nodes all of whose edges have conditions, of which none need hold."""
     for node in graph.nodes.values():
         edges = graph.outgoing(node.id)
         if edges and all(edge.condition for edge in edges) and not (_covered(edges) or _all_choices(graph, node)):
@@ -100,7 +100,7 @@ def _only_clause(condition: Condition) -> tuple[str, str, bool] | None:
 
 
 def never_taken(graph: DotGraph) -> Iterator[Diagnostic]:
-    """Each condition can hold, for what the node before it may come to."""
+    """Find conditions that cannot hold for any outcome of the node before them."""
     if any(readable(edge.condition) is None for edge in graph.edges):
         return
     open_ = set[str]()
@@ -157,7 +157,7 @@ def _choice_texts(edge: DotEdge) -> Sequence[str]:
 
 
 def choices(graph: DotGraph) -> Iterator[Diagnostic]:
-    """A person can tell the choices of a gate apart, its default is one of them, --auto-approve's answer leads on."""
+    """Find gates whose choices a person cannot tell apart, or whose default or automatic answer leads nowhere."""
     for node in graph.nodes.values():
         if graph.kind(node) != kinds.HUMAN:
             continue

@@ -142,7 +142,7 @@ class DotGraph(Attributed):
 
     @property
     def start(self) -> str:
-        """Id of the (first) start node; "" if there is none."""
+        """Return the id of the (first) start node; "" if there is none."""
         return next((name for name, kind in self._kinds.items() if kind == kinds.START), "")
 
     @property

@@ -91,7 +91,7 @@ def _places(graph: DotGraph) -> Iterator[tuple[str, Place, str]]:
 
 
 def attributes(graph: DotGraph) -> Iterator[Diagnostic]:
-    """Values can be read as what they should be, and no name is nearly one that counts."""
+    """Find values that cannot be read as what they should be, and names that nearly are ones that count."""
     for of, place, subject in _places(graph):
         for name, value in place.attributes.items():
             known = attribute(of, name)
@@ -127,7 +127,7 @@ def _wrong(known: Attribute, value: Value) -> tuple[str, str] | None:
 
 
 def retry_targets(graph: DotGraph) -> Iterator[Diagnostic]:
-    """Retry targets are nodes, and an unsatisfied goal gate has one."""
+    """Find retry targets that are no nodes, and goal gates without one."""
     for of, place, subject in _places(graph):
         for name in kinds.RETRY_TARGETS if of != EDGE else ():
             target = place.text(name)
@@ -141,7 +141,7 @@ def retry_targets(graph: DotGraph) -> Iterator[Diagnostic]:
 
 
 def nodes(graph: DotGraph) -> Iterator[Diagnostic]:
-    """A node that asks a model has a prompt, a tool a command; its shape means a kind; retries and k are meant."""
+    """Find nodes without the prompt or command of their kind, shapes without a kind, and odd counts."""
     for node in graph.nodes.values():
         kind = graph.kind(node)
         if kind == kinds.CODERGEN and node.declared and not node.first(*kinds.PROMPTS, "label"):
@@ -167,7 +167,7 @@ def nodes(graph: DotGraph) -> Iterator[Diagnostic]:
 
 
 def stylesheet(graph: DotGraph) -> Iterator[Diagnostic]:
-    """The stylesheet can be read, sets known properties, and fits some node."""
+    """Find faults of the stylesheet: syntax, unknown properties, selectors that fit no node."""
     try:
         rules = parse_stylesheet(graph.text("model_stylesheet")).rules
     except GraphError as error:
@@ -187,7 +187,7 @@ def stylesheet(graph: DotGraph) -> Iterator[Diagnostic]:
 
 
 def ignored(graph: DotGraph) -> Iterator[Diagnostic]:
-    """No attribute of the dialect is written that is read here but not heeded: each is reported once."""
+    """Report each attribute of the dialect once that is read here but has no effect."""
     for known in TABLE:
         if not known.instead:
             continue
@@ -204,7 +204,7 @@ def ignored(graph: DotGraph) -> Iterator[Diagnostic]:
 
 
 def unread(graph: DotGraph) -> Iterator[Diagnostic]:
-    """No node has what its kind does not read: a prompt, a command, a model would be lost silently."""
+    """Find what a node has and its kind does not read, such as a prompt: it would be lost silently."""
     found: dict[tuple[str, kinds.Kind], list[DotNode]] = {}
     for node in graph.nodes.values():
         kind = kinds.BY_TYPE.get(graph.kind(node))

@@ -85,7 +85,7 @@ def _shortest(graph: DotGraph, origin: str, exits: Sequence[str]) -> list[str]:
 
 
 def start_node(graph: DotGraph) -> Iterator[Diagnostic]:
-    """There is exactly one start."""
+    """Find a start that is missing or one too many."""
     starts = [node for node in graph.nodes.values() if graph.kind(node) == kinds.START]
     if not starts:
         yield finding("start_node", ERROR, graph, "The graph has no start node.", "Add: start [shape=Mdiamond]")
@@ -95,7 +95,7 @@ def start_node(graph: DotGraph) -> Iterator[Diagnostic]:
 
 
 def terminal_node(graph: DotGraph) -> Iterator[Diagnostic]:
-    """There is at least one exit; the specification has exactly one, public graphs several: each ends the run."""
+    """Find a missing exit, and warn of a second: the specification has one, public graphs several."""
     if not graph.exits:
         yield finding("terminal_node", ERROR, graph, "The graph has no exit node.", "Add: exit [shape=Msquare]")
     for name in graph.exits[1:]:
@@ -105,7 +105,7 @@ def terminal_node(graph: DotGraph) -> Iterator[Diagnostic]:
 
 
 def edge_ends(graph: DotGraph) -> Iterator[Diagnostic]:
-    """Both ends of every edge are declared (a slip of the pen would be one more paid node); starts and exits end it."""
+    """Find edges to undeclared nodes (a typing error would be one more paid node), into starts, out of exits."""
     known = [name for name, node in graph.nodes.items() if node.declared]
     starts = {name for name in graph.nodes if graph.kind(name) == kinds.START}
     exits = set(graph.exits)
@@ -126,7 +126,7 @@ def edge_ends(graph: DotGraph) -> Iterator[Diagnostic]:
 
 
 def reachability(graph: DotGraph) -> Iterator[Diagnostic]:
-    """Every node can be reached from the start, along edges or by a retry target."""
+    """Find nodes that cannot be reached from the start, along edges or by a retry target."""
     alive = reached([graph.start], ways(graph, jumps=True)) if graph.start else graph.nodes
     for node in graph.nodes.values():
         if node.id not in alive and graph.kind(node) != kinds.START:
@@ -135,7 +135,7 @@ def reachability(graph: DotGraph) -> Iterator[Diagnostic]:
 
 
 def exit_reachable(graph: DotGraph) -> Iterator[Diagnostic]:
-    """From every node a run can end: at an exit, or where nothing leads on."""
+    """Find nodes from which no run can end, at an exit or where nothing follows."""
     if not graph.start or not graph.exits:
         return
     back = ways(graph, jumps=True, backwards=True)
@@ -150,7 +150,7 @@ def exit_reachable(graph: DotGraph) -> Iterator[Diagnostic]:
 
 
 def dead_end(graph: DotGraph) -> Iterator[Diagnostic]:
-    """Only exits lead nowhere."""
+    """Find nodes other than exits that lead nowhere."""
     for node in graph.nodes.values():
         if node.declared and not graph.outgoing(node.id) and graph.kind(node) != kinds.EXIT:
             message = f"Nothing leads on from node {node.id!r}; it is not an exit."
@@ -158,7 +158,7 @@ def dead_end(graph: DotGraph) -> Iterator[Diagnostic]:
 
 
 def gate_bypassable(graph: DotGraph) -> Iterator[Diagnostic]:
-    """No way leads round a goal gate: one that is not visited is not checked."""
+    """Find goal gates that a path can avoid: one that is not visited is not checked."""
     gates = [node for node in graph.nodes.values() if node.flag("goal_gate")]
     if not gates or not graph.start or not graph.exits:
         return
@@ -176,7 +176,7 @@ def gate_bypassable(graph: DotGraph) -> Iterator[Diagnostic]:
 
 
 def unbounded_cycle(graph: DotGraph) -> Iterator[Diagnostic]:
-    """What goes round is decided or counted."""
+    """Find loops that neither decide nor count."""
     if graph.number("max_node_visits"):
         return
     edges = [Edge(edge.source, edge.target, None, edge.id) for edge in graph.edges]
@@ -199,7 +199,7 @@ def unbounded_cycle(graph: DotGraph) -> Iterator[Diagnostic]:
 
 
 def fan_out_and_in(graph: DotGraph) -> Iterator[Diagnostic]:
-    """A fan-out has branches, a fan-in has something to gather."""
+    """Find fan-outs without branches and fan-ins with nothing to gather."""
     fans = [node for node in graph.nodes.values() if graph.kind(node) == kinds.PARALLEL]
     fed = reached([node.id for node in fans], ways(graph))
     for node in fans:
@@ -213,7 +213,7 @@ def fan_out_and_in(graph: DotGraph) -> Iterator[Diagnostic]:
 
 
 def unique_names(graph: DotGraph) -> Iterator[Diagnostic]:
-    """A node is declared once."""
+    """Find nodes that are declared more than once."""
     for node in graph.nodes.values():
         if node.repeated:
             lines = ", ".join(map(str, node.repeated))

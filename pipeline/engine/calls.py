@@ -253,7 +253,7 @@ class CallLedger:
         return self._begun(ask, call, room, None)
 
     def begin_in_batch(self, ask: Ask, nonce: str) -> OpenCall | None:
-        """As `begin`, for a request of the batch `nonce`: None where the ceiling has no room for it now.
+        """Begin a request of the batch `nonce` as `begin` does: None where the ceiling has no room for it now.
 
         Its start is durable with the next synced record.
         """

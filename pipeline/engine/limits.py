@@ -108,7 +108,7 @@ class Ceiling:
     def enter_if_room(
         self, worst: Decimal | None, record: Callable[[], int], *, day: bool = True
     ) -> tuple[int, Room] | None:
-        """As `enter`, without waiting or stopping: None where there is no room for the call now.
+        """Enter without waiting or stopping: None where there is no room for the call now.
 
         Args:
             day: It also takes room of the day's limit; False where the worker that calls takes that.

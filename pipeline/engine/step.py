@@ -37,7 +37,7 @@ class StepContext:
 
     @property
     def path(self) -> str:
-        """This visit: `node#visit`."""
+        """Return the path of this visit: `node#visit`."""
         return self._scope.path
 
     @property
@@ -81,7 +81,7 @@ class StepContext:
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """Execution settings; they do not decide what the work is, so reading them is not noted."""
+        """Return the execution settings; they do not decide what the work is, so reading them is not noted."""
         return self._running.options
 
     @property
@@ -303,7 +303,7 @@ class VisitPlace:
 
     @property
     def consumed(self) -> list[Sequence[str]]:
-        """(edge id, path of the visit that chose it) of each token consumed, in order of the edges' declaration."""
+        """Return (edge id, path of the visit that chose it) of each consumed token, in the edges' order."""
         return self._ctx._lineage.contexts.ordered(self._ctx._lineage.consumed)
 
     @property

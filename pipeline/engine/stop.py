@@ -222,7 +222,7 @@ class _Watch:
             self._act(name)
 
     def hear(self, name: str) -> None:
-        """Safe inside a handler."""
+        """Take a signal; safe inside a handler."""
         self._said.put(name)
 
     def end(self) -> None:

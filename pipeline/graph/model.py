@@ -137,7 +137,7 @@ class Graph:
         return {edge.id: edge for edge in self.edges}
 
     def to_json(self) -> dict[str, Any]:
-        """As a run pins it."""
+        """Return it as a run pins it."""
         return {
             "start": self.start,
             "nodes": [node.to_json() for node in self.nodes.values()],

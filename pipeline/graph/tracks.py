@@ -20,7 +20,7 @@ class Tracks:
     """
 
     def __init__(self, graph: Graph, steps: Mapping[str, StepRun]) -> None:
-        """`steps` is read live."""
+        """Take `steps`, which is read live."""
         self._graph = graph
         self._steps = steps
         self._fans = {name: fan for name, node in graph.nodes.items() if (fan := node.attributes.get("fan"))}
@@ -57,7 +57,7 @@ class Tracks:
         return self._known[path][1]
 
     def of(self, node: str, consumed: Consumed) -> tuple[str, ...]:
-        """As `around`, for a visit of a node that consumes these tokens."""
+        """Return what `around` does, for a visit of a node that consumes these tokens."""
         chain = self._chain(node)
         if not chain:
             return ()

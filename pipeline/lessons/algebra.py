@@ -183,7 +183,7 @@ def equal_expressions(left: str, right: str, names: Sequence[str]) -> bool:
 
 
 def equal_trees(left: ast.expr, right: ast.expr, names: Sequence[str]) -> bool:
-    """As `equal_expressions`, for trees of `parse`."""
+    """Return what `equal_expressions` does, for trees of `parse`."""
     used = 0
     for place in points(names):
         one, two = _value(left, place), _value(right, place)

@@ -317,7 +317,7 @@ _STEP = 7
 
 
 def cast(order: int) -> tuple[list[str], list[str]]:
-    """Six people and three places for the lesson with this order."""
+    """Return six people and three places for the lesson with this order."""
     return _pick(PEOPLE, order, 6), _pick(PLACES, order, 3)
 
 

@@ -319,14 +319,14 @@ _CALCULATED = (a.Numeric, a.Exact, a.Geometry, a.Vector, a.Science)
 
 
 def values(case: Case) -> Iterator[Fault]:
-    """Row 5: the printed answer is what the expression gives, under its rounding and tolerance."""
+    """Check row 5: the printed answer is what the expression gives, under its rounding and tolerance."""
     for where, _, answer in case.answers():
         if wrong := fault(answer):
             yield Fault(f"{where}.answer", wrong, "an answer that its own calculation gives")
 
 
 def belongs(case: Case) -> Iterator[Fault]:
-    """Row 6: a calculation has an operation, and its numbers stand in the question."""
+    """Check row 6: a calculation has an operation, and its numbers are in the question."""
     for where, item, answer in case.answers():
         if isinstance(answer, _CALCULATED):
             texts = answer.expressions if isinstance(answer, a.Vector) else [answer.expression]
@@ -381,7 +381,7 @@ def _texts(item: Item) -> Iterable[str]:
 
 
 def forms(case: Case) -> Iterator[Fault]:
-    """Row 15: simplified, factorised, in lowest terms: what equality cannot see."""
+    """Check row 15: simplified, factorised, in lowest terms: what equality cannot see."""
     for where, _, answer in case.answers():
         if isinstance(answer, a.Exact):
             yield from _form(where, answer.form, answer.value, [])

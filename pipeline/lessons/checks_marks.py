@@ -35,7 +35,7 @@ _MONEY = re.compile(r"-?\d+(?:\.\d\d)?")
 
 
 def marks(case: Case) -> Iterator[Fault]:
-    """Row 16: one bullet a mark; parts sum to the question; "state" is worth one mark; bands fall from the best."""
+    """Check row 16: one bullet a mark; parts add up to the question; "state" is worth one mark; bands fall."""
     for item in case.lesson.items():
         if isinstance(item.answer, Structured):
             yield from _parts(item, item.answer)
@@ -71,7 +71,7 @@ def _bands(card: QuestionCard) -> Iterator[Fault]:
 
 
 def units(case: Case) -> Iterator[Fault]:
-    """Row 19: a unit is known, stands in the shown answer, and is said or asked for; pounds have no or two places."""
+    """Check row 19: a unit is known, is in the shown answer, and is said or asked for; pounds have 0 or 2 places."""
     for where, item, answer in case.answers():
         if not isinstance(answer, Numeric | Statistics | Geometry | Science) or not answer.unit:
             continue
@@ -142,7 +142,7 @@ def _choices(case: Case) -> Iterator[tuple[str, str, Mcq]]:
 
 
 def one_right(case: Case) -> Iterator[Fault]:
-    """Row 8: options differ in text and in value, each shows its value, and the key is what its method gives."""
+    """Check row 8: options differ in text and value, each shows its value, and the key is what its method gives."""
     for where, _, answer in _choices(case):
         texts = [" ".join(option.text.lower().split()) for option in answer.options]
         for index, text in enumerate(texts):
@@ -221,7 +221,7 @@ def _misprint(option: Option) -> str | None:
 
 
 def wording(case: Case) -> Iterator[Fault]:
-    """Row 12: no "all of the above", true/false or "which is not"; a word of the stem in the key only is a warning."""
+    """Check row 12: no "all of the above", true/false or "which is not"; a stem's word in the key only: a warning."""
     for where, stem, answer in _choices(case):
         for index, option in enumerate(answer.options):
             if _OF_ABOVE.search(option.text):
@@ -242,7 +242,7 @@ def _only_in_key(stem: str, answer: Mcq) -> str | None:
 
 
 def references(case: Case) -> Iterator[Fault]:
-    """Row 2: outcome, cross-cutting and point ids equal the entry's; order, kind, calculator and time too."""
+    """Check row 2: outcome, cross-cutting and point ids equal the entry's; order, kind, calculator and time too."""
     lesson, entry = case.lesson, case.entry
     for name in ("outcome_refs", "cross_cutting"):
         yield from _same_ids(name, getattr(lesson, name), entry[name])
@@ -277,7 +277,7 @@ def _some(ids: Sequence[str]) -> str:
 
 
 def points(case: Case) -> Iterator[Fault]:
-    """Row 3: point → a card that teaches it → an item that asks it."""
+    """Check row 3: point → a card that teaches it → an item that asks it."""
     lesson = case.lesson
     listed = {point.ref: point for point in lesson.points}
     teaching = {card.id for card in lesson.cards if isinstance(card, ExplainerCard | ModellingCard)}

@@ -18,12 +18,12 @@ _WORD = re.compile(r"\w+")
 
 
 def repeats(case: Case) -> Iterator[Fault]:
-    """Row 26 within a lesson: the same stem is a fault, a near copy a warning."""
+    """Check row 26 within a lesson: the same stem is a fault, a near copy a warning."""
     yield from _repeated([(item.id, _words(item.model_dump())) for item in case.lesson.items()])
 
 
 def repeats_between(lessons: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:
-    """Row 26 over a course: a question that an earlier lesson asked in the same words."""
+    """Check row 26 over a course: a question that an earlier lesson asked in the same words."""
     first: dict[tuple[str, ...], str] = {}
     for lesson in lessons:
         mine: dict[tuple[str, ...], str] = {}
@@ -59,14 +59,14 @@ def _repeated(stems: Sequence[tuple[str, list[str]]]) -> Iterator[Fault]:
 
 
 def stray(case: Case) -> Iterator[Fault]:
-    """Row 31: links, markup, sources that are not there, learning styles, praise, chat, words to a judge."""
+    """Check row 31: links, markup, sources that are not there, learning styles, praise, chat, words to a judge."""
     for where, text in case.texts:
         if found := stray_talk(text):
             yield Fault(where, found, "only what stands on the page")
 
 
 def notation(case: Case) -> Iterator[Fault]:
-    """Row 35: every formula parses; no stray dollar sign or backslash."""
+    """Check row 35: every formula parses; no stray dollar sign or backslash."""
     for where, text in case.texts:
         if "\\" not in text and "$" not in text:
             continue

@@ -32,7 +32,7 @@ Values = dict[str, list[Number]]
 
 
 def lines(case: Case) -> Iterator[Fault]:
-    """Row 14: worked examples and the working of items."""
+    """Check row 14: worked examples and the working of items."""
     for card in case.lesson.cards:
         if isinstance(card, ModellingCard):
             for example in card.examples:

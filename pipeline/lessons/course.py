@@ -166,7 +166,7 @@ class Course(_Row):
         return cls.model_validate(data)
 
     def content_hash(self) -> str:
-        """Changes whenever anything a lesson could depend on changes."""
+        """Return a hash that changes whenever anything a lesson could depend on changes."""
         return value_hash(self.to_json())
 
 

@@ -29,7 +29,7 @@ class Finding:
     wanted: str
 
     def to_json(self) -> dict[str, Any]:
-        """As recorded with the lesson."""
+        """Return it as recorded with the lesson."""
         return {
             "check": self.check,
             "severity": self.severity,

@@ -64,7 +64,7 @@ def lowest_terms(node: Tree) -> str | None:
 
 
 def simplified_surd(node: Tree) -> str | None:
-    """No square factor under a root, no two roots multiplied, no like roots left to add, no root below the line."""
+    """Refuse a square factor under a root, roots multiplied, like roots left to add, a root below the line."""
     roots: list[int] = []
     for part in ast.walk(node):
         if isinstance(part, ast.Call) and _is_root(part):
@@ -95,7 +95,7 @@ def _holds_root(node: Tree) -> bool:
 
 
 def rational_denominator(node: Tree) -> str | None:
-    """No root below a line."""
+    """Refuse a root below a line."""
     for part in ast.walk(node):
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) and _holds_root(part.right):
             return "a root stands below the line"
@@ -174,7 +174,7 @@ def single_fraction(node: Tree) -> str | None:
 
 
 def completed_square(node: Tree) -> str | None:
-    """(x + p)^2 + q, perhaps with a factor before the bracket."""
+    """Accept (x + p)^2 + q, perhaps with a factor before the bracket."""
     squares = [term for term in _summands(node) if _letters(term)]
     if len(squares) != 1:
         return "the letter stands outside the square"

@@ -53,7 +53,7 @@ class Plan:
     slots: tuple[Slot, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the outline request."""
+        """Return it as the outline request has it."""
         return {
             "lessons": self.lessons,
             "counts": dict(self.counts),

@@ -228,7 +228,7 @@ class CourseView:
 
     @cached_property
     def outcomes(self) -> list[LearningOutcome]:
-        """Outcomes that have lessons of their own."""
+        """Return the outcomes that have lessons of their own."""
         return [outcome for group in self.groups if not group.cross_cutting for outcome in group.outcomes]
 
     @property

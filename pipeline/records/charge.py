@@ -108,7 +108,7 @@ class Charge:
         return self.low - self.parts.get(_WEB_SEARCH, _ZERO) if self.full is None else self.full - self.low
 
     def to_json(self) -> dict[str, Any]:
-        """As recorded; decimals as text, empty fields left out."""
+        """Return it as recorded; decimals as text, empty fields left out."""
         out: dict[str, Any] = {"state": self.state, "low": str(self.low)}
         out["high"] = None if self.high is None else str(self.high)
         if self.tokens:

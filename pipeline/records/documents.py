@@ -107,7 +107,7 @@ def _sorted_out(cls: type, data: Mapping[str, Any]) -> tuple[dict[str, Any], dic
 
 
 def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> dict[str, Any]:
-    """checkpoint.json of a run.
+    """Return the checkpoint.json of a run.
 
     Args:
         journal_bytes: Length of the journal that the state was read from.
@@ -219,7 +219,7 @@ def metrics(spend: Spend) -> dict[str, Any]:
 
 
 def usd(amount: Decimal) -> float:
-    """Money as a JSON number, to a millionth of a dollar."""
+    """Return money as a JSON number, to a millionth of a dollar."""
     return round(float(amount), 6)
 
 
@@ -282,7 +282,7 @@ def _step(step: StepRun, sums: Mapping[str, Spend], imported: Mapping[str, Mappi
 
 
 def _skipped(state: RunState, nodes: Sequence[str]) -> list[dict[str, Any]]:
-    """Once all is done, the nodes that no visit reached."""
+    """Return, once all is done, the nodes that no visit reached."""
     if state.status != COMPLETED:
         return []
     seen = {step.node for step in state.steps.values()}

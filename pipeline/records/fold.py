@@ -265,7 +265,7 @@ class Builder:
             state.memo[slot][ask] = [call for call in tries if call.error is None]
 
     def _forget(self, path: str, task: str | None, attempt: int) -> None:
-        """Replies of an attempt that has ended are no longer needed."""
+        """Drop the replies of an attempt that has ended: they are no longer needed."""
         slot = slot_of(self.state, path, task, attempt)
         if self.state.memo:
             self.state.memo.pop(slot, None)

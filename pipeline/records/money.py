@@ -182,7 +182,7 @@ class Spending:
             self._put(self._wasted(key, slot), used)
 
     def waste_before(self, slot: Slot) -> None:
-        """Earlier attempts of the same work were for nothing too."""
+        """Turn what earlier attempts of the same work used into waste too."""
         for other in [other for other in self._paid if other[:2] == slot[:2] and other[2] < slot[2]]:
             self.waste(other)
 

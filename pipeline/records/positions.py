@@ -197,7 +197,7 @@ def _age(state: RunState, source: str) -> int:
 
 
 def split(path: str) -> tuple[str, int]:
-    """Node and visit of the last frame: "fan#2/left#3" → ("left", 3)."""
+    """Return node and visit of the last frame: "fan#2/left#3" → ("left", 3)."""
     place, number = _visit(path)
     return place.rpartition("/")[2], number
 

@@ -299,7 +299,7 @@ def bare(path: str) -> str:
 
 
 def in_order(things: Iterable[T], name: Callable[[T], str]) -> list[T]:
-    """Things by their names `STEP/ITEM`: maps as they first stand, the items of one by their numbers, 2 before 10."""
+    """Return things by their names `STEP/ITEM`: maps as they first come, items of one by number, 2 before 10."""
     maps: dict[str, int] = {}
     keyed: list[tuple[tuple[int, list[tuple[int, str]]], T]] = []
     for thing in things:

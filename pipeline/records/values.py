@@ -95,7 +95,7 @@ def encode_value(value: Any, where: str = "value") -> bytes:
 
 
 def canonical(value: Any, where: str = "value") -> bytes:
-    """As `encode_value`, with sorted keys: equal values give equal bytes."""
+    """Encode as `encode_value`, with sorted keys: equal values give equal bytes."""
     try:
         return _sorted(value).encode("ascii")
     except (TypeError, ValueError, RecursionError):

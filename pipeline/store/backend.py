@@ -118,7 +118,7 @@ class Tail(ABC):
 
     @property
     def strained(self) -> bool:
-        """Space is short and a reserve is in use: what is in flight may be recorded, nothing started."""
+        """Return whether space is short and a reserve is in use: what is in flight may be recorded, nothing started."""
         return False
 
     @abstractmethod

@@ -115,7 +115,7 @@ class Journal(Protocol):
         """Replace the head document atomically. A view: failing to write it is no error of the run."""
 
     def leave_behind(self, lines: Sequence[bytes]) -> str:
-        """Before the process ends: keep lines outside the store, which is not asked; the file, "" if there is none.
+        """Keep lines outside the store, which is not asked, before the process ends; the file, "" if there is none.
 
         Another thread may hang in `append`; what it was given and may not have written is kept too.
         """
@@ -236,7 +236,7 @@ class Account(Protocol):
         """Set a slice to what it cost (at most what was reserved, or the truth if more); again where more is known."""
 
     def total(self, day: date) -> Decimal:
-        """Settled spend plus open slices of that UTC day."""
+        """Return settled spend plus open slices of that UTC day."""
 
     def keep(self, run: str, sums: Mapping[str, Any]) -> None:
         """Record a run's sums before it is deleted; durable on return; idempotent."""

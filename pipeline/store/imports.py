@@ -18,7 +18,7 @@ from pipeline.records.values import encode_value
 
 
 def import_lines(document: Mapping[str, Any], now: datetime, source: str = "import") -> list[bytes]:
-    """run_started and snapshot, dated as the document says.
+    """Return run_started and snapshot, dated as the document says.
 
     Raises:
         CheckpointCorrupt: The document cannot be a run's.

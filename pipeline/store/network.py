@@ -48,11 +48,11 @@ def _mounts() -> list[tuple[str, str]]:
 
 
 def linux_mounts(text: str) -> list[tuple[str, str]]:
-    """(mount point, type) of each line of /proc/mounts, where a space is a backslash and 040."""
+    """Return (mount point, type) of each line of /proc/mounts, where a space is a backslash and 040."""
     rows = [line.split(" ") for line in text.splitlines()]
     return [(re.sub(r"\\(\d{3})", lambda hit: chr(int(hit[1], 8)), row[1]), row[2]) for row in rows if len(row) > 2]
 
 
 def mac_mounts(text: str) -> list[tuple[str, str]]:
-    """(mount point, type) of each line of mount(8)."""
+    """Return (mount point, type) of each line of mount(8)."""
     return [(hit["point"], hit["type"]) for hit in map(_MAC_ROW.match, text.splitlines()) if hit]

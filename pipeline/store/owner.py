@@ -91,7 +91,7 @@ def _pid_space() -> str:
 
 
 def process_started(pid: int) -> str | None:
-    """When a process began, in the system's own words; None if there is no such process.
+    """Return when a process began, in the system's own words; None if there is no such process.
 
     A pid alone is reused; a pid with its start is not.
     """

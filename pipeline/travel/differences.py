@@ -104,7 +104,7 @@ class Side:
 
     @property
     def reader(self) -> Reader:
-        """Reads its values back."""
+        """Return what reads its values back."""
         return Reader(self.store, self.state.run_id)
 
 

@@ -106,7 +106,7 @@ def fork(
     clock: Clock | None = None,
     product: str = "",
 ) -> Forked:
-    """As `fork_run`; tells all about the fork."""
+    """Fork as `fork_run` does, and return all about the fork."""
     clock = clock or SystemClock()
     found = list(records(store, run))
     seq = resolve_point(points_in(run, found), at)

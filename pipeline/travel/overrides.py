@@ -264,7 +264,7 @@ def _short(value: Any) -> str:
 
 
 def read_assignments(texts: Sequence[str]) -> dict[str, Any]:
-    """KEY=VALUE texts as a mapping; a value that is JSON is read as JSON, anything else is text.
+    """Return KEY=VALUE texts as a mapping; a value that is JSON is read as JSON, anything else is text.
 
     Raises:
         ConfigError: A text has no "=", or nothing before it.

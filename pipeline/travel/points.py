@@ -200,7 +200,7 @@ def state_at(store: Store, run_id: str, seq: int) -> RunState:
 
 
 def state_in(run_id: str, found: Iterable[Record], seq: int) -> RunState:
-    """As `state_at`, of records that were read."""
+    """Return what `state_at` does, of records that were read."""
     return fold(run_id, takewhile(lambda record: record.seq <= seq, found))
 
 

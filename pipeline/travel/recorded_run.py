@@ -93,7 +93,7 @@ class Recording:
 
     @property
     def reader(self) -> Reader:
-        """Reads recorded values back."""
+        """Return what reads recorded values back."""
         return Reader(self.store, self.final.run_id)
 
     def _note_visits(self, start: int) -> None:

@@ -105,7 +105,7 @@ class Plan:
 
     @cached_property
     def gates(self) -> tuple[str, ...]:
-        """Goal gates, in order of declaration."""
+        """Return the goal gates, in order of declaration."""
         return tuple(node.id for node in self.dot.nodes.values() if node.flag("goal_gate"))
 
     @cached_property

@@ -38,7 +38,7 @@ class Regions:
     """The fan-outs of a graph and what lies in them."""
 
     def __init__(self, graph: DotGraph, types: Mapping[str, str]) -> None:
-        """`types`: node → type of its handler."""
+        """Take `types`: node → type of its handler."""
         self._graph = graph
         self._types = types
         self._onward = ways(graph)

@@ -54,7 +54,7 @@ class TaskCall(Mapping[str, Any]):
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """Results of the tasks it depends on, by id; null of one that was safe to fail and failed."""
+        """Return the results of the tasks it depends on, by id; null of one that was safe to fail and failed."""
         return {name: self.ctx.outputs[name].get("result") for name in self._depends_on}
 
     @property

@@ -101,7 +101,7 @@ class SqliteLink(Link):
 
     @contextlib.contextmanager
     def _loose(self) -> Iterator[None]:
-        """While commits become durable with the next one that is synced."""
+        """Let commits become durable with the next one that is synced."""
         self.connection.execute("PRAGMA synchronous = NORMAL")
         try:
             yield

@@ -65,7 +65,7 @@ class Branch:
 
     @property
     def succeeded(self) -> bool:
-        """It neither failed nor wants to be tried again."""
+        """Return whether it neither failed nor asks to be tried again."""
         return self.rank < _RANKS[RETRY]
 
     def to_json(self) -> dict[str, Any]:
