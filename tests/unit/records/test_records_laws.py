@@ -16,7 +16,7 @@ from pipeline.records.codec import Record, decode_line, encode_fact
 from pipeline.records.fold import Builder, fold, spent
 from pipeline.records.lines import encode_line
 from pipeline.records.run import RunState, Spend, TaskTable
-from tests.tape import AT, Tape
+from tests.tape import Tape
 
 PATHS = ("a#1", "b#1", "b#2", "a#1/x#1")
 EDGES = ("a->b", "b->b", "b->c")
@@ -197,18 +197,3 @@ def bounds(data: Mapping[str, Any]) -> dict[str, Any]:
     if data["state"] == "interval":
         return row | {"low": data["low"], "high": data["high"] or data["low"], "unbounded": int(data["high"] is None)}
     return row | {"unpriced": 1}
-
-
-def test_a_frozen_state_shares_no_container_with_the_live_one() -> None:
-    tape = Tape()
-    tape.start("a#1", (("", ""),))
-    tape.reply(tape.call("a#1", "k"))
-    tape.call("a#1", "k2")
-    tape.done("a#1", "k1")
-    frozen = tape.builder.freeze()
-    for name in RunState.__struct_fields__:
-        value = getattr(frozen, name)
-        if isinstance(value, (dict, list, set, TaskTable)) and value:
-            assert value is not getattr(tape.state, name) or name in ("params", "reported", "imported"), name
-    assert frozen.memo["a#1", "k", 1]["key", 1] is not tape.state.memo["a#1", "k", 1]["key", 1]
-    assert frozen.updated_at == AT
