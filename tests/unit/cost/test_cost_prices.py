@@ -33,30 +33,6 @@ def usd(text: str) -> Decimal:
     return Decimal(text)
 
 
-def test_charge_is_exact_and_its_parts_are_the_sum() -> None:
-    charge = BOOK.charge(usage(), model=SONNET, at=AT)
-    assert (charge.state, charge.low, charge.high) == (EXACT, usd("0.007"), usd("0.007"))
-    assert charge.parts == {"input": usd("0.002"), "output": usd("0.005")}
-    assert charge.prices == {"input": 2, "output": 10}
-
-
-def test_cache_writes_are_not_charged_a_second_time_as_input() -> None:
-    counts = usage(
-        cache_creation_input_tokens=3000,
-        cache_creation={"ephemeral_5m_input_tokens": 2000, "ephemeral_1h_input_tokens": 1000},
-        cache_read_input_tokens=10_000,
-    )
-    charge = BOOK.charge(counts, model=SONNET, at=AT)
-    assert charge.parts == {
-        "input": usd("0.002"),
-        "cache_write_5m": usd("0.005"),
-        "cache_write_1h": usd("0.004"),
-        "cache_read": usd("0.001"),
-        "output": usd("0.005"),
-    }
-    assert charge.low == usd("0.017")
-
-
 @settings(deadline=None, max_examples=60)
 @given(
     st.sampled_from([SONNET, "claude-haiku-5-5", "claude-opus-5-5", "claude-fable-5-2", "claude-haiku-4-5"]),
@@ -84,14 +60,7 @@ def test_charge_equals_what_the_price_library_adds_up(
     assert charge.state == EXACT
     assert charge.low == charge.high == expected.total_price
     assert sum(charge.parts.values(), Decimal(0)) == charge.low
-
-
-def test_unknown_model_is_unpriced_never_zero() -> None:
-    charge = BOOK.charge(usage(), model="claude-unheard-of-9", at=AT)
-    assert charge.state == UNPRICED
-    assert charge.tokens == {"input": 1000, "output": 500}
-    assert "claude-unheard-of-9" in charge.note
-    assert BOOK.worst(100, 100, model="claude-unheard-of-9", at=AT) is None
+    assert Charge.from_json(charge.to_json()) == charge
 
 
 def test_name_that_only_begins_like_a_listed_model_has_no_price() -> None:
@@ -121,43 +90,6 @@ def test_listed_ids_their_aliases_and_their_dates_have_the_same_price() -> None:
         assert len({charge.low for charge in charges}) == 1, names
 
 
-@pytest.mark.parametrize("model", ["claude-mythos-5", "claude-mythos-5-1", "claude-mythos-preview"])
-def test_models_the_published_data_lacks_are_unpriced(model: str) -> None:
-    assert BOOK.charge(usage(), model=model, at=AT).state == UNPRICED
-
-
-def test_usage_that_cannot_be_read_is_unpriced_with_the_reason() -> None:
-    charge = BOOK.charge({"output_tokens": 3}, model=SONNET, at=AT)
-    assert charge.state == UNPRICED
-    assert "input_tokens" in charge.note
-
-
-def test_kind_without_a_price_is_unpriced_and_named() -> None:
-    charge = BOOK.charge(usage(cache_read_input_tokens=5), model="claude-2", at=AT)
-    assert charge.state == UNPRICED
-    assert "cache_read" in charge.note
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "anthropic/claude-sonnet-5-5",
-        "Anthropic:claude-sonnet-5-5",
-        "openrouter/anthropic/claude-sonnet-5-5",
-        "anthropic.claude-sonnet-5-5",
-        "models/claude-sonnet-5-5",
-        " CLAUDE-sonnet-5-5 ",
-    ],
-)
-def test_prefixes_of_other_tools_do_not_hide_the_price(name: str) -> None:
-    assert plain_name(name) == SONNET
-    assert BOOK.charge(usage(), model=name, at=AT).low == usd("0.007")
-
-
-def test_dated_name_of_a_model_has_its_price() -> None:
-    assert BOOK.charge(usage(), model="claude-sonnet-5-5-20260901", at=AT).low == usd("0.007")
-
-
 def test_long_prompt_makes_every_token_dearer_and_cached_tokens_count_to_its_length() -> None:
     def haiku(uncached: int, read: int) -> Charge:
         counts = {"input_tokens": uncached, "cache_read_input_tokens": read, "output_tokens": 1000}
@@ -169,65 +101,12 @@ def test_long_prompt_makes_every_token_dearer_and_cached_tokens_count_to_its_len
     assert haiku(1, 99_999).prices["output"] == usd("0.5")
 
 
-def test_summing_tokens_first_would_give_another_price() -> None:
-    one = BOOK.charge({"input_tokens": 60_000, "output_tokens": 0}, model="claude-haiku-5-5", at=AT).low
-    both = BOOK.charge({"input_tokens": 120_000, "output_tokens": 0}, model="claude-haiku-5-5", at=AT).low
-    assert both == 5 * (one + one)
-
-
 def test_inference_in_the_united_states_costs_a_tenth_more_on_every_token_kind() -> None:
     counts = usage(cache_read_input_tokens=1000, server_tool_use={"web_search_requests": 1})
     here, there = (BOOK.charge({**counts, "inference_geo": geo}, model=SONNET, at=AT) for geo in ("global", "us"))
     for kind in ("input", "cache_read", "output"):
         assert there.parts[kind] == here.parts[kind] * usd("1.1")
     assert there.parts["web_search"] == here.parts["web_search"] == usd("0.01")
-
-
-def test_place_without_a_known_price_has_no_upper_bound() -> None:
-    charge = BOOK.charge(usage(inference_geo="mars"), model=SONNET, at=AT)
-    assert (charge.state, charge.low, charge.high) == (INTERVAL, usd("0.007"), None)
-    assert "mars" in charge.note
-
-
-def test_thing_billed_without_a_unit_here_has_no_upper_bound() -> None:
-    charge = BOOK.charge(usage(server_tool_use={"code_execution_requests": 2}), model=SONNET, at=AT)
-    assert (charge.state, charge.high) == (INTERVAL, None)
-    assert "code_execution_requests" in charge.note
-
-
-def test_batch_halves_every_token_kind_cache_included() -> None:
-    counts = usage(cache_creation_input_tokens=1000, cache_read_input_tokens=1000)
-    full = BOOK.charge(counts, model=SONNET, at=AT)
-    half = BOOK.charge({**counts, "service_tier": "batch"}, model=SONNET, at=AT)
-    assert {kind: part * 2 for kind, part in half.parts.items()} == full.parts
-    assert half.tier == "batch"
-    assert half == BOOK.charge(counts, model=SONNET, at=AT, tier="batch")
-
-
-@pytest.mark.parametrize(("model", "at"), [("claude-opus-4-1", AT), (SONNET, datetime(2026, 10, 1, tzinfo=UTC))])
-def test_batch_is_half_price_where_the_data_has_no_batch_price(model: str, at: datetime) -> None:
-    full = BOOK.charge(usage(), model=model, at=at)
-    half = BOOK.charge(usage(), model=model, at=at, tier="batch")
-    assert half.low * 2 == full.low
-    assert "half" in half.note
-
-
-def test_batch_charge_says_what_the_same_would_have_cost_outside() -> None:
-    counts = usage(server_tool_use={"web_search_requests": 3})
-    charge = BOOK.charge(counts, model=SONNET, at=AT, tier="batch")
-    assert charge.full == BOOK.charge(counts, model=SONNET, at=AT).low
-    assert charge.saved_by_batch == charge.low - usd("0.03")
-    assert Charge.from_json(charge.to_json()) == charge
-
-
-def test_batch_does_not_halve_web_searches() -> None:
-    charge = BOOK.charge(usage(server_tool_use={"web_search_requests": 3}), model=SONNET, at=AT, tier="batch")
-    assert charge.parts["web_search"] == usd("0.03")
-
-
-def test_fast_mode_has_its_own_price_or_none() -> None:
-    assert BOOK.charge(usage(speed="fast"), model="claude-opus-5-5", at=AT).prices == {"input": 8, "output": 40}
-    assert BOOK.charge(usage(speed="fast"), model=SONNET, at=AT).state == UNPRICED
 
 
 def test_price_is_that_of_the_day_of_the_request() -> None:
@@ -237,32 +116,10 @@ def test_price_is_that_of_the_day_of_the_request() -> None:
     assert [before.prices["input"], after.prices["input"]] == [10, 5]
 
 
-def test_price_data_and_its_version_stand_in_every_charge() -> None:
-    charge = BOOK.charge(usage(), model=SONNET, at=AT)
-    assert charge.source == BOOK.version == f"genai-prices {genai_prices.__version__}"
-
-
-def test_charge_survives_being_recorded_to_the_last_digit() -> None:
-    charge = BOOK.charge(usage(input_tokens=333_333, inference_geo="us"), model="claude-haiku-5-5", at=AT)
-    assert Charge.from_json(charge.to_json()) == charge
-
-
-def test_worst_case_takes_the_dearest_input_and_the_surcharge_that_can_apply() -> None:
-    worst = BOOK.worst(10_000, 16_000, model=SONNET, at=AT)
-    assert worst == (usd("4") * (10_000 + FRAMING_TOKENS) + usd("10") * 16_000) / 1_000_000 * usd("1.1")
-
-
 def test_worst_case_of_a_long_prompt_is_at_the_long_price() -> None:
     short, long = (BOOK.worst(size, 0, model="claude-haiku-5-5", at=AT) for size in (98_000, 98_001))
     assert short == usd("0.2") * 100_000 / 1_000_000 * usd("1.1")
     assert long == usd("1") * 100_001 / 1_000_000 * usd("1.1")
-
-
-def test_worst_case_of_fast_mode_is_at_its_price() -> None:
-    slow = BOOK.worst(1000, 1000, model="claude-opus-5-5", at=AT)
-    fast = BOOK.worst(1000, 1000, model="claude-opus-5-5", at=AT, fast=True)
-    assert slow is not None
-    assert fast == 2 * slow
 
 
 @settings(deadline=None, max_examples=60)
@@ -280,28 +137,6 @@ def test_no_charge_within_the_limits_passes_the_worst_case(size: int, max_tokens
         worst = BOOK.worst(size, max_tokens, model=model, at=AT)
         assert worst is not None
         assert BOOK.charge(counts, model=model, at=AT).low <= worst
-
-
-def test_broken_off_try_costs_at_least_what_was_seen_and_at_most_its_worst_case() -> None:
-    charge = BOOK.partial(usage(output_tokens=1), model=SONNET, at=AT, worst=usd("0.5"))
-    assert (charge.state, charge.low, charge.high) == (INTERVAL, usd("0.00201"), usd("0.5"))
-    assert charge.tokens == {"input": 1000, "output": 1}
-
-
-def test_broken_off_try_of_which_nothing_was_seen_costs_from_nothing_to_its_worst_case() -> None:
-    charge = BOOK.partial({}, model=SONNET, at=AT, worst=usd("0.5"))
-    assert (charge.state, charge.low, charge.high) == (INTERVAL, usd("0"), usd("0.5"))
-
-
-def test_broken_off_try_without_a_price_keeps_its_upper_bound_open() -> None:
-    charge = BOOK.partial(usage(), model="claude-unheard-of-9", at=AT, worst=None)
-    assert charge.state == UNPRICED
-    assert BOOK.partial(usage(), model=SONNET, at=AT, worst=None).high is None
-
-
-def test_seen_cost_above_the_worst_case_raises_the_upper_bound() -> None:
-    charge = BOOK.partial(usage(), model=SONNET, at=AT, worst=usd("0.001"))
-    assert charge.low == charge.high == usd("0.007")
 
 
 def test_pricing_never_touches_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -394,3 +229,95 @@ def test_figures_that_contradict_each_other_are_charged_between_their_readings()
     assert (charge.state, charge.low, charge.high) == (INTERVAL, rest + usd("0.1"), rest + usd("0.16"))
     assert "contradict" in charge.note
     assert BOOK.charge(counts, model=SONNET, at=AT, tier="batch").high == (rest + usd("0.16")) / 2
+
+
+@pytest.mark.parametrize(
+    ("model", "counts", "note"),
+    [
+        ("claude-unheard-of-9", usage(), "claude-unheard-of-9"),
+        ("claude-mythos-5", usage(), "claude-mythos-5"),
+        ("claude-mythos-5-1", usage(), "claude-mythos-5-1"),
+        ("claude-mythos-preview", usage(), "claude-mythos-preview"),
+        (SONNET, {"output_tokens": 3}, "input_tokens"),
+        ("claude-2", usage(cache_read_input_tokens=5), "cache_read"),
+        (SONNET, usage(speed="fast"), "fast"),
+    ],
+)
+def test_what_has_no_price_is_unpriced_with_the_reason_and_never_zero(model: str, counts: Any, note: str) -> None:
+    charge = BOOK.charge(counts, model=model, at=AT)
+    assert charge.state == UNPRICED
+    assert note in charge.note
+    if note == model:
+        assert charge.tokens == {"input": 1000, "output": 500}
+        assert BOOK.worst(100, 100, model=model, at=AT) is None
+        assert BOOK.partial(counts, model=model, at=AT, worst=None).state == UNPRICED
+
+
+@pytest.mark.parametrize(
+    ("more", "named"), [({"inference_geo": "mars"}, "mars"), ({"server_tool_use": {"shells": 2}}, "shells")]
+)
+def test_what_is_billed_without_a_known_unit_has_no_upper_bound(more: dict[str, Any], named: str) -> None:
+    charge = BOOK.charge(usage(**more), model=SONNET, at=AT)
+    assert (charge.state, charge.low, charge.high) == (INTERVAL, usd("0.007"), None)
+    assert named in charge.note
+
+
+def test_names_of_other_tools_and_days_do_not_hide_the_price() -> None:
+    for name in (
+        "anthropic/claude-sonnet-5-5", "Anthropic:claude-sonnet-5-5", "openrouter/anthropic/claude-sonnet-5-5",
+        "anthropic.claude-sonnet-5-5", "models/claude-sonnet-5-5", " CLAUDE-sonnet-5-5 ",
+    ):  # fmt: skip
+        assert plain_name(name) == SONNET
+        assert BOOK.charge(usage(), model=name, at=AT).low == usd("0.007")
+    assert BOOK.charge(usage(), model="claude-sonnet-5-5-20260901", at=AT).low == usd("0.007")
+
+
+def test_batch_halves_every_token_kind_but_no_search_and_says_the_full_price() -> None:
+    counts = usage(
+        cache_creation_input_tokens=1000, cache_read_input_tokens=1000, server_tool_use={"web_search_requests": 3}
+    )
+    full = BOOK.charge(counts, model=SONNET, at=AT)
+    half = BOOK.charge(counts, model=SONNET, at=AT, tier="batch")
+    assert half == BOOK.charge({**counts, "service_tier": "batch"}, model=SONNET, at=AT)
+    assert half.parts.pop("web_search") == full.parts.pop("web_search") == usd("0.03")  # type: ignore[attr-defined]
+    assert {kind: part * 2 for kind, part in half.parts.items()} == full.parts
+    assert (half.tier, half.full, half.saved_by_batch) == ("batch", full.low, half.low - usd("0.03"))
+    assert Charge.from_json(half.to_json()).full == full.low
+    for model, at in (("claude-opus-4-1", AT), (SONNET, datetime(2026, 10, 1, tzinfo=UTC))):
+        # The data has no batch price.
+        half = BOOK.charge(usage(), model=model, at=at, tier="batch")
+        assert half.low * 2 == BOOK.charge(usage(), model=model, at=at).low
+        assert "half" in half.note
+
+
+def test_price_of_fast_mode_and_the_data_it_comes_from() -> None:
+    fast = BOOK.charge(usage(speed="fast"), model="claude-opus-5-5", at=AT)
+    assert (fast.prices, fast.source) == ({"input": 8, "output": 40}, BOOK.version)
+    assert BOOK.version == f"genai-prices {genai_prices.__version__}"
+    slow = BOOK.worst(1000, 1000, model="claude-opus-5-5", at=AT)
+    assert slow is not None
+    assert BOOK.worst(1000, 1000, model="claude-opus-5-5", at=AT, fast=True) == 2 * slow
+
+
+def test_worst_case_takes_the_dearest_input_and_the_surcharge_that_can_apply() -> None:
+    worst = BOOK.worst(10_000, 16_000, model=SONNET, at=AT)
+    assert worst == (usd("4") * (10_000 + FRAMING_TOKENS) + usd("10") * 16_000) / 1_000_000 * usd("1.1")
+    unmarked = BOOK.worst(10_000, 16_000, model=SONNET, at=AT, marked=0)
+    assert unmarked == (usd("2") * (10_000 + FRAMING_TOKENS) + usd("10") * 16_000) / 1_000_000 * usd("1.1")
+
+
+@pytest.mark.parametrize(
+    ("counts", "worst", "low", "high"),
+    [
+        (usage(output_tokens=1), "0.5", "0.00201", "0.5"),
+        ({}, "0.5", "0", "0.5"),
+        (usage(), None, "0.007", None),
+        (usage(), "0.001", "0.007", "0.007"),
+    ],
+)
+def test_broken_off_try_costs_what_was_seen_up_to_its_worst_case(
+    counts: dict[str, Any], worst: str | None, low: str, high: str | None
+) -> None:
+    charge = BOOK.partial(counts, model=SONNET, at=AT, worst=None if worst is None else usd(worst))
+    assert (charge.state, charge.low, charge.high) == (INTERVAL, usd(low), None if high is None else usd(high))
+    assert charge.tokens == {kind.removesuffix("_tokens"): count for kind, count in counts.items()}

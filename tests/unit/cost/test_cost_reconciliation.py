@@ -6,7 +6,6 @@ from datetime import date
 from decimal import Decimal as D
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,21 +65,14 @@ def told(line: Compared) -> list[tuple[str, D]]:
     return [(reason.kind, reason.usd) for reason in line.reasons]
 
 
-def test_equal_books_have_nothing_to_explain() -> None:
+def test_equal_books_have_nothing_to_explain_but_parts_of_a_cent() -> None:
     made = compare([ours("1.25"), ours("0.75")], theirs("2.00", 2000))
-    assert (only(made).difference, told(only(made))) == (D(0), [])
-    assert made.by_reason() == {}
+    assert (only(made).difference, told(only(made)), made.by_reason()) == (D(0), [], {})
     assert (made.total.known, made.total.theirs) == (D(2), D(2))
-
-
-def test_parts_of_a_cent_are_rounding() -> None:
     assert told(only(compare([ours("1.2345")], theirs("1.23")))) == [(ROUNDING, D("-0.0045"))]
-
-
-@pytest.mark.parametrize("name", ["anthropic/claude-sonnet-5-5", "claude-sonnet-5-5-20260901", "CLAUDE-sonnet-5-5"])
-def test_names_of_one_model_are_one_line(name: str) -> None:
-    assert same_name(name) == SONNET
-    assert told(only(compare([ours("1", model=name)], theirs("1")))) == []
+    for name in ("anthropic/claude-sonnet-5-5", "claude-sonnet-5-5-20260901", "CLAUDE-sonnet-5-5"):
+        assert same_name(name) == SONNET
+        assert told(only(compare([ours("1", model=name)], theirs("1")))) == []
 
 
 def test_calls_that_are_not_exactly_known_explain_as_much_as_they_may_have_cost() -> None:
@@ -90,10 +82,8 @@ def test_calls_that_are_not_exactly_known_explain_as_much_as_they_may_have_cost(
     assert told(more) == [(OPEN, D("0.50")), (OTHERS, D("0.50"))]
     assert more.to_json()["recorded_at_most_usd"] == 1.5
 
-
-def test_lower_end_of_an_interval_is_known_to_be_spent() -> None:
     cut = Posting(NOWHERE, "s", "l", SONNET, "2026-01-10", "wasted", "", Spend(calls=1, low=D("0.2"), high=D("0.9")))
-    assert told(only(compare([cut], theirs("0.4", 400)))) == [(OPEN, D("0.2"))]
+    assert told(only(compare([cut], theirs("0.4", 400)))) == [(OPEN, D("0.2"))], "its lower end is spent"
 
 
 def test_calls_without_a_price_explain_what_is_left() -> None:
@@ -136,13 +126,11 @@ def test_no_more_is_moved_over_midnight_than_the_day_before_lacks() -> None:
     ]  # fmt: skip
 
 
-def test_calls_before_the_range_explain_its_first_day() -> None:
+def test_calls_at_both_ends_of_the_range_are_billed_on_the_next_day() -> None:
     line = only(compare([ours("2", 2000, 9), ours("1", 1000, 10)], theirs("3", 3000, 10)))
     assert told(line) == [(MIDNIGHT, D(2))]
     assert line.reasons[0].text == "begun on 2026-01-09, before the range"
 
-
-def test_calls_at_the_end_of_the_range_are_billed_after_it() -> None:
     line = only(compare([ours("1", 1000, 12)], theirs("1", 1000, 13)))
     assert told(line) == [(MIDNIGHT, D(-1))]
 
@@ -151,8 +139,6 @@ def test_day_that_is_not_over_is_not_reported_yet() -> None:
     assert told(only(compare([ours("1", day=20)], [], last=20))) == [(NOT_YET, D(-1))]
     assert told(only(compare([ours("1", day=19)], [], last=20))) == [(ELSEWHERE, D(-1))]
 
-
-def test_priority_tier_has_no_cost_in_the_report() -> None:
     usage = Reported("2026-01-10", SONNET, tokens={"input": 1000}, tier="priority")
     assert told(only(compare([ours("1")], [usage]))) == [(PRIORITY, D(-1))]
 
@@ -170,22 +156,16 @@ def test_searches_stand_in_a_line_of_their_own() -> None:
     assert made.total.known == D("1.02")
 
 
-def test_costs_of_no_model_are_named_by_their_kind() -> None:
+def test_costs_of_no_model_are_named_by_their_kind_or_as_lost() -> None:
     (line,) = compare([], [Reported("2026-01-10", "", D(1), kind="code_execution")]).lines
     assert (line.model, told(line)) == ("(code execution)", [(OTHERS, D(1))])
-
-
-def test_calls_of_a_lost_model_are_told_as_such() -> None:
     (line,) = compare([ours("1", model="")], []).lines
     assert (line.model, told(line)) == (LOST, [(UNEXPLAINED, D(-1))])
 
 
-def test_days_outside_the_range_are_not_shown() -> None:
+def test_days_outside_the_range_and_models_that_cost_nothing_are_not_shown() -> None:
     made = compare([ours("1", day=9), ours("1", day=13)], [*theirs("5", day=9), *theirs("5", day=13)])
     assert (made.lines, made.total.theirs) == ([], D(0))
-
-
-def test_models_that_cost_nothing_are_not_shown() -> None:
     assert compare([ours("0", 0, model="offline")], []).lines == []
 
 

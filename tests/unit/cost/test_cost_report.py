@@ -178,15 +178,6 @@ def test_days_stand_by_their_date_and_savings_are_in_the_total() -> None:
     assert (made.total.saved_cache, made.total.saved_batch) == (D("0.0370"), D("0.0084"))
 
 
-def test_both_days_of_a_range_are_in_it() -> None:
-    log = Log()
-    for day in (8, 9, 10, 11):
-        log.at = f"2026-01-{day:02d}T23:59:59.999Z"
-        log.call(exact())
-    found = within(of_records(log.records), "2026-01-09", "2026-01-10")
-    assert [posting.day for posting in found] == ["2026-01-09", "2026-01-10"]
-
-
 def test_waste_is_told_by_its_causes() -> None:
     log = Log()
     log.call(exact(), stop_reason="refusal")

@@ -11,19 +11,6 @@ from pipeline.cost.usage import UsageUnreadable, billed
 BASE: dict[str, Any] = {"input_tokens": 10, "output_tokens": 7}
 
 
-def test_three_input_buckets_are_disjoint() -> None:
-    seen = billed({**BASE, "cache_creation_input_tokens": 30, "cache_read_input_tokens": 5})
-    assert seen.tokens == {"input": 10, "cache_write_5m": 30, "cache_read": 5, "output": 7}
-    assert seen.prompt == 45
-
-
-def test_breakdown_of_writes_replaces_their_total() -> None:
-    split = {"ephemeral_5m_input_tokens": 20, "ephemeral_1h_input_tokens": 10}
-    seen = billed({**BASE, "cache_creation_input_tokens": 30, "cache_creation": split})
-    assert (seen.tokens["cache_write_5m"], seen.tokens["cache_write_1h"]) == (20, 10)
-    assert seen.prompt == 40
-
-
 def test_breakdown_that_does_not_add_up_to_its_total_is_dropped_for_a_bound() -> None:
     for short, long in ((0, 10), (20, 30), (100, 0), (0, 0)):
         split = {"ephemeral_5m_input_tokens": short, "ephemeral_1h_input_tokens": long}
@@ -48,31 +35,6 @@ def test_figures_that_were_left_out_later_may_count_the_same_tokens() -> None:
     assert (seen.least.tokens, seen.least.prompt) == ({"input": 10, "output": 7}, 10)
 
 
-def test_breakdown_without_a_total_counts() -> None:
-    seen = billed({**BASE, "cache_creation": {"ephemeral_5m_input_tokens": 20}})
-    assert seen.tokens["cache_write_5m"] == 20
-
-
-def test_nulls_and_unknown_keys_do_no_harm() -> None:
-    seen = billed({**BASE, "cache_creation": None, "server_tool_use": None, "cache_read_input_tokens": None, "new": {}})
-    assert seen.tokens == {"input": 10, "output": 7}
-
-
-def test_thinking_tokens_are_part_of_the_output_already() -> None:
-    assert billed({**BASE, "output_tokens_details": {"thinking_tokens": 5}}).tokens["output"] == 7
-
-
-def test_web_searches_count_and_fetches_are_free() -> None:
-    seen = billed({**BASE, "server_tool_use": {"web_search_requests": 2, "web_fetch_requests": 9}})
-    assert seen.tokens["web_search"] == 2
-    assert seen.unknown == ()
-
-
-def test_other_tools_are_named_as_unknown() -> None:
-    seen = billed({**BASE, "server_tool_use": {"code_execution_requests": 1, "other_requests": 0}})
-    assert seen.unknown == ("code_execution_requests",)
-
-
 @pytest.mark.parametrize(
     "usage",
     [{}, {"input_tokens": 1}, {"output_tokens": 1}, {**BASE, "input_tokens": None}, {**BASE, "output_tokens": None}],
@@ -93,3 +55,29 @@ def test_tier_speed_and_place_come_from_the_reply() -> None:
     assert (seen.tier, seen.fast, seen.geo) == ("batch", True, "us")
     assert billed({**BASE, "inference_geo": "not_available"}).geo == ""
     assert billed(BASE, tier="batch").tier == "batch"
+
+
+@pytest.mark.parametrize(
+    ("more", "tokens", "prompt"),
+    [
+        ({"cache_creation_input_tokens": 3, "cache_read_input_tokens": 5}, {"cache_write_5m": 3, "cache_read": 5}, 18),
+        (
+            {"cache_creation_input_tokens": 30,
+             "cache_creation": {"ephemeral_5m_input_tokens": 20, "ephemeral_1h_input_tokens": 10}},
+            {"cache_write_5m": 20, "cache_write_1h": 10}, 40,
+        ),
+        ({"cache_creation": {"ephemeral_5m_input_tokens": 20}}, {"cache_write_5m": 20}, 30),
+        ({"cache_creation": None, "server_tool_use": None, "cache_read_input_tokens": None, "new": {}}, {}, 10),
+        ({"output_tokens_details": {"thinking_tokens": 5}}, {}, 10),
+        ({"server_tool_use": {"web_search_requests": 2, "web_fetch_requests": 9}}, {"web_search": 2}, 10),
+    ],
+)  # fmt: skip
+def test_kinds_are_disjoint_and_count_once(more: dict[str, Any], tokens: dict[str, int], prompt: int) -> None:
+    seen = billed({**BASE, **more})
+    assert (seen.tokens, seen.prompt) == ({"input": 10, "output": 7, **tokens}, prompt)
+    assert (seen.unknown, seen.least) == ((), None)
+
+
+def test_other_tools_are_named_as_unknown() -> None:
+    seen = billed({**BASE, "server_tool_use": {"code_execution_requests": 1, "other_requests": 0}})
+    assert seen.unknown == ("code_execution_requests",)
