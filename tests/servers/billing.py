@@ -49,7 +49,9 @@ class BillingServer:
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
 
     def reset(self, plan: Plan | None = None, responder: Responder = echo, latency: float = 0.0) -> None:
-        """Begin anew: an empty bill and cache, nothing seen, no faults but those of `plan`."""
+        """Begin anew: an empty bill and cache, nothing seen, no faults but those of `plan`; what is delayed ends."""
+        self.stopping.set()
+        self.stopping = threading.Event()
         self.plan = plan or Plan()
         self.responder = responder
         #: Seconds before each reply begins.
@@ -229,7 +231,8 @@ class _Handler(BaseHTTPRequestHandler):
             if not self._let_in(counted):
                 entry.fault = "limited"
                 return self._status(Mishap("rate_limit", (self._limits or {})["retry-after"]))
-            owner.stopping.wait(owner.latency)
+            if owner.stopping.wait(owner.latency):
+                return self._cut()
             if mishap is not None and mishap.kind in STATUSES:
                 if mishap.billed:
                     bill.charge(entry, counted, tokens_of(text_of(owner.responder, body, "")[0]))

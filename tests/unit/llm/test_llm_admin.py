@@ -88,14 +88,14 @@ def test_key_comes_from_its_variable_and_the_host_from_its(
     assert "ANTHROPIC_ADMIN_KEY" in caught.value.hint
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_redirect_of_a_report_is_not_followed(server: AdminServer, reports: AdminReports, status: int) -> None:
+def test_redirect_of_a_report_is_not_followed(server: AdminServer, reports: AdminReports) -> None:
     with AdminServer() as thief:
-        server.fault = status, thief.url + COST
-        with pytest.raises(ModelRejected, check=lambda error: error.code == "redirect_refused") as caught:
-            reports.costs(FIRST, LAST)
+        for status in (301, 302, 307, 308):
+            server.fault = status, thief.url + COST
+            with pytest.raises(ModelRejected, check=lambda error: error.code == "redirect_refused") as caught:
+                reports.costs(FIRST, LAST)
+            assert caught.value.data["status"] == status
         assert thief.asked == []
-    assert caught.value.data["status"] == status
 
 
 def test_wrong_key_is_refused_and_not_repeated(server: AdminServer) -> None:
@@ -107,63 +107,41 @@ def test_wrong_key_is_refused_and_not_repeated(server: AdminServer) -> None:
     reports.close()
 
 
-@pytest.mark.parametrize("key", ["sk-ant-admin01-ä", "sk-ant-admin01-a\nx-evil: 1", "sk\x00ant"])
-def test_key_that_is_no_header_is_not_repeated(server: AdminServer, key: str) -> None:
-    reports = AdminReports(key, base_url=server.url)
-    with pytest.raises((CredentialMissing, ModelUnavailable)) as caught:
-        reports.costs(FIRST, LAST)
-    assert key not in caught.value.message
-    assert "admin01" not in caught.value.message
+def test_key_that_is_no_header_is_not_repeated(server: AdminServer) -> None:
+    for key in ("sk-ant-admin01-ä", "sk-ant-admin01-a\nx-evil: 1", "sk\x00ant"):
+        reports = AdminReports(key, base_url=server.url)
+        with pytest.raises((CredentialMissing, ModelUnavailable)) as caught:
+            reports.costs(FIRST, LAST)
+        assert key not in caught.value.message
+        assert "admin01" not in caught.value.message
+        reports.close()
     assert server.asked == []
-    reports.close()
 
 
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [
-        (403, ModelRejected),
-        (404, ModelRejected),
-        (429, ModelUnavailable),
-        (500, ModelUnavailable),
-        (529, ModelUnavailable),
-    ],
-)
-def test_other_statuses_say_what_to_do(
-    server: AdminServer, reports: AdminReports, status: int, kind: type[ModelError]
-) -> None:
-    server.fault = status, "<html>no</html>"
-    with pytest.raises(kind, match=f"HTTP {status}") as caught:
-        reports.costs(FIRST, LAST)
-    assert caught.value.hint
+def test_other_statuses_say_what_to_do(server: AdminServer, reports: AdminReports) -> None:
+    for status in (403, 404, 429, 500, 529):
+        server.fault = status, "<html>no</html>"
+        with pytest.raises(ModelRejected if status < 429 else ModelUnavailable, match=f"HTTP {status}") as caught:
+            reports.costs(FIRST, LAST)
+        assert caught.value.hint
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "no json", "[]", '{"data": 3}', '{"data": [{}]}', '{"data": [{"starting_at": "x", "results": [3]}]}',
-        '{"data": [{"starting_at": "x", "results": [{"amount": "a lot"}]}]}',
-        '{"data": [{"starting_at": "x", "results": [{"amount": "NaN"}]}]}',
-        '{"data": [{"starting_at": "x", "results": [{"amount": "1", "currency": "EUR"}]}]}',
-        '{"data": [{"starting_at": "x", "results": [{}]}], "has_more": true}',
-    ],
-)  # fmt: skip
-def test_report_that_makes_no_sense_is_an_error_that_says_so(
-    server: AdminServer, reports: AdminReports, body: str
-) -> None:
-    server.fault = 200, body
-    with pytest.raises(ModelUnavailable, check=lambda error: error.code == "report_unreadable"):
-        reports.costs(FIRST, LAST)
+def _bucket(*rows: str) -> str:
+    return f'{{"data": [{{"starting_at": "x", "results": [{", ".join(rows)}]}}]}}'
 
 
-@pytest.mark.parametrize(
-    "row", ["3", '{"cache_creation": 3}', '{"output_tokens": "many"}', '{"server_tool_use": ["x"]}']
-)
-def test_usage_that_makes_no_sense_is_an_error_that_says_so(
-    server: AdminServer, reports: AdminReports, row: str
-) -> None:
-    server.fault = 200, f'{{"data": [{{"starting_at": "x", "results": [{row}]}}]}}'
-    with pytest.raises(ModelUnavailable, check=lambda error: error.code == "report_unreadable"):
-        reports.usage(FIRST, LAST)
+def test_report_that_makes_no_sense_is_an_error_that_says_so(server: AdminServer, reports: AdminReports) -> None:
+    costs = ("3", '{"amount": "a lot"}', '{"amount": "NaN"}', '{"amount": "1", "currency": "EUR"}')
+    usages = ("3", '{"cache_creation": 3}', '{"output_tokens": "many"}', '{"server_tool_use": ["x"]}')
+    more = _bucket("{}")[:-1] + ', "has_more": true}'
+    for read, bodies in (
+        (reports.costs, ["no json", "[]", '{"data": 3}', '{"data": [{}]}', more, *map(_bucket, costs)]),
+        (reports.usage, map(_bucket, usages)),
+    ):
+        for body in bodies:
+            server.fault = 200, body
+            with pytest.raises(ModelUnavailable, check=lambda error: error.code == "report_unreadable"):
+                read(FIRST, LAST)
 
 
 def test_host_that_cannot_be_reached_is_an_error_without_the_key() -> None:

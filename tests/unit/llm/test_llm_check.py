@@ -36,20 +36,20 @@ def test_check_without_a_credential_says_what_to_set_before_any_network() -> Non
     model.close()
 
 
-@pytest.mark.parametrize("name", ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ANTHROPIC_API_KEY", KEY),
+        ("ANTHROPIC_AUTH_TOKEN", KEY),
+        ("ANTHROPIC_CUSTOM_HEADERS", f"x-api-key: {KEY}"),
+    ],
+)
 def test_check_takes_the_credential_and_address_of_the_environment(
-    server: BillingServer, monkeypatch: pytest.MonkeyPatch, name: str
+    server: BillingServer, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
-    monkeypatch.setenv(name, KEY)
+    monkeypatch.setenv(name, value)
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
     model = AnthropicModel("claude-sonnet-5-5")
-    assert model.check().paid
-    model.close()
-
-
-def test_check_takes_a_credential_in_custom_headers(server: BillingServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", f"x-api-key: {KEY}")
-    model = AnthropicModel("claude-sonnet-5-5", base_url=server.url)
     assert model.check().paid
     model.close()
 
@@ -64,7 +64,11 @@ def test_named_profile_that_cannot_be_loaded_is_a_missing_credential(
         AnthropicModel("claude-sonnet-5-5", base_url="http://127.0.0.1:9").check()
 
 
-def test_unknown_model_is_named_with_the_nearest_known_one(server: BillingServer, make_model: Any) -> None:
+def test_unknown_and_retired_models_are_refused_naming_the_nearest_known_one(
+    server: BillingServer, make_model: Any
+) -> None:
+    with pytest.raises(ModelRejected, check=lambda error: error.code == "model_retired"):
+        make_model("claude-sonnet-4-20250514").check()
     with pytest.raises(ModelRejected, check=lambda error: error.code == "model_unknown") as caught:
         make_model("claude-sonet-5-5").check()
     assert caught.value.hint == "The nearest it offers: --model claude-sonnet-5-5"
@@ -87,11 +91,6 @@ def test_model_that_is_only_listed_is_known(make_model: Any, llmock: Any) -> Non
     assert make_model("claude-sonnet-4-6", base_url=llmock.base_url("anthropic")).check().warnings == ()
 
 
-def test_retired_model_is_refused_with_its_date(server: BillingServer, make_model: Any) -> None:
-    with pytest.raises(ModelRejected, check=lambda error: error.code == "model_retired"):
-        make_model("claude-sonnet-4-20250514").check()
-
-
 def test_deprecated_model_is_said_once_in_words_not_as_a_python_warning(server: BillingServer, make_model: Any) -> None:
     model = make_model("claude-opus-4-5")
     info = model.check()
@@ -111,20 +110,16 @@ def test_deprecation_the_server_does_not_mention_is_known_all_the_same(
     assert "deprecated" in make_model("claude-opus-4-5").check().warnings[0]
 
 
-def test_server_without_a_model_list_is_no_verdict_on_the_model(server: BillingServer, make_model: Any) -> None:
+def test_check_tells_a_refused_credential_and_a_missing_list_or_provider(
+    server: BillingServer, model: AnthropicModel, make_model: Any
+) -> None:
     server.free_fault = (404, "not_found_error", "no such path")
-    info = make_model().check()
+    info = model.check()
     assert info.paid
     assert "no model list" in info.warnings[0]
-
-
-def test_rejected_credential_is_told_at_the_check(server: BillingServer, make_model: Any) -> None:
     server.free_fault = (401, "authentication_error", "invalid x-api-key")
     with pytest.raises(ModelRejected, check=lambda error: error.code == "credential_refused"):
-        make_model().check()
-
-
-def test_unreachable_provider_is_told_at_the_check(make_model: Any) -> None:
+        model.check()
     with pytest.raises(ModelUnavailable):
         make_model(base_url="http://127.0.0.1:9").check()
 

@@ -19,14 +19,6 @@ def mocked(make_model: MakeModel, llmock: Any) -> AnthropicModel:
     return make_model("claude-sonnet-4-6", base_url=llmock.base_url("anthropic"))
 
 
-def test_llmock_reply_is_complete_with_usage(mocked: AnthropicModel, llmock: Any) -> None:
-    llmock.reply("A gradient is a slope.")
-    reply = mocked.complete(QUESTION)
-    assert (reply.text, reply.stop_reason) == ("A gradient is a slope.", "end_turn")
-    assert reply.usage["input_tokens"] > 0
-    assert reply.usage["output_tokens"] > 0
-
-
 def test_llmock_rate_limit_hands_on_the_wait_and_is_not_retried_here(mocked: AnthropicModel, llmock: Any) -> None:
     llmock.rate_limit(retry_after=2)
     with pytest.raises(ModelUnavailable) as caught:
@@ -34,22 +26,6 @@ def test_llmock_rate_limit_hands_on_the_wait_and_is_not_retried_here(mocked: Ant
     assert caught.value.data["status"] == 429
     assert caught.value.data["retry_after"] == 2.0
     assert len(llmock.requests) == 1
-
-
-@pytest.mark.parametrize("status", [500, 503, 529])
-def test_llmock_provider_trouble_is_unavailable(mocked: AnthropicModel, llmock: Any, status: int) -> None:
-    llmock.fail(status)
-    with pytest.raises(ModelUnavailable) as caught:
-        mocked.complete(QUESTION)
-    assert caught.value.billed == "no"
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
-def test_llmock_refused_requests_are_rejected(mocked: AnthropicModel, llmock: Any, status: int) -> None:
-    llmock.fail(status)
-    with pytest.raises(ModelRejected) as caught:
-        mocked.complete(QUESTION)
-    assert caught.value.data["status"] == status
 
 
 @pytest.mark.parametrize("fault", ["truncate", "disconnect", "corrupt"])
@@ -70,12 +46,22 @@ def test_llmock_stalled_stream_ends_at_the_deadline(make_model: MakeModel, llmoc
         model.complete(QUESTION)
 
 
-def test_llmock_refusal_and_truncation_are_replies_with_usage(mocked: AnthropicModel, llmock: Any) -> None:
+def test_llmock_statuses_are_told_apart(mocked: AnthropicModel, llmock: Any) -> None:
+    for status in (500, 503, 529, 400, 401, 403, 404, 413, 422):
+        llmock.fail(status)
+        with pytest.raises(ModelUnavailable if status >= 500 else ModelRejected) as caught:
+            mocked.complete(QUESTION)
+        assert (caught.value.data["status"], caught.value.billed) == (status, "no")
+
+
+def test_llmock_replies_refusals_and_truncations_come_with_their_usage(mocked: AnthropicModel, llmock: Any) -> None:
     from llmock.scenarios import Reply as Scripted
 
+    llmock.reply("A gradient is a slope.")
     llmock.add(Scripted(text="No.", finish_reason="content_filter"), Scripted(text="Half", finish_reason="length"))
-    refused, cut = mocked.complete(QUESTION), mocked.complete(QUESTION)
-    assert refused.refused
-    assert cut.truncated
-    assert refused.usage["output_tokens"] > 0
-    assert cut.usage["output_tokens"] > 0
+    whole, refused, cut = (mocked.complete(QUESTION) for _ in range(3))
+    assert (whole.text, whole.stop_reason) == ("A gradient is a slope.", "end_turn")
+    assert (refused.refused, cut.truncated) == (True, True)
+    for reply in (whole, refused, cut):
+        assert reply.usage["input_tokens"] > 0
+        assert reply.usage["output_tokens"] > 0

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
+import warnings
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
-from pipeline.errors import ModelUnavailable
+from pipeline.errors import ModelError, ModelUnavailable
 from pipeline.llm.anthropic import AnthropicModel
 from pipeline.llm.base import Message, Request
 from tests.servers.billing import BillingServer
@@ -37,6 +39,8 @@ class Answering:
 
     def __init__(self) -> None:
         self.kind, self.body = "text/html", b""
+        #: Where it redirects to, in place of an answer.
+        self.location = ""
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -45,7 +49,9 @@ class Answering:
                 self.do_GET()
 
             def do_GET(self) -> None:
-                self.send_response(200)
+                self.send_response(307 if owner.location else 200)
+                if owner.location:
+                    self.send_header("location", owner.location + self.path)
                 if owner.kind:
                     self.send_header("content-type", owner.kind)
                 self.send_header("content-length", str(len(owner.body)))
@@ -123,14 +129,13 @@ def test_answer_that_is_no_reply_names_the_host_and_the_content_type(
         assert all(part in caught.value.message for part in ("127.0.0.1", kind.partition(";")[0]))
 
 
-def test_stream_that_says_nothing_is_broken_off(answering: Answering, asked: AnthropicModel) -> None:
+def test_stream_that_says_nothing_and_an_error_document_are_told_apart(
+    answering: Answering, asked: AnthropicModel
+) -> None:
     for body in (b"", b": ping\n\n"):
         answering.kind, answering.body = "text/event-stream", body
         with pytest.raises(ModelUnavailable, check=lambda error: error.code == "reply_broken_off"):
             asked.complete(QUESTION)
-
-
-def test_error_document_with_status_200_is_that_error(answering: Answering, asked: AnthropicModel) -> None:
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     answering.kind, answering.body = "application/json", json.dumps(error).encode()
     with pytest.raises(ModelUnavailable) as caught:
@@ -147,13 +152,7 @@ def test_page_in_the_place_of_a_look_up_or_a_count_is_told_as_such(answering: An
 
 
 def test_json_that_is_no_count_and_no_list_is_told_as_such(answering: Answering, asked: AnthropicModel) -> None:
-    counts: list[Any] = [
-        {},
-        {"input_tokens": None},
-        {"input_tokens": "many"},
-        {"input_tokens": -9},
-        {"input_tokens": 0},
-    ]
+    counts: list[Any] = [{}, *({"input_tokens": count} for count in (None, "many", -9, 0))]
     for document in (*counts, [], 5, None):
         answering.kind, answering.body = "application/json", json.dumps(document).encode()
         with pytest.raises(ModelUnavailable):
@@ -164,6 +163,22 @@ def test_json_that_is_no_count_and_no_list_is_told_as_such(answering: Answering,
         for look in looks:
             with pytest.raises(ModelUnavailable):
                 look()
+
+
+def test_redirect_is_an_error_and_the_key_stays_here(server: BillingServer, answering: Answering) -> None:
+    model = AnthropicModel("claude-sonnet-5-5", api_key=KEY, base_url=answering.url)
+    answering.body, answering.location = b"", server.url
+    with pytest.raises(ModelError, check=lambda error: error.code == "redirect_refused") as caught:
+        model.complete(QUESTION)
+    answering.location = ""
+    assert (caught.value.billed, caught.value.data["status"]) == ("no", 307)  # type: ignore[attr-defined]
+    assert server.seen == []
+    with warnings.catch_warnings(record=True) as left_open:
+        warnings.simplefilter("always")
+        # A model that is not closed leaves no connection behind.
+        del model, caught
+        gc.collect()
+    assert [str(warning.message) for warning in left_open if warning.category is ResourceWarning] == []
 
 
 def test_gateway_error_without_a_document_names_who_answered(server: BillingServer, model: AnthropicModel) -> None:

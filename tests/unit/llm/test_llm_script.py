@@ -15,29 +15,20 @@ def ask(text: str = "hello", label: str = "lesson") -> Request:
     return Request("claude-sonnet-5-5", [Message("user", text)], label=label)
 
 
-def test_scripted_list_is_answered_in_order_and_runs_out() -> None:
+def test_script_is_answered_in_order_by_texts_values_errors_replies_or_a_function() -> None:
     model = ScriptedModel(["one", {"b": 1, "a": 2}])
     assert [model.complete(ask()).text, model.complete(ask()).text] == ["one", '{"a": 2, "b": 1}']
     with pytest.raises(ModelRejected, check=lambda error: error.code == "script_exhausted"):
         model.complete(ask())
     assert model.calls == 3
-
-
-def test_scripted_function_sees_the_request() -> None:
     model = ScriptedModel(lambda request: f"{request.label}: {request.messages[0].text}")
     assert model.complete(ask("why", "critic")).text == "critic: why"
     assert model.requests[0].label == "critic"
-
-
-def test_scripted_error_is_raised_and_counted() -> None:
     model = ScriptedModel([ModelUnavailable("busy"), "fine"])
     with pytest.raises(ModelUnavailable, match="busy"):
         model.complete(ask())
     assert model.complete(ask()).text == "fine"
     assert model.calls == 2
-
-
-def test_scripted_whole_reply_is_returned_as_it_is() -> None:
     reply = Reply("half", "max_tokens", usage={"input_tokens": 1, "output_tokens": 2})
     assert ScriptedModel([reply]).complete(ask()) is reply
 
