@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -69,59 +70,45 @@ def test_chain_is_followed_all_the_way() -> None:
     assert walk.frontier.follows("c#1", []) is None
 
 
-def test_nothing_follows_plainly_where_a_join_waits() -> None:
-    nodes = [Node("a"), Node("b"), Node("c", "all")]
-    graph = Graph.of(nodes, [Edge("a", "b"), Edge("a", "c"), Edge("b", "c")], "a")
-    walk = Walk(graph)
-    (first,) = walk.offered()
-    walk.begin(first)
-    assert walk.frontier.follows("a#1", ["a->b", "a->c"]) is None
-    walk.end(first)
-    (second,) = walk.offered()
-    walk.begin(second)
-    assert walk.frontier.follows("b#1", ["b->c"]) is None
+@pytest.mark.parametrize(
+    ("edges", "joins", "ran", "ends", "chosen"),
+    [
+        ("ab ac", "", "", "a", "a->b a->c"),
+        ("ab ac bc", "c", "a", "b", "b->c"),
+        # The same end lets another join go.
+        ("ab aj bj:left bc", "j", "a", "b", "b->c"),
+        # Another visit has not begun.
+        ("ab ac bd", "", "a", "b", "b->d"),
+    ],
+)
+def test_nothing_follows_plainly_where_something_else_is_or_becomes_ready(
+    edges: str, joins: str, ran: str, ends: str, chosen: str
+) -> None:
+    links = [Edge(text[0], text[1], text[3:] or None) for text in edges.split()]
+    nodes = [
+        Node(name, "all" if name in joins else "any") for name in sorted(set("".join(edges.split())) & set("abcdj"))
+    ]
+    walk = Walk(Graph.of(nodes, links, "a"))
+    for name in (*ran, ends):
+        visit = next(visit for visit in walk.offered() if visit.node == name)
+        walk.begin(visit)
+        if name != ends:
+            walk.end(visit)
+    assert walk.frontier.follows(f"{ends}#1", chosen.split()) is None
 
 
-def test_nothing_follows_plainly_where_the_same_end_lets_a_join_go() -> None:
-    nodes = [Node("a"), Node("b"), Node("c"), Node("j", "all")]
-    graph = Graph.of(nodes, [Edge("a", "b"), Edge("a", "j"), Edge("b", "j", "left"), Edge("b", "c")], "a")
-    walk = Walk(graph)
-    (first,) = walk.offered()
-    walk.begin(first)
-    walk.end(first)
-    (second,) = walk.offered()
-    walk.begin(second)
-    assert walk.frontier.follows("b#1", ["b->c"]) is None
-    walk.end(second)
-    assert [activation.path for activation in walk.offered()] == ["c#1", "j#1"]
-
-
-def test_gathering_of_a_single_branch_does_not_follow_plainly() -> None:
-    nodes = [Node("a"), Node("b", attributes={"fan": "a"}), Node("j", "all", attributes={"scope": "a"})]
-    walk = Walk(Graph.of(nodes, [Edge("a", "b"), Edge("b", "j")], "a"))
-    (first,) = walk.offered()
-    walk.begin(first)
-    second = walk.frontier.follows("a#1", ["a->b"])
-    walk.end(first)
-    assert [second] == walk.offered()
-    assert second is not None
-    walk.begin(second)
-    assert walk.frontier.follows("b#1", ["b->j"]) is None
-
-
-def test_nothing_follows_plainly_where_another_visit_has_not_begun() -> None:
-    walk = Walk(Graph.of([Node(name) for name in "abcd"], [Edge("a", "b"), Edge("a", "c"), Edge("b", "d")], "a"))
-    (first,) = walk.offered()
-    walk.begin(first)
-    walk.end(first)
-    left, _ = walk.offered()
-    walk.begin(left)
-    assert walk.frontier.follows("b#1", ["b->d"]) is None
-
-
-def test_nothing_follows_plainly_where_a_branch_has_arrived() -> None:
+def test_gathering_of_branches_does_not_follow_plainly() -> None:
     inside = {"fan": "a"}
     nodes = [Node("a"), *(Node(name, attributes=inside) for name in "bcd"), Node("j", "all", attributes={"scope": "a"})]
+    alone = Walk(Graph.of([nodes[0], nodes[1], nodes[4]], [Edge("a", "b"), Edge("b", "j")], "a"))
+    (first,) = alone.offered()
+    alone.begin(first)
+    second = alone.frontier.follows("a#1", ["a->b"])
+    alone.end(first)
+    assert [second] == alone.offered()
+    assert second is not None
+    alone.begin(second)
+    assert alone.frontier.follows("b#1", ["b->j"]) is None
     edges = [Edge("a", "b"), Edge("a", "c"), Edge("b", "j"), Edge("c", "d"), Edge("d", "j")]
     walk = Walk(Graph.of(nodes, edges, "a"))
     (first,) = walk.offered()
@@ -132,4 +119,4 @@ def test_nothing_follows_plainly_where_a_branch_has_arrived() -> None:
         if activation.node == "b":
             walk.end(activation)
     assert walk.offered() == []
-    assert walk.frontier.follows("c#1", ["c->d"]) is None
+    assert walk.frontier.follows("c#1", ["c->d"]) is None, "the branch of b has arrived"

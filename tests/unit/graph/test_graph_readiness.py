@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
 from pipeline.graph.model import Edge, Graph, Node, chain
 from pipeline.graph.readiness import Activation, Frontier, ready, skipped
+from pipeline.graph.tracks import Tracks
+from pipeline.graph.validation import validate
 from pipeline.records import kinds
 from tests.tape import Walk
 
@@ -32,17 +35,22 @@ def says(**labels: str) -> Callable[[Activation], str]:
     return lambda visit: labels.get(f"{visit.node}_{visit.visit}", labels.get(visit.node, "success"))
 
 
+def go(walk: Walk, *ran: str) -> None:
+    """Begin and end visits, by path."""
+    for path in ran:
+        visit = next(visit for visit in walk.offered() if visit.path == path)
+        walk.begin(visit)
+        walk.end(visit)
+
+
 def paths(found: list[Activation]) -> list[str]:
     return [activation.path for activation in found]
 
 
-def test_chain_runs_in_order() -> None:
-    assert Walk(chain(["seed", "sow", "publish"])).run() == ["seed#1", "sow#1", "publish#1"]
-
-
-def test_start_consumes_the_token_of_the_start() -> None:
-    walk = Walk(chain(["a"]))
-    assert walk.offered() == [Activation("a#1", "a", 1, (("", ""),))]
+def test_chain_runs_in_order_from_the_token_of_the_start() -> None:
+    walk = Walk(chain(["seed", "sow", "publish"]))
+    assert walk.offered() == [Activation("seed#1", "seed", 1, (("", ""),))]
+    assert walk.run() == ["seed#1", "sow#1", "publish#1"]
 
 
 def test_what_is_ready_is_offered_until_it_is_started() -> None:
@@ -57,35 +65,16 @@ def test_what_is_ready_is_offered_until_it_is_started() -> None:
     assert walk.offered() == [left]
 
 
-def test_diamond_joins_once_with_both_tokens() -> None:
+def test_join_all_waits_for_an_arm_that_still_runs_and_names_its_tokens_in_order_of_declaration() -> None:
     walk = Walk(DIAMOND)
-    assert walk.run() == ["a#1", "b#1", "c#1", "d#1"]
-    assert walk.tape.state.steps["d#1"].consumed == (("b->d", "b#1"), ("c->d", "c#1"))
-
-
-def test_join_all_names_its_tokens_in_order_of_declaration_not_of_arrival() -> None:
-    walk = Walk(DIAMOND)
-    (first,) = walk.offered()
-    walk.begin(first)
-    walk.end(first)
-    left, right = walk.offered()
-    for activation in (left, right):
-        walk.begin(activation)
-    for activation in (right, left):
-        walk.end(activation)
-    assert walk.offered()[0].consumed == (("b->d", "b#1"), ("c->d", "c#1"))
-
-
-def test_join_all_waits_for_an_arm_that_still_runs() -> None:
-    walk = Walk(DIAMOND)
-    (first,) = walk.offered()
-    walk.begin(first)
-    walk.end(first)
+    go(walk, "a#1")
     left, right = walk.offered()
     walk.begin(left)
     walk.begin(right)
-    walk.end(left)
+    walk.end(right)
     assert walk.offered() == walk.offered(idle=True) == []
+    walk.end(left)
+    assert walk.offered() == [Activation("d#1", "d", 1, (("b->d", "b#1"), ("c->d", "c#1")))]
 
 
 def test_join_any_visits_once_a_token() -> None:
@@ -105,9 +94,7 @@ def test_join_after_a_skipped_arm_does_not_wait_until_all_is_idle() -> None:
     # A long arm (e, f) runs beside the branch; d joins only the branch's arms.
     shape = graph("abcdef", "ab:left", "ac:right", "ae:left", "ae:right", "bd", "cd", "ef", every="d")
     walk = Walk(shape, says(a="left"))
-    (first,) = walk.offered()
-    walk.begin(first)
-    walk.end(first)
+    go(walk, "a#1")
     b, e = walk.offered()
     walk.begin(b)
     walk.begin(e)
@@ -136,22 +123,14 @@ def test_loop_visits_a_node_three_times() -> None:
     assert walk.run() == ["a#1", "b#1", "a#2", "b#2", "a#3", "b#3", "c#1"]
     assert walk.tape.state.visits == {"a": 3, "b": 3, "c": 1}
     assert skipped(LOOP, walk.tape.state) == []
-
-
-def test_self_loop_of_a_node() -> None:
     assert Walk(graph("ab", "aa:again", "ab"), says(a_1="again")).run() == ["a#1", "a#2", "b#1"]
 
 
-def test_failing_sibling_lets_the_others_run_and_blocks_the_join() -> None:
+def test_failed_step_blocks_its_join_and_is_offered_only_to_the_next_owner_as_a_new_attempt() -> None:
     walk = Walk(DIAMOND, says(b="fail"))
     assert walk.run() == ["a#1", "b#1", "c#1"]
     assert skipped(DIAMOND, walk.tape.state) == []
     assert [token.edge for token in walk.tape.state.tokens] == ["c->d"]
-
-
-def test_failed_step_is_offered_only_to_the_next_owner_as_a_new_attempt() -> None:
-    walk = Walk(DIAMOND, says(b="fail"))
-    walk.run()
     assert walk.offered(idle=True) == []
     walk.outcome = says()
     walk.resume()
@@ -171,9 +150,7 @@ def test_failure_edge_takes_the_failure_and_the_other_arm_is_dead() -> None:
 
 def test_open_steps_are_taken_up_first_at_the_same_path_and_attempt() -> None:
     walk = Walk(DIAMOND)
-    (first,) = walk.offered()
-    walk.begin(first)
-    walk.end(first)
+    go(walk, "a#1")
     left, _ = walk.offered()
     walk.begin(left)
     walk.resume()
@@ -225,9 +202,7 @@ def test_joins_that_wait_for_each_other_let_the_oldest_token_go() -> None:
 def test_join_that_can_still_be_fed_waits_while_another_is_let_go() -> None:
     shape = graph("sjkz", "sj", "sk", "sz:never", "zj", "jk", every="jk")
     walk = Walk(shape)
-    (first,) = walk.offered()
-    walk.begin(first)
-    walk.end(first)
+    go(walk, "s#1")
     assert paths(walk.offered(idle=True)) == ["j#1"]
     assert walk.run() == ["s#1", "j#1", "k#1"]
 
@@ -250,22 +225,14 @@ def test_join_waits_for_its_own_earlier_visit_that_may_still_come_round(way: str
     # x feeds b twice; while b#1 runs, c may yet choose the way back to b.
     shape = graph("suvxbcdz", "su", "sv", "sz:never", "ux", "vx", "xb", "bc", "cb:again", "cd", every="b")
     walk = Walk(shape, says(c_1=way))
-
-    def go(path: str) -> None:
-        found = {activation.path: activation for activation in walk.offered()}
-        walk.begin(found[path])
-        walk.end(found[path])
-
-    for path in ("s#1", "u#1", "x#1"):
-        go(path)
+    go(walk, "s#1", "u#1", "x#1")
     first = next(activation for activation in walk.offered() if activation.node == "b")
     assert first.consumed == (("x->b", "x#1"),)
     walk.begin(first)
-    for path in ("v#1", "x#2"):
-        go(path)
+    go(walk, "v#1", "x#2")
     assert walk.offered() == []
     walk.end(first)
-    go("c#1")
+    go(walk, "c#1")
     again = next(activation for activation in walk.offered() if activation.node == "b")
     assert (again.path, len(again.consumed)) == ("b#2", second)
 
@@ -345,3 +312,112 @@ def test_layers_of_thirty_by_thirty_run_once_each_in_order() -> None:
     assert order[-1] == "n29_29#1"
     assert walk.tape.state.tokens == []
     assert len(walk.tape.state.steps["n29_0#1"].consumed) == 30
+
+
+def fan(edges: str, *, gather: str = "J:P", inside: str = "", start: str = "s") -> Graph:
+    """Edges "ab ab:label"; who gathers what ("J:P"), and who lies in what ("a:P")."""
+    gathered = dict(pair.split(":") for pair in gather.split())
+    lies = dict(pair.split(":") for pair in inside.split())
+    links = []
+    for text in edges.split():
+        ends, _, label = text.partition(":")
+        links.append(Edge(ends[0], ends[1], label or None))
+    names = dict.fromkeys([start, *(name for link in links for name in (link.source, link.target))])
+    nodes = [
+        Node(
+            name,
+            join="all" if name in gathered else "any",
+            attributes={
+                **({"scope": gathered[name].split(",")} if name in gathered else {}),
+                **({"fan": lies[name]} if name in lies else {}),
+            },
+        )
+        for name in names
+    ]
+    return Graph.of(nodes, links, start)
+
+
+def sources(walk: Walk, path: str) -> list[str]:
+    return [source for _, source in walk.tape.state.steps[path].consumed]
+
+
+def test_node_that_branches_share_is_visited_by_each_and_gathered_once() -> None:
+    walk = Walk(fan("sP Pa Pb am bm mJ Je", inside="a:P b:P m:P"))
+    assert walk.run() == ["s#1", "P#1", "a#1", "b#1", "m#1", "m#2", "J#1", "e#1"]
+    assert sources(walk, "J#1") == ["m#1", "m#2"]
+
+
+def test_branch_that_ends_elsewhere_is_not_waited_for() -> None:
+    walk = Walk(fan("sP Pa Pb aJ ax:out bJ Je", inside="a:P b:P"), says(a="out"))
+    assert walk.run() == ["s#1", "P#1", "a#1", "b#1", "x#1", "J#1", "e#1"]
+    assert sources(walk, "J#1") == ["b#1"]
+
+
+def test_branch_that_leaves_for_before_the_fan_out_begins_another_visit_of_it_apart() -> None:
+    walk = Walk(fan("sP Pa Pb aJ as:again bJ Je", inside="a:P b:P"), says(a_1="again"))
+    ran = walk.run()
+    assert sources(walk, "J#1") == ["b#1"]
+    assert sources(walk, "J#2") == ["a#2", "b#2"]
+    assert ran.count("e#1") == ran.count("e#2") == 1
+
+
+def test_loop_in_a_branch_is_waited_for() -> None:
+    walk = Walk(fan("sP Pa Pb aJ:done aa:again bJ Je", inside="a:P b:P"), says(a_1="again", a_2="again", a="done"))
+    assert walk.run() == ["s#1", "P#1", "a#1", "b#1", "a#2", "a#3", "J#1", "e#1"]
+
+
+def test_inner_fan_out_is_gathered_before_the_outer_one() -> None:
+    shape = fan("sP Pq Pb qx qy xK yK KJ bJ Je", gather="J:P K:q", inside="q:P b:P K:P x:q y:q")
+    assert Walk(shape).run() == ["s#1", "P#1", "q#1", "b#1", "x#1", "y#1", "K#1", "J#1", "e#1"]
+
+
+def test_inner_fan_out_without_a_gathering_node_of_its_own_arrives_at_the_outer_one() -> None:
+    walk = Walk(fan("sP Pq Pb qx qy xJ yJ bJ Je", inside="q:P b:P x:q y:q"))
+    assert walk.run()[-2:] == ["J#1", "e#1"]
+    assert sources(walk, "J#1") == ["x#1", "y#1", "b#1"]
+
+
+def test_gathering_node_that_is_gone_back_to_fires_at_once() -> None:
+    walk = Walk(fan("sP Pa Pb aJ bJ Je:done JJ:again", inside="a:P b:P"), says(J_1="again", J="done"))
+    assert walk.run() == ["s#1", "P#1", "a#1", "b#1", "J#1", "J#2", "e#1"]
+    assert sources(walk, "J#2") == ["J#1"]
+
+
+def test_one_node_may_gather_either_of_two_fan_outs() -> None:
+    shape = fan("sP:left sQ:right Pa Pb Qc Qd aJ bJ cJ dJ Je", gather="J:P,Q", inside="a:P b:P c:Q d:Q")
+    walk = Walk(shape, says(s="right"))
+    assert walk.run()[-2:] == ["J#1", "e#1"]
+    assert sources(walk, "J#1") == ["c#1", "d#1"]
+
+
+def test_failed_branch_holds_its_gathering_node_up() -> None:
+    walk = Walk(fan("sP Pa Pb aJ bJ Je", inside="a:P b:P"), says(b="fail"))
+    assert walk.run() == ["s#1", "P#1", "a#1", "b#1"]
+
+
+def test_new_process_gathers_what_the_old_one_left() -> None:
+    walk = Walk(fan("sP Pa Pb aJ bJ Je", inside="a:P b:P"))
+    for _ in range(2):
+        for activation in walk.offered():
+            walk.begin(activation)
+            walk.end(activation)
+            if activation.node == "a":
+                break
+    walk.resume()
+    assert walk.run()[-3:] == ["b#1", "J#1", "e#1"]
+    assert sources(walk, "J#1") == ["a#1", "b#1"]
+
+
+def test_branches_may_be_very_long() -> None:
+    names = [f"n{number}" for number in range(3000)]
+    nodes = [Node("P"), *(Node(name, attributes={"fan": "P"}) for name in names)]
+    nodes.append(Node("J", join="all", attributes={"scope": "P"}))
+    chain = ["P", *names, "J"]
+    edges = [Edge(before, after) for before, after in pairwise(chain)]
+    shape = Graph.of(nodes, edges, "P")
+    walk = Walk(shape)
+    assert walk.run(limit=4000)[-1] == "J#1"
+    assert Tracks(shape, walk.tape.state.steps).around("n2999#1") == ("P#1",)
+
+    # A cycle of gathering nodes is no fault.
+    validate(fan("sP Pa Pb aJ bJ JJ", inside="a:P b:P"))
