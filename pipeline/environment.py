@@ -7,46 +7,22 @@ from pathlib import Path
 
 from pipeline.files import read_regular
 
-#: Option → environment variable. None: it permits one act, so it is given each time.
+#: Options that have a variable, PIPELINE_ and the name in capitals.
+_LASTING = (
+    "subject", "level", "model", "effort", "lessons", "catalogue", "store", "out", "max_cost_usd", "budget",
+    "daily_budget_usd", "concurrency", "executor", "until", "sample", "prices", "dry_run", "prompts", "quiet", "json",
+    "batch", "batch_min", "no_wait", "batch_poll",
+)  # fmt: skip
+#: Options that permit one act, so they are given each time.
+_ONE_ACT = (
+    "resubmit", "resume", "from_step", "refresh", "retry_unknown", "force", "yes", "accept_changes", "skip_failed",
+    "retry_failed", "overwrite",
+)  # fmt: skip
+#: Option → environment variable; None: it has none.
 VARIABLES: Mapping[str, str | None] = {
-    "subject": "PIPELINE_SUBJECT",
-    "level": "PIPELINE_LEVEL",
-    "model": "PIPELINE_MODEL",
-    "effort": "PIPELINE_EFFORT",
-    "lessons": "PIPELINE_LESSONS",
-    "catalogue": "PIPELINE_CATALOGUE",
-    "store": "PIPELINE_STORE",
-    "out": "PIPELINE_OUT",
-    "max_cost_usd": "PIPELINE_MAX_COST_USD",
-    "budget": "PIPELINE_BUDGET",
-    "daily_budget_usd": "PIPELINE_DAILY_BUDGET_USD",
-    "concurrency": "PIPELINE_CONCURRENCY",
-    "executor": "PIPELINE_EXECUTOR",
-    "until": "PIPELINE_UNTIL",
-    "sample": "PIPELINE_SAMPLE",
-    "prices": "PIPELINE_PRICES",
-    "dry_run": "PIPELINE_DRY_RUN",
-    "prompts": "PIPELINE_PROMPTS",
-    "quiet": "PIPELINE_QUIET",
-    "json": "PIPELINE_JSON",
-    "batch": "PIPELINE_BATCH",
-    "batch_min": "PIPELINE_BATCH_MIN",
-    "no_wait": "PIPELINE_NO_WAIT",
-    "batch_poll": "PIPELINE_BATCH_POLL",
-    "resubmit": None,
-    "resume": None,
-    "from_step": None,
-    "refresh": None,
-    "retry_unknown": None,
-    "force": None,
-    "yes": None,
-    "accept_changes": None,
-    "skip_failed": None,
-    "retry_failed": None,
-    "overwrite": None,
+    **{name: f"PIPELINE_{name.upper()}" for name in _LASTING},
+    **dict.fromkeys(_ONE_ACT),
 }
-
-
 #: More than any `.env` holds.
 _MOST_BYTES = 1 << 20
 #: Options whose value is a path: in `.env` it counts from the folder of that file.

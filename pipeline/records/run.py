@@ -336,16 +336,6 @@ def next_attempt(state: RunState, path: str, task: str | None = None) -> int:
     return state.attempts.get((path, task), 1)
 
 
-def open_steps(state: RunState) -> list[StepRun]:
-    """Return visits started without an end, in order of start."""
-    return [state.steps[path] for path in state.open_paths]
-
-
-def failed_steps(state: RunState) -> list[StepRun]:
-    """Return visits that failed with no edge to go on by, in order of failure."""
-    return [state.steps[path] for path in state.failed_paths]
-
-
 def completed_tasks(state: RunState, path: str) -> int:
     """Return how many tasks of a visit completed."""
     found = state.tasks.get(path, {})

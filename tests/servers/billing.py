@@ -60,6 +60,8 @@ class BillingServer:
         self.piece_seconds = 0.0
         #: Status, type and message of every free look-up; None: they work.
         self.free_fault: tuple[int, str, str] | None = None
+        #: The answer to every request, free or paid; None: as it should be.
+        self.always: Mishap | None = None
         #: HTTP errors that the next look-ups of models meet, in order.
         self.free_mishaps: list[Mishap] = []
         #: Whether it streams where that is asked; else it answers with a whole message.
@@ -124,6 +126,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == "/_bill":
             return self._json(200, self.server.owner.bill.to_json())
         owner, path = self.server.owner, self.path.partition("?")[0].rstrip("/")
+        if owner.always is not None:
+            return self._status(owner.always)
         try:
             check_headers(self._headers())
             if (fault := owner.free_fault) is not None:
@@ -145,6 +149,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        if (always := self.server.owner.always) is not None:
+            return self._status(always)
         try:
             check_headers(self._headers())
             body = json.loads(raw or b"{}")
@@ -209,11 +215,7 @@ class _Handler(BaseHTTPRequestHandler):
             owner.cache.remember(counted)
             entry.model = owner.substitute or entry.model
             owner.bill.charge(entry, counted, tokens_of(text), batch=True)
-            usage = {**counted.usage(tokens_of(text)), "service_tier": "batch"}
-            return {
-                "id": f"msg_{entry.number:08d}", "type": "message", "role": "assistant", "model": entry.model,
-                "content": [{"type": "text", "text": text}], "stop_reason": stop, "stop_sequence": None, "usage": usage,
-            }  # fmt: skip
+            return _reply(entry, text, stop, {**counted.usage(tokens_of(text)), "service_tier": "batch"})
         finally:
             owner.bill.end(entry)
 
@@ -260,16 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
             owner.limits.made(output)
         if kind == "drop":
             return self._cut(reset=True)
-        reply = {
-            "id": f"msg_{entry.number:08d}",
-            "type": "message",
-            "role": "assistant",
-            "model": entry.model,
-            "content": [{"type": "text", "text": text}],
-            "stop_reason": stop,
-            "stop_sequence": None,
-            "usage": counted.usage(output),
-        }
+        reply = _reply(entry, text, stop, counted.usage(output))
         if stop == "refusal":
             reply["stop_details"] = {"type": "refusal", "category": "cyber", "explanation": "Not this."}
         if not (body.get("stream") and owner.streams):
@@ -365,14 +358,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _page(self, status: int, page: str, headers: Mapping[str, str]) -> None:
         data = page.encode()
-        self._begin("text/html", status, {**headers, "content-length": str(len(data))})
+        rest = {name: value for name, value in headers.items() if name != "content-type"}
+        self._begin(headers.get("content-type", "text/html"), status, {**rest, "content-length": str(len(data))})
         self.wfile.write(data)
 
     def _begin(
         self, kind: str, status: int = 200, headers: Mapping[str, str] | None = None, chunked: bool = False
     ) -> None:
         self.send_response(status)
-        self.send_header("content-type", kind)
+        if kind:
+            self.send_header("content-type", kind)
         self.send_header("request-id", self._request_id())
         for name, value in (headers or {}).items():
             self.send_header(name, value)
@@ -389,6 +384,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         self.wfile.flush()
+
+
+def _reply(entry: Entry, text: str, stop: str, usage: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": f"msg_{entry.number:08d}", "type": "message", "role": "assistant", "model": entry.model,
+        "content": [{"type": "text", "text": text}], "stop_reason": stop, "stop_sequence": None, "usage": usage,
+    }  # fmt: skip
 
 
 def main(arguments: list[str] | None = None) -> None:

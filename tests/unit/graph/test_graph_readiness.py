@@ -77,6 +77,15 @@ def test_join_all_waits_for_an_arm_that_still_runs_and_names_its_tokens_in_order
     assert walk.offered() == [Activation("d#1", "d", 1, (("b->d", "b#1"), ("c->d", "c#1")))]
 
 
+def test_join_all_takes_the_oldest_token_of_each_edge() -> None:
+    walk = Walk(graph("suvxyj", "su", "sv", "sy", "ux", "vx", "xj", "yj", every="j"))
+    go(walk, "s#1", "u#1", "v#1", "x#1", "x#2", "y#1")
+    (first,) = walk.offered()
+    assert first.consumed == (("x->j", "x#1"), ("y->j", "y#1"))
+    assert walk.run()[-2:] == ["j#1", "j#2"]
+    assert walk.tape.state.steps["j#2"].consumed == (("x->j", "x#2"),)
+
+
 def test_join_any_visits_once_a_token() -> None:
     walk = Walk(graph("abcd", "ab", "ac", "bd", "cd"))
     assert walk.run() == ["a#1", "b#1", "c#1", "d#1", "d#2"]

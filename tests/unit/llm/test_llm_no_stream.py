@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
-import threading
 import warnings
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -34,53 +31,9 @@ EVENTS = (
 )
 
 
-class Answering:
-    """A server that gives every request the same answer."""
-
-    def __init__(self) -> None:
-        self.kind, self.body = "text/html", b""
-        #: Where it redirects to, in place of an answer.
-        self.location = ""
-        owner = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                self.rfile.read(int(self.headers.get("content-length") or 0))
-                self.do_GET()
-
-            def do_GET(self) -> None:
-                self.send_response(307 if owner.location else 200)
-                if owner.location:
-                    self.send_header("location", owner.location + self.path)
-                if owner.kind:
-                    self.send_header("content-type", owner.kind)
-                self.send_header("content-length", str(len(owner.body)))
-                self.end_headers()
-                self.wfile.write(owner.body)
-
-            def log_message(self, format: str, *args: object) -> None:
-                return
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
-
-
-@pytest.fixture(scope="module")
-def answering() -> Iterator[Answering]:
-    made = Answering()
-    thread = threading.Thread(target=made.http.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield made
-    made.http.shutdown()
-    thread.join()
-    made.http.server_close()
-
-
-@pytest.fixture(scope="module")
-def asked(answering: Answering) -> Iterator[AnthropicModel]:
-    model = AnthropicModel("claude-sonnet-5-5", api_key=KEY, base_url=answering.url, deadline_seconds=20)
-    yield model
-    model.close()
+def answers(server: BillingServer, kind: str, body: str) -> None:
+    """Let the server answer everything so."""
+    server.always = Mishap("unavailable", status=200, page=body, headers={"content-type": kind})
 
 
 def test_whole_message_of_a_server_that_does_not_stream_is_a_reply(
@@ -94,89 +47,83 @@ def test_whole_message_of_a_server_that_does_not_stream_is_a_reply(
     assert whole.request_id == "req_00000002"
 
 
-def test_message_is_read_whatever_its_content_type_says(answering: Answering, asked: AnthropicModel) -> None:
-    whole = json.dumps(MESSAGE).encode()
-    events = b"".join(b"event: %s\ndata: %s\n\n" % (e["type"].encode(), json.dumps(e).encode()) for e in EVENTS)  # type: ignore[attr-defined]
-    bare = b"".join(b"data: %s\r\n\r\n" % json.dumps(e).encode() for e in EVENTS) + b"data: [DONE]\n\n"
-    for body in (whole, b"\xef\xbb\xbf\n" + whole, events, b": hello\n\n" + events, bare):
+def test_message_is_read_whatever_its_content_type_says(server: BillingServer, model: AnthropicModel) -> None:
+    whole = json.dumps(MESSAGE)
+    events = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in EVENTS)
+    bare = "".join(f"data: {json.dumps(event)}\r\n\r\n" for event in EVENTS) + "data: [DONE]\n\n"
+    for body in (whole, "\ufeff\n" + whole, events, ": hello\n\n" + events, bare):
         for kind in ("application/json", "text/event-stream; charset=utf-8", "text/plain", ""):
-            answering.kind, answering.body = kind, body
-            reply = asked.complete(QUESTION)
+            answers(server, kind, body)
+            reply = model.complete(QUESTION)
             assert (reply.text, reply.complete) == ("Because", True), (kind, body)
             assert reply.usage == {"input_tokens": 5, "output_tokens": 7}
 
 
 def test_answer_that_is_no_reply_names_the_host_and_the_content_type(
-    answering: Answering, asked: AnthropicModel
+    server: BillingServer, model: AnthropicModel
 ) -> None:
-    chat = json.dumps({"object": "chat.completion", "choices": []}).encode()
-    cases: list[tuple[str, bytes]] = [
-        ("text/html; charset=utf-8", PAGE.encode()),
-        ("text/plain", b"error: no upstream"),
-        ("application/json", chat),
-        ("application/json", b"[" * 100_000),
-        ("application/json", b"null"),
-        ("text/html", b""),
-        ("text/event-stream", PAGE.encode()),
-    ]
-    for kind, body in cases:
-        answering.kind, answering.body = kind, body
+    for kind, body in (
+        ("text/html; charset=utf-8", PAGE),
+        ("text/plain", "error: no upstream"),
+        ("application/json", json.dumps({"object": "chat.completion", "choices": []})),
+        ("application/json", "[" * 100_000),
+        ("application/json", "null"),
+        ("text/html", ""),
+        ("text/event-stream", PAGE),
+    ):
+        answers(server, kind, body)
         with pytest.raises(ModelUnavailable) as caught:
-            asked.complete(QUESTION)
-        assert caught.value.billed == "unknown"
-        assert caught.value.data["content_type"] == kind.partition(";")[0]
-        assert caught.value.data["host"] == "127.0.0.1"
-        assert all(part in caught.value.message for part in ("127.0.0.1", kind.partition(";")[0]))
+            model.complete(QUESTION)
+        named = kind.partition(";")[0]
+        data = caught.value.data
+        assert (caught.value.billed, data["content_type"], data["host"]) == ("unknown", named, "127.0.0.1")
+        assert all(part in caught.value.message for part in ("127.0.0.1", named))
 
 
 def test_stream_that_says_nothing_and_an_error_document_are_told_apart(
-    answering: Answering, asked: AnthropicModel
+    server: BillingServer, model: AnthropicModel
 ) -> None:
-    for body in (b"", b": ping\n\n"):
-        answering.kind, answering.body = "text/event-stream", body
+    for body in ("", ": ping\n\n"):
+        answers(server, "text/event-stream", body)
         with pytest.raises(ModelUnavailable, check=lambda error: error.code == "reply_broken_off"):
-            asked.complete(QUESTION)
+            model.complete(QUESTION)
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
-    answering.kind, answering.body = "application/json", json.dumps(error).encode()
+    answers(server, "application/json", json.dumps(error))
     with pytest.raises(ModelUnavailable) as caught:
-        asked.complete(QUESTION)
+        model.complete(QUESTION)
     assert (caught.value.data["status"], caught.value.billed) == (529, "unknown")
 
 
-def test_page_in_the_place_of_a_look_up_or_a_count_is_told_as_such(answering: Answering, asked: AnthropicModel) -> None:
-    answering.kind, answering.body = "text/html", PAGE.encode()
-    looks: list[Any] = [asked.check, lambda: asked.count_tokens(QUESTION), lambda: asked.batches.look("msgbatch_1")]
-    for look in looks:
+def test_page_or_document_in_the_place_of_a_look_up_count_or_list_is_told_as_such(
+    server: BillingServer, model: AnthropicModel
+) -> None:
+    count, look = lambda: model.count_tokens(QUESTION), lambda: model.batches.look("msgbatch_1")
+    answers(server, "text/html", PAGE)
+    for ask in (model.check, count, look):
         with pytest.raises(ModelUnavailable, check=lambda error: error.code == "no_model_reply"):
-            look()
+            ask()
+    counts: list[Any] = [{}, *({"input_tokens": found} for found in (None, "many", -9, 0))]
+    odd: list[Any] = [[], 5, None]
+    for asks, documents in (([count], counts + odd), ([lambda: model.batches.since(None), look], odd)):
+        for document in documents:
+            answers(server, "application/json", json.dumps(document))
+            for each in asks:
+                with pytest.raises(ModelUnavailable):
+                    each()
 
 
-def test_json_that_is_no_count_and_no_list_is_told_as_such(answering: Answering, asked: AnthropicModel) -> None:
-    counts: list[Any] = [{}, *({"input_tokens": count} for count in (None, "many", -9, 0))]
-    for document in (*counts, [], 5, None):
-        answering.kind, answering.body = "application/json", json.dumps(document).encode()
-        with pytest.raises(ModelUnavailable):
-            asked.count_tokens(QUESTION)
-    for document in ([], 5, None):
-        answering.body = json.dumps(document).encode()
-        looks: list[Any] = [lambda: asked.batches.since(None), lambda: asked.batches.look("msgbatch_1")]
-        for look in looks:
-            with pytest.raises(ModelUnavailable):
-                look()
-
-
-def test_redirect_is_an_error_and_the_key_stays_here(server: BillingServer, answering: Answering) -> None:
-    model = AnthropicModel("claude-sonnet-5-5", api_key=KEY, base_url=answering.url)
-    answering.body, answering.location = b"", server.url
-    with pytest.raises(ModelError, check=lambda error: error.code == "redirect_refused") as caught:
-        model.complete(QUESTION)
-    answering.location = ""
-    assert (caught.value.billed, caught.value.data["status"]) == ("no", 307)  # type: ignore[attr-defined]
-    assert server.seen == []
+def test_redirect_is_an_error_and_the_key_stays_here(server: BillingServer) -> None:
+    with BillingServer() as thief:
+        server.always = Mishap("unavailable", status=307, page="", headers={"location": f"{thief.url}/v1/messages"})
+        own = AnthropicModel("claude-sonnet-5-5", api_key=KEY, base_url=server.url)
+        with pytest.raises(ModelError, check=lambda error: error.code == "redirect_refused") as caught:
+            own.complete(QUESTION)
+        assert thief.seen == []
+    assert (caught.value.billed, caught.value.data["status"]) == ("no", 307)
     with warnings.catch_warnings(record=True) as left_open:
         warnings.simplefilter("always")
         # A model that is not closed leaves no connection behind.
-        del model, caught
+        del own, caught
         gc.collect()
     assert [str(warning.message) for warning in left_open if warning.category is ResourceWarning] == []
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pipeline.records import kinds
-from pipeline.records.run import StepRun, bare, failed_steps, full, next_attempt, open_steps
+from pipeline.records.run import StepRun, bare, full, next_attempt
 from tests.tape import Tape
 
 START = (("", ""),)
@@ -37,7 +37,7 @@ def test_step_started_consumes_the_start_named_or_not(consumed: tuple[tuple[str,
     assert (state.params, state.identity) == ({"subject": "physics"}, {"model": "m"})
     tape.start("a#1", consumed)
     assert waiting(tape) == []
-    assert open_steps(state) == [state.steps["a#1"]]
+    assert list(state.open_paths) == ["a#1"]
     assert state.steps["a#1"].consumed == START
 
 
@@ -53,7 +53,7 @@ def test_step_completed_lays_tokens_on_the_edges_it_chose() -> None:
     assert {token.seq for token in tape.state.tokens} == {seq}
     assert (step.status, step.outputs, step.artifacts, step.seconds) == ("completed", {"n": 1}, {"scheme": "f00"}, 2.5)
     assert (step.reads, step.error, step.outcome, step.ended_seq) == ({"params.n": "h"}, None, "success", seq)
-    assert open_steps(tape.state) == []
+    assert not tape.state.open_paths
     assert [(mark.seq, mark.path, str(mark.usd)) for mark in tape.state.checkpoints] == [(seq, "a#1", "0.40")]
 
 
@@ -62,7 +62,7 @@ def test_step_failed_without_an_edge_is_offered_again_as_a_new_attempt() -> None
     tape.start("a#1", START)
     tape.fail("a#1", message="overloaded")
     state = tape.state
-    assert [step.path for step in failed_steps(state)] == ["a#1"]
+    assert list(state.failed_paths) == ["a#1"]
     assert waiting(tape) == []
     assert next_attempt(state, "a#1") == 2
     assert state.error == {"type": "StepFailed", "message": "overloaded"}
@@ -87,7 +87,7 @@ def test_step_run_again_keeps_its_time_and_clears_its_error() -> None:
     tape.resume()
     assert tape.state.error is not None
     tape.start("a#1", START, attempt=2)
-    assert failed_steps(tape.state) == []
+    assert not tape.state.failed_paths
     assert tape.state.error is not None
     tape.complete("a#1", seconds=1.0, attempt=2)
     step = tape.state.steps["a#1"]
@@ -148,7 +148,7 @@ def test_late_records_of_an_older_owner_move_money_and_tasks_but_not_the_positio
     state = tape.state
     assert str(state.total.usd) == "0.25"
     assert state.tasks["a#1"]["k"].value == b'"v"'
-    assert (state.status, waiting(tape), [step.path for step in open_steps(state)]) == ("in_progress", [], ["a#1"])
+    assert (state.status, waiting(tape), list(state.open_paths)) == ("in_progress", [], ["a#1"])
 
 
 def test_after_a_gap_money_and_tasks_count_but_positions_wait_for_the_next_owner() -> None:
@@ -158,7 +158,7 @@ def test_after_a_gap_money_and_tasks_count_but_positions_wait_for_the_next_owner
     tape.reply(tape.call("b#1"), "0.25")
     tape.done("b#1", "k")
     tape.complete("a#1", ["a->b"])
-    assert [step.path for step in open_steps(tape.state)] == ["a#1"]
+    assert list(tape.state.open_paths) == ["a#1"]
     assert (str(tape.state.total.usd), list(tape.state.tasks["b#1"])) == ("0.25", ["k"])
     tape.resume()
     tape.complete("a#1", ["a->b"])
@@ -190,7 +190,7 @@ def test_after_a_gap_a_step_goes_on_where_the_position_is_known() -> None:
     tape.start("b#1", [["a->b", "a#1"]])
     tape.fail("b#1")
     tape.start("b#1", [["a->b", "a#1"]], attempt=2)
-    assert [step.path for step in open_steps(tape.state)] == ["b#1"]
+    assert list(tape.state.open_paths) == ["b#1"]
 
 
 def test_invalidated_voids_what_followed_and_gives_the_token_back() -> None:
