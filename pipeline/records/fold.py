@@ -14,6 +14,7 @@ from pipeline.records import positions, snapshots
 from pipeline.records.codec import Record, understood
 from pipeline.records.kinds import (
     CODE,
+    KINDS,
     BatchAbandoned,
     BatchCancelled,
     BatchIntended,
@@ -76,34 +77,9 @@ class Builder:
         self._spending = Spending(self.state)
         #: After a gap, until the next owner: what the lost lines said of the position is not known.
         self._adrift = False
+        #: What a kind of record means stands in the method of its name.
         self._actions: dict[type, Callable[[Record, Any], None]] = {
-            RunStarted: self._run_started,
-            RunResumed: self._run_resumed,
-            StepStarted: self._step_started,
-            StepCompleted: self._step_completed,
-            StepFailed: self._step_failed,
-            TaskStarted: self._task_started,
-            TaskCompleted: self._task_completed,
-            TaskFailed: self._task_failed,
-            TaskSubmitted: self._task_submitted,
-            TaskTaken: self._task_taken,
-            CallStarted: self._call_started,
-            CallEnded: self._call_ended,
-            ChargeSettled: self._charge_settled,
-            BatchIntended: self._batch_intended,
-            MemoryRead: self._memory_read,
-            MemoryApplied: self._memory_applied,
-            BatchSubmitted: self._batch_submitted,
-            BatchCancelled: self._batch_cancelled,
-            BatchAbandoned: self._batch_abandoned,
-            DayReserved: self._day_reserved,
-            Invalidated: self._invalidated,
-            DecisionAsked: self._decision_asked,
-            Decision: self._decision,
-            Gap: self._gap,
-            Snapshot: self._snapshot,
-            RunEnded: self._run_ended,
-            UnknownFact: self._unknown,
+            cls: action for word, cls in KINDS.items() if (action := getattr(self, f"_{word}", None))
         }
 
     def apply(self, record: Record) -> None:
@@ -384,21 +360,18 @@ class Builder:
         )
 
     def _batch_submitted(self, record: Record, fact: BatchSubmitted) -> None:
-        known = self.state.batches.get(fact.nonce)
-        if known is not None:
-            self.state.batches[fact.nonce] = known._replace(
-                batch=fact.batch, expires_at=fact.expires_at, created_at=fact.created_at
-            )
+        self._change_batch(fact.nonce, batch=fact.batch, expires_at=fact.expires_at, created_at=fact.created_at)
 
     def _batch_cancelled(self, record: Record, fact: BatchCancelled) -> None:
-        known = self.state.batches.get(fact.nonce)
-        if known is not None:
-            self.state.batches[fact.nonce] = known._replace(cancelled_at=record.at)
+        self._change_batch(fact.nonce, cancelled_at=record.at)
 
     def _batch_abandoned(self, record: Record, fact: BatchAbandoned) -> None:
-        known = self.state.batches.get(fact.nonce)
+        self._change_batch(fact.nonce, abandoned_at=record.at)
+
+    def _change_batch(self, nonce: str, **changes: Any) -> None:
+        known = self.state.batches.get(nonce)
         if known is not None:
-            self.state.batches[fact.nonce] = known._replace(abandoned_at=record.at)
+            self.state.batches[nonce] = known._replace(**changes)
 
 
 #: Containers of RunState whose elements are never changed in place.

@@ -159,6 +159,8 @@ def test_every_try_is_a_row_that_says_whether_it_was_used_and_why_not() -> None:
     log.call(exact(), "sow#2", "entries/3", stop_reason="refusal")
     log.call(exact(), stop_reason="max_tokens", usable=False)
     log.call(interval(), error={"type": "ModelUnavailable"}, usable=False)
+    log.call(exact(), stop_reason="model_context_window_exceeded", usable=False)
+    log.call(exact(), stop_reason="pause_turn", usable=False)
     log.call(exact(), task="lessons/8")
     log.add(TaskFailed("lessons#1", "lessons/8", {"type": "TaskRejected"}))
     log.call(exact(), task="lessons/9")
@@ -167,12 +169,16 @@ def test_every_try_is_a_row_that_says_whether_it_was_used_and_why_not() -> None:
     found = rows(log.records)
     assert [(row.place, row.outcome, row.cause) for row in found] == [
         ("sow", USED, ""), ("sow#2/entries/3", WASTED, "refused"), ("lessons/7", WASTED, "truncated"),
-        ("lessons/7", WASTED, "failed"), ("lessons/8", WASTED, "rejected"), ("lessons/9", WASTED, "void"),
-        ("lessons/7", OPEN, ""),
+        ("lessons/7", WASTED, "failed"), ("lessons/7", WASTED, "truncated"), ("lessons/7", WASTED, "failed"),
+        ("lessons/8", WASTED, "rejected"), ("lessons/9", WASTED, "void"), ("lessons/7", OPEN, ""),
     ]  # fmt: skip
     assert (found[3].state, found[3].error) == (INTERVAL, "ModelUnavailable")
-    assert (found[6].state, found[6].low, found[6].high) == (OPEN, D(0), D("1.5"))
-    assert [posting.row for posting in summed(found).open] == [found[3], found[6]]
+    assert (found[-1].state, found[-1].low, found[-1].high) == (OPEN, D(0), D("1.5"))
+    assert [posting.row for posting in summed(found).open] == [found[3], found[-1]]
+    spent: dict[str, int] = {}
+    for key, spend in fold("r", log.records).spend.items():
+        spent[key.cause] = spent.get(key.cause, 0) + spend.calls
+    assert spent == {"": 2, "refused": 1, "truncated": 2, "failed": 2, "rejected": 1, "void": 1}
 
 
 def test_row_as_csv_and_json_has_exact_money_its_bounds_and_its_savings() -> None:
@@ -217,7 +223,8 @@ def test_what_is_not_exactly_known_is_settled_once(
         assert (line.key, line.usd) == (UNSPLIT, D(usd))
         log.add(ChargeSettled(seq, "0.5", "teacher", corrects=True))
         (row,) = rows(log.records)
-        assert (row.low, row.bound) == (D("0.5"), {None: D("1.5"), INTERVAL: D("0.5")}.get(charge and charge.state))
+        bounds = {"": D("1.5"), INTERVAL: D("0.5")}
+        assert (row.low, row.bound) == (D("0.5"), bounds.get(charge.state if charge else ""))
         assert fold("r", log.records).total.usd == D("0.5")
 
 

@@ -292,7 +292,7 @@ def test_batch_halves_every_token_kind_but_no_search_and_says_the_full_price() -
 
 def test_price_of_fast_mode_and_the_data_it_comes_from() -> None:
     fast = BOOK.charge(usage(speed="fast"), model="claude-opus-5-5", at=AT)
-    assert (fast.prices, fast.source) == ({"input": 8, "output": 40}, BOOK.version)
+    assert (fast.prices, fast.source) == ({"input": usd("8"), "output": usd("40")}, BOOK.version)
     assert BOOK.version == f"genai-prices {genai_prices.__version__}"
     slow = BOOK.worst(1000, 1000, model="claude-opus-5-5", at=AT)
     assert slow is not None

@@ -6,6 +6,7 @@ from datetime import date
 from decimal import Decimal as D
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -86,25 +87,32 @@ def test_calls_that_are_not_exactly_known_explain_as_much_as_they_may_have_cost(
     assert told(only(compare([cut], theirs("0.4", 400)))) == [(OPEN, D("0.2"))], "its lower end is spent"
 
 
-def test_calls_without_a_price_explain_what_is_left() -> None:
-    made = compare([ours("0", unpriced=2)], theirs("3"))
-    assert told(only(made)) == [(UNPRICED, D(3))]
-    assert "2 of our calls" in only(made).reasons[0].text
-    assert only(made).to_json()["recorded_at_most_usd"] is None
+PRIORITY_USAGE = Reported("2026-01-10", SONNET, tokens={"input": 1000}, tier="priority")
 
 
-def test_more_tokens_are_of_other_users() -> None:
-    line = only(compare([ours("1")], theirs("1.5", 1500)))
-    assert told(line) == [(OTHERS, D("0.5"))]
-    assert line.reasons[0].text.startswith("500 tokens that no run here requested")
-    assert told(only(compare([], theirs("4", 4000, model="claude-opus-5-5")))) == [(OTHERS, D(4))]
-
-
-def test_same_tokens_at_another_price() -> None:
-    line = only(compare([ours("2")], theirs("1.7")))
-    assert told(line) == [(PRICE, D("-0.3"))]
-    assert "at 0.850 of the recorded price" in line.reasons[0].text
-    assert told(only(compare([ours("2")], theirs("2.2")))) == [(PRICE, D("0.2"))]
+@pytest.mark.parametrize(
+    ("recorded", "reported", "explained", "words"),
+    [
+        ([ours("0", unpriced=2)], theirs("3"), (UNPRICED, D(3)), "2 of our calls"),
+        ([ours("1")], theirs("1.5", 1500), (OTHERS, D("0.5")), "500 tokens that no run here requested"),
+        ([], theirs("4", 4000, model="claude-opus-5-5"), (OTHERS, D(4)), "4,000 tokens"),
+        ([ours("2")], theirs("1.7"), (PRICE, D("-0.3")), "at 0.850 of the recorded price"),
+        ([ours("2")], theirs("2.2"), (PRICE, D("0.2")), "at 1.100"),
+        ([ours("2", 2000, 9), ours("1")], theirs("3", 3000), (MIDNIGHT, D(2)), "begun on 2026-01-09, before the range"),
+        ([ours("1", day=12)], theirs("1", day=13), (MIDNIGHT, D(-1)), "billed on 2026-01-13"),
+        ([ours("1", day=20)], [], (NOT_YET, D(-1)), "not over"),
+        ([ours("1", day=19)], [], (ELSEWHERE, D(-1)), "1,000 tokens"),
+        ([ours("1")], theirs("0.25", 250), (ELSEWHERE, D("-0.75")), "750 tokens"),
+        ([ours("1")], [PRIORITY_USAGE], (PRIORITY, D(-1)), "1,000 tokens of the priority tier"),
+    ],
+)
+def test_difference_is_explained_by_what_the_tokens_say(
+    recorded: list[Posting], reported: list[Reported], explained: tuple[str, D], words: str
+) -> None:
+    line = only(compare(recorded, reported, last=20 if not reported else 12))
+    assert told(line) == [explained]
+    assert words in line.reasons[0].text
+    assert (line.to_json()["recorded_at_most_usd"] is None) == (explained[0] == UNPRICED)
 
 
 def test_calls_around_midnight_are_billed_on_the_next_day() -> None:
@@ -124,29 +132,6 @@ def test_no_more_is_moved_over_midnight_than_the_day_before_lacks() -> None:
     assert [told(line) for line in made.lines] == [
         [(MIDNIGHT, D("-0.5")), (ELSEWHERE, D("-1.0"))], [(MIDNIGHT, D("0.5"))],
     ]  # fmt: skip
-
-
-def test_calls_at_both_ends_of_the_range_are_billed_on_the_next_day() -> None:
-    line = only(compare([ours("2", 2000, 9), ours("1", 1000, 10)], theirs("3", 3000, 10)))
-    assert told(line) == [(MIDNIGHT, D(2))]
-    assert line.reasons[0].text == "begun on 2026-01-09, before the range"
-
-    line = only(compare([ours("1", 1000, 12)], theirs("1", 1000, 13)))
-    assert told(line) == [(MIDNIGHT, D(-1))]
-
-
-def test_day_that_is_not_over_is_not_reported_yet() -> None:
-    assert told(only(compare([ours("1", day=20)], [], last=20))) == [(NOT_YET, D(-1))]
-    assert told(only(compare([ours("1", day=19)], [], last=20))) == [(ELSEWHERE, D(-1))]
-
-    usage = Reported("2026-01-10", SONNET, tokens={"input": 1000}, tier="priority")
-    assert told(only(compare([ours("1")], [usage]))) == [(PRIORITY, D(-1))]
-
-
-def test_tokens_that_the_account_does_not_know_are_of_another_key() -> None:
-    line = only(compare([ours("1", 1000)], theirs("0.25", 250)))
-    assert told(line) == [(ELSEWHERE, D("-0.75"))]
-    assert line.reasons[0].text.startswith("750 tokens")
 
 
 def test_searches_stand_in_a_line_of_their_own() -> None:

@@ -23,7 +23,7 @@ from pipeline.llm.base import Message, Request
 from pipeline.testing import FakeClock
 from tests.servers.api_rules import MAX_OUTPUT
 from tests.servers.billing import BillingServer
-from tests.servers.lessons import OFF_PLAN, WRONG_VALUE, answer
+from tests.servers.lessons import answer
 from tests.servers.mishaps import Plan
 from tests.servers.rate_limits import RateLimits
 
@@ -105,7 +105,7 @@ def _format(**schema: Any) -> dict[str, Any]:
 def test_server_refuses_what_the_provider_refuses(server: BillingServer) -> None:
     marked = _block(cache_control={"type": "ephemeral"})
     user, assistant = ({"role": role, "content": "x"} for role in ("user", "assistant"))
-    for wrong, said in (
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"temperature": 0.2}, "temperature"),
         ({"top_k": 3}, "top_k"),
         ({"tempo": 1}, "tempo: Extra inputs"),
@@ -126,7 +126,8 @@ def test_server_refuses_what_the_provider_refuses(server: BillingServer) -> None
         ({"output_config": {"format": {"type": "json_schema"}}}, "format"),
         (_format(type="object"), "additionalProperties"),
         (_format(type="string", minLength=1), "minLength"),
-    ):
+    ]
+    for wrong, said in refused:
         status, reply = send(server, "POST", "/v1/messages", body(**wrong))
         assert (status, reply["error"]["type"]) == (400, "invalid_request_error"), wrong
         assert said in reply["error"]["message"]
@@ -246,18 +247,6 @@ def test_correction_that_is_asked_for_is_given(server: BillingServer, asks: Asks
         ask(asks.outline(plan))
     for _ in range(2):
         assert len(ask(asks.outline(plan, Draft(None, ["It is not JSON."])))["entries"]) == LESSONS
-
-
-def test_faults_of_the_content_are_built_in(server: BillingServer, asks: Asks, ask: Ask) -> None:
-    entries = scheme(asks, ask)
-    lesson = ask(asks.lesson(entries, 1))
-    server.plan.queue("offplan", "wrong", "lowscore", "passlow")
-    assert OFF_PLAN in ask(asks.lesson(entries, 1))["outcome_refs"]
-    assert WRONG_VALUE in json.dumps(ask(asks.lesson(entries, 1)))
-    low = Critique.model_validate(ask(asks.critic(entries[0], lesson, [])))
-    flattering = Critique.model_validate(ask(asks.critic(entries[0], lesson, [])))
-    assert (low.verdict, flattering.verdict) == ("revise", "release")
-    assert min(row.score for row in flattering.judgements) == min(row.score for row in low.judgements) == 2
 
 
 def test_course_is_written_revised_and_judged_over_http(
