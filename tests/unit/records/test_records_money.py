@@ -275,3 +275,13 @@ def test_rows_are_exact_and_say_how_many_calls_billed_a_kind_where_not_all_did(t
     assert D(str(row["usd"])) == fold("r", tape.records).total.usd == D("1.00420000006875")
     (text,) = spend_rows(tape.state, str)
     assert (D(text["usd"]), text["usd_by_kind"]["output"]) == (D("1.00420000006875"), "0.0005")
+
+
+def test_attempt_after_one_that_code_failed_hears_its_replies_but_no_errors_of_the_provider(tape: Tape) -> None:
+    busy = tape.call(PATH, "k")
+    tape.reply(busy, error={"type": "ModelUnavailable"}, usable=False, reply=None)
+    answered = tape.call(PATH, "k", k=2)
+    tape.reply(answered)
+    tape.failed(PATH, "k", cause="code")
+    assert [call.seq for call in tape.state.memo[PATH, "k", 1]["key", 1]] == [answered]
+    assert next_attempt(tape.state, PATH, "k") == 2
