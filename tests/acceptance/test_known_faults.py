@@ -40,11 +40,11 @@ BEFORE: dict[str, tuple[str, ...]] = {
         "unit/engine/test_engine_values.py::test_changed_setting_is_refused_where_nobody_accepts_and_the_run_stays_as_it_was",
     ),
     "old error shown after success": (
-        "unit/engine/test_engine_ends.py::test_error_of_a_failed_step_is_gone_once_it_has_succeeded",
+        "unit/engine/test_engine_runs.py::test_error_of_a_failed_step_is_gone_once_it_has_succeeded",
         "unit/records/test_records_documents.py::test_head_error_is_null_after_success",
     ),
     "start, end and duration all the moment of writing": (
-        "unit/engine/test_engine_clock.py::test_clock_that_steps_back_between_records_changes_neither_order_nor_durations",
+        "unit/engine/test_engine_runs.py::test_clock_that_steps_back_between_records_changes_neither_order_nor_durations",
         "unit/records/test_records_positions.py::test_step_run_again_keeps_its_time_and_clears_its_error",
     ),
     "step that raised left no trace": (
@@ -179,8 +179,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     ),
     "two layers of retries": (
         "unit/llm/test_llm_replies.py::test_one_call_is_one_request_whatever_happens",
-        "unit/engine/test_engine_providers.py::test_all_workers_wait_for_what_one_was_told",
-        "unit/engine/test_engine_providers.py::test_errors_count_towards_the_limit_of_tries_over_all_resumes",
+        "unit/engine/test_engine_calls.py::test_all_workers_wait_for_what_one_was_told",
+        "unit/engine/test_engine_calls.py::test_errors_count_towards_the_limit_of_tries_over_all_resumes",
     ),
     "interrupted run pays again for what it had": (
         "acceptance/test_kills.py::test_killed_courses_publish_the_same_bytes_and_pay_nothing_twice",
@@ -188,7 +188,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "acceptance/test_refusing_disk.py::test_writes_refused_for_good_keep_every_reply_in_the_emergency_file",
     ),
     "billing error does not stop the others": (
-        "unit/engine/test_engine_providers.py::test_trouble_of_the_account_stops_the_run_at_once_and_the_next_resume_goes_on",
+        "unit/engine/test_engine_calls.py::test_trouble_of_the_account_stops_the_run_at_once_and_the_next_resume_goes_on",
         "unit/llm/test_llm_faults.py::test_money_limits_of_the_account_are_never_rate_limits",
     ),
     "interrupt during a resume loses progress": (
@@ -197,23 +197,23 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     ),
     "longer values replaced by placeholders on resume": (
         "unit/engine/test_engine_values.py::test_values_of_any_length_are_whole_after_a_resume",
-        "unit/engine/test_engine_runs.py::test_large_values_live_in_blobs_and_come_back",
+        "unit/engine/test_engine_runs.py::test_values_are_what_a_resumed_run_would_see_also_long_ones_and_those_that_look_like_a_reference",
     ),
     "running again repeats what had succeeded": (
         "unit/engine/test_engine_runs.py::test_resume_after_failure_repeats_only_what_failed",
         "unit/engine/test_engine_laws.py::test_run_with_failing_steps_killed_and_resumed_makes_what_an_undisturbed_one_makes",
     ),
     "rate limit retried once, then the item dropped; every worker storms on": (
-        "unit/engine/test_engine_providers.py::test_wait_after_a_rate_limit_is_everybodys_and_any_other_is_the_calls_own",
+        "unit/engine/test_engine_calls.py::test_wait_after_a_rate_limit_is_everybodys_and_any_other_is_the_calls_own",
         "unit/llm/test_llm_faults.py::test_retry_after_is_read_in_every_form_and_bounded",
     ),
     "a long wait that cannot be interrupted": (
-        "unit/engine/test_engine_providers.py::test_interrupt_ends_a_long_wait",
+        "unit/engine/test_engine_calls.py::test_interrupt_ends_a_long_wait",
         "unit/engine/test_engine_calls.py::test_a_wait_beyond_patience_pauses_resumably",
     ),
     "cut-off answer called invalid and asked again under the same cap": (
         "unit/engine/test_engine_calls.py::test_truncation_is_asked_once_more_with_a_higher_cap",
-        "unit/engine/test_engine_calls.py::test_truncated_twice_fails_naming_max_tokens",
+        "unit/engine/test_engine_calls.py::test_answer_that_more_room_cannot_make_longer_is_bought_no_more_than_twice",
     ),
     "refusal and cut hidden behind a validation error": (
         "unit/llm/test_llm_replies.py::test_refusal_is_a_reply_with_its_usage_and_details",
@@ -236,13 +236,13 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "batch in flight lost or sent again after a stop": (
         "acceptance/test_kills_in_batches.py::test_killed_batches_are_found_again_and_paid_once",
         "acceptance/test_kills_in_batches.py::test_kill_while_the_provider_creates_a_batch_pays_it_once",
-        "unit/engine/test_engine_batches_missing.py::test_another_key_is_no_proof_and_the_right_one_goes_on",
+        "unit/engine/test_engine_batches.py::test_another_key_is_no_proof_and_the_right_one_goes_on",
     ),
     "identifier in a batch too long": (
         "unit/engine/test_engine_batches.py::test_a_batch_is_in_the_journal_before_it_is_created_with_all_its_calls",
     ),
     "batch not found for a moment taken for lost": (
-        "unit/engine/test_engine_batches_missing.py::test_young_batch_s_404_is_an_outage",
+        "unit/engine/test_engine_batches.py::test_batch_that_was_lost_is_not_shown_or_is_cut_is_looked_for_and_paid_once",
     ),
     "wrong token limit told only when the batch has ended": (
         "unit/engine/test_engine_batches.py"

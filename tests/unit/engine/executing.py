@@ -5,27 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipeline import Message, Pipeline, Reply, Request, StepContext, TaskFailure, open_store, step
+from pipeline import Pipeline, Reply, Request, RunResult, StepContext, TaskFailure, open_store, step
 from pipeline.clock import SystemClock
-from pipeline.engine.result import RunResult
-from pipeline.errors import (
-    TaskRejected,
-)
+from pipeline.errors import TaskRejected
 from pipeline.llm.base import ModelInfo
 from pipeline.store.base import Store
 from pipeline.store.files import FileStore
-from pipeline.store.reader import records
-from tests.unit.engine.saying import worst_of
+from tests.unit.engine.saying import MODEL, worst_of
+from tests.unit.engine.saying import ask as asking
 
-MODEL = "claude-sonnet-5-5"
-
-#: What the model was asked, in order; what it does instead of answering; how many at once.
+#: What the model was asked, in order; what it does instead of answering.
 ASKED: list[str] = []
 TROUBLE: dict[str, list[BaseException]] = {}
 #: What each answer says of limits.
@@ -59,11 +53,8 @@ class Counting:
 
 @pytest.fixture(autouse=True)
 def _forget() -> None:
-    ASKED.clear()
-    LIMITS.clear()
-    TROUBLE.clear()
-    BEFORE.clear()
-    AFTER.clear()
+    for known in (ASKED, LIMITS, TROUBLE, BEFORE, AFTER):
+        known.clear()
 
 
 @pytest.fixture
@@ -74,8 +65,7 @@ def store(tmp_path: Path) -> FileStore:
 @pytest.fixture(params=["files", "sqlite"])
 def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     """A store that the workers open for themselves."""
-    where = f"files:{tmp_path / 'runs'}" if request.param == "files" else f"sqlite:{tmp_path / 'runs.db'}"
-    return open_store(where)
+    return open_store(f"{request.param}:{tmp_path / 'runs'}")
 
 
 @pytest.fixture
@@ -84,10 +74,26 @@ def workers() -> Iterator[ThreadPoolExecutor]:
         yield executor
 
 
+class Watching(ThreadPoolExecutor):
+    """Remembers what it was given, and how much of it was out at most."""
+
+    def __init__(self, workers: int = 2) -> None:
+        super().__init__(workers)
+        self.specs: list[dict[str, Any]] = []
+        self.out: list[Future[Any]] = []
+        self.most = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.specs.append(args[0])
+        self.out = [*(each for each in self.out if not each.done()), super().submit(fn, *args, **kwargs)]
+        self.most = max(self.most, len(self.out))
+        return self.out[-1]
+
+
 class Losing(ThreadPoolExecutor):
     """Loses the answers to some of what it was given, after the work was done; or does not begin it."""
 
-    def __init__(self, lost: Callable[[str], bool], *, begun: bool = True) -> None:
+    def __init__(self, lost: Callable[[str], bool] = lambda task: True, *, begun: bool = True) -> None:
         super().__init__(1)
         self._lost = lost
         self._begun = begun
@@ -124,8 +130,27 @@ class Idle(ThreadPoolExecutor):
         return super().submit(fn, *args, **kwargs) if args[0]["task"].endswith("/0") else Future()
 
 
+class Dead(BaseException):
+    """The worker is no more."""
+
+
+def dying(calls: int) -> Callable[[str], None]:
+    """Dies over the call after so many."""
+
+    def look(text: str) -> None:
+        if len(ASKED) > calls:
+            ASKED.pop()
+            raise Dead
+
+    return look
+
+
 def ask(text: str, tokens: int = 100) -> Request:
-    return Request(MODEL, [Message("user", text)], max_tokens=tokens)
+    return asking(text, MODEL, max_tokens=tokens)
+
+
+#: The worst case of one call.
+WORST = worst_of(ask("second 0"), SystemClock().now())
 
 
 def write(ctx: StepContext, item: int) -> dict[str, Any]:
@@ -139,11 +164,8 @@ def write_less(ctx: StepContext, item: int) -> list[str]:
 
 
 def write_for(whom: dict[str, str], ctx: StepContext, item: int) -> str:
-    return ctx.ask(ask(f"{item} for {whom['name']}")).text
-
-
-def write_long(ctx: StepContext, item: int) -> str:
-    return ctx.ask(ask(f"long {item}")).text * 500
+    """A long value, made with what was given before."""
+    return ctx.ask(ask(f"{item} for {whom['name']}")).text * 500
 
 
 def write_three(ctx: StepContext, item: int) -> list[str]:
@@ -161,15 +183,15 @@ def write_or_reject(ctx: StepContext, item: int) -> str:
     return text
 
 
+def write_then_look(ctx: StepContext, item: int) -> int:
+    """Two answers, then a file that may not be there yet."""
+    texts = [ctx.ask(ask(f"{turn} {item}")).text for turn in ("first", "second")]
+    return len(texts) + len(Path(ctx.params["who"]).read_text())
+
+
 def read_much(ctx: StepContext, item: int) -> list[Any]:
-    return [
-        ctx.outputs["plan"]["count"],
-        ctx.load("notes"),
-        ctx.pin("style"),
-        ctx.context["mood"],
-        ctx.place.node.id,
-        item,
-    ]
+    known = [ctx.outputs["plan"]["count"], ctx.load("notes"), ctx.pin("style"), ctx.context["mood"]]
+    return [*known, ctx.place.node.id, item]
 
 
 def use_service(ctx: StepContext, item: int) -> str:
@@ -194,32 +216,3 @@ def run(
 
 def resume(pipeline: Pipeline, store: Store, first: RunResult, executor: Executor | None, **more: Any) -> RunResult:
     return pipeline.resume(first.run_id, store=store, model=Counting(), executor=executor, **more)
-
-
-def all_facts(store: Store, run_id: str, kind: type) -> list[Any]:
-    return [record.fact for record in records(store, run_id) if isinstance(record.fact, kind)]
-
-
-def worst(text: str) -> Decimal:
-    return worst_of(ask(text), SystemClock().now())
-
-
-class Dead(BaseException):
-    """The worker is no more."""
-
-
-def dying(calls: int) -> Callable[[str], None]:
-    """Dies over the call after so many."""
-
-    def look(text: str) -> None:
-        if len(ASKED) > calls:
-            ASKED.pop()
-            raise Dead
-
-    return look
-
-
-def write_then_look(ctx: StepContext, item: int) -> int:
-    """Two answers, then a file that may not be there yet."""
-    texts = [ctx.ask(ask(f"{turn} {item}")).text for turn in ("first", "second")]
-    return len(texts) + len(Path(ctx.params["who"]).read_text())

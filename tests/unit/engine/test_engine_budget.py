@@ -1,9 +1,11 @@
-"""The ceiling: never passed at worst case, whatever runs at once; pauses, unknown prices, bills above the worst."""
+"""The ceiling: never passed at worst case, whatever runs at once; what a call is admitted at; unknown prices."""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -11,37 +13,35 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.cost.prices import PriceBook
+from pipeline import AnthropicModel, Message, Pipeline, Reply, Request, RunResult, Segment, StepContext
 from pipeline.engine.events import Emitter
-from pipeline.engine.limits import Ceiling, Room
-from pipeline.engine.pipeline import Pipeline
+from pipeline.engine.limits import Ceiling, Room, more_room
 from pipeline.engine.recorder import Reading
-from pipeline.engine.result import RunResult
-from pipeline.engine.step import StepContext, step
+from pipeline.engine.step import step
 from pipeline.engine.stop import Stop
-from pipeline.errors import BudgetExceeded
-from pipeline.llm.base import Message, Reply, Request
+from pipeline.errors import BudgetExceeded, StepFailed
 from pipeline.llm.script import ScriptedModel
+from pipeline.llm.wire import parameters
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled, RunResumed, TaskTaken
 from pipeline.store.memory import MemoryJournal, MemoryStore
 from pipeline.store.reader import load
 from pipeline.testing import FakeClock
+from tests.servers.bill import LONG_CONTEXT, Counted, cost
+from tests.servers.bill import PRICES as BILLED
+from tests.servers.billing import BillingServer
 from tests.tape import Tape
-from tests.unit.engine.saying import facts
-from tests.unit.engine.saying import worst_of as worst_case
+from tests.unit.engine.saying import MODEL, PRICES, ask, facts, fine, worst_of
 
-MODEL = "claude-sonnet-5-5"
 UNPRICED = "claude-mythos-5"
-PRICES = PriceBook()
 CLOCK = FakeClock()
+AT = CLOCK.now()
 
 
 def asking(item: int, max_tokens: int = 1000, model: str = MODEL) -> Request:
-    return Request(model, [Message("user", f"item {item}")], max_tokens=max_tokens)
+    return ask(f"item {item}", model, max_tokens=max_tokens)
 
 
-def worst_of(request: Request) -> Decimal:
-    return worst_case(request, CLOCK.now())
+WORST = worst_of(asking(1), AT)
 
 
 class Provider:
@@ -59,14 +59,14 @@ class Provider:
     def answer(self, request: Request) -> Reply:
         item = int(request.messages[0].text.split()[1])
         usage = {"input_tokens": 10, "output_tokens": min(self._output[item], request.max_tokens)}
-        charge = PRICES.charge(usage, model=request.model, at=CLOCK.now())
+        charge = PRICES.charge(usage, model=request.model, at=AT)
         with self._lock:
-            self._running += worst_of(request)
+            self._running += worst_of(request, AT)
             if self._bill + self._running > self.limit:
                 self.passed.append(self._bill + self._running)
         self._never.wait(0.002)
         with self._lock:
-            self._running -= worst_of(request)
+            self._running -= worst_of(request, AT)
             self._bill += charge.low
         return Reply("x", "end_turn", usage, request.model)
 
@@ -103,9 +103,8 @@ def test_what_is_admitted_never_passes_the_ceiling_and_pauses_only_where_it_coul
     caps: list[int], used: list[int], share: int, concurrency: int
 ) -> None:
     requests = [asking(item, cap) for item, cap in enumerate(caps)]
-    whole = sum((worst_of(request) for request in requests), Decimal(0))
-    provider = Provider(used)
-    store = SlowStore(CLOCK)
+    whole = sum((worst_of(request, AT) for request in requests), Decimal(0))
+    provider, store = Provider(used), SlowStore(CLOCK)
     model = ScriptedModel(provider.answer, model_id=MODEL, paid=True)
 
     @step()
@@ -117,10 +116,8 @@ def test_what_is_admitted_never_passes_the_ceiling_and_pauses_only_where_it_coul
     result: RunResult | None = None
     while result is None or result.status != "completed":
         options = {"max_cost_usd": str(provider.limit), "concurrency": concurrency}
-        if result is None:
-            result = pipeline.run(store=store, model=model, options=options, clock=FakeClock())
-        else:
-            result = pipeline.resume(result.run_id, store=store, model=model, options=options, clock=FakeClock())
+        more: Any = {"store": store, "model": model, "options": options, "clock": FakeClock()}
+        result = pipeline.run(**more) if result is None else pipeline.resume(result.run_id, **more)
         assert not provider.passed
         assert result.spent.usd + result.spent.high <= provider.limit
         if result.status != "completed":
@@ -139,12 +136,9 @@ def two_steps(model: str = MODEL) -> Pipeline:
 
 
 def test_ceiling_reached_in_the_middle_pauses_and_a_higher_one_goes_on(store: MemoryStore) -> None:
-    model = ScriptedModel(lambda request: "fine", model_id=MODEL, paid=True)
-    one = {"max_cost_usd": str(worst_of(asking(1)))}
+    model, one = fine(), {"max_cost_usd": str(WORST)}
     result = two_steps().run(store=store, model=model, options=one)
     assert (result.status, result.detail, result.exit_code) == ("in_progress", "paused_budget", 5)
-    assert result.error is not None
-    assert "--max-cost-usd" in result.error.hint
     assert list(result.outputs) == ["first"]
     same = two_steps().resume(result.run_id, store=store, model=model, options=one)
     assert (same.detail, model.calls) == ("paused_budget", 1)
@@ -155,36 +149,30 @@ def test_ceiling_reached_in_the_middle_pauses_and_a_higher_one_goes_on(store: Me
 
 
 def test_model_without_a_price_is_refused_under_a_ceiling_before_any_step(store: MemoryStore) -> None:
-    model = ScriptedModel(lambda request: "fine", model_id=UNPRICED, paid=True)
-    with pytest.raises(BudgetExceeded, match=UNPRICED):
+    model = fine(UNPRICED)
+    with pytest.raises(BudgetExceeded) as caught:
         two_steps(UNPRICED).run(store=store, model=model, options={"max_cost_usd": "50"})
-    assert (model.calls, list(store.heads())) == (0, [])
+    assert (caught.value.code, model.calls, list(store.heads())) == ("unknown_price", 0, [])
 
 
 def test_one_request_to_a_model_without_a_price_is_not_sent_under_a_ceiling(store: MemoryStore) -> None:
-    model = ScriptedModel(lambda request: "fine", model_id=MODEL, paid=True)
+    model = fine()
     result = two_steps(UNPRICED).run(store=store, model=model, options={"max_cost_usd": "50"})
     assert (result.detail, result.exit_code, model.calls) == ("paused_budget", 5, 0)
-    assert result.error is not None
-    assert "no known price" in result.error.message
     assert not facts(store, result.run_id, CallStarted)
 
 
 def test_model_without_a_price_runs_without_a_ceiling_and_costs_are_unknown_not_nothing(store: MemoryStore) -> None:
-    model = ScriptedModel(lambda request: "fine", model_id=UNPRICED, paid=True)
+    model = fine(UNPRICED)
     result = two_steps(UNPRICED).run(store=store, model=model, options={"max_cost_usd": None})
     assert (result.status, result.spent.unpriced, result.spent.usd) == ("completed", 2, Decimal(0))
     assert [end.charge["state"] for end in facts(store, result.run_id, CallEnded)] == ["unpriced"] * 2
-    again = two_steps(UNPRICED).resume(result.run_id, store=store, model=model)
-    assert (again.worked, model.calls) == (False, 2)
 
 
 def test_ceiling_is_not_kept_over_spend_that_nobody_can_price(store: MemoryStore) -> None:
-    model = ScriptedModel(lambda request: "fine", model_id=UNPRICED, paid=True)
-    pipeline = two_steps(UNPRICED)
-    run = pipeline.run(store=store, model=model, options={"until": "first", "max_cost_usd": None}).run_id
-    priced = ScriptedModel(lambda request: "fine", model_id=MODEL, paid=True)
-    result = two_steps().resume(run, store=store, model=priced, options={"max_cost_usd": "50"})
+    options = {"until": "first", "max_cost_usd": None}
+    run = two_steps(UNPRICED).run(store=store, model=fine(UNPRICED), options=options).run_id
+    result = two_steps().resume(run, store=store, model=(priced := fine()), options={"max_cost_usd": "50"})
     assert (result.detail, priced.calls) == ("paused_budget", 0)
 
 
@@ -194,8 +182,8 @@ def test_bill_above_its_worst_case_stops_the_run_and_is_kept(store: MemoryStore)
     result = two_steps().run(store=store, model=model, options={"max_cost_usd": "50"})
     assert (result.detail, result.exit_code, model.calls) == ("paused_budget", 5, 1)
     assert result.error is not None
-    assert "above its worst case" in result.error.message
-    assert result.spent.usd > worst_of(asking(1))
+    assert result.error.code == "above_worst_case"
+    assert result.spent.usd > WORST
     again = two_steps().resume(result.run_id, store=store, model=model, options={"max_cost_usd": "50"})
     assert again.outputs["first"] == {"v": "long"}
     assert model.calls == 2, "the reply that was paid for is used"
@@ -210,13 +198,12 @@ def test_call_that_ended_by_a_fault_of_its_adapter_may_have_cost_its_worst_case(
             return super().complete(request)
 
     model = Odd(lambda request: "fine", model_id=MODEL, paid=True)
-    tight = {"max_cost_usd": str(worst_of(asking(1)) * Decimal("1.5")), "concurrency": 1}
+    tight = {"max_cost_usd": str(WORST * Decimal("1.5")), "concurrency": 1}
     result = two_steps().run(store=store, model=model, options=tight)
     assert (result.status, result.exit_code) == ("failed", 6)
-    assert (result.spent.usd, result.spent.high) == (Decimal(0), worst_of(asking(1)))
+    assert (result.spent.usd, result.spent.high) == (Decimal(0), WORST)
     assert not load(store, result.run_id).open_calls
-    paused = two_steps().resume(result.run_id, store=store, model=model, options=tight)
-    assert paused.detail == "paused_budget"
+    assert two_steps().resume(result.run_id, store=store, model=model, options=tight).detail == "paused_budget"
 
 
 class Owned:
@@ -291,3 +278,93 @@ def test_spent_at_worst_and_reserved_cover_every_call_that_may_be_billed(data: s
         # What the ceiling counts: it takes what is left of it, and not a cent more.
         counted = run.limit - sum(run.bill.values())
         assert run.ceiling.hold(counted + Decimal("0.01")) is None
+
+
+@pytest.mark.parametrize(
+    ("limit", "spent", "worst", "option"),
+    [
+        ("50", "49.9", "0.4", " --max-cost-usd 100.00"), ("0.4", "0.0258", "0.4181", " --max-cost-usd 0.87"),
+        ("0.4", "0.1", "3", " --max-cost-usd 6.10"), ("0.4", "None", "3", ""), ("0.4", "0", "unpriced", ""),
+    ],
+)  # fmt: skip
+def test_command_after_a_ceiling_names_one_with_room(limit: str, spent: str, worst: str, option: str) -> None:
+    assert more_room(BudgetExceeded("no", limit=limit, spent=spent, worst=worst)) == option
+    assert [more_room(error) for error in (None, StepFailed("x"), BudgetExceeded("no price"))] == [""] * 3
+
+
+#: What a provider adds: to any request, to each block, and in front of the system prompt where a schema is kept.
+FRAME, BLOCK, INSTRUCTIONS = 40, 8, 700
+US = Decimal("1.1")
+LATER = datetime(2026, 11, 1, tzinfo=UTC)
+
+texts = st.text(max_size=60) | st.integers(0, 3000).map(lambda size: "ü" * size)
+schemas = st.none() | st.integers(1, 60).map(
+    lambda count: {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(count)}}
+)
+requests = st.builds(
+    Request,
+    st.sampled_from(sorted(BILLED)),
+    st.lists(st.builds(Message, st.sampled_from(["user", "assistant"]), texts), min_size=1, max_size=5),
+    st.lists(st.builds(Segment, texts, st.booleans()), max_size=6),
+    schemas,
+    max_tokens=st.integers(1, 20_000),
+)
+
+
+def prompt_of(sent: Mapping[str, Any], density: int) -> tuple[int, int]:
+    """(all tokens, those before the last cache mark) of a request as it is sent; so many bytes are a token."""
+
+    def size(text: str) -> int:
+        return -(-len(text.encode()) // density) + BLOCK
+
+    total = FRAME
+    if (form := (sent.get("output_config") or {}).get("format")) is not None:
+        total += INSTRUCTIONS + -(-len(json.dumps(form["schema"], separators=(",", ":")).encode()) // density)
+    marked = 0
+    for block in sent.get("system") or ():
+        total += size(block["text"])
+        if "cache_control" in block:
+            marked = total
+    return total + sum(size(block["text"]) for turn in sent["messages"] for block in turn["content"]), marked
+
+
+@settings(max_examples=150, deadline=None)
+@given(requests, st.integers(1, 6), st.booleans(), st.sampled_from(["cold", "warm", "none"]), st.booleans())
+def test_bill_of_a_provider_that_adds_what_it_adds_never_passes_the_worst_case(
+    request: Request, density: int, batch: bool, cache: str, us: bool
+) -> None:
+    total, marked = prompt_of(parameters(request, request.model, lambda schema: schema), density)
+    written, read = (marked, 0) if cache == "cold" else (0, marked if cache == "warm" else 0)
+    counted = Counted(total - written - read, read, 0 if batch else written, written if batch else 0)
+    bill = cost(request.model, counted, request.max_tokens) * (US if us else 1) / (2 if batch else 1)
+    assert bill <= worst_of(request, LATER, batch=batch)
+    # What cannot be written is not reserved: without a mark and a schema the input is at its plain price.
+    if not any(part.cache and part.text for part in request.system) and request.schema is None:
+        plain, output = (Decimal(price) for price in BILLED[request.model][:2])
+        long = 5 if request.model in LONG_CONTEXT else 1
+        most = ((request.size() + request.added()) * plain + request.max_tokens * output) * long
+        assert worst_of(request, LATER) <= most * US / 1_000_000
+
+
+@pytest.mark.parametrize(("budget", "most"), [("worst", Decimal("1.5")), ("estimate", Decimal("1.2"))])
+def test_ceiling_is_used_to_its_end(
+    store: MemoryStore, claude: AnthropicModel, server: BillingServer, budget: str, most: Decimal
+) -> None:
+    """A call that costs about a cent reserves little more; so a ceiling is used but for its last call."""
+
+    @step()
+    def many(ctx: StepContext) -> Mapping[str, Any]:
+        def one(inner: StepContext, item: int) -> str:
+            text = f"Write about {item}. " + "Say what there is to be said of it. " * 30
+            return inner.ask(ask(text, MODEL, max_tokens=950)).text
+
+        return {"all": list(ctx.map("all", range(60), one, key=str))}
+
+    server.responder = lambda body, kind: "word" * 900
+    limit, options = Decimal("0.25"), {"max_cost_usd": "0.25", "budget": budget, "concurrency": 4}
+    done = Pipeline("many", [many]).run(store=store, model=claude, clock=FakeClock(), options=options)
+    usual = server.bill.usd / server.bill.requests
+    assert done.detail == "paused_budget"
+    assert done.error is not None
+    assert Decimal(done.error.data["worst"]) <= usual * most
+    assert limit - usual * most < server.bill.usd == done.spent.usd <= limit

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pipeline import Pipeline, StepContext, step
-from pipeline.engine.result import RunResult
-from pipeline.errors import ConfigError
+from pipeline import Pipeline, RunResult, StepContext, step
 from pipeline.records.kinds import MemoryApplied, MemoryRead, StepCompleted
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reader import load
@@ -39,24 +37,30 @@ def go(what: Pipeline, store: MemoryStore, memory: Any, resume: str = "") -> Run
     return what.resume(resume, store=store, services=services) if resume else what.run(store=store, services=services)
 
 
+def writes_one(ctx: StepContext) -> Any:
+    ctx.memory.write("fact", "one")
+    return {}
+
+
 def test_reads_are_recorded_and_writes_applied_after_the_boundary_under_their_keys(store: MemoryStore) -> None:
     @step("a")
     def body(ctx: StepContext) -> Any:
         found = ctx.memory.read("tides")
         ctx.memory.write("fact", found[0].content, scope="sea")
         ctx.memory.write("fact", "more")
-        return {"found": found[0].trace_id}
+        return {"found": [found[0].trace_id, ctx.memory.read("tides")[0].trace_id]}
 
-    memory = Remembered()
-    result = go(Pipeline("m", [body, step("b")(lambda ctx: {})]), store, memory)
-    assert (result.status, result.outputs["a"]) == ("completed", {"found": "t1"})
+    memory, what = Remembered(), Pipeline("m", [body, step("b")(lambda ctx: {})])
+    result = go(what, store, memory)
+    assert (result.status, result.outputs["a"]) == ("completed", {"found": ["t1", "t2"]})
     run = result.run_id
-    assert memory.written == [
-        ("fact", "about tides", "sea", f"{run}/a#1/1/1"), ("fact", "more", "", f"{run}/a#1/1/2"),
-    ]  # fmt: skip
-    assert [len(facts(store, run, kind)) for kind in (MemoryRead, MemoryApplied)] == [1, 1]
+    written = [("fact", "about tides", "sea", f"{run}/a#1/1/1"), ("fact", "more", "", f"{run}/a#1/1/2")]
+    assert memory.written == written
+    assert [len(facts(store, run, kind)) for kind in (MemoryRead, MemoryApplied)] == [2, 1]
     assert [len(done.writes) for done in facts(store, run, StepCompleted)] == [2, 0]
     assert not load(store, run).unapplied
+    assert replay(store, run, what.definition).equal
+    assert (len(memory.reads), memory.written) == (2, written), "a replay remembers nothing"
 
 
 def test_a_body_that_runs_again_in_its_attempt_reads_what_it_read_before(store: MemoryStore) -> None:
@@ -69,8 +73,7 @@ def test_a_body_that_runs_again_in_its_attempt_reads_what_it_read_before(store: 
             ctx.stop("here")
         return {"found": found}
 
-    memory = Remembered()
-    what = Pipeline("m", [body])
+    memory, what = Remembered(), Pipeline("m", [body])
     run = go(what, store, memory).run_id
     assert go(what, store, memory, run).outputs["a"] == {"found": ["t1", "t2"]}
     assert len(memory.reads) == 2
@@ -86,8 +89,7 @@ def test_a_step_that_fails_leaves_nothing_in_the_memory(store: MemoryStore) -> N
             raise ValueError("no")
         return {}
 
-    memory = Remembered()
-    what = Pipeline("m", [body])
+    memory, what = Remembered(), Pipeline("m", [body])
     run = go(what, store, memory).run_id
     assert not memory.written
     go(what, store, memory, run)
@@ -95,51 +97,25 @@ def test_a_step_that_fails_leaves_nothing_in_the_memory(store: MemoryStore) -> N
 
 
 def test_a_memory_that_refuses_leaves_the_run_resumable_and_is_tried_first(store: MemoryStore) -> None:
-    @step("a")
-    def body(ctx: StepContext) -> Any:
-        ctx.memory.write("fact", "one")
-        return {}
-
     memory = Remembered(refuses=1)
-    what = Pipeline("m", [body, step("b")(lambda ctx: {"n": len(memory.written)})])
+    what = Pipeline("m", [step("a")(writes_one), step("b")(lambda ctx: {"n": len(memory.written)})])
     first = go(what, store, memory)
     assert (first.status, first.detail) == ("in_progress", "interrupted")
     assert list(load(store, first.run_id).unapplied) == ["a#1"]
+    without = go(what, store, None, first.run_id)
+    assert without.error is not None
+    assert without.error.code == "no_memory"
     second = go(what, store, memory, first.run_id)
     assert (second.status, second.outputs["b"]) == ("completed", {"n": 1})
 
 
-def test_a_run_without_a_memory_and_a_task_that_writes_say_what_to_do(store: MemoryStore) -> None:
-    reads = Pipeline("m", [step("a")(lambda ctx: {"x": ctx.memory.read("q")})])
-    assert "services=" in str(getattr(go(reads, store, None).error, "hint", ""))
-
-    def item(ctx: StepContext, value: int) -> Any:
-        ctx.memory.write("fact", "x")
-
-    writes = Pipeline("m", [step("a")(lambda ctx: {"x": list(ctx.map("m", [1], item, key=str))})])
-    assert "only steps may" in str(go(writes, store, Remembered()).error)
-
-
-def test_writes_left_by_an_earlier_owner_need_the_memory(store: MemoryStore) -> None:
-    @step("a")
-    def body(ctx: StepContext) -> Any:
-        ctx.memory.write("fact", "one")
-        return {}
-
-    what = Pipeline("m", [body])
-    run = go(what, store, Remembered(refuses=1)).run_id
-    result = go(what, store, None, run)
-    assert isinstance(result.error, ConfigError)
-
-
-def test_a_replay_reads_what_was_recorded_and_remembers_nothing(store: MemoryStore) -> None:
-    @step("a")
-    def body(ctx: StepContext) -> Any:
-        ctx.memory.write("fact", "one")
-        return {"found": [ctx.memory.read("x")[0].trace_id, ctx.memory.read("x")[0].trace_id]}
-
-    memory = Remembered()
-    what = Pipeline("m", [body])
-    run = go(what, store, memory).run_id
-    assert replay(store, run, what.definition).equal
-    assert (len(memory.reads), len(memory.written)) == (2, 1)
+def test_a_run_without_a_memory_and_a_task_that_writes_are_refused(store: MemoryStore) -> None:
+    for body, memory, code in (
+        (lambda ctx: {"x": ctx.memory.read("q")}, None, "no_memory"),
+        (lambda ctx: {"x": ctx.task("t", lambda c, i: writes_one(c))}, Remembered(), "memory_write_in_task"),
+    ):
+        state = load(store, go(Pipeline("m", [step("a")(body)]), store, memory).run_id)
+        errors = [step.error for step in state.steps.values()] + [
+            t.error for ts in state.tasks.values() for t in ts.values()
+        ]
+        assert code in [error.get("code") for error in errors if error]

@@ -1,37 +1,24 @@
-"""Questions that are answered for want of an answer, and what a body may know of how its run stands."""
+"""Questions to people: put once, answered for good, or by default in the end; what a body may know of how it stands."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any
 
-from pipeline.cost.prices import PriceBook
-from pipeline.engine.engine import Engine
-from pipeline.engine.events import Emitter
-from pipeline.engine.people import Answer, Question
-from pipeline.engine.result import RunResult
-from pipeline.engine.setup import Definition, Setup
-from pipeline.engine.step import StepContext, StepSpec
-from pipeline.graph.model import Edge, Graph, Node
-from pipeline.records.kinds import DecisionAsked
+from pipeline import Answer, Pipeline, Question, ScriptedModel, StepContext, step
+from pipeline.clock import SystemClock
+from pipeline.engine.amendment import amend
+from pipeline.records.kinds import Decision, DecisionAsked, Fact
+from pipeline.records.run import RunState
 from pipeline.store.memory import MemoryStore
-from pipeline.testing import FakeClock, ScriptedModel
-from tests.unit.engine.saying import ask, facts
+from pipeline.store.reader import load
+from pipeline.testing import FakeClock
+from tests.unit.engine.saying import ask, facts, go
 
 
-def chain(*bodies: tuple[str, Any]) -> Definition:
-    names = [name for name, _ in bodies]
-    links = [Edge(one, two) for one, two in pairwise(names)]
-    steps = {name: StepSpec(name, body) for name, body in bodies}
-    return Definition("people", Graph.of([Node(name) for name in names], links, names[0]), steps)
-
-
-def go(what: Definition, store: MemoryStore, clock: FakeClock, run: str = "", **more: Any) -> RunResult:
-    setup = Setup(store, clock, Emitter(clock), {}, services=more.pop("services", {}), **more)
-    if setup.model is not None:
-        setup.info, setup.prices = setup.model.check(), PriceBook()
-    engine = Engine(what, setup)
-    return engine.resume(run) if run else engine.start({}, identity={}, pins={})
+def gate(ctx: StepContext) -> dict[str, Any]:
+    answer = ctx.ask_person("Ship it?", ["yes", "no"], {"version": 3})
+    return {"choice": answer.choice, "by": answer.by}
 
 
 def patient(ctx: StepContext) -> dict[str, Any]:
@@ -39,57 +26,68 @@ def patient(ctx: StepContext) -> dict[str, Any]:
     return {"choice": answer.choice, "by": answer.by}
 
 
+EMPTY = {name: step(name)(lambda ctx: {}) for name in ("fan", "slow", "after")}
+GATED = Pipeline(
+    "gated", [EMPTY["fan"], step("gate")(gate), EMPTY["slow"], EMPTY["after"]],
+    edges=[("fan", "gate"), ("fan", "slow"), ("gate", "after")],
+)  # fmt: skip
+PATIENT = Pipeline("patient", [step("gate")(patient)])
+
+
+def test_a_gate_that_nobody_answers_waits_while_the_other_branches_run_on(store: MemoryStore) -> None:
+    result = go(GATED, store)
+    assert (result.status, result.detail, result.exit_code) == ("in_progress", "waiting_for_human", 8)
+    state = load(store, result.run_id)
+    assert state.steps["slow#1"].status == "completed"
+    assert "after#1" not in state.steps
+    asked = state.questions["gate#1"]
+    assert (asked.choices, asked.shown["text"]) == (["yes", "no"], "Ship it?")
+    assert go(GATED, store, result.run_id).exit_code == 8
+    assert load(store, result.run_id).questions["gate#1"].seq == asked.seq
+
+    def answer(state: RunState) -> Sequence[Fact]:
+        return [Decision("gate#1", state.questions["gate#1"].question, "no", "Ann")]
+
+    assert not amend(store, result.run_id, SystemClock(), answer).questions
+    done = go(GATED, store, result.run_id)
+    assert (done.status, done.outputs["gate"]) == ("completed", {"choice": "no", "by": "Ann"})
+
+
 def test_a_question_nobody_answers_waits_until_its_time_is_over(store: MemoryStore) -> None:
-    clock, what = FakeClock(), chain(("gate", patient))
-    first = go(what, store, clock)
-    assert (first.status, first.detail) == ("in_progress", "waiting_for_human")
-    clock.advance(59)
-    again = go(what, store, clock, first.run_id)
-    assert (again.status, again.detail) == ("in_progress", "waiting_for_human")
+    clock, run = FakeClock(), ""
+    for seconds in (0, 59):
+        clock.advance(seconds)
+        waiting = go(PATIENT, store, run, clock=clock)
+        assert (waiting.status, waiting.detail) == ("in_progress", "waiting_for_human")
+        run = waiting.run_id
     clock.advance(1)
-    last = go(what, store, clock, first.run_id)
+    last = go(PATIENT, store, run, clock=clock)
     assert (last.status, last.outputs["gate"]) == ("completed", {"choice": "no", "by": "timeout"})
-    assert len(facts(store, first.run_id, DecisionAsked)) == 1
+    assert len(facts(store, run, DecisionAsked)) == 1
 
 
-def test_who_asks_knows_how_long_to_wait_and_its_answer_counts(store: MemoryStore) -> None:
-    seen: list[float | None] = []
+def test_who_asks_knows_how_long_to_wait_its_answer_is_recorded_and_where_it_waits_in_vain_the_default_counts(
+    store: MemoryStore,
+) -> None:
+    clock, asked = FakeClock(), list[Question]()
 
     class Person:
+        def __init__(self, answer: Answer | None) -> None:
+            self.answer = answer
+
         def ask(self, question: Question) -> Answer | None:
-            seen.append(question.seconds)
-            return Answer("yes", by="ann")
+            asked.append(question)
+            clock.advance(0 if self.answer else question.seconds or 0)
+            return self.answer
 
-    result = go(chain(("gate", patient)), store, FakeClock(), services={"interviewer": Person()})
-    assert (result.outputs["gate"], seen) == ({"choice": "yes", "by": "ann"}, [60])
+    def asking(answer: Answer | None) -> dict[str, Any]:
+        result = go(PATIENT, store, clock=clock, setup={"services": {"interviewer": Person(answer)}})
+        assert load(store, result.run_id).decisions["gate#1", asked[-1].hash].by == result.outputs["gate"]["by"]
+        return dict(result.outputs["gate"])
 
-
-def test_an_interviewer_who_waits_in_vain_leaves_the_default(store: MemoryStore) -> None:
-    clock = FakeClock()
-
-    class Asleep:
-        def ask(self, question: Question) -> Answer | None:
-            clock.advance(question.seconds or 0)
-            return None
-
-    result = go(chain(("gate", patient)), store, clock, services={"interviewer": Asleep()})
-    assert result.outputs["gate"] == {"choice": "no", "by": "timeout"}
-
-
-def test_the_nearest_visits_come_first_and_no_more_than_asked_for(store: MemoryStore) -> None:
-    def last(ctx: StepContext) -> dict[str, Any]:
-        return {
-            "two": [run.path for run in ctx.place.nearest(2)],
-            "all": [run.path for run in ctx.place.nearest(9)],
-            "from": list(ctx.place.consumed),
-        }
-
-    def nothing(ctx: StepContext) -> dict[str, Any]:
-        return {}
-
-    what = chain(("a", nothing), ("b", nothing), ("c", nothing), ("d", last))
-    made = go(what, store, FakeClock()).outputs["d"]
-    assert made == {"two": ["c#1", "b#1"], "all": ["c#1", "b#1", "a#1"], "from": [["c->d", "c#1"]]}
+    assert asking(Answer("yes", by="ann")) == {"choice": "yes", "by": "ann"}
+    assert asking(None) == {"choice": "no", "by": "timeout"}
+    assert [question.seconds for question in asked] == [60, 60]
 
 
 def test_a_body_knows_whether_its_question_was_answered_before_it_died(store: MemoryStore) -> None:
@@ -102,9 +100,9 @@ def test_a_body_knows_whether_its_question_was_answered_before_it_died(store: Me
             ctx.stop("here")
         return {}
 
-    model, clock, what = ScriptedModel(["1"]), FakeClock(), chain(("a", body))
-    first = go(what, store, clock, model=model)
-    last = go(what, store, clock, first.run_id, model=model)
-    assert (last.status, model.calls) == ("completed", 1)
+    model, what = ScriptedModel(["1"]), Pipeline("p", [step("a")(body)])
+    run = what.run(store=store, model=model).run_id
+    assert what.resume(run, store=store, model=model).status == "completed"
+    assert model.calls == 1
     assert [row[:2] for row in told] == [(False, False), (True, False)]
     assert told[0][2] == 0 < told[1][2]
