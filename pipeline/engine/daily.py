@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -55,41 +55,27 @@ class Ticket:
     worst: Decimal
 
 
+@dataclass(slots=True)
 class Daily:
     """The part of a day's limit that one run uses."""
 
-    def __init__(
-        self,
-        account: Account,
-        limit: Decimal | None,
-        clock: Clock,
-        owner: str,
-        *,
-        note: Callable[[str, str, Decimal], object] = lambda name, day, usd: None,
-        free: Callable[[str], None] = lambda day: None,
-        seen: Callable[[str], Decimal] = lambda day: Decimal(0),
-    ) -> None:
-        """Reserve nothing yet.
-
-        Args:
-            limit: None: what is spent is reported, and nothing is refused.
-            owner: "host:pid:start" of this process.
-            note: Called with each slice (id, day, amount) before it is used.
-            free: Settles what dead processes left open of a day.
-            seen: What the runs of the store spent on a day, for an account that has no entry of it.
-        """
-        self.limit = limit
-        self._note = note
-        self._free = free
-        self._seen = seen
-        #: Days of which the account was compared with the runs.
-        self._compared: set[str] = set()
-        self._looked: float | None = None
-        self._account = account
-        self._clock = clock
-        self._owner = owner
-        self._lock = threading.Lock()
-        self._slices: list[_Slice] = []
+    account: Account
+    #: None: what is spent is reported, and nothing is refused.
+    limit: Decimal | None
+    clock: Clock
+    #: "host:pid:start" of this process.
+    owner: str
+    #: Called with each slice (id, day, amount) before it is used.
+    note: Callable[[str, str, Decimal], object] = lambda name, day, usd: None
+    #: Settles what dead processes left open of a day.
+    free: Callable[[str], None] = lambda day: None
+    #: What the runs of the store spent on a day, for an account that has no entry of it.
+    seen: Callable[[str], Decimal] = lambda day: Decimal(0)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _slices: list[_Slice] = field(default_factory=list)
+    #: Days of which the account was compared with the runs, and when it was looked for slices of the dead.
+    _compared: set[str] = field(default_factory=set)
+    _looked: float | None = None
 
     def take(self, worst: Decimal) -> Ticket | None:
         """Return room for a call of today; None: the day's limit leaves none.
@@ -98,7 +84,7 @@ class Daily:
             Pause: The account cannot be written, or is damaged.
         """
         with self._lock:
-            now = self._clock.now()
+            now = self.clock.now()
             day = _day(now)
             fitting = (each for each in self._slices if each.current and each.day == day and each.free >= worst)
             place = next(fitting, None) or self._reserve(now, worst)
@@ -124,7 +110,7 @@ class Daily:
 
     def spent(self) -> Decimal:
         """Return what is settled and reserved today, over all processes."""
-        return self._account.total(self._clock.now().astimezone(UTC).date())
+        return self.account.total(self.clock.now().astimezone(UTC).date())
 
     @property
     def out(self) -> int:
@@ -142,9 +128,9 @@ class Daily:
         self._compare(now)
         if (place := self._try(now, worst)) is not None:
             return place
-        if self._looked is None or self._clock.monotonic() - self._looked >= _LOOK_SECONDS:
-            self._looked = self._clock.monotonic()
-            self._free(_day(now))
+        if self._looked is None or self.clock.monotonic() - self._looked >= _LOOK_SECONDS:
+            self._looked = self.clock.monotonic()
+            self.free(_day(now))
             return self._try(now, worst)
         return None
 
@@ -155,9 +141,9 @@ class Daily:
             return
         self._compared.add(day)
         try:
-            if not self.spent() and (usd := self._seen(day)):
-                name = self._account.reserve(self._owner, usd, now, _NO_LIMIT)
-                self._account.settle(str(name), usd)
+            if not self.spent() and (usd := self.seen(day)):
+                name = self.account.reserve(self.owner, usd, now, _NO_LIMIT)
+                self.account.settle(str(name), usd)
         except StoreError as error:
             raise Pause("interrupted", error) from None
 
@@ -169,7 +155,7 @@ class Daily:
             sizes = (max(worst, min(self.limit * _PART, _MOST_USD)), worst)
         for size in sizes:
             try:
-                name = self._account.reserve(self._owner, size, now, _NO_LIMIT if self.limit is None else self.limit)
+                name = self.account.reserve(self.owner, size, now, _NO_LIMIT if self.limit is None else self.limit)
             except WriteFailed as error:
                 if self.limit is not None:
                     raise Pause("interrupted", error) from None
@@ -182,7 +168,7 @@ class Daily:
                 place = _Slice(name, _day(now), size)
                 self._slices.append(place)
                 if name:
-                    self._note(name, place.day, size)
+                    self.note(name, place.day, size)
                 return place
         return None
 
@@ -196,7 +182,7 @@ class Daily:
         """Return whether a slice could be closed; one that cannot counts in full, which errs on the safe side."""
         try:
             if each.id:
-                self._account.settle(each.id, each.used)
+                self.account.settle(each.id, each.used)
         except StoreError:
             return False
         return True

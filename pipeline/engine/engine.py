@@ -17,7 +17,7 @@ from pipeline.engine.batch_queue import batches_of
 from pipeline.engine.daily import settle_slices
 from pipeline.engine.limits import more_room
 from pipeline.engine.loop import Loop
-from pipeline.engine.part_import import PartImporter
+from pipeline.engine.map_runner import MapRunner
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.result import RunResult
 from pipeline.engine.setup import ActiveRun, Definition, Setup, host, recorded
@@ -121,11 +121,14 @@ class Engine:
             SettingsConflict: Finished work would be void and `accept` did not agree.
             NeedsConfirmation: It died three times in one step, or an outside effect is unknown.
         """
-        with _CollectorPause() as pause:
-            wish = ResumeOptions(**{name: value for name, value in wanted.items() if value is not None})
-            return self._resume(run_id, wish, pause)
+        wish = ResumeOptions(**{name: value for name, value in wanted.items() if value is not None})
+        ready = _collector_off()
+        try:
+            return self._resume(run_id, wish, ready)
+        finally:
+            ready()
 
-    def _resume(self, run_id: str, wish: ResumeOptions, pause: _CollectorPause) -> RunResult:
+    def _resume(self, run_id: str, wish: ResumeOptions, ready: Callable[[], None]) -> RunResult:
         setup = self._setup
         try:
             with watching_store(setup.emit):
@@ -161,7 +164,7 @@ class Engine:
             journal.close()
             raise
         self._tell_resumed(builder.state, before)
-        return self._go(recorder, before, pause.end)
+        return self._go(recorder, before, ready)
 
     def _recorder(self, journal: Journal, builder: Builder, owner: int) -> Recorder:
         setup = self._setup
@@ -263,7 +266,7 @@ class Engine:
         )  # fmt: skip
         running.anew = self._anew(recorder.state.run_id)
         running.caller = caller_of(setup, recorder, sources.values, stop, batches=partial(batches_of, setup))
-        running.maps = (setup.map_runner or PartImporter)(running)
+        running.maps = (setup.map_runner or MapRunner)(running)
         return running
 
     def _interrupted(self, stop: Stop, recorder: Recorder, name: str) -> None:
@@ -351,18 +354,13 @@ class Engine:
         return dict(run.outputs)
 
 
-class _CollectorPause:
-    """Python's cyclic garbage collector, off while records are read: it would look at all of them again and again."""
+def _collector_off() -> Callable[[], None]:
+    """Turn the cyclic garbage collector off while records are read, all of which it would look at again and again.
 
-    def __enter__(self) -> _CollectorPause:
-        self._was_on = gc.isenabled()
-        gc.disable()
-        return self
-
-    def end(self) -> None:
-        if self._was_on:
-            self._was_on = False
-            gc.enable()
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
+    Returns:
+        What turns it on again, if it was.
+    """
+    if not gc.isenabled():
+        return lambda: None
+    gc.disable()
+    return gc.enable

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from pipeline.clock import parse_iso
 from pipeline.engine.setup import ActiveRun
-from pipeline.engine.sources import Scope
 from pipeline.errors import Pause, WaitingForHuman
 from pipeline.records.kinds import Decision, DecisionAsked
 from pipeline.records.run import bare
@@ -57,50 +56,35 @@ class Interviewer(Protocol):
 TIMEOUT = "timeout"
 
 
-def ask(
-    running: ActiveRun,
-    scope: Scope,
-    text: str,
-    choices: Sequence[str],
-    shown: Mapping[str, Any],
-    seconds: float | None = None,
-    otherwise: str = "",
-) -> Answer:
-    """Return the answer to a question; a recorded one is used, and only for the same question.
-
-    Args:
-        seconds: So long after it was first asked, the answer is `otherwise`.
+def ask(running: ActiveRun, question: Question, otherwise: str) -> Answer:
+    """Return the answer to a question; see StepContext.ask_person.
 
     Raises:
         Pause: waiting_for_human; the question is recorded and can be answered from outside.
     """
-    question = Question(running.recorder.state.run_id, scope.path, text, list(choices), dict(shown), seconds)
+    path, seconds = question.path, question.seconds
     with running.recorder.reading() as state:
-        known = state.decisions.get((scope.path, question.hash))
-        asked = state.questions.get(scope.path)
+        known = state.decisions.get((path, question.hash))
+        asked = state.questions.get(path)
     if known is not None:
         return Answer(known.choice, known.note, known.by)
     begun = running.clock.now()
     if asked is not None and asked.question == question.hash:
         begun = min(begun, parse_iso(asked.at))
     else:
-        told = {**question.shown, "text": text}
-        running.recorder.append(DecisionAsked(scope.path, question.hash, question.choices, told))
-        running.emit("decision_asked", path=scope.path, text=text, choices=question.choices)
+        told = {**question.shown, "text": question.text}
+        running.recorder.append(DecisionAsked(path, question.hash, question.choices, told))
+        running.emit("decision_asked", path=path, text=question.text, choices=question.choices)
     interviewer: Interviewer | None = running.services.get("interviewer")
     answer = interviewer.ask(question) if interviewer is not None else None
     if answer is None and seconds is not None and (running.clock.now() - begun).total_seconds() >= seconds:
         answer = Answer(otherwise, f"No answer within {seconds:g} s.", TIMEOUT)
     if answer is None:
-        name = bare(scope.path)
+        name, choices = bare(path), ", ".join(map(repr, question.choices)) or "any text"
         raise Pause("waiting_for_human", WaitingForHuman(
-            f"{name} waits for an answer: {text}", hint=_way_on(question, name), path=scope.path,
+            f"{name} waits for an answer: {question.text}", path=path,
+            hint=f"./pipeline.sh answer {question.run} {name} CHOICE (one of: {choices}), then resume.",
         ))  # fmt: skip
-    running.recorder.append(Decision(scope.path, question.hash, answer.choice, answer.by, answer.note))
-    running.emit("decision", path=scope.path, choice=answer.choice, by=answer.by)
+    running.recorder.append(Decision(path, question.hash, answer.choice, answer.by, answer.note))
+    running.emit("decision", path=path, choice=answer.choice, by=answer.by)
     return answer
-
-
-def _way_on(question: Question, name: str) -> str:
-    choices = ", ".join(repr(choice) for choice in question.choices) or "any text"
-    return f"./pipeline.sh answer {question.run} {name} CHOICE (one of: {choices}), then resume."

@@ -98,8 +98,10 @@ class Pipeline:
         Raises:
             ConfigError, StoreError, ModelError: Before anything was recorded.
         """
-        options = {"max_cost_usd": DEFAULT_CEILING_USD, **(options or {})}
-        setup = self._setup(store, model, options, listener, services, prices, clock, account, executor)
+        setup = self._setup(
+            {"max_cost_usd": DEFAULT_CEILING_USD, **(options or {})}, clock or SystemClock(), listener, executor,
+            store=store, model=model, services=services or {}, prices=prices, account=account,
+        )  # fmt: skip
         preflight.check_params(params or {})
         identity = {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
         return Engine(self.definition, setup).start(params or {}, identity=identity, pins=pins or {})
@@ -135,45 +137,36 @@ class Pipeline:
         Raises:
             RunNotFound, RunLocked, CheckpointCorrupt, SettingsConflict, NeedsConfirmation: See Engine.resume.
         """
-        setup = self._setup(store, model, options, listener, services, prices, clock, account, executor)
-        setup.yes = yes
+        setup = self._setup(
+            options or {}, clock or SystemClock(), listener, executor, store=store, model=model,
+            services=services or {}, prices=prices, account=account, yes=yes,
+        )  # fmt: skip
         run = resolve(store, run_id, self.name) if run_id == LATEST else run_id
         added = preflight.added_params(load(store, run), params) if params else None
         return Engine(self.definition, setup).resume(run, refresh=refresh, retry_unknown=retry_unknown, params=added)
 
     def _setup(
         self,
-        store: Store,
-        model: Model | None,
-        options: Mapping[str, Any] | None,
+        options: Mapping[str, Any],
+        clock: Clock,
         listener: Listener | None,
-        services: Mapping[str, Any] | None,
-        prices: PriceBook | None,
-        clock: Clock | None,
-        account: Account | None,
         executor: Executor | None,
+        **given: Any,
     ) -> Setup:
-        clock = clock or SystemClock()
-        checked = check_options(options or {}, self.definition.graph.nodes, self._own_options)
-        setup = Setup(store, clock, Emitter(clock, [listener] if listener else []), checked, model)
         # An executor given from Python has no name that a command could repeat.
-        setup.options = {"executor": None, **setup.options}
-        setup.services, setup.account = services or {}, account
-        setup.command = _command
-        preflight.check_asks(model, asks=self.asks)
-        preflight.check_batches(model, setup.options)
-        preflight.check_account(account, setup.options)
-        if model is not None:
-            setup.info = look_up(model, clock, setup.emit, setup.policy)
-            setup.prices = prices or PriceBook()
-            preflight.check_priced(setup.info, setup.prices, clock, setup.options)
+        checked = {"executor": None, **check_options(options, self.definition.graph.nodes, self._own_options)}
+        setup = Setup(clock=clock, emit=Emitter(clock, [listener] if listener else []), options=checked, **given)
+        setup.command = "./pipeline.sh run FILE.py:NAME --resume {}".format
+        preflight.check_asks(setup.model, asks=self.asks)
+        preflight.check_batches(setup.model, checked)
+        preflight.check_account(setup.account, checked)
+        if setup.model is not None:
+            setup.info = look_up(setup.model, clock, setup.emit, setup.policy)
+            setup.prices = setup.prices or PriceBook()
+            preflight.check_priced(setup.info, setup.prices, clock, checked)
         if executor is not None:
-            setup.map_runner = maps_on(executor, getattr(store, "url", ""), self.definition, setup)
+            setup.map_runner = maps_on(executor, getattr(setup.store, "url", ""), self.definition, setup)
         return setup
-
-
-def _command(run: str) -> str:
-    return f"./pipeline.sh run FILE.py:NAME --resume {run}"
 
 
 def _graph(specs: Sequence[StepSpec], edges: Iterable[Sequence[str] | Edge] | None, joins: Mapping[str, str]) -> Graph:

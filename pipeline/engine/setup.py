@@ -26,6 +26,7 @@ from pipeline.store.base import Account, Store
 
 if TYPE_CHECKING:
     from pipeline.engine.calls import Caller
+    from pipeline.engine.map_runner import MapRunner
     from pipeline.engine.step import StepContext
 
 StepFunction = Callable[["StepContext"], Any]
@@ -108,27 +109,6 @@ class Definition:
     comparable: Callable[[Graph], Graph] | None = None
 
 
-class MapRunner:
-    """Where the items of maps are done: here, unless a subclass takes them to an executor."""
-
-    def begin(self) -> None:
-        """Take in what earlier owners had handed out, before the loop starts."""
-
-    def takes(self, parent: Any, work: Any) -> bool:
-        """Return whether it does these items (Scope, tasks.Work) elsewhere."""
-        return False
-
-    def settle(self, path: str, names: Sequence[str], *, elsewhere: bool) -> None:
-        """Take in what an earlier owner handed out of these tasks, before they are done."""
-
-    def do(self, parent: Any, seen: Mapping[str, Any], work: Any, todo: Sequence[int]) -> None:
-        """Return when those items have ended and are durable.
-
-        Raises:
-            Pause: The run is stopping; what was finished is recorded.
-        """
-
-
 @dataclass(slots=True)
 class Setup:
     """What an application gives a run."""
@@ -185,7 +165,8 @@ class ActiveRun:
     hook: StepEndHook | None = None
     #: Room under the ceiling that is held for tasks an earlier owner handed out: (path, task).
     held: dict[tuple[str, str], Room] = field(default_factory=dict)
-    maps: MapRunner = field(default_factory=MapRunner)
+    #: Where the items of maps are done; None until the run is put together.
+    maps: MapRunner = field(init=False)
     #: Maps (step path, name) that a person was told were made by other code.
     told: set[tuple[str, str]] = field(default_factory=set)
     #: How to have the work of a visit (or of a task in it) done again, for people: (path, task).

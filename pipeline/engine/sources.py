@@ -84,7 +84,7 @@ class Values:
         Raises:
             CheckpointCorrupt: It is not there any more.
         """
-        fact = self._fact(seq)
+        fact = fact_at(self._store, self._recorder.journal.run_id, seq)
         if not isinstance(fact, TaskCompleted):
             raise CheckpointCorrupt(
                 f"Run {self._recorder.journal.run_id}: the value recorded as {seq} cannot be read back.",
@@ -94,7 +94,7 @@ class Values:
 
     def request(self, seq: int) -> Request | None:
         """Return the request that the record with this seq sent; None: it is not there any more."""
-        fact = self._fact(seq)
+        fact = fact_at(self._store, self._recorder.journal.run_id, seq)
         try:
             return Request.from_json(self.blob(fact.request)) if isinstance(fact, CallStarted) else None
         except CheckpointCorrupt:
@@ -104,9 +104,11 @@ class Values:
         """Return the JSON value stored under a hash."""
         return json.loads(self._recorder.journal.get_blob(name))
 
-    def _fact(self, seq: int) -> Fact | None:
-        line = next(iter(self._store.read(self._recorder.journal.run_id, after=seq - 1)), None)
-        return None if line is None else decode_line(line).fact
+
+def fact_at(store: Store, run: str, seq: int) -> Fact | None:
+    """Return the fact that a run recorded with this seq; None: it is not there any more."""
+    line = next(iter(store.read(run, after=seq - 1)), None)
+    return None if line is None else decode_line(line).fact
 
 
 class Sources:

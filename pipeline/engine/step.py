@@ -10,7 +10,7 @@ from typing import Any
 from pipeline.engine import people, preflight, tasks
 from pipeline.engine.contexts import Arrival, Lineage
 from pipeline.engine.memory import StepMemory
-from pipeline.engine.people import Answer
+from pipeline.engine.people import Answer, Question
 from pipeline.engine.setup import ActiveRun, check_version
 from pipeline.engine.setup import Outcome as Outcome
 from pipeline.engine.setup import StepFunction as StepFunction
@@ -21,6 +21,7 @@ from pipeline.errors import Pause, PipelineError
 from pipeline.graph.model import Graph, Node
 from pipeline.llm.base import Reply, Request
 from pipeline.records.run import StepRun
+from pipeline.records.statuses import FAILED
 from pipeline.records.values import canonical, decode_value
 
 
@@ -156,8 +157,10 @@ class StepContext:
         Raises:
             Pause: No person can be asked here: the run waits (waiting_for_human) until it is answered.
         """
+        run = self._running.recorder.state.run_id
+        question = Question(run, self.path, text, list(choices), dict(shown or {}), seconds)
         with self._leaving():
-            return people.ask(self._running, self._scope, text, choices, shown or {}, seconds, otherwise)
+            return people.ask(self._running, question, otherwise)
 
     @property
     def memory(self) -> StepMemory:
@@ -287,7 +290,20 @@ class VisitPlace:
     def arrivals(self) -> list[Arrival]:
         """Return the tokens this visit consumed, in order of their edges' declaration."""
         self._ctx._note_read("arrivals")
-        return self._ctx._lineage.arrivals(self._ctx._running.recorder, self._ctx._running.sources.values.get)
+        lineage, running, found = self._ctx._lineage, self._ctx._running, []
+        contexts, value = lineage.contexts, running.sources.values.get
+        with running.recorder.reading() as state:
+            fan = contexts.fan_of(lineage.node, lineage.consumed)
+            for edge, source in contexts.ordered(lineage.consumed):
+                run = state.steps.get(source)
+                if run is not None:
+                    branch = contexts.branch_of(source, fan) if fan else ""
+                    found.append((edge, run, branch, contexts.since(source, fan)))
+        return [
+            Arrival(edge, run.path, run.node, branch, run.outcome, run.status == FAILED, run.error,
+                    value(run.outputs), {key: value(known) for key, known in since.items()})
+            for edge, run, branch, since in found
+        ]  # fmt: skip
 
     def ancestors(self) -> list[StepRun]:
         """Return the visits this one descends from, oldest first, always in the same order; values as recorded."""

@@ -133,13 +133,11 @@ def run(running: ActiveRun, parent: Scope, seen: Mapping[str, Any], work: Work, 
     elsewhere = running.maps.takes(parent, work)
     running.maps.settle(path, names, elsewhere=elsewhere)
     work.code = code_of(work.body)
-    todo = _missing(running, path, work, seen)
+    todo, without = _missing(running, path, work, seen)
     _tell_other_code(running, path, work, todo)
     for index in todo:
         # Before anything is asked for any of them.
         encode_value(work.items[index], f"{names[index]} item")
-    # Failed ones that are skipped are not finished work.
-    without = _failed_before(running, path, names) if work.skip_failed else 0
     restored = len(names) - len(todo) - without
     running.emit("map_started", path=path, name=work.name, total=len(names), restored=restored, failed=without)
     if todo and elsewhere:
@@ -194,24 +192,26 @@ def _item_hash(item: Any, where: str) -> str:
     return digest(canonical(item, where))[:_HASH_CHARS]
 
 
-def _missing(running: ActiveRun, path: str, work: Work, seen: Mapping[str, Any]) -> Sequence[int]:
-    """Return which items are to be made, now that everything recorded has been looked at."""
+def _missing(running: ActiveRun, path: str, work: Work, seen: Mapping[str, Any]) -> tuple[Sequence[int], int]:
+    """Return which items are to be made, by all that is recorded, and how many have failed before and are skipped."""
     names = work.names
     with running.recorder.reading() as state:
         known = copy(state.tasks.get(path, {}))
     if not known:
-        return range(len(names))
+        return range(len(names)), 0
     #: Equal read sets are one object, so each is compared once.
     same: dict[int, bool] = {}
-    found = []
+    found, failed = [], 0
     for index, name in enumerate(names):
         done = known.get(name)
-        if done is None or (done.status == FAILED and not work.skip_failed):
+        if done is not None and done.status == FAILED and work.skip_failed:
+            failed += 1
+        elif done is None or done.status == FAILED:
             found.append(index)
-        elif done.status != FAILED and not _stands(running, done, work, index, seen, same):
+        elif not _stands(running, done, work, index, seen, same):
             running.recorder.append(Invalidated("changed", tasks=[[path, name]]))
             found.append(index)
-    return found
+    return found, failed
 
 
 def _stands(
@@ -244,12 +244,6 @@ def made_by_other_code(names: Sequence[str], again: str) -> str:
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     shown = ", ".join(names[:_MOST_NAMES]) + more
     return f"Your code has changed since these results were made; they are kept: {shown}. To run it again: {again}"
-
-
-def _failed_before(running: ActiveRun, path: str, names: Sequence[str]) -> int:
-    with running.recorder.reading() as state:
-        done = state.tasks.get(path, {})
-        return sum(name in done and done[name].status == FAILED for name in names) if done else 0
 
 
 def _step_failed(name: str, count: int, failed: Sequence[tuple[str, TaskRun]]) -> StepFailed:

@@ -24,20 +24,20 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl
 
 from pipeline.engine.limits import Ceiling, Room
-from pipeline.engine.part_import import PartImporter, spent_in_part
+from pipeline.engine.map_runner import MapRunner, spent_in_part
 from pipeline.engine.remote.messages import CLOSED, ENDED, NEEDS, REFUSED, Answer, Notices, error_of, why_lost
 from pipeline.engine.remote.parcels import packed, plain_url, reference
 from pipeline.engine.remote.worker import run_task
-from pipeline.engine.setup import ActiveRun, Definition, MapRunner, Setup, recorded
+from pipeline.engine.setup import ActiveRun, Definition, Setup, recorded
 from pipeline.engine.sources import Scope
 from pipeline.engine.spender import at_once
 from pipeline.engine.tasks import Work
 from pipeline.errors import ConfigError, Pause, StoreError
 from pipeline.records.kinds import FORMAT, CallEnded, TaskSubmitted
 from pipeline.records.values import encode_value
+from pipeline.store.address import parse_store_url
 from pipeline.store.parts import part_records
 
 #: Executors whose workers are this process or its children.
@@ -94,12 +94,12 @@ def check_store(url: str, *, near: bool) -> None:
     Raises:
         ConfigError: They cannot; names the stores that can be shared.
     """
-    scheme, why = url.partition(":")[0], ""
-    if ("single", "1") in parse_qsl(url.partition("?")[2]):
+    named, why = parse_store_url(url or "memory:"), ""
+    if named.single:
         why = "A store with ?single=1 serves one process; workers cannot share it."
-    elif not url or scheme == "memory":
+    elif named.scheme == "memory":
         why = "A memory: store is this process's own; workers cannot share it."
-    elif scheme == "files" and not near:
+    elif named.scheme == "files" and not near:
         why = (
             "A file store belongs to processes of one host: its locks are the kernel's, and mean nothing to workers "
             "that an executor may have anywhere."
@@ -108,7 +108,7 @@ def check_store(url: str, *, near: bool) -> None:
         raise ConfigError(why, code="store_not_shared", hint=_SHARED_HINT)
 
 
-class Coordinator(PartImporter):
+class Coordinator(MapRunner):
     """All that one owner of a run hands out."""
 
     def __init__(self, running: ActiveRun, executor: Executor, spec: Mapping[str, Any]) -> None:

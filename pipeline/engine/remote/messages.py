@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -102,22 +103,19 @@ LOOK_SECONDS = 0.25
 _TRIES, _TRY_SECONDS = 40, 0.05
 
 
+@dataclass(slots=True)
 class Notices:
     """The notices of one run, as one process reads and writes them."""
 
-    def __init__(self, store: Store, run: str, owner: int, clock: Clock) -> None:
-        """Read nothing yet.
-
-        Args:
-            owner: Owner mark of the coordinator whose notices count.
-        """
-        self._store = store
-        self._run = run
-        self._owner = owner
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._read = 0
-        self._looked = float("-inf")
+    _store: Store
+    _run: str
+    #: Owner mark of the coordinator whose notices count.
+    _owner: int
+    _clock: Clock
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    #: Seq of the last one that was read, and when it was looked for one.
+    _read: int = 0
+    _looked: float = float("-inf")
 
     def tell(self, *, seconds: float = 0.0, reason: str = "", stop: bool = False) -> None:
         """Leave a notice; that it could not be left is no fault of the work."""

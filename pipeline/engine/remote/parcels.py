@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
-from urllib.parse import urlsplit, urlunsplit
 
 from pipeline.engine.contexts import Reducer
 from pipeline.engine.limits import Prices
@@ -24,6 +23,7 @@ from pipeline.engine.setup import Definition, Setup
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.llm.base import Model, ModelInfo
 from pipeline.records.values import digest, encode_value
+from pipeline.store.address import parse_store_url
 
 _MAIN = "__main__"
 _loading = threading.RLock()
@@ -199,12 +199,8 @@ def unpacked(parcel: bytes) -> Tools:
 
 def plain_url(url: str) -> str:
     """Return a store's URL as workers are told it: without a password, and the same in any folder."""
-    scheme, _, rest = url.partition(":")
-    if scheme in ("files", "sqlite"):
-        return f"{scheme}:{os.path.abspath(os.path.expanduser(rest))}"
-    parts = urlsplit(url)
-    user, at, host = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=user.partition(":")[0] + at + host)) if at else url
+    named = parse_store_url(url)
+    return f"{named.url}?allow_http=1" if named.allow_http else named.url
 
 
 def own_url(url: str) -> str:

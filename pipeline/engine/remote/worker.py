@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.clock import Clock, SystemClock
@@ -13,12 +13,12 @@ from pipeline.engine import tasks
 from pipeline.engine.contexts import Contexts, Lineage
 from pipeline.engine.daily import settle_slices
 from pipeline.engine.events import Emitter
+from pipeline.engine.map_runner import MapRunner, own_part
 from pipeline.engine.pace import Pace
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.remote.messages import (
     CLOSED,
     ENDED,
-    LOOK_SECONDS,
     NEEDS,
     Answer,
     HeardStop,
@@ -29,15 +29,13 @@ from pipeline.engine.remote.messages import (
 )
 from pipeline.engine.remote.parcels import ProcessCache, Tools, own_url, resolve, unpacked
 from pipeline.engine.setup import ActiveRun, Setup, host
-from pipeline.engine.sources import Scope, Sources
+from pipeline.engine.sources import Scope, Sources, fact_at
 from pipeline.engine.spender import caller_of
 from pipeline.engine.step import StepContext
-from pipeline.engine.stop import Stop
 from pipeline.engine.takeover import record_repairs
-from pipeline.errors import BudgetExceeded, ConfigError, Pause, PipelineError, RunLocked
+from pipeline.errors import BudgetExceeded, ConfigError, Pause, PipelineError
 from pipeline.graph.model import Graph
 from pipeline.records import kinds
-from pipeline.records.codec import decode_line
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import FORMAT, RunEnded, TaskCompleted, TaskTaken
 from pipeline.records.run import RunState, TaskRun, TaskTable
@@ -91,33 +89,23 @@ def _run(spec: Mapping[str, Any], clock: Clock) -> Answer:
     url = spec["store"]
     store = _stores.get(url, lambda: resolve({**spec["opener"], "name": "open_store"})(own_url(url), clock))
     stop = HeardStop(clock, Notices(store, spec["run"], spec["owner"], clock))
-    journal = _own(store, f"{spec['run']}/{spec['part']}", stop)
+    journal = own_part(store, f"{spec['run']}/{spec['part']}", stop)
     try:
-        return _PartTask(spec, store, journal, clock, stop).run()
+        return _PartTask(spec, store, journal, clock, stop, unpacked(spec["tools"])).run()
     finally:
         journal.close()
 
 
-def _own(store: Store, part: str, stop: Stop) -> Journal:
-    """Own a part, after its present owner."""
-    while True:
-        stop.check()
-        try:
-            return store.open(part)
-        except RunLocked:
-            stop.rest(LOOK_SECONDS)
-
-
+@dataclass(frozen=True, slots=True)
 class _PartTask:
     """One task whose part this worker owns."""
 
-    def __init__(self, spec: Mapping[str, Any], store: Store, journal: Journal, clock: Clock, stop: HeardStop) -> None:
-        self._spec = spec
-        self._store = store
-        self._journal = journal
-        self._clock = clock
-        self._stop = stop
-        self._tools: Tools = unpacked(spec["tools"])
+    _spec: Mapping[str, Any]
+    _store: Store
+    _journal: Journal
+    _clock: Clock
+    _stop: HeardStop
+    _tools: Tools
 
     def run(self) -> Answer:
         """Do what is missing."""
@@ -161,6 +149,7 @@ class _PartTask:
             settle_slices(self._store, setup.account, self._journal.run_id, left)
         sources = Sources(recorder, self._store)
         running = ActiveRun(recorder, sources, clock, emit, stop, options, self._store, services=tools.services)
+        running.maps = MapRunner(running)
         key = (spec["store"], spec["run"])
         made = caller_of(setup, recorder, sources.values, stop, like=_paces.find(key))
         if made is not None:
@@ -252,14 +241,10 @@ def part_of(base: RunState, store: Store, path: str, task: str, attempt: int) ->
 
 def _whole(run: TaskRun, run_id: str, store: Store) -> TaskRun:
     """Return a finished task with its value in it: its seq means nothing in the part."""
-    return (
-        run
-        if run.value is not None or run.error is not None
-        else kinds.replace(run, value=_read(store, run_id, run.seq))
-    )
+    known = run.value is not None or run.error is not None
+    return run if known else kinds.replace(run, value=_read(store, run_id, run.seq))
 
 
 def _read(store: Store, run_id: str, seq: int) -> bytes | None:
-    line = next(iter(store.read(run_id, after=seq - 1)), None)
-    fact = None if line is None else decode_line(line).fact
+    fact = fact_at(store, run_id, seq)
     return fact.value if isinstance(fact, TaskCompleted) else None

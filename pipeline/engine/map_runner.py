@@ -1,4 +1,4 @@
-"""Tasks that were done in parts of the run: what a part holds is copied into the run's own journal.
+"""Where maps are done; tasks that were done in parts of the run are copied into the run's own journal.
 
 Readers of the run then need not know of parts. Calls are copied as they are found, a task's end last; what was copied
 before an accident is not copied again.
@@ -6,11 +6,13 @@ before an accident is not copied again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 from pipeline.engine.calls import tell_ended
-from pipeline.engine.setup import ActiveRun, MapRunner
+from pipeline.engine.setup import ActiveRun
+from pipeline.engine.stop import Stop
 from pipeline.errors import RunLocked
 from pipeline.records.charge import Charge
 from pipeline.records.codec import encode_fact
@@ -19,13 +21,31 @@ from pipeline.records.kinds import CallEnded, CallStarted, Fact, RunEnded
 from pipeline.records.lines import encode_line
 from pipeline.records.run import CallRun
 from pipeline.records.statuses import COMPLETED
-from pipeline.store.base import Store
+from pipeline.store.base import Journal, Store
 from pipeline.store.parts import Copying, is_void, part_records
+
+if TYPE_CHECKING:
+    from pipeline.engine.sources import Scope
+    from pipeline.engine.tasks import Work
 
 #: Between two looks whether a part's owner has left it.
 _TICK_SECONDS = 0.25
 #: (step path, task).
 Key = tuple[str, str]
+
+
+def own_part(store: Store, part: str, stop: Stop) -> Journal:
+    """Own a part, once its present owner has left it.
+
+    Raises:
+        Pause: The run is stopping.
+    """
+    while True:
+        stop.check()
+        try:
+            return store.open(part)
+        except RunLocked:
+            stop.rest(_TICK_SECONDS)
 
 
 def spent_in_part(store: Store, run: str, part: str) -> Decimal:
@@ -36,8 +56,11 @@ def spent_in_part(store: Store, run: str, part: str) -> Decimal:
     return builder.state.total.usd + builder.state.total.high
 
 
-class PartImporter(MapRunner):
-    """Does the items of maps here, and first takes in what earlier owners had handed out."""
+class MapRunner:
+    """Has the items of maps done here, unless a subclass takes them to an executor.
+
+    First it takes in what earlier owners of the run had handed out.
+    """
 
     def __init__(self, running: ActiveRun) -> None:
         self.running = running
@@ -70,6 +93,18 @@ class PartImporter(MapRunner):
                     self._close(key)
                 else:
                     self.running.held[key] = room
+
+    def takes(self, parent: Scope, work: Work) -> bool:
+        """Return whether it does these items elsewhere."""
+        return False
+
+    def do(self, parent: Scope, seen: Mapping[str, Any], work: Work, todo: Sequence[int]) -> None:
+        """Return when the items that it takes have ended and are durable.
+
+        Raises:
+            Pause: The run is stopping; what was finished is recorded.
+        """
+        raise NotImplementedError
 
     def settle(self, path: str, names: Sequence[str], *, elsewhere: bool) -> None:
         """Take in what an earlier owner handed out of a map's tasks, before they are done.
@@ -129,13 +164,7 @@ class PartImporter(MapRunner):
     def _close(self, key: Key) -> None:
         """Own a part, once its owner has left, so that no more is begun in it; take in what it holds."""
         running, part = self.running, self._recorder.state.submitted[key].part
-        while True:
-            running.stop.check()
-            try:
-                journal = running.store.open(f"{self._run}/{part}")
-                break
-            except RunLocked:
-                running.stop.rest(_TICK_SECONDS)
+        journal = own_part(running.store, f"{self._run}/{part}", running.stop)
         try:
             seq, last = journal.last_seq + 1, None
             for record in part_records(running.store, self._run, part):
