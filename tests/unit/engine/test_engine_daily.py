@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -193,18 +192,6 @@ def test_processes_at_once_never_pass_the_day_s_limit_and_a_dead_one_s_slices_co
     total = FileAccount(tmp_path, FakeClock()).total(_reserved_day(tmp_path))
     assert taken * Decimal("0.01") <= total <= Decimal("1.00")
     assert taken >= 60
-
-
-def test_threads_at_once_never_pass_the_limit() -> None:
-    daily, taken = Daily(MemoryAccount(FakeClock()), Decimal("0.50"), CLOCK, "host:1:x"), list[Ticket | None]()
-    threads = [
-        threading.Thread(target=lambda: taken.extend(daily.take(Decimal("0.02")) for _ in range(40))) for _ in range(5)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(list(filter(None, taken))) == 25
 
 
 def test_a_run_without_a_limit_counts_for_the_limit_of_another() -> None:

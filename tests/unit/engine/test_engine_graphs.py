@@ -18,7 +18,6 @@ from pipeline.errors import ConfigError, PipelineError, SettingsConflict
 from pipeline.graph.model import Edge, Node
 from pipeline.records.kinds import DocumentKept
 from pipeline.records.run import RunState
-from pipeline.records.snapshots import document_shape
 from pipeline.records.values import encode_value
 from pipeline.store.base import Store
 from pipeline.store.files import FileStore
@@ -367,13 +366,6 @@ def test_run_begins_where_the_document_says(tmp_path: Path, document: dict[str, 
     # The document is durable with the first record.
     kinds = [line.split(b'"kind":"')[1].split(b'"')[0] for line in store.read(state.run_id)]
     assert kinds[:2] == [b"run_started", b"snapshot"]
-
-
-@pytest.mark.parametrize(
-    "part", [{"position": {}}, {"position": [["a"]]}, {"position": [["a", 1]]}, {"attempts": {"a#1": 0}}]
-)
-def test_senseless_position_is_no_state(part: dict[str, Any]) -> None:
-    assert next(iter(part)) in document_shape({"status": "failed", **part})
 
 
 def test_head_has_the_names_that_a_format_adds_at_every_checkpoint(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from pipeline import (
-    ControlledExecutor,
     Outcome,
     Pipeline,
     Reply,
@@ -226,18 +225,6 @@ def test_answer_cut_off_is_asked_anew_only_with_more_room(world: World) -> None:
     room = 5000
     assert world.go(body, run).status == "completed"
     assert world.asked == [*before, "long"]
-
-
-def test_layer_whose_tool_fails_hears_its_replies_again(world: World) -> None:
-    dag = {"tasks": [{"id": name, "tool": "work", "arguments": {}, "depends_on": []} for name in "ab"]}
-    tools = {"work": lambda call: world.work(call.ctx, call.id)}
-    world.bug = BUGS["KeyError"]
-    first = ControlledExecutor(dag, tools, store=world.store, model=world.model).execute()
-    assert first.status == "failed"
-    world.bug = None
-    again = ControlledExecutor(dag, tools, store=world.store, model=world.model)
-    assert again.resume_from_checkpoint(first.run_id).status == "completed"
-    assert world.paid_once
 
 
 def test_fork_of_a_run_that_failed_hears_the_replies_too(world: World) -> None:

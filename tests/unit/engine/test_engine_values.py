@@ -152,6 +152,27 @@ def test_changed_setting_is_refused_where_nobody_accepts_and_the_run_stays_as_it
     assert bench.ran == ["stop", "last"]
 
 
+def test_item_that_changed_under_its_key_and_a_raised_version_are_made_again(store: MemoryStore) -> None:
+    items, version, ran = {"a": 1, "b": 2}, 1, list[tuple[str, int]]()
+
+    def body(ctx: StepContext, item: tuple[str, int]) -> int:
+        ran.append((item[0], item[1]))
+        return item[1]
+
+    def go_on(ctx: StepContext) -> Any:
+        made = list(ctx.map("item", list(items.items()), body, key=lambda item: item[0], version=version))
+        return {"all": made} if version > 1 else ctx.stop("here")
+
+    what = Pipeline("p", [step("go")(go_on)])
+    run = what.run(store=store).run_id
+    items["b"] = 3
+    what.resume(run, store=store)
+    assert sorted(ran) == [("a", 1), ("b", 2), ("b", 3)]
+    version = 2
+    assert what.resume(run, store=store).outputs["go"] == {"all": [1, 3]}
+    assert sorted(ran[3:]) == [("a", 1), ("b", 3)]
+
+
 def test_loop_whose_visits_read_each_other_is_kept(store: MemoryStore) -> None:
     fails, ran = [True], list[int]()
 
