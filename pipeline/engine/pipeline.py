@@ -157,9 +157,12 @@ class Pipeline:
         checked = {"executor": None, **check_options(options, self.definition.graph.nodes, self._own_options)}
         setup = Setup(clock=clock, emit=Emitter(clock, [listener] if listener else []), options=checked, **given)
         setup.command = "./pipeline.sh run FILE.py:NAME --resume {}".format
-        preflight.check_asks(setup.model, asks=self.asks)
+        if self.asks and setup.model is None:
+            raise preflight.no_model()
         preflight.check_batches(setup.model, checked)
-        preflight.check_account(setup.account, checked)
+        if checked.get("daily_budget_usd") is not None and setup.account is None:
+            text = "A day's limit needs the account of the store."
+            raise ConfigError(text, code="account_missing", hint="Pass account=open_account(URL).")
         if setup.model is not None:
             setup.info = look_up(setup.model, clock, setup.emit, setup.policy)
             setup.prices = setup.prices or PriceBook()

@@ -17,7 +17,6 @@ from pipeline.records.charge import in_full
 from pipeline.records.redaction import holds_key
 from pipeline.records.run import RunState
 from pipeline.records.statuses import COMPLETED
-from pipeline.store.base import Account
 
 #: Options that the engine reads; a pipeline's steps may read others.
 OPTIONS = (
@@ -117,16 +116,10 @@ def amount(name: str, value: Any) -> str | None:
     return format(usd, "f")
 
 
-def limit(options: Mapping[str, Any]) -> Decimal | None:
-    """Return the run's ceiling in USD; None: none."""
-    value = options.get("max_cost_usd")
-    return None if value is None else Decimal(str(value))
-
-
-def daily(options: Mapping[str, Any]) -> Decimal | None:
-    """Return the limit of a day over all runs of the store in USD; None: none."""
-    value = options.get("daily_budget_usd")
-    return None if value is None else Decimal(str(value))
+def limits(options: Mapping[str, Any]) -> tuple[Decimal | None, Decimal | None]:
+    """Return the run's ceiling, and the limit of a day over all runs of the store, in USD; None: none."""
+    ceiling, day = (None if (usd := options.get(name)) is None else Decimal(str(usd)) for name in _AMOUNTS)
+    return ceiling, day
 
 
 def check_priced(info: ModelInfo, prices: Prices, clock: Clock, options: Mapping[str, Any]) -> None:
@@ -135,10 +128,10 @@ def check_priced(info: ModelInfo, prices: Prices, clock: Clock, options: Mapping
     Raises:
         BudgetExceeded: Names the model and the ways out.
     """
-    limits = [amount for amount in (limit(options), daily(options)) if amount is not None]
-    if info.paid and limits and prices.worst(1, 1, model=info.id, at=clock.now()) is None:
+    kept = [usd for usd in limits(options) if usd is not None]
+    if info.paid and kept and prices.worst(1, 1, model=info.id, at=clock.now()) is None:
         raise BudgetExceeded(
-            f"No price is known for {info.id}, so a ceiling of {in_full(min(limits))} cannot be kept.",
+            f"No price is known for {info.id}, so a ceiling of {in_full(min(kept))} cannot be kept.",
             code="unknown_price",
             hint="Give its prices with --prices FILE, or lift the ceiling with --max-cost-usd none; from Python with "
             "prices=PriceBook(FILE) or max_cost_usd=None.",
@@ -151,16 +144,6 @@ def no_model() -> CredentialMissing:
         "This run has no model: ANTHROPIC_API_KEY is not set, and no model was given.",
         hint="Set ANTHROPIC_API_KEY; from Python, pass model=… to run().",
     )
-
-
-def check_asks(model: Any, *, asks: bool) -> None:
-    """Refuse a pipeline that declares that it asks a model where there is none.
-
-    Raises:
-        CredentialMissing: There is none.
-    """
-    if asks and model is None:
-        raise no_model()
 
 
 def no_batches() -> ConfigError:
@@ -179,17 +162,6 @@ def check_batches(model: Any, options: Mapping[str, Any]) -> None:
     """
     if options.get("batch") and getattr(model, "batches", None) is None:
         raise no_batches()
-
-
-def check_account(account: Account | None, options: Mapping[str, Any]) -> None:
-    """Refuse a day's limit where there is no account that all processes share.
-
-    Raises:
-        ConfigError: There is none.
-    """
-    if daily(options) is not None and account is None:
-        text = "A day's limit needs the account of the store."
-        raise ConfigError(text, code="account_missing", hint="Pass account=open_account(URL).")
 
 
 def added_params(state: RunState, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -51,8 +51,7 @@ def caller_of(
     model, info, prices, options = setup.model, setup.info, setup.prices, setup.options
     if model is None or info is None or prices is None:
         return None
-    limit = preflight.limit(options)
-    ceiling = Ceiling(limit, recorder, stop, setup.emit, _daily(setup, recorder))
+    ceiling = Ceiling(preflight.limits(options)[0], recorder, stop, setup.emit, _daily(setup, recorder))
     ledger = CallLedger(info, prices, recorder, setup.clock, setup.emit, stop, ceiling, _counter(setup))
     pace = Pace(setup.clock, stop, most=at_once(options), adaptive=options.get("concurrency") == AUTO, like=like)
     cool_down = CoolDown(setup.clock, stop, setup.emit)
@@ -76,7 +75,7 @@ def _counter(setup: Setup) -> Callable[[Request], int | None] | None:
 
 def _daily(setup: Setup, recorder: Recorder) -> daily.Daily | None:
     """Return the day over all processes of the store: its limit, if one is set, and what is spent of it."""
-    limit, account = preflight.daily(setup.options), setup.account
+    (_, limit), account = preflight.limits(setup.options), setup.account
     if account is None or (limit is None and not (setup.info and setup.info.paid)):
         return None
     owner = host()
