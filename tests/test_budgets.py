@@ -28,7 +28,7 @@ BUDGETS = {
     "store": Budget(9_990, 8),
     "llm": Budget(1_830, 6),
     "publish": Budget(2_950, 8),
-    "engine": Budget(8_610, 8),
+    "engine": Budget(8_530, 8),
     "formats": Budget(10_090, 8),
     "travel": Budget(2_200, 3),
     "lessons": Budget(12_730, 8),

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.engine.recorder import Recorder
 from pipeline.errors import GraphError
 from pipeline.graph.model import Graph, frozen
 from pipeline.graph.tracks import Tracks
 from pipeline.records.run import RunState, StepRun
+from pipeline.records.statuses import FAILED
 
 #: Merges what two branches set for one context key.
 Reducer = Callable[[Any, Any], Any]
@@ -224,3 +226,23 @@ class Lineage:
     visit: int
     #: (edge id, path of the visit that chose it).
     consumed: Sequence[Sequence[str]]
+
+    def arrivals(self, recorder: Recorder, value: Callable[[Any], Any]) -> list[Arrival]:
+        """Return the tokens consumed, in order of their edges' declaration.
+
+        Args:
+            value: Reads back a recorded value.
+        """
+        contexts, found = self.contexts, []
+        with recorder.reading() as state:
+            fan = contexts.fan_of(self.node, self.consumed)
+            for edge, source in contexts.ordered(self.consumed):
+                run = state.steps.get(source)
+                if run is not None:
+                    branch = contexts.branch_of(source, fan) if fan else ""
+                    found.append((edge, run, branch, contexts.since(source, fan)))
+        return [
+            Arrival(edge, run.path, run.node, branch, run.outcome, run.status == FAILED, run.error,
+                    value(run.outputs), {key: value(known) for key, known in since.items()})
+            for edge, run, branch, since in found
+        ]  # fmt: skip

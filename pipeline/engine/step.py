@@ -21,7 +21,6 @@ from pipeline.errors import Pause, PipelineError
 from pipeline.graph.model import Graph, Node
 from pipeline.llm.base import Reply, Request
 from pipeline.records.run import StepRun
-from pipeline.records.statuses import FAILED
 from pipeline.records.values import canonical, decode_value
 
 
@@ -290,20 +289,7 @@ class VisitPlace:
     def arrivals(self) -> list[Arrival]:
         """Return the tokens this visit consumed, in order of their edges' declaration."""
         self._ctx._note_read("arrivals")
-        lineage, running, found = self._ctx._lineage, self._ctx._running, []
-        contexts, value = lineage.contexts, running.sources.values.get
-        with running.recorder.reading() as state:
-            fan = contexts.fan_of(lineage.node, lineage.consumed)
-            for edge, source in contexts.ordered(lineage.consumed):
-                run = state.steps.get(source)
-                if run is not None:
-                    branch = contexts.branch_of(source, fan) if fan else ""
-                    found.append((edge, run, branch, contexts.since(source, fan)))
-        return [
-            Arrival(edge, run.path, run.node, branch, run.outcome, run.status == FAILED, run.error,
-                    value(run.outputs), {key: value(known) for key, known in since.items()})
-            for edge, run, branch, since in found
-        ]  # fmt: skip
+        return self._ctx._lineage.arrivals(self._ctx._running.recorder, self._ctx._running.sources.values.get)
 
     def ancestors(self) -> list[StepRun]:
         """Return the visits this one descends from, oldest first, always in the same order; values as recorded."""

@@ -197,7 +197,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     ),
     "longer values replaced by placeholders on resume": (
         "unit/engine/test_engine_values.py::test_values_of_any_length_are_whole_after_a_resume",
-        "unit/engine/test_engine_runs.py::test_values_are_what_a_resumed_run_would_see_also_long_ones_and_those_that_look_like_a_reference",
+        "unit/engine/test_engine_runs.py::test_large_values_live_in_blobs_and_come_back",
     ),
     "running again repeats what had succeeded": (
         "unit/engine/test_engine_runs.py::test_resume_after_failure_repeats_only_what_failed",
@@ -213,7 +213,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     ),
     "cut-off answer called invalid and asked again under the same cap": (
         "unit/engine/test_engine_calls.py::test_truncation_is_asked_once_more_with_a_higher_cap",
-        "unit/engine/test_engine_calls.py::test_answer_that_more_room_cannot_make_longer_is_bought_no_more_than_twice",
+        "unit/engine/test_engine_calls.py::test_truncated_twice_fails_naming_max_tokens",
     ),
     "refusal and cut hidden behind a validation error": (
         "unit/llm/test_llm_replies.py::test_refusal_is_a_reply_with_its_usage_and_details",
@@ -242,7 +242,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "unit/engine/test_engine_batches.py::test_a_batch_is_in_the_journal_before_it_is_created_with_all_its_calls",
     ),
     "batch not found for a moment taken for lost": (
-        "unit/engine/test_engine_batches.py::test_batch_that_was_lost_is_not_shown_or_is_cut_is_looked_for_and_paid_once",
+        "unit/engine/test_engine_batches.py::test_young_batch_s_404_is_an_outage",
     ),
     "wrong token limit told only when the batch has ended": (
         "unit/engine/test_engine_batches.py"

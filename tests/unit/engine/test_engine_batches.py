@@ -268,9 +268,7 @@ def test_a_prefix_that_is_never_read_is_said_once(world: World, words: int, told
         {"halves": 1}, {"halves": 3},
     ],
 )  # fmt: skip
-def test_batch_that_was_lost_is_not_shown_or_is_cut_is_looked_for_and_paid_once(
-    world: World, trouble: dict[str, Any]
-) -> None:
+def test_young_batch_s_404_is_an_outage(world: World, trouble: dict[str, Any]) -> None:
     for resubmit in (False, True):
         world.server.reset()
         vars(world.batches).update(copy.deepcopy(trouble))

@@ -90,7 +90,7 @@ def test_truncation_is_asked_once_more_with_a_higher_cap(store: MemoryStore) -> 
         ("model_context_window_exceeded", None, [16_000], "context_window_full"),
     ],
 )  # fmt: skip
-def test_answer_that_more_room_cannot_make_longer_is_bought_no_more_than_twice(
+def test_truncated_twice_fails_naming_max_tokens(
     store: MemoryStore, stop_reason: str, longest: int | None, caps: list[int], code: str
 ) -> None:
     class Limited(ScriptedModel):

@@ -162,7 +162,7 @@ def test_nested_maps_do_not_deadlock(store: MemoryStore) -> None:
     assert result.outputs["go"] == {"all": [6] * 6}
 
 
-def test_values_are_what_a_resumed_run_would_see_also_long_ones_and_those_that_look_like_a_reference(
+def test_large_values_live_in_blobs_and_come_back(
     store: MemoryStore,
 ) -> None:
     odd, big = {"$blob": "not one", "bytes": 3}, "x" * 100_000
