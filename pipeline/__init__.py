@@ -23,7 +23,7 @@ _NAMES = {
     "cost.prices": "PriceBook",
     "store.url": "open_store open_account",
     "store.manager": "CheckpointManager",
-    "app.graph_checkpoints": "CheckpointStore",
+    "app.travel": "CheckpointStore",
     "formats.agentos.documents": "GraphCheckpoint",
     "travel.fork": "fork_run",
     "formats.casys.executor": "ControlledExecutor",
@@ -47,7 +47,7 @@ _EXTRA = frozenset({"LangGraphSaver"})
 __all__ = [*(name for name in _PUBLIC if name not in _EXTRA), "__version__"]
 
 if TYPE_CHECKING:
-    from pipeline.app.graph_checkpoints import CheckpointStore as CheckpointStore
+    from pipeline.app.travel import CheckpointStore as CheckpointStore
     from pipeline.engine.events import Event as Event
     from pipeline.engine.people import Answer as Answer
     from pipeline.engine.people import Question as Question

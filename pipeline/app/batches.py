@@ -70,10 +70,7 @@ def batches(store: Store, run: str | None) -> Iterator[BatchRow]:
     if run:
         yield from _of_run(store, resolve(store, run))
         return
-    for head in store.heads():
-        if not head.corrupt:
-            with suppress(CheckpointCorrupt, SchemaTooNew):
-                yield from _of_run(store, head.run_id)
+    yield from _of_runs(store)
 
 
 def possibly_billed(store: Store, runs: Collection[str], since: str, until: str) -> Iterator[BatchRow]:
@@ -82,14 +79,17 @@ def possibly_billed(store: Store, runs: Collection[str], since: str, until: str)
     Args:
         runs: Those with calls that are not exactly known; no other journal is read.
     """
-    for head in store.heads() if runs else ():
-        if head.run_id not in runs or head.corrupt:
-            continue
-        with suppress(CheckpointCorrupt, SchemaTooNew):
-            for row in _of_run(store, head.run_id):
-                doubtful = row.status in ("unknown", "abandoned") and row.worst_usd != 0
-                if doubtful and since <= row.intended_at[:10] <= until:
-                    yield row
+    for row in _of_runs(store, runs) if runs else ():
+        doubtful = row.status in ("unknown", "abandoned") and row.worst_usd != 0
+        if doubtful and since <= row.intended_at[:10] <= until:
+            yield row
+
+
+def _of_runs(store: Store, only: Collection[str] | None = None) -> Iterator[BatchRow]:
+    for head in store.heads():
+        if not head.corrupt and (only is None or head.run_id in only):
+            with suppress(CheckpointCorrupt, SchemaTooNew):
+                yield from _of_run(store, head.run_id)
 
 
 def _of_run(store: Store, run: str) -> Iterator[BatchRow]:

@@ -36,7 +36,7 @@ from pipeline.errors import StoreError
 from pipeline.records.documents import SCHEMA_VERSION, spend_rows
 from pipeline.store.base import Head, Store
 from pipeline.store.emergency import of_lost_runs
-from pipeline.store.reader import all_records, kept_spend, load, resolve
+from pipeline.store.reader import all_records, kept_spend, load
 
 if TYPE_CHECKING:
     from pipeline.app.batches import BatchRow
@@ -210,9 +210,9 @@ class RepricedLine(NamedTuple):
         return self.repriced - self.recorded
 
     def to_json(self) -> dict[str, Any]:
-        """Return it for --json: money as numbers."""
-        usd = {"recorded_usd": self.recorded, "repriced_usd": self.repriced, "difference_usd": self.difference}
-        return {"key": self.key, "calls": self.calls, **{name: float(amount) for name, amount in usd.items()}}
+        """Return it for --json."""
+        return {"key": self.key, "calls": self.calls, "recorded_usd": self.recorded, "repriced_usd": self.repriced,
+                "difference_usd": self.difference}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,21 +298,23 @@ def reconciled(url: str | None, days: Range) -> Comparison:
     return Comparison(days, statement, made, list(possibly_billed(open_store(url), doubtful, days.since, days.until)))
 
 
-def reported_shares(url: str | None, text: str) -> tuple[str, Mapping[tuple[str, int], Decimal]]:
-    """Return a run's id, and by (run, call) what the provider's reports leave for each call whose charge is open.
+def reported_shares(url: str | None, run: str) -> Mapping[tuple[str, int], Decimal]:
+    """Return by (run, call) what the provider's reports leave for each call whose charge is open.
+
+    Args:
+        run: Its exact id; it has such a call.
 
     Raises:
         CredentialMissing, ModelError: As `reconciled`.
     """
-    name = resolve(open_store(url), text)
     statement = read_all(url, tries=True)
-    days = [p.day for p in statement.postings if p.origin.run == name and p.row is not None and not p.exact]
+    days = [p.day for p in statement.postings if p.origin.run == run and p.row is not None and not p.exact]
     # The day that is not over is not all reported.
     within_days = Range(min(days), min(max(days), str(_today() - timedelta(days=1))))
     if within_days.since > within_days.until:
-        return name, {}
+        return {}
     postings = within_days.wider().of(statement.postings)
-    return name, open_shares(_compared(postings, within_days), postings)
+    return open_shares(_compared(postings, within_days), postings)
 
 
 def _compared(postings: Iterable[Posting], days: Range) -> Reconciliation:

@@ -22,6 +22,7 @@ from pipeline.errors import (
     CredentialMissing,
     ModelError,
     PipelineError,
+    RunInterrupted,
     SettingsConflict,
     SpendLimit,
     StoreError,
@@ -181,6 +182,12 @@ def make(lines: Sequence[CourseLine], listen: Callable[[CourseLine], Listener]) 
         yield end
         if end.stops_all:
             return
+
+
+def exit_code(codes: Sequence[int]) -> int:
+    """Return 130 where it was interrupted, else the code of the first course that did not finish."""
+    stopped = RunInterrupted.exit_code
+    return stopped if stopped in codes else next((code for code in codes if code), 0)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,14 +85,12 @@ class CoursePlan:
         return " and ".join(dict.fromkeys(row.source for row in self.rows)) or COUNTED
 
     def to_json(self) -> dict[str, Any]:
-        """Return the object of --dry-run --json: money as numbers."""
-        rows = [{name: _plain(getattr(row, name)) for name in CallEstimate.__slots__} for row in self.made]
-        items = [{name: _plain(getattr(item, name)) for name in PlanItem.__slots__} for item in self.items]
+        """Return the object of --dry-run --json."""
         return {
             "estimated": True, "course": self.title, "model": self.model, "author": self.author,
-            "lessons": self.lessons, "run": self.run or None, "ceiling_usd": _plain(self.ceiling_usd),
-            "expected_usd": _plain(self.expected_usd), "worst_usd": _plain(self.worst_usd), "source": self.source,
-            "ways": _plain(self.ways), "items": items, "calls": rows,
+            "lessons": self.lessons, "run": self.run or None, "ceiling_usd": self.ceiling_usd,
+            "expected_usd": self.expected_usd, "worst_usd": self.worst_usd, "source": self.source, "ways": self.ways,
+            "items": list(map(asdict, self.items)), "calls": list(map(asdict, self.made)),
             "prompts": [request.to_json() for request in self.requests],
         }  # fmt: skip
 
@@ -148,9 +146,3 @@ def plan(asked: Identity, execution: Execution) -> CoursePlan:
         course.title, model, author_kind(model), lessons, ceiling, rows, calls.requests, others,
         to_pay(pieces, rows), state.run_id if state else "", asks, scheme, of_start(pieces, rows),
     )  # fmt: skip
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return float(value) if isinstance(value, Decimal) else value

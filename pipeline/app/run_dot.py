@@ -6,18 +6,19 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from pipeline.app.gates import Gate, open_gates
-from pipeline.app.run_report import RunReport, finish
+from pipeline.app.run_report import RunReport, finish, unnamed_params
 from pipeline.app.start import (
     Confirm,
     Start,
     announce_model,
     check_asked_model,
+    check_model_change,
     check_readable,
     has_credential,
     nothing_left,
@@ -29,7 +30,6 @@ from pipeline.app.start import (
     without_model,
 )
 from pipeline.app.stores import open_store
-from pipeline.app.unused_parameters import unnamed_params
 from pipeline.clock import SystemClock
 from pipeline.dot.attributes import FIDELITIES
 from pipeline.engine import preflight
@@ -43,6 +43,7 @@ from pipeline.formats.attractor.documents import Checkpoint
 from pipeline.formats.attractor.handlers import shell
 from pipeline.formats.attractor.handlers.codergen import AgentCommand
 from pipeline.formats.attractor.handlers.interviewers import AutoApprove
+from pipeline.formats.attractor.handlers.registry import Registry
 from pipeline.formats.attractor.handlers.standard import standard_registry
 from pipeline.formats.attractor.library import check_is_dot, current_node, find_run, identity_of, is_simulated
 from pipeline.formats.attractor.run_documents import ended_visits, execution_log, passed_visits
@@ -117,27 +118,18 @@ def run_dot(
     return _DotStart(target, model, execution, dot, interviewer, listeners, confirm).run(params)
 
 
+@dataclass(slots=True)
 class _DotStart:
     """One start of the program with a graph."""
 
-    def __init__(
-        self,
-        target: str | None,
-        asked_model: str | None,
-        execution: Execution,
-        dot: DotOptions,
-        interviewer: Interviewer | None,
-        listeners: list[Listener],
-        confirm: Confirm | None,
-    ) -> None:
-        self._target = target
-        self._asked_model = asked_model
-        self._execution = execution
-        self._dot = dot
-        self._interviewer = interviewer
-        self._listeners = listeners
-        self._confirm = confirm
-        self._registry = standard_registry()
+    _target: str | None
+    _asked_model: str | None
+    _execution: Execution
+    _dot: DotOptions
+    _interviewer: Interviewer | None
+    _listeners: list[Listener]
+    _confirm: Confirm | None
+    _registry: Registry = field(default_factory=standard_registry)
 
     def run(self, params: Mapping[str, Any]) -> RunReport:
         """Start a new run, or resume one."""
@@ -251,11 +243,7 @@ class _DotStart:
                 f"Run {state.run_id} is simulated; no model answers in it.",
                 code="simulated", hint="Start a new run without --simulate.",
             )  # fmt: skip
-        if pinned is not None and not self._execution.accept_changes:
-            raise SettingsConflict(
-                f"Run {state.run_id} was made with --model {pinned}, but {asked} is given now.", code="other_model",
-                hint="Omit the option to keep the model, or use --accept-changes to run again what it affects.",
-            )  # fmt: skip
+        check_model_change(state, str(asked), accept=self._execution.accept_changes)
         return {"model": asked}
 
     def _model(self, graph: CompiledGraph, pinned: str | None, *, simulate: bool) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.executors import on_executor
-from pipeline.app.run_report import RunReport, finish
+from pipeline.app.run_report import RunReport, finish, unread_params
 from pipeline.app.start import (
     Confirm,
     Start,
     accepting,
     announce_model,
+    check_model_change,
     check_readable,
     has_credential,
     nothing_left,
@@ -19,11 +20,10 @@ from pipeline.app.start import (
     set_up,
     without_model,
 )
-from pipeline.app.unused_parameters import unread_params
 from pipeline.engine import preflight
 from pipeline.engine.engine import Engine
 from pipeline.engine.pipeline import load_pipeline
-from pipeline.errors import ConfigError, CredentialMissing, SettingsConflict
+from pipeline.errors import ConfigError, CredentialMissing
 from pipeline.formats.langgraph.threads import check_is_no_thread
 from pipeline.records.statuses import COMPLETED
 from pipeline.settings import DEFAULT_MODEL, Execution
@@ -65,13 +65,8 @@ def run_file(
         added = preflight.added_params(state, params)
         pinned = str(state.identity.get("model") or "")
         other = model if model and pinned and model != pinned else ""
-        if other and not execution.accept_changes:
-            raise SettingsConflict(
-                f"Run {run} was made with --model {pinned}, but {other} is given now.",
-                code="other_model",
-                hint="Omit the option to continue as before, or --accept-changes to run again what it affects.",
-                changed={"model": [pinned, other]},
-            )
+        if other:
+            check_model_change(state, other, accept=execution.accept_changes)
         if not other and nothing_left(state, pipeline.definition, execution):
             start.emit("run_already_completed", run=run, reason="nothing is left to do")
             setup = without_model(start, state.execution, verb)

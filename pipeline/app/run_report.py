@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -13,15 +13,17 @@ from pipeline.engine.limits import more_room
 from pipeline.engine.result import RunResult
 from pipeline.engine.sources import missing_param
 from pipeline.errors import NeedsConfirmation, WriteFailed
-from pipeline.records.run import Spend
+from pipeline.records.run import RunState, Spend
 from pipeline.records.statuses import COMPLETED
 
 if TYPE_CHECKING:
+    from pipeline.dot.model import DotGraph
     from pipeline.engine.setup import Setup
     from pipeline.publish.base import Publisher
 
-#: Files changed by hand that are named.
-_NAMED = 5
+#: Files changed by hand that are named; parameters that are suggested where none is like the one given.
+_NAMED, _SUGGESTED = 5, 10
+_PARAMS = "params."
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +124,33 @@ def published_now(publisher: Publisher, outputs: Mapping[str, Any], folder: Path
         return False, f"{folder} holds what {other} published since; {again} publishes this one again."
     named = ", ".join(there.edited[:_NAMED]) + (", …" if len(there.edited) > _NAMED else "")
     return True, f"Changed by hand since: {named}." if named else ""
+
+
+# --- parameters that are given and never read: most are misspelt -----------------------------------
+
+
+def unnamed_params(params: Iterable[str], graph: DotGraph) -> list[str]:
+    """Return a sentence for each parameter that nothing in a graph names."""
+    from pipeline.dot.names import names_in
+
+    names = names_in(graph)
+    strange = [name for name in params if name not in names and name.removeprefix("graph.") not in graph.attributes]
+    return [f"Nothing in the graph uses the parameter {name!r}{_instead(name, names)}" for name in strange]
+
+
+def unread_params(state: RunState) -> list[str]:
+    """Return a sentence for each parameter of a completed run that no step has read."""
+    from pipeline.travel.overrides import names_read
+
+    names = {name.removeprefix(_PARAMS) for name in names_read(state) if name.startswith(_PARAMS)}
+    return [f"No step has read the parameter {name!r}{_instead(name, names)}"
+            for name in state.params if name not in names]  # fmt: skip
+
+
+def _instead(name: str, names: Collection[str]) -> str:
+    """Return the names that may have been meant."""
+    from difflib import get_close_matches
+
+    if near := get_close_matches(name, names, 3, 0.6):
+        return f"; did you mean {' or '.join(near)}?"
+    return f". Known names: {', '.join(sorted(names)[:_SUGGESTED])}." if names else "."

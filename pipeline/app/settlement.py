@@ -32,18 +32,15 @@ class SettledCall:
     usd: Decimal
 
 
-def settle(
-    store: Store, run: str, call: int, usd: Decimal, *, by: str = "", confirm: Confirm | None = None
-) -> SettledCall:
-    """Record what a call cost whose charge is open, or was settled before.
+#: A run's id and its ledger → the amounts to record.
+Choice = Callable[[str, Sequence[LedgerRow]], list[SettledCall]]
 
-    Args:
-        confirm: Asks whether an amount above the call's worst case is intended; None: it is refused.
 
-    Raises:
+def one_call(call: int, usd: Decimal) -> Choice:
+    """Choose the amount of one call whose charge is open, or was settled before.
+
+    Raises (when it chooses):
         ConfigError: There is no such call, or its charge is exact as the provider reported it.
-        NeedsConfirmation: The amount is above the call's worst case, or a batch may hold its answer.
-        RunLocked: A living process owns the run.
     """
 
     def choose(name: str, ledger: Sequence[LedgerRow]) -> list[SettledCall]:
@@ -58,19 +55,14 @@ def settle(
         said = f"Call {call} of run {name} cost {in_full(chosen.low)}, exactly; there is nothing to settle."
         raise ConfigError(said, code="nothing_to_settle", hint=hint)
 
-    return _record(store, run, choose, by, confirm)[0]
+    return choose
 
 
-def settle_all(
-    store: Store, run: str, usd: Decimal, *, by: str = "", confirm: Confirm | None = None, dry_run: bool = False
-) -> list[SettledCall]:
-    """Record what all calls with an open charge cost together; where none is open, all that were settled before.
+def all_calls(usd: Decimal) -> Choice:
+    """Choose shares, `usd` in all, for the calls with an open charge; where none is open, for all settled before.
 
-    The shares add up to `usd`. With `dry_run` nothing is written.
-
-    Raises:
+    Raises (when it chooses):
         ConfigError: Every charge is exact as the provider reported it.
-        NeedsConfirmation, RunLocked: As for one call.
     """
 
     def choose(name: str, ledger: Sequence[LedgerRow]) -> list[SettledCall]:
@@ -80,26 +72,15 @@ def settle_all(
                               code="nothing_to_settle")  # fmt: skip
         return list(map(SettledCall, chosen, shares([Bounds.of(row) for row in chosen], usd)))
 
-    return _record(store, run, choose, by, confirm, dry_run=dry_run)
+    return choose
 
 
-def settle_reported(
-    store: Store,
-    run: str,
-    reported: Callable[[], tuple[str, Mapping[tuple[str, int], Decimal]]],
-    *,
-    by: str = "",
-    confirm: Confirm | None = None,
-    dry_run: bool = False,
-) -> list[SettledCall]:
-    """Record for each call with an open charge its share of what the provider reports.
+def reported_calls(url: str | None) -> Choice:
+    """Choose for each call with an open charge its share of what the provider reports; it is asked once.
 
-    Args:
-        reported: Fetches the shares, once, where a charge is open; see cost_report.reported_shares.
-
-    Raises:
+    Raises (when it chooses):
         ConfigError: Every charge is exact, or the reports do not cover a call yet.
-        NeedsConfirmation, RunLocked: As for one call.
+        CredentialMissing, ModelError: The reports are unavailable.
     """
     found: list[Mapping[tuple[str, int], Decimal]] = []
 
@@ -108,7 +89,9 @@ def settle_reported(
         if not chosen:
             raise ConfigError(f"Run {name} has no open charge; there is nothing to settle.", code="nothing_to_settle")
         if not found:
-            found.append(reported()[1])
+            from pipeline.app.cost_report import reported_shares
+
+            found.append(reported_shares(url, name))
         for row in chosen:
             if (name, row.seq) not in found[0]:
                 raise ConfigError(
@@ -118,19 +101,29 @@ def settle_reported(
                 )
         return [SettledCall(row, found[0][name, row.seq]) for row in chosen]
 
-    return _record(store, run, choose, by, confirm, dry_run=dry_run)
+    return choose
 
 
-def _record(
-    store: Store,
-    run: str,
-    choose: Callable[[str, Sequence[LedgerRow]], list[SettledCall]],
-    by: str,
-    confirm: Confirm | None,
-    *,
-    dry_run: bool = False,
+def settle(
+    store: Store, run: str, call: int, usd: Decimal, *, by: str = "", confirm: Confirm | None = None
+) -> SettledCall:
+    """Record what one call cost; see `one_call` and `settle_chosen`."""
+    return settle_chosen(store, run, one_call(call, usd), by=by, confirm=confirm)[0]
+
+
+def settle_chosen(
+    store: Store, run: str, choose: Choice, *, by: str = "", confirm: Confirm | None = None, dry_run: bool = False
 ) -> list[SettledCall]:
-    """Record the amounts that `choose` makes of a run's ledger, in one write."""
+    """Record the amounts that are chosen from a run's ledger, in one write; with `dry_run` nothing is written.
+
+    Args:
+        confirm: Asks whether an amount above the calls' worst case is intended; None: it is refused.
+
+    Raises:
+        ConfigError: As `choose` does.
+        NeedsConfirmation: The amount is above the worst case, or a batch may hold an answer.
+        RunLocked: A living process owns the run.
+    """
     name = resolve(store, run)
     # A person is asked before the run is locked; what is recorded is worked out again under the lock.
     chosen = choose(name, rows(records(store, name)))

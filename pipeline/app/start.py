@@ -19,7 +19,7 @@ from pipeline.engine import changes, preflight
 from pipeline.engine.events import Emitter, Event, Listener
 from pipeline.engine.retry import look_up
 from pipeline.engine.setup import Definition, Setup
-from pipeline.errors import CheckpointCorrupt, ConfigError, CredentialMissing
+from pipeline.errors import CheckpointCorrupt, ConfigError, CredentialMissing, SettingsConflict
 from pipeline.publish.folder import FolderPublisher
 from pipeline.records.charge import in_full
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, Execution
@@ -160,6 +160,22 @@ def check_asked_model(name: str) -> None:
             f"{name!r} is not a Claude model, and this program supports only Claude models.",
             code="unknown_model",
             hint=f"For example --model {DEFAULT_MODEL}; {_GATEWAY} names a gateway that offers other models.",
+        )
+
+
+def check_model_change(state: RunState, asked: str, *, accept: bool) -> None:
+    """Refuse another model than the one a run was made with.
+
+    Raises:
+        SettingsConflict: It is another one, and changes are not accepted.
+    """
+    pinned = str(state.identity.get("model") or "")
+    if pinned and asked != pinned and not accept:
+        raise SettingsConflict(
+            f"Run {state.run_id} was made with --model {pinned}, but {asked} is given now.",
+            code="other_model",
+            hint="Omit the option to continue as before, or --accept-changes to run again what it affects.",
+            changed={"model": [pinned, asked]},
         )
 
 

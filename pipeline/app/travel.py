@@ -1,4 +1,4 @@
-"""Forks, replays and completed marks that know this product: whose code a run's pipeline is."""
+"""Forks, replays and completed marks that know this product: whose code a run's pipeline is; the library's store."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline import __version__
-from pipeline.clock import SystemClock
+from pipeline.clock import Clock, SystemClock
 from pipeline.engine.amendment import amend, declared_done
 from pipeline.errors import ConfigError
+from pipeline.formats.agentos import store as agentos
 from pipeline.formats.langgraph.threads import PIPELINE as THREAD
 from pipeline.formats.langgraph.threads import check_is_no_thread
 from pipeline.settings import Identity
 from pipeline.store.base import Store
 from pipeline.store.reader import load, resolve
-from pipeline.travel.fork import Forked
+from pipeline.travel.fork import Forked, fork_run
 from pipeline.travel.fork import fork as made_fork
 from pipeline.travel.overrides import parse_changes, read_assignments
 from pipeline.travel.replay import Replayed
@@ -156,3 +157,15 @@ class _RecordedAgent:
     """Stand for an agent of the user's own: its answers are recorded as work that acts outside."""
 
     effect = "external"
+
+
+class CheckpointStore(agentos.GraphCheckpointStore):
+    """The checkpoints of graph runs in a store; see formats.agentos.store.GraphCheckpointStore."""
+
+    def __init__(self, store: Store, *, nodes: Mapping[str, str] | None = None, clock: Clock | None = None) -> None:
+        """Use a store; it needs nothing else.
+
+        Args:
+            nodes: Node → before, after, both or none: its own boundaries that are listed, whatever the policy.
+        """
+        super().__init__(store, fork_run, nodes=nodes, clock=clock)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from pipeline.app.cost_report import (
 from pipeline.app.stores import head_of, open_store
 from pipeline.cli.options import RunName, in_its_folder, json_option, own_option, store_option
 from pipeline.cli.store_context import here
-from pipeline.cli.text import count, money, money_between, say, say_json, table, warn, when, with_unpriced
+from pipeline.cli.text import count, money, money_between, table, tell, warn, when, with_unpriced
 from pipeline.cost import reconciliation as reasons
 from pipeline.cost.ledger import COLUMNS as LEDGER_COLUMNS
 from pipeline.cost.ledger import LedgerRow
@@ -87,23 +87,14 @@ def _cells(line: ReportLine) -> list[str]:
     return cells
 
 
-class Day(click.ParamType[str]):
-    """A UTC day."""
-
-    name = "date"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            return date.fromisoformat(str(value)).isoformat()
-        except ValueError:
-            self.fail(f"Invalid date {value!r}; use YYYY-MM-DD.", param, ctx)
+_DAY = click.DateTime(["%Y-%m-%d"])
 
 
 @click.command("cost")
 @click.argument("run", type=RunName(), required=False, metavar="[RUN]")
 @own_option("cost", "--by", type=click.Choice(GROUPS), default="step", show_default=True, help="What to sum by.")
-@own_option("cost", "--since", type=Day(), metavar="DATE", help="Only calls sent on this UTC day or later.")
-@own_option("cost", "--until", type=Day(), metavar="DATE", help="Only calls sent on this UTC day or earlier.")
+@own_option("cost", "--since", type=_DAY, metavar="DATE", help="Only calls sent on this UTC day or later.")
+@own_option("cost", "--until", type=_DAY, metavar="DATE", help="Only calls sent on this UTC day or earlier.")
 @own_option("cost", "--csv", "as_csv", is_flag=True, help="CSV with stable columns; with --by call, one row per call.")
 @own_option("cost", "--reprice", "prices", metavar="FILE|published",
             help="Show what the recorded tokens would cost at other prices.")  # fmt: skip
@@ -115,8 +106,8 @@ class Day(click.ParamType[str]):
 @store_option
 @in_its_folder
 def cost(
-    run: str | None, by: str, since: str | None, until: str | None, as_csv: bool, prices: str | None, plot: Path | None,
-    reconcile: bool, as_json: bool, store: str | None,
+    run: str | None, by: str, since: datetime | None, until: datetime | None, as_csv: bool, prices: str | None,
+    plot: Path | None, reconcile: bool, as_json: bool, store: str | None,
 ) -> None:  # fmt: skip
     """Show what was spent on what; without RUN for all runs, removed ones included.
 
@@ -126,10 +117,10 @@ def cost(
     if as_csv and as_json:
         raise click.UsageError("Give --csv or --json, not both.")
     if since and until and since > until:
-        raise click.UsageError(f"--since {since} is after --until {until}.")
+        raise click.UsageError(f"--since {since.date()} is after --until {until.date()}.")
     if (prices is not None) + (plot is not None) + reconcile > 1:
         raise click.UsageError("Give only one of --reprice, --plot and --reconcile.")
-    days = Range(since or "", until or "")
+    days = Range(*(str(day.date()) if day else "" for day in (since, until)))
 
     def statement(*, tries: bool) -> Statement:
         if run is None:
@@ -167,13 +158,10 @@ _Answer = tuple[Iterable[str], Iterable[Mapping[str, Any]], Iterable[Sequence[ob
 
 def _write(answer: _Answer, *, as_csv: bool, as_json: bool) -> None:
     lines, objects, rows = answer
-    if as_csv:
-        csv.writer(sys.stdout, lineterminator="\n").writerows([_no_formula(str(cell)) for cell in row] for row in rows)
+    if not as_csv:
+        tell(objects, lines, as_json=as_json)
         return
-    for each in objects if as_json else ():
-        say_json(each)
-    for text in lines if not as_json else ():
-        say(text)
+    csv.writer(sys.stdout, lineterminator="\n").writerows([_no_formula(str(cell)) for cell in row] for row in rows)
 
 
 def _no_formula(cell: str) -> str:

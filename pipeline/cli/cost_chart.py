@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 from pipeline.app.cost_report import Bar, Panel, Statement, panels
@@ -22,7 +22,7 @@ PARTS = (("used", "#2f6f9f", "used"), ("wasted", "#c0532d", "wasted"), ("more", 
 _LINES, _KEY_LENGTH = 5, 24
 #: Pixels: the picture's width, a panel's drawing area, and the room for names, for the head and below.
 _WIDTH, _PLOT_HEIGHT, _LEFT, _RIGHT, _HEAD, _FOOT, _ROW = 900, 260, 170, 90, 60, 70, 26
-_INCHES, _DPI = (9.0, 7.5), 120
+_GRID, _INK, _DPI = "#e4e4e4", "#333", 100
 
 
 def check(file: Path) -> None:
@@ -64,70 +64,77 @@ def ticks(bars: Sequence[Bar]) -> list[tuple[Decimal, str]]:
     return [(step * n, f"${step * n:,.{places}f}") for n in range(number + 1)]
 
 
-def _shown(text: str) -> str:
-    """Return a text as it fits beside a bar, without what a picture cannot hold."""
-    text = printable(text)
-    return text if len(text) <= _KEY_LENGTH else text[: _KEY_LENGTH - 1] + "…"
+class Box(NamedTuple):
+    """A filled rectangle, in pixels from the top left corner; one of a bar says what it stands for."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    colour: str
+    hover: str = ""
 
 
-# --- SVG ------------------------------------------------------------------------------------------
+class Caption(NamedTuple):
+    """A text whose line stands at y."""
+
+    x: float
+    y: float
+    text: str
+    #: start, middle or end: which part of the text is at x.
+    anchor: str = "start"
+    bold: bool = False
 
 
-def svg_of(shown: Sequence[Panel]) -> str:
-    """Return the chart: columns of days above, bars of steps below."""
+def shapes_of(shown: Sequence[Panel]) -> tuple[int, list[Box | Caption]]:
+    """Return the chart's height and what is drawn: columns of days above, bars of steps below."""
     days, steps = shown
     top = _HEAD + _PLOT_HEIGHT + _FOOT
     height = top + _HEAD + _ROW * max(1, len(steps.bars)) + _FOOT // 2
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}" '
-        'role="img" font-family="sans-serif" font-size="12">',
-        f"<title>{_text(days.title)}; {_text(steps.title)}</title>",
-        f'<rect width="{_WIDTH}" height="{height}" fill="white"/>',
-        *_legend(), *_columns(days), *_rows(steps, top), "</svg>", "",
-    ])  # fmt: skip
+    return height, [Box(0, 0, _WIDTH, height, "white"), *_legend(), *_columns(days), *_rows(steps, top)]
 
 
-def _legend() -> Iterator[str]:
+def _legend() -> Iterator[Box | Caption]:
     x = _WIDTH - _RIGHT - 260
     for _, colour, name in PARTS:
-        yield f'<rect x="{x}" y="14" width="12" height="12" fill="{colour}"/>'
-        yield _label(x + 17, 24, name)
+        yield Box(x, 14, 12, 12, colour)
+        yield Caption(x + 17, 24, name)
         x += 30 + 8 * len(name)
 
 
-def _columns(panel: Panel) -> Iterator[str]:
-    yield _title(panel, 0)
+def _columns(panel: Panel) -> Iterator[Box | Caption]:
+    yield Caption(_LEFT - 60, 24, panel.title, bold=True)
     marks, base = ticks(panel.bars), _HEAD + _PLOT_HEIGHT
     left, width, scale = _LEFT - 60, _WIDTH - _LEFT - _RIGHT + 120, _PLOT_HEIGHT / float(marks[-1][0])
     for mark, name in marks:
         y = base - float(mark) * scale
-        yield f'<line x1="{left}" y1="{y:.1f}" x2="{left + width}" y2="{y:.1f}" stroke="#e4e4e4"/>'
-        yield _label(left - 6, y + 4, name, anchor="end")
+        yield Box(left, y - 0.5, width, 1, _GRID)
+        yield Caption(left - 6, y + 4, name, "end")
     slot, every = width / max(1, len(panel.bars)), -(-len(panel.bars) // 12)
     for number, bar in enumerate(panel.bars):
         x, y = left + slot * number + slot * 0.15, float(base)
         for usd, colour, name in _parts(bar):
             y -= float(usd) * scale
-            yield _rect((x, y, slot * 0.7, float(usd) * scale), colour, f"{bar.key}: {money(usd)} {name}")
+            yield Box(x, y, slot * 0.7, float(usd) * scale, colour, f"{bar.key}: {money(usd)} {name}")
         if number % every == 0:
-            yield _label(x + slot * 0.35, base + 18, bar.key, anchor="middle")
+            yield Caption(x + slot * 0.35, base + 18, _short(bar.key), "middle")
 
 
-def _rows(panel: Panel, top: int) -> Iterator[str]:
-    yield _title(panel, top)
+def _rows(panel: Panel, top: int) -> Iterator[Box | Caption]:
+    yield Caption(_LEFT - 60, top + 24, panel.title, bold=True)
     marks, bottom = ticks(panel.bars), top + _HEAD + _ROW * max(1, len(panel.bars))
     scale = (_WIDTH - _LEFT - _RIGHT) / float(marks[-1][0])
     for mark, name in marks:
         x = _LEFT + float(mark) * scale
-        yield f'<line x1="{x:.1f}" y1="{top + _HEAD - 8}" x2="{x:.1f}" y2="{bottom}" stroke="#e4e4e4"/>'
-        yield _label(x, bottom + 18, name, anchor="middle")
+        yield Box(x - 0.5, top + _HEAD - 8, 1, bottom - top - _HEAD + 8, _GRID)
+        yield Caption(x, bottom + 18, name, "middle")
     for number, bar in enumerate(panel.bars):
         x, y = float(_LEFT), top + _HEAD + _ROW * number
-        yield _label(_LEFT - 8, y + 13, bar.key, anchor="end")
+        yield Caption(_LEFT - 8, y + 13, _short(bar.key), "end")
         for usd, colour, name in _parts(bar):
-            yield _rect((x, y, float(usd) * scale, _ROW * 0.65), colour, f"{bar.key}: {money(usd)} {name}")
+            yield Box(x, y, float(usd) * scale, _ROW * 0.65, colour, f"{bar.key}: {money(usd)} {name}")
             x += float(usd) * scale
-        yield _label(x + 6, y + 13, money(bar.used + bar.wasted))
+        yield Caption(x + 6, y + 13, money(bar.used + bar.wasted))
 
 
 def _parts(bar: Bar) -> Iterator[tuple[Decimal, str, str]]:
@@ -136,25 +143,33 @@ def _parts(bar: Bar) -> Iterator[tuple[Decimal, str, str]]:
             yield usd, colour, name
 
 
-def _rect(box: tuple[float, float, float, float], colour: str, hover: str) -> str:
-    x, y, width, height = box
-    return (f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}">'
-            f"<title>{_text(hover)}</title></rect>")  # fmt: skip
+def _short(key: str) -> str:
+    """Return a bar's name as it fits beside it."""
+    return key if len(key) <= _KEY_LENGTH else key[: _KEY_LENGTH - 1] + "…"
 
 
-def _title(panel: Panel, top: int) -> str:
-    return f'<text x="{_LEFT - 60}" y="{top + 24}" font-weight="bold" fill="#333">{_text(panel.title)}</text>'
-
-
-def _label(x: float, y: float, text: str, *, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#333">{_text(_shown(text))}</text>'
+def svg_of(shown: Sequence[Panel]) -> str:
+    """Return the chart as SVG; what a part of a bar stands for is shown under the mouse."""
+    height, shapes = shapes_of(shown)
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}" '
+        'role="img" font-family="sans-serif" font-size="12">',
+        f"<title>{_text('; '.join(panel.title for panel in shown))}</title>",
+    ]
+    for each in shapes:
+        if isinstance(each, Box):
+            hover = f"<title>{_text(each.hover)}</title>" if each.hover else ""
+            lines.append(f'<rect x="{each.x:.1f}" y="{each.y:.1f}" width="{each.width:.1f}" '
+                         f'height="{each.height:.1f}" fill="{each.colour}">{hover}</rect>')  # fmt: skip
+        else:
+            weight = ' font-weight="bold"' if each.bold else ""
+            lines.append(f'<text x="{each.x:.1f}" y="{each.y:.1f}" text-anchor="{each.anchor}"{weight} '
+                         f'fill="{_INK}">{_text(each.text)}</text>')  # fmt: skip
+    return "\n".join([*lines, "</svg>", ""])
 
 
 def _text(text: str) -> str:
     return escape(printable(text), {'"': "&quot;"})
-
-
-# --- PNG ------------------------------------------------------------------------------------------
 
 
 def png_of(shown: Sequence[Panel]) -> bytes:
@@ -166,43 +181,21 @@ def png_of(shown: Sequence[Panel]) -> bytes:
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+        from matplotlib.patches import Rectangle
     except ImportError:
         raise not_installed("plot", "A .png", " installs it; an .svg needs no package.") from None
-    figure = Figure(figsize=_INCHES, layout="constrained")
-    above, below = figure.subplots(2, 1)
-    _draw(above, shown[0], across=False)
-    _draw(below, shown[1], across=True)
-    handles, names = above.get_legend_handles_labels()
-    if handles:
-        figure.legend(handles, names, loc="outside upper right", ncols=len(names), frameon=False)
+    height, shapes = shapes_of(shown)
+    figure = Figure(figsize=(_WIDTH / _DPI, height / _DPI))
+    sides = {"start": "left", "middle": "center", "end": "right"}
+    for each in shapes:
+        x, y = each.x / _WIDTH, 1 - each.y / height
+        if isinstance(each, Box):
+            size = (each.width / _WIDTH, -each.height / height)
+            figure.add_artist(Rectangle((x, y), *size, color=each.colour, linewidth=0, transform=figure.transFigure))
+        else:
+            # A $ in a text would begin a formula of matplotlib's own.
+            figure.text(x, y, printable(each.text), ha=sides[each.anchor], va="baseline", fontsize=8.5, color=_INK,
+                        fontweight="bold" if each.bold else "normal", parse_math=False)  # fmt: skip
     out = io.BytesIO()
     FigureCanvasAgg(figure).print_png(out, pil_kwargs={"dpi": (_DPI, _DPI)})  # type: ignore[no-untyped-call]
     return out.getvalue()
-
-
-def _draw(axes: Any, panel: Panel, *, across: bool) -> None:
-    """Draw one panel; with `across` its bars lie, the first on top."""
-    axes.set_title(panel.title, loc="left", fontsize=10, fontweight="bold")
-    # A $ in a text would begin a formula of matplotlib's own.
-    keys = [_shown(bar.key).replace("$", r"\$") for bar in panel.bars]
-    places, begin = list(range(len(keys))), [0.0] * len(keys)
-    for part, colour, name in PARTS:
-        sizes = [float(getattr(bar, part)) for bar in panel.bars]
-        if across:
-            axes.barh(places, sizes, left=begin, color=colour, label=name)
-        else:
-            axes.bar(places, sizes, bottom=begin, color=colour, label=name)
-        begin = [a + b for a, b in zip(begin, sizes, strict=True)]
-    every = 1 if across else -(-max(1, len(keys)) // 12)
-    marks = ticks(panel.bars)
-    usd = {"ticks": [float(mark) for mark, _ in marks], "labels": [name.replace("$", r"\$") for _, name in marks]}
-    named = {"ticks": places[::every], "labels": keys[::every], "fontsize": 8}
-    if across:
-        axes.set_xticks(**usd)
-        axes.set_xlim(0, float(marks[-1][0]))
-        axes.set_yticks(**named)
-        axes.invert_yaxis()
-    else:
-        axes.set_yticks(**usd)
-        axes.set_ylim(0, float(marks[-1][0]))
-        axes.set_xticks(**named)

@@ -9,7 +9,7 @@ import click
 
 from pipeline.app.stores import open_store, place_of, run_folder
 from pipeline.cli.options import RunName, json_option, store_option
-from pipeline.cli.text import count, heading, money, one_line, say, say_json, with_unpriced
+from pipeline.cli.text import count, heading, money, one_line, tell, with_unpriced
 from pipeline.cli.value_format import change_lines, changes_json
 from pipeline.records.run import full, item_name
 from pipeline.store.reader import resolve
@@ -30,15 +30,9 @@ _SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}
 _NAMED = 12
 
 
-class RunPoint(RunName):
-    """RUN or RUN@POINT."""
-
-    name = "point"
-
-
 @click.command("diff")
-@click.argument("first", type=RunPoint(), metavar="RUN[@POINT]")
-@click.argument("second", type=RunPoint(), metavar="RUN[@POINT]")
+@click.argument("first", type=RunName(), metavar="RUN[@POINT]")
+@click.argument("second", type=RunName(), metavar="RUN[@POINT]")
 @json_option
 @store_option
 def diff(first: str, second: str, as_json: bool, store: str | None) -> None:
@@ -49,11 +43,7 @@ def diff(first: str, second: str, as_json: bool, store: str | None) -> None:
     """
     (one, name), (two, other) = _side(first, store), _side(second, store)
     found = difference(one, two)
-    if as_json:
-        say_json(_json(found, name, other))
-        return
-    for line in _lines(found, name, other):
-        say(line)
+    tell(_json(found, name, other), _lines(found, name, other), as_json=as_json)
 
 
 def _side(text: str, store: str | None) -> tuple[Side, str]:
@@ -106,8 +96,8 @@ def _step_lines(step: StepDifference) -> Iterator[str]:
         yield from change_lines(Changes(changes.told[:_NAMED], changes.left_out + len(changes.told[_NAMED:])), "    ")
 
 
-def _json(found: RunDifference, name: str, other: str) -> dict[str, Any]:
-    return {
+def _json(found: RunDifference, name: str, other: str) -> Iterator[dict[str, Any]]:
+    yield {
         "first": name,
         "second": other,
         "same": found.same,

@@ -4,48 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 
-from pipeline.cli.progress import Tally, lines_of
-from pipeline.cli.text import plain_ascii, say, say_json, warn
+from pipeline.cli.progress import Quiet, Tally, lines_of
+from pipeline.cli.text import plain_ascii, say, say_json
 from pipeline.engine.events import Event
-
-
-class EventDisplay(Protocol):
-    """Something that shows events; used as the run's listener."""
-
-    def __call__(self, event: Event) -> None:
-        """Show one event.
-
-        Raises:
-            OSError: Nothing reads any more; the run goes on without this display.
-        """
-
-    def close(self) -> None:
-        """Show nothing more."""
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Leave the screen alone meanwhile, for a question."""
-
-
-class Quiet:
-    """Warnings only, on stderr; the end is printed by the command."""
-
-    def __call__(self, event: Event) -> None:
-        if event.type in ("note", "stopping", "leaving"):
-            for line in lines_of(event.type, event.data, Tally()):
-                warn(line)
-
-    def close(self) -> None:
-        """Close nothing: nothing is open."""
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        yield
 
 
 class PlainLines(Quiet):
@@ -77,7 +42,7 @@ def _number(name: str, value: Any) -> Any:
     return Decimal(value) if isinstance(value, str) and (name.endswith("usd") or name == "usd_high") else value
 
 
-def display(*, quiet: bool, json: bool) -> EventDisplay:
+def display(*, quiet: bool, json: bool) -> Quiet:
     """Return the display for this start: what was asked for, else what stdout can show."""
     if json:
         return JsonLines()
@@ -95,7 +60,7 @@ def on_screen() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
 
 
-def asker(shown: EventDisplay, *, json: bool) -> Callable[[str], bool] | None:
+def asker(shown: Quiet, *, json: bool) -> Callable[[str], bool] | None:
     """Return how to ask a person yes or no; None where there is no terminal."""
     if json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return None

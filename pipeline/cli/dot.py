@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from pipeline.app.stores import head_of, open_store, place_of, state_of
 from pipeline.cli.options import RunName, json_option, own_option, store_option
-from pipeline.cli.text import count, money_between, one_line, say, say_json, table, with_unpriced
+from pipeline.cli.text import count, money_between, one_line, say, say_json, table, tell, with_unpriced
 from pipeline.dot import kinds
 from pipeline.dot.diagnostics import ERROR, WARNING, Diagnostic
 from pipeline.dot.drawing import as_picture, as_text
@@ -68,11 +68,7 @@ def validate(file: Path, as_json: bool) -> int:
         faults = [Diagnostic("child_pipeline", ERROR, error.message, fix=error.hint)]
     found = [*faults, *check(graph)]
     commands = tool_commands(whole)
-    if as_json:
-        say_json(_checked(file, graph, found, commands))
-    else:
-        for line in _report(file, graph, found, commands):
-            say(line)
+    tell([_checked(file, graph, found, commands)], _report(file, graph, found, commands), as_json=as_json)
     return GraphError.exit_code if any(finding.severity == ERROR for finding in found) else 0
 
 

@@ -32,16 +32,6 @@ def word_for(error: Any, detail: str | None = None) -> str:
     return _WORDS.get(kind, "Error")
 
 
-def three_lines(what: str, saved: str = "", command: str = "", *, word: str = "Error") -> list[str]:
-    """Return what happened, what is saved and spent, the command that resumes; without those that are empty."""
-    lines = [f"{word}: {one_line(what)}"]
-    if saved:
-        lines.append(f"Saved: {one_line(saved)}")
-    if command:
-        lines.append(f"Resume: {one_line(command)}")
-    return lines
-
-
 def error_lines(error: PipelineError | RunInterrupted) -> list[str]:
     """Return an error with its hint; one of a file with several faults has a line for each."""
     from pipeline.records.redaction import without_secrets

@@ -9,8 +9,8 @@ import click
 
 from pipeline.app.run_list import resume_command, row_of, way_on
 from pipeline.app.stores import head_of, open_store, place_of
-from pipeline.cli.options import FileAndName, RunName, json_option, own_option, run_argument, store_option
-from pipeline.cli.text import count, money, one_line, say, say_json
+from pipeline.cli.options import RunName, json_option, own_option, run_argument, store_option
+from pipeline.cli.text import count, money, one_line, tell
 from pipeline.cli.value_format import arrow
 from pipeline.errors import StepFailed
 from pipeline.records.run import bare, item_name
@@ -48,11 +48,7 @@ def fork(run: str, at: str, changes: tuple[str, ...], as_json: bool, store: str 
     into = source if where == store else open_store(store)
     made = travel.fork(source, resolve(source, name), at=at, assignments=changes, into=into)
     row = row_of(head_of(into, made.run_id))
-    if as_json:
-        say_json(_json(made, resume_command(row, store)))
-        return
-    for line in _lines(made, way_on(row, store)):
-        say(line)
+    tell(_json(made, resume_command(row, store)), _lines(made, way_on(row, store)), as_json=as_json)
 
 
 def _lines(made: Forked, command: str) -> Iterator[str]:
@@ -89,8 +85,8 @@ def _readers(void: Dependents) -> str:
     return ", ".join([*map(bare, void.paths), *items]) or "nothing finished has read it"
 
 
-def _json(made: Forked, command: str) -> dict[str, Any]:
-    return {
+def _json(made: Forked, command: str) -> Iterator[dict[str, Any]]:
+    yield {
         "run": made.run_id,
         "parent": {"run": made.parent, "seq": made.seq},
         "status": made.status,
@@ -115,7 +111,7 @@ def _json(made: Forked, command: str) -> dict[str, Any]:
 @click.command("replay")
 @run_argument
 @own_option("replay", "--to", default="end", metavar="POINT", show_default=True, help=_POINT)
-@own_option("replay", "--file", "target", type=FileAndName(), metavar="FILE.py:NAME",
+@own_option("replay", "--file", "target", type=click.Path(), metavar="FILE.py:NAME",
             help="The code of your own pipeline.")  # fmt: skip
 @json_option
 @store_option
@@ -129,11 +125,7 @@ def replay(run: str, to: str, target: str | None, as_json: bool, store: str | No
 
     place = open_store(store)
     found = travel.replay(place, resolve(place, run), to=to, target=target)
-    if as_json:
-        say_json(_replayed_json(found))
-    else:
-        for line in _replayed_lines(found):
-            say(line)
+    tell(_replayed_json(found), _replayed_lines(found), as_json=as_json)
     return 0 if found.equal else StepFailed.exit_code
 
 
@@ -151,8 +143,8 @@ def _replayed_lines(found: Replayed) -> Iterator[str]:
         yield f"{count(more, 'more difference')}; --json has them all."
 
 
-def _replayed_json(found: Replayed) -> dict[str, Any]:
-    return {
+def _replayed_json(found: Replayed) -> Iterator[dict[str, Any]]:
+    yield {
         "run_id": found.run_id,
         "seq": found.seq,
         "equal": found.equal,

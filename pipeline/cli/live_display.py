@@ -11,7 +11,7 @@ from rich.live import Live as RichLive
 from rich.spinner import Spinner
 from rich.text import Text
 
-from pipeline.cli.progress import Tally, lines_of
+from pipeline.cli.progress import Quiet, Tally, lines_of
 from pipeline.cli.text import for_stream, money
 from pipeline.engine.events import Event
 
@@ -40,7 +40,7 @@ def console_of_stdout() -> Console:
     return Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
 
 
-class Live:
+class Live(Quiet):
     """Show a part of the screen that changes, from the first step to the end of the run."""
 
     def __init__(self, *, ascii_only: bool, console: Console | None = None) -> None:

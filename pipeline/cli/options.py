@@ -51,17 +51,6 @@ class OneOf(click.ParamType[str]):
         return [CompletionItem(name) for name in self._names if name.startswith(incomplete)]
 
 
-class FileAndName(click.ParamType[str]):
-    """FILE.py:NAME; the shell completes the file."""
-
-    name = "target"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(incomplete, type="file")]
-
-
 def run_argument(command: F) -> F:
     """Add the argument RUN: a run of the store, or the folder of a run."""
     return click.argument("run", type=RunName(), metavar="RUN")(in_its_folder(command))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from pipeline.cli.text import count, duration, heading, money, one_line, pairs, with_unpriced
+from pipeline.cli.text import count, duration, heading, money, one_line, pairs, warn, with_unpriced
+from pipeline.engine.events import Event
 from pipeline.records.charge import in_full
 from pipeline.records.run import item_name
 
@@ -310,3 +312,28 @@ _MAKERS: Mapping[str, Callable[[Data, Tally], list[str]]] = {
     "note": _note,
     "looking": _note,
 }
+
+
+# --- the least of all displays ----------------------------------------------------------------------
+
+
+class Quiet:
+    """Show warnings only, on stderr; the command prints the end. Base of all displays, the listeners of a run."""
+
+    def __call__(self, event: Event) -> None:
+        """Show one event.
+
+        Raises:
+            OSError: Nothing reads any more; the run goes on without this display.
+        """
+        if event.type in ("note", "stopping", "leaving"):
+            for line in lines_of(event.type, event.data, Tally()):
+                warn(line)
+
+    def close(self) -> None:
+        """Show nothing more."""
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the screen alone meanwhile, for a question."""
+        yield

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.displays import asker, display
-from pipeline.cli.errors import error_json, three_lines, word_for
+from pipeline.cli.errors import error_json, word_for
 from pipeline.cli.store_context import name_store, store_words_here
 from pipeline.cli.text import (
     PROGRAM,
@@ -103,11 +103,10 @@ def failure_lines(report: RunReport) -> list[str]:
     # The last line resumes as before; where that is not enough, the hint follows what happened.
     if hint and not kept and not (error is not None and error.command):
         what = f"{what.rstrip('.')}{'' if what.endswith(('?', '!')) else '.'} {hint}"
-    word = word_for(error, result.detail)
-    lines = three_lines(what, f"run {result.run_id}; spent {spent}", report.resume_command, word=word)
+    lines = [f"{word_for(error, result.detail)}: {one_line(what)}", f"Saved: run {result.run_id}; spent {spent}"]
     if kept:
-        lines[2:2] = [f"Kept: records that the store did not accept, in {kept}", f"Hint: {one_line(hint)}"]
-    return lines
+        lines += [f"Kept: records that the store did not accept, in {kept}", f"Hint: {one_line(hint)}"]
+    return [*lines, f"Resume: {one_line(report.resume_command)}"] if report.resume_command else lines
 
 
 def report_json(report: RunReport) -> dict[str, Any]:

@@ -4,23 +4,107 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from dataclasses import replace
-from typing import Any, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from pipeline.app.run_list import row_of, way_on
 from pipeline.app.stores import head_of, open_store, place_of
-from pipeline.cli.displays import EventDisplay
-from pipeline.cli.dot_options import Person, dot_options, dot_options_of, refuse_dot_options
-from pipeline.cli.options import FileAndName, own_option, run_argument, store_option
+from pipeline.cli.options import F, own_option, run_argument, store_option
+from pipeline.cli.progress import Quiet
 from pipeline.cli.results import watched
 from pipeline.cli.run_options import EXECUTION, options_of, settings_options
 from pipeline.cli.text import say
+from pipeline.engine.events import Event
+from pipeline.engine.people import Answer, Question
+
+if TYPE_CHECKING:
+    from pipeline.app.run_dot import DotOptions
+
+#: Where an execution log goes that is asked for without a name.
+_EXECUTION_LOG = Path("execution.log.json")
+_FOLDER = click.Path(path_type=Path)
+#: Option, metavar, help, and what else click is told; one without a metavar is a flag.
+_OPTIONS: tuple[tuple[str, str | None, str, dict[str, Any]], ...] = (
+    ("--run-dir", "DIR", "Keep the run in this folder: records, checkpoints, prompts and replies.", {"type": _FOLDER}),
+    ("--simulate", None, "Run the graph without any model.", {}),
+    ("--auto-approve", None, "Answer questions to people automatically: with the default, else a yes, else the first "
+     "choice that is not a no.", {}),
+    ("--allow-tools", None, "Permit the graph to run shell commands.", {}),
+    ("--rerun-current", None, "With --resume: run the last finished node again.", {}),
+    ("--resume-fidelity", "MODE", "How much earlier context the first node after a resume is given: compact "
+     "(default), summary:high, …", {}),
+    ("--agent-cmd", "COMMAND", "Command that answers prompts, read from its stdin; needs --allow-tools.", {}),
+    ("--stage-dir", "DIR", "Folder where commands and agents write outcome.json.", {"type": _FOLDER}),
+    ("--execution-log", "[PATH]", "Also write run_dot's execution.log.json at the end.",
+     {"type": _FOLDER, "is_flag": False, "flag_value": _EXECUTION_LOG}),
+)  # fmt: skip
+#: Those that permit or ask for one act, so they have no variable.
+_ACTS = frozenset({"--auto-approve", "--allow-tools", "--rerun-current"})
+_NAMES = tuple(option.removeprefix("--").replace("-", "_") for option, *_ in _OPTIONS)
+
+
+def dot_options(command: F) -> F:
+    """Add the options of DOT pipelines to a command."""
+    for (option, metavar, text, more), name in reversed(list(zip(_OPTIONS, _NAMES, strict=True))):
+        if option not in _ACTS:
+            more = {"envvar": f"PIPELINE_{name.upper()}", "show_envvar": True, **more}
+        if metavar is None:
+            more = {"is_flag": True, **more}
+        command = click.option(option, metavar=metavar, help=text, **more)(command)
+    return command
+
+
+def dot_options_of(ctx: click.Context, resume: str | None) -> DotOptions:
+    """Return what a command line says of a DOT pipeline; run_dot's own variables count if it says nothing."""
+    from pipeline.app.run_dot import DotOptions
+
+    values = {name: ctx.params[name] for name in _NAMES}
+    log = os.environ.get("ATTRACTOR_EXECUTION_LOG", "").strip()
+    stage_dir = os.environ.get("ATTRACTOR_STAGE_DIR", "")
+    known = {
+        "agent_cmd": os.environ.get("ATTRACTOR_AGENT_CMD") or None,
+        "stage_dir": Path(stage_dir) if stage_dir else None,
+        "execution_log": _EXECUTION_LOG if log.lower() in ("1", "true") else Path(log) if log else None,
+    }
+    return DotOptions(resume=resume, **{**values, **{name: values[name] or known[name] for name in known}})
+
+
+def refuse_dot_options(ctx: click.Context) -> None:
+    """Refuse them if no DOT file is run.
+
+    Raises:
+        click.UsageError: One is given.
+    """
+    for name in _NAMES:
+        if ctx.params[name]:
+            raise click.UsageError(f"--{name.replace('_', '-')} is for DOT files.")
+
+
+class Person:
+    """A person at the terminal, who is asked while the display leaves the screen alone."""
+
+    def __init__(self, display: Quiet) -> None:
+        from pipeline.formats.attractor.handlers.interviewers import Console
+
+        self._display = display
+        self._console = Console()
+
+    def __call__(self, event: Event) -> None:
+        """Hear that the run is stopping."""
+        self._console(event)
+
+    def ask(self, question: Question) -> Answer | None:
+        """Return the answer; None if there is none."""
+        with self._display.paused():
+            return self._console.ask(question)
 
 
 @click.command("run")
-@click.argument("target", type=FileAndName(), metavar="FILE.dot|FILE.py:NAME", required=False)
+@click.argument("target", type=click.Path(), metavar="FILE.dot|FILE.py:NAME", required=False)
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", envvar="PIPELINE_PARAM", show_envvar=True,
               help="A parameter; JSON values are parsed. Repeatable. "
               "With --resume of a FILE.py:NAME: one that the run does not have yet.")  # fmt: skip
@@ -50,7 +134,7 @@ def run(ctx: click.Context, /, target: str | None, params: tuple[str, ...], **_:
         dot = dot_options_of(ctx, resume)
         return watched(execution, how, lambda shown, ask: start_dot(
             target, params=values, model=asked.model, execution=execution, dot=dot, listener=shown, confirm=ask,
-            interviewer=None if how.json else Person(cast(EventDisplay, shown)),
+            interviewer=None if how.json else Person(cast(Quiet, shown)),
         ))  # fmt: skip
     refuse_dot_options(ctx)
     if resume:
@@ -100,7 +184,7 @@ def read_param(text: str) -> tuple[str, Any]:
 @click.argument("step")
 @own_option("mark-done", "--output", "outputs", multiple=True, metavar="KEY=VALUE",
             help="An output of the step, for the steps after it. Repeatable.")  # fmt: skip
-@own_option("mark-done", "--file", "target", type=FileAndName(), metavar="FILE.py:NAME",
+@own_option("mark-done", "--file", "target", type=click.Path(), metavar="FILE.py:NAME",
             help="The code of your own pipeline.")  # fmt: skip
 @store_option
 def mark_done(run: str, step: str, outputs: tuple[str, ...], target: str | None, store: str | None) -> None:

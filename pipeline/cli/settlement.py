@@ -52,13 +52,10 @@ def settle(
     place, confirm = open_store(store), confirmer(yes=yes)
     if call is not None and usd is not None:
         done = [settlement.settle(place, run, call, usd, by=by, confirm=confirm)]
-    elif total is not None:
-        done = settlement.settle_all(place, run, total, by=by, confirm=confirm, dry_run=dry_run)
     else:
-        from pipeline.app.cost_report import reported_shares
-
-        done = settlement.settle_reported(place, run, lambda: reported_shares(store, run), by=by or "reconciled",
-                                          confirm=confirm, dry_run=dry_run)  # fmt: skip
+        choice = settlement.all_calls(total) if total is not None else settlement.reported_calls(store)
+        by = by or ("reconciled" if reconcile else "")
+        done = settlement.settle_chosen(place, run, choice, by=by, confirm=confirm, dry_run=dry_run)
     if as_json:
         for each in done:
             say_json({"call": each.row.seq, "step": each.row.step, "item": each.row.item, "low_usd": each.row.low,

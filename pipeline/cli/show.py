@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -12,7 +12,7 @@ from pipeline.app.run_status import LESSONS_STEPS, Moment, find_step, moment, st
 from pipeline.app.stores import open_store
 from pipeline.cli.options import OneOf, json_option, own_option, run_argument, store_option
 from pipeline.cli.status import work_lines
-from pipeline.cli.text import heading, one_line, say, say_json, table, when
+from pipeline.cli.text import heading, one_line, table, tell, when
 from pipeline.cli.value_format import brief
 from pipeline.records.run import RunState, StepRun, bare, in_order, item_name
 from pipeline.records.statuses import COMPLETED
@@ -36,57 +36,49 @@ def show(run: str, what: str | None, at: str, as_json: bool, store: str | None) 
     state = state_then(place, run, at)
     if not what:
         found = moment(place, state)
-        if as_json:
-            say_json(found.to_json())
-        else:
-            _show_moment(found)
+        tell([found.to_json()], _moment_lines(found), as_json=as_json)
         return
     step, item = find_step(state, what)
     reader = Reader(place, state.run_id)
     if item is not None:
         task = state.tasks[step.path][item]
         value = reader.task(step.path, item, task) if task.status == COMPLETED else {"error": task.error}
-        if as_json:
-            say_json({"run_id": state.run_id, "step": bare(step.path), "item": item, "value": value})
-        else:
-            say(_pretty(value))
+        shown = {"run_id": state.run_id, "step": bare(step.path), "item": item, "value": value}
+        tell([shown], [_pretty(value)], as_json=as_json)
         return
     outputs = reader.whole(step.outputs)
     made = {name: reader.blob(blob) for name, blob in step.artifacts.items()}
-    if as_json:
-        say_json({"run_id": state.run_id, "step": bare(step.path), "status": step.status, "outputs": outputs,
-                  "artifacts": made})  # fmt: skip
-        return
-    for line in step_lines(state, step, outputs, made):
-        say(line)
+    told = {"run_id": state.run_id, "step": bare(step.path), "status": step.status, "outputs": outputs,
+            "artifacts": made}  # fmt: skip
+    tell([told], step_lines(state, step, outputs, made), as_json=as_json)
 
 
-def _show_moment(found: Moment) -> None:
+def _moment_lines(found: Moment) -> Iterator[str]:
     state = found.state
-    say(heading(f"RUN {state.run_id} at {state.seq}", f"{state.pipeline}, {when(state.updated_at)} UTC"))
-    say(f"Status:  {(state.detail or state.status).replace('_', ' ')}")
+    yield heading(f"RUN {state.run_id} at {state.seq}", f"{state.pipeline}, {when(state.updated_at)} UTC")
+    yield f"Status:  {(state.detail or state.status).replace('_', ' ')}"
     if state.parent:
-        say(f"Parent:  run {state.parent.get('run')} at {state.parent.get('seq')}")
-    say()
+        yield f"Parent:  run {state.parent.get('run')} at {state.parent.get('seq')}"
+    yield ""
     context = [f"  {key}: {brief(value, 100)}" for key, value in state.context.items()]
-    for line in work_lines(state, found.steps, between=["\nContext:", *context] if context else []):
-        say(line)
+    yield from work_lines(state, found.steps, between=["\nContext:", *context] if context else [])
 
 
-def step_lines(state: RunState, step: StepRun, outputs: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
-    """Return a step for people: outputs, then each artifact, then its items."""
-    lines = [heading(f"{bare(step.path)} of run {state.run_id}: {step.status.replace('_', ' ')}")]
-    lines += [f"{name}: {one_line(json.dumps(value, ensure_ascii=False), 200)}" for name, value in outputs.items()]
+def step_lines(state: RunState, step: StepRun, outputs: Mapping[str, Any], made: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a step for people: outputs, then each artifact, then its items."""
+    yield heading(f"{bare(step.path)} of run {state.run_id}: {step.status.replace('_', ' ')}")
+    yield from (f"{name}: {one_line(json.dumps(value, ensure_ascii=False), 200)}" for name, value in outputs.items())
     if step.error and step.status != COMPLETED:
-        lines.append(f"Error: {one_line(step.error.get('message', ''))}")
+        yield f"Error: {one_line(step.error.get('message', ''))}"
     for name, value in made.items():
         is_scheme = isinstance(value, Mapping) and isinstance(value.get("entries"), list) and "lesson_count" in value
-        lines += ["", *(_scheme_lines(value) if is_scheme else [f"{name}:", _summary(value)])]
+        yield ""
+        yield from _scheme_lines(value) if is_scheme else [f"{name}:", _summary(value)]
     if tasks := state.tasks.get(step.path):
         done = sum(task.status == COMPLETED for task in tasks.values())
         names = one_line(", ".join(in_order([item_name(step.path, key) for key in tasks], str)), 200)
-        lines += ["", f"Items: {done} completed, {len(tasks) - done} failed; see one: {names}"]
-    return lines
+        yield ""
+        yield f"Items: {done} completed, {len(tasks) - done} failed; see one: {names}"
 
 
 def _scheme_lines(scheme: Mapping[str, Any]) -> list[str]:

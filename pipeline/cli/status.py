@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 import click
@@ -21,10 +21,9 @@ from pipeline.cli.text import (
     money,
     money_between,
     one_line,
-    say,
-    say_json,
     short_hash,
     table,
+    tell,
     when,
     with_unpriced,
 )
@@ -47,41 +46,37 @@ _SETTINGS = ("author", "model", "effort", "lessons")
 def status(run: str, as_json: bool, store: str | None) -> None:
     """Show one run: its steps with time, cost and outputs, what may have been spent, how to resume it."""
     found = status_of(open_store(store), run, store)
-    if as_json:
-        say_json(found.to_json())
-        return
-    for line in status_lines(found, store):
-        say(line)
+    tell([found.to_json()], status_lines(found, store), as_json=as_json)
 
 
-def status_lines(found: RunStatus, store: str | None) -> list[str]:
-    """Return a run for people."""
+def status_lines(found: RunStatus, store: str | None) -> Iterator[str]:
+    """Yield a run for people."""
     row, state = found.row, found.state
-    lines = [heading(f"RUN {state.run_id}", _about(state))]
-    lines.append(f"Status:  {row.shown_status.replace('_', ' ')}")
-    lines.append(f"Started: {when(state.started_at)} UTC, last record {when(state.updated_at)} UTC")
+    yield heading(f"RUN {state.run_id}", _about(state))
+    yield f"Status:  {row.shown_status.replace('_', ' ')}"
+    yield f"Started: {when(state.started_at)} UTC, last record {when(state.updated_at)} UTC"
     active = sum(float(step.duration_seconds or 0) for step in found.steps)
     part = " in steps that ended" if any(step.status == IN_PROGRESS for step in found.steps) else ""
     resumed = f", resumed {count(state.resumes, 'time')}" if state.resumes else ""
-    lines.append(f"Active:  {duration(active)}{part}{resumed}")
+    yield f"Active:  {duration(active)}{part}{resumed}"
     if state.parent:
-        lines.append(f"Forked:  from run {state.parent.get('run')} at {state.parent.get('seq')}")
+        yield f"Forked:  from run {state.parent.get('run')} at {state.parent.get('seq')}"
     if settings := ", ".join(f"{name} {state.identity[name]}" for name in state.identity
                              if name in _SETTINGS and state.identity[name]):  # fmt: skip
-        lines.append(f"Made by: {settings}")
-    lines += ["", *work_lines(state, found.steps)]
-    lines += [f"Damage:  {missing_records(gap['first'], gap['last'], gap['reason'])}" for gap in state.gaps]
+        yield f"Made by: {settings}"
+    yield ""
+    yield from work_lines(state, found.steps)
+    yield from (f"Damage:  {missing_records(gap['first'], gap['last'], gap['reason'])}" for gap in state.gaps)
     if state.error:
         word = f"{word_for(state.error, row.status_detail)}:"
-        lines.append(f"{word:<9}{one_line(state.error.get('message', ''), _ERROR_WIDTH)}")
+        yield f"{word:<9}{one_line(state.error.get('message', ''), _ERROR_WIDTH)}"
     for each in found.interruptions:
-        lines.append(f"Unknown: {each.name} has side effects and was interrupted; whether they happened is unknown")
+        yield f"Unknown: {each.name} has side effects and was interrupted; whether they happened is unknown"
     if found.interruptions:
-        lines.append(f"If so:   ./pipeline.sh mark-done {state.run_id} {bare(found.interruptions[0].path)}")
-        lines.append("If not:  resume with --retry-unknown")
+        yield f"If so:   ./pipeline.sh mark-done {state.run_id} {bare(found.interruptions[0].path)}"
+        yield "If not:  resume with --retry-unknown"
     if row.resumable:
-        lines.append(f"Resume:  {way_on(row, store, ' --retry-unknown' if found.interruptions else '')}")
-    return lines
+        yield f"Resume:  {way_on(row, store, ' --retry-unknown' if found.interruptions else '')}"
 
 
 def _about(state: RunState) -> str:

@@ -9,7 +9,7 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -113,6 +113,16 @@ def warn(text: str) -> None:
 def say_json(data: Mapping[str, Any]) -> None:
     """Write one object on one line of stdout, with the format version first."""
     sys.stdout.write(json_line(data) + "\n")
+
+
+def tell(objects: Iterable[Mapping[str, Any]], lines: Iterable[str], *, as_json: bool) -> None:
+    """Write an answer as objects for programs or as lines for people; only what is written is asked for."""
+    if as_json:
+        for each in objects:
+            say_json(each)
+    else:
+        for line in lines:
+            say(line)
 
 
 def json_line(data: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ import click
 from pipeline.app.run_status import LESSONS_STEPS, find_step
 from pipeline.app.stores import open_store
 from pipeline.cli.options import OneOf, json_option, run_argument, store_option
-from pipeline.cli.text import count, heading, one_line, say, say_json
+from pipeline.cli.text import count, heading, one_line, tell
 from pipeline.records.run import bare, item_name
 from pipeline.store.reader import load, records, resolve
 from pipeline.travel.timeline import INHERITED, NEW, RESUMED, RETRIED, STANDS, Explanation, WorkSpan, explain
@@ -36,11 +36,7 @@ def why(run: str, what: str, as_json: bool, store: str | None) -> None:
         # All visits of the node: none of them was named.
         paths = [each.path for each in state.steps.values() if each.node == step.node and "/" not in each.path]
     found = explain(name, list(records(place, name)), paths, task)
-    if as_json:
-        say_json(_json(found))
-        return
-    for line in _lines(found):
-        say(line)
+    tell(_json(found), _lines(found), as_json=as_json)
 
 
 #: Reads that are noted without a value, as people say them.
@@ -142,14 +138,14 @@ def _what(go: WorkSpan) -> str:
     return " ".join(said)
 
 
-def _json(found: Explanation) -> Mapping[str, Any]:
+def _json(found: Explanation) -> Iterator[Mapping[str, Any]]:
     goes = []
     for go in found.goes:
         values = {item.name: getattr(go, item.name) for item in fields(go)}
         changed = {name: {"before": before, "after": after} for name, (before, after) in go.changed.items()}
         consumed = [list(token) for token in go.consumed]
         goes.append({**values, "step": bare(go.path), "consumed": consumed, "changed": changed})
-    return {
+    yield {
         "run_id": found.run_id,
         "steps": [bare(path) for path in found.paths],
         "item": found.task,

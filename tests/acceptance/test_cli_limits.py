@@ -1,21 +1,22 @@
-"""From the command line: ceilings, models without a price, folders and disks that cannot be written."""
+"""A store that goes away, ceilings, models without a price, folders and disks that cannot be written."""
 
 from __future__ import annotations
 
 import errno
 import os
+import shlex
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pipeline.clock import SystemClock
-from pipeline.engine.pipeline import Pipeline
-from pipeline.engine.step import step
-from pipeline.llm.base import Message, Request
-from pipeline.llm.script import ScriptedModel
 from pipeline.store.disk import Disk
-from pipeline.store.files import FileStore
+from pipeline.store.sql.connections import close_all
 from tests.said import Cli, Said
 from tests.servers import models
 from tests.servers.billing import BillingServer
@@ -39,7 +40,14 @@ def test_ceiling_reached_in_the_middle_exits_with_five_and_a_higher_one_goes_on(
     # Enough for the outline and its worst case, not for all lessons.
     said = cli(*COURSE, "--max-cost-usd", "0.40")
     assert said.code == 5, said.err
-    assert "ceiling of $0.40" in three_lines(said)[0]
+    error, _, command = three_lines(said)
+    assert "ceiling of $0.40" in error
+    # `status` and `list` give the command of the last line.
+    higher = command.rpartition(" --max-cost-usd ")[2]
+    assert float(higher) > 0.40
+    for text in (cli("status", "latest").out, cli("list").out):
+        assert text.rstrip().endswith(f" --max-cost-usd {higher}")
+    assert cli("status", "latest", "--json").json()[0]["resume_command"].endswith(f" --max-cost-usd {higher}")
     assert not out.exists()
     (row,) = cli("list", "--json").json()
     assert (row["status"], row["status_detail"]) == ("in_progress", "paused_budget")
@@ -81,23 +89,6 @@ def test_model_without_a_price_is_refused_under_the_default_ceiling_before_any_s
     assert "none" in said.err
     assert server.bill.requests == 0
     assert not root.exists()
-
-
-def test_spend_without_a_price_is_said_to_have_none(cli: Cli, root: Path) -> None:
-    ask = Request(UNPRICED, [Message("user", "x")], max_tokens=10)
-    pipeline = Pipeline("odd", [step("go")(lambda ctx: {"v": ctx.ask(ask).text})])
-    model = ScriptedModel(lambda request: "fine", model_id=UNPRICED, paid=True)
-    options = {"max_cost_usd": None}
-    run = pipeline.run(store=FileStore(root, SystemClock()), model=model, options=options).run_id
-    for command in (("cost", run), ("status", run)):
-        said = cli(*command)
-        assert said.code == 0, said.err
-        assert "Not priced: 1 call" in said.out
-    total = cli("cost", run, "--json").json()[-1]
-    assert (total["key"], total["unpriced_calls"], total["at_most_usd"]) == ("total", 1, None)
-    (row,) = cli("list", "--json").json()
-    assert row["unpriced_calls"] == 1
-    assert "$0.00 + 1 unpriced" in cli("list").out
 
 
 def test_store_that_cannot_be_written_says_so_and_exits_with_three(
@@ -191,3 +182,83 @@ def test_disk_that_refuses_says_where_replies_are_kept_and_recover_or_a_resume_b
     assert total["cost_usd"] == pytest.approx(float(server.bill.usd))
     assert total["open_high_usd"] == 0
     assert int(server.bill.to_json()["repeated"]) == 0
+
+
+FOUR = (*COURSE[:-1], "4")
+
+
+def test_course_whose_file_was_removed_goes_on_in_a_copy_as_it_is_told(
+    cli: Cli, out: Path, server: BillingServer, tmp_path: Path
+) -> None:
+    file, calls = tmp_path / "runs.db", 0
+    store = ("--store", f"sqlite:{file}")
+
+    def responder(*given: Any, **named: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 4:
+            with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
+                source.backup(copy)
+            for each in tmp_path.glob("runs.db*"):
+                each.unlink()
+        return answer(*given, **named)
+
+    server.responder = responder
+    left = cli(*FOUR, *store, "--model", "claude-sonnet-5-5", "--concurrency", "1", "--yes")
+    assert (left.code, calls) == (3, 4)
+    assert "is gone: it was removed or replaced" in left.err
+    hint = left.err.splitlines()[-1]
+    assert hint.startswith("Hint: Restore the file from a copy, then: ./pipeline.sh lessons --resume ")
+    assert "Resume:" not in left.err
+    books = cli("cost", *store)
+    assert "holds its last records" in books.out + books.err
+    assert "at least" in books.out
+    close_all()
+    (tmp_path / "copy.db").rename(file)
+    after = cli(*shlex.split(hint.partition("./pipeline.sh ")[2]), "--yes")
+    assert (after.code, after.err, "Published:" in after.out) == (0, "", True)
+    assert calls == 13, "a course of four lessons, each reply bought once"
+
+
+AWAY: dict[str, Callable[[Path], object]] = {
+    "store": lambda root: shutil.rmtree(root),
+    "run": lambda root: shutil.rmtree(next(root.glob("2*"))),
+    "journal": lambda root: next(root.glob("2*/journal.jsonl")).unlink(),
+    "moved": lambda root: root.rename(root.with_name("elsewhere")),
+}
+
+
+@pytest.mark.parametrize("what", AWAY)
+def test_course_whose_store_goes_away_asks_nothing_more_and_is_paid_once(
+    cli: Cli, root: Path, out: Path, server: BillingServer, what: str
+) -> None:
+    calls = 0
+
+    def responder(*given: Any, **named: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 4:
+            AWAY[what](root)
+        return answer(*given, **named)
+
+    server.responder = responder
+    left = cli(*FOUR, "--model", "claude-sonnet-5-5", "--concurrency", "1", "--yes")
+    assert (left.code, calls) == (3, 4)
+    assert "Saved:" not in left.err
+    _, spent, kept, hint = left.err.splitlines()
+    assert spent.startswith("Spent: $")
+    again = kept.partition("./pipeline.sh ")[2].removesuffix(" restores it")
+    if what in ("store", "run"):
+        told = cli("cost", "--json").json()
+        assert [row["type"] for row in told] == ["unread", "total"]
+        assert told[-1]["at_most_usd"] is None, "what the run cost is not counted"
+    if what == "moved":
+        root.with_name("elsewhere").rename(root)
+    else:
+        assert cli(*shlex.split(again)).code == 0
+        assert cli("cost", "--json").json()[-1]["at_most_usd"] == pytest.approx(float(server.bill.usd), abs=1e-6)
+    after = cli(*shlex.split(hint.partition("./pipeline.sh ")[2]), "--yes")
+    assert (after.code, after.err) == (0, "")
+    assert list(out.iterdir())
+    assert calls == 13, "a course of four lessons, each reply bought once"
+    assert cli("cost", "--json").json()[-1]["at_most_usd"] == pytest.approx(float(server.bill.usd), abs=1e-6)

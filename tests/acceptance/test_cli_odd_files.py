@@ -112,15 +112,15 @@ def test_odd_file_named_by_a_person_is_refused_by_name(make: Callable[[Path], No
     assert "0" not in codes[:7], said
 
 
-@pytest.mark.parametrize("make", ODD)
-def test_odd_env_file_is_said_and_left_out(make: Callable[[Path], None], tmp_path: Path) -> None:
+def test_odd_env_file_is_said_and_left_out(tmp_path: Path) -> None:
     (tmp_path / "pipeline.sh").touch()
     shutil.copytree(ROOT / "pipeline", tmp_path / "pipeline", ignore=shutil.ignore_patterns("__pycache__"))
-    for put in (make, lambda path: path.write_bytes(b"PIPELINE_STORE=a\0b\nA\0B=1\nX=\0\n")):
-        put(tmp_path / ".env")
+    path = tmp_path / ".env"
+    for put in (*ODD, lambda path: path.write_bytes(b"PIPELINE_STORE=a\0b\nA\0B=1\nX=\0\n")):
+        put(path)
         done = subprocess.run(
             [sys.executable, "-m", "pipeline", "list"], capture_output=True, text=True, timeout=60, cwd=tmp_path,
             check=False,
         )  # fmt: skip
         assert (done.returncode, ".env" in done.stderr, "unexpected" in done.stderr) == (0, True, False), done.stderr
-        shutil.rmtree(tmp_path / ".env") if (tmp_path / ".env").is_dir() else (tmp_path / ".env").unlink()
+        shutil.rmtree(path) if path.is_dir() else path.unlink()

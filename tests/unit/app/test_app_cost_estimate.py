@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
-from pipeline.app.cost_estimate import RUNS, learn, usage
+from pipeline.app.cost_estimate import RUNS, learn, priced, usage
+from pipeline.cost.prices import PriceBook
+from pipeline.lessons.estimate import Estimate, Row
 from pipeline.store.base import Head
 
 
 def head(name: str, lessons: int, *, model: str = "m", subject: str = "mathematics", **more: Any) -> Head:
+    def row(label: str, calls: int, **tokens: int) -> dict[str, Any]:
+        return {"label": label, "calls": calls, "tokens": tokens}
+
     spend = [
-        {"label": "outline", "outcome": "used", "calls": 1, "tokens": {"input": 1000, "output": 100 * lessons}},
-        {"label": "lesson", "outcome": "used", "calls": lessons, "tokens": {"cache_read": 100 * lessons, "output": 50}},
-        {
-            "label": "lesson",
-            "outcome": "wasted",
-            "calls": lessons,
-            "tokens": {"cache_read": 300 * lessons, "output": 50},
-        },
+        row("outline", 1, input=1000, output=100 * lessons),
+        row("lesson", lessons, cache_read=100 * lessons, output=50),
+        row("lesson", lessons, cache_read=300 * lessons, output=50),
     ]
     document = {"pipeline": "lessons", "status": "completed", "subject": subject, "spend": spend,
                 "identity": {"model": model, "lessons": lessons}}  # fmt: skip
@@ -48,3 +49,11 @@ def test_expect_prices_as_cached_or_as_if_nothing_had_been() -> None:
     tokens = {"input": 10.4, "cache_read": 100, "cache_write_5m": 20, "output": 7}
     assert usage(tokens)["cache_read_input_tokens"] == 100
     assert usage(tokens, cached=False) == {"input_tokens": 130, "output_tokens": 7}
+
+
+def test_worst_case_counts_the_second_try_with_twice_the_cap() -> None:
+    at, model = datetime(2026, 1, 9, tzinfo=UTC), "claude-sonnet-5-5"
+    row = Row("lesson", 2, 2, 1000, 100, 500, most_bytes=4000, max_tokens=500, added=10, marked=0)
+    (found,) = priced(Estimate((row,), ()), PriceBook(), model, at)
+    tries = [PriceBook().worst(4000, cap, model=model, at=at, added=10, marked=0) or 0 for cap in (500, 1000)]
+    assert found.worst_usd == 2 * sum(tries)

@@ -28,30 +28,23 @@ def test_docs_name_every_record_kind_with_its_fields() -> None:
     assert documented == {kind: sorted(names) for kind, names in _KINDS.items()}
 
 
-def _tables() -> list[list[str]]:
-    """The names in the tables of the run's own fields, of those beside them, and of a step's."""
-    found = [rows for rows in tables(GUIDE) if rows[0] == ["Field", "Type", "Meaning"]]
-    return [[name for row in rows[1:] for name in codes(row[0])] for rows in found]
-
-
 def test_docs_name_every_field_of_checkpoint_json(tmp_path: Path) -> None:
     run = failed_run(tmp_path)
     document = json.loads((tmp_path / run / "checkpoint.json").read_bytes())
-    own, beside, step = _tables()
+    # Of the run, the original system's names first; beside them; of a step.
+    own, beside, step = (
+        [name for row in rows[1:] for name in codes(row[0])]
+        for rows in tables(GUIDE)
+        if rows[0] == ["Field", "Type", "Meaning"]
+    )
+    assert own == [item.name for item in fields(PipelineState) if item.name != "extra"]
     assert own + beside == list(document)
     assert set(step) == {name for entry in (*document["completed_steps"], document["current_step"]) for name in entry}
 
 
-def test_docs_put_the_original_names_first() -> None:
-    assert _tables()[0] == [item.name for item in fields(PipelineState) if item.name != "extra"]
-
-
-def test_docs_name_every_metric() -> None:
+def test_docs_name_every_metric_and_the_size_of_a_blob() -> None:
     (row,) = [row for row in table(GUIDE, "Field", "Type", "Meaning") if row[0] == "`metrics`"]
     assert codes(row[2]) == list(metrics(Spend(calls=1, unbounded=1)))
-
-
-def test_docs_say_from_which_size_a_value_is_a_blob() -> None:
     assert f"values above {INLINE_LIMIT // 1024} KiB" in text_of(GUIDE)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -29,50 +28,31 @@ GUIDE = "costs.md"
 AT = datetime(2026, 11, 28, tzinfo=UTC)
 
 
-def test_docs_name_every_state_of_a_charge() -> None:
+def test_docs_name_states_causes_reasons_and_groupings() -> None:
     assert {codes(row[0])[0] for row in table(GUIDE, "State", "Means")} == {EXACT, INTERVAL, OPEN, UNPRICED}
+    assert [codes(row[0])[0] for row in table(GUIDE, "Cause", "Means")] == list(CAUSES)
+    assert [codes(row[0])[0] for row in table(GUIDE, "Reason", "Explains")] == list(REASONS) == list(REASON_WORDS)
+    assert f"`--by {'|'.join(GROUPS)}`" in text_of(GUIDE)
 
 
-def test_docs_name_the_columns_of_the_ledger() -> None:
-    named = codes(text_of(GUIDE).partition("With `--by call`, the ledger itself: ")[2])
-    assert named[: len(LEDGER_COLUMNS) + 1] == ["run_id", *LEDGER_COLUMNS]
-
-
-def test_docs_name_the_columns_of_the_sums() -> None:
-    named = codes(text_of(GUIDE).partition("has stable columns; new ones are added at the end. Sums: ")[2])
-    assert named[: len(CSV_COLUMNS)] == list(CSV_COLUMNS)
+def test_docs_name_the_columns_of_the_ledger_and_of_the_sums() -> None:
+    ledger = codes(text_of(GUIDE).partition("With `--by call`, the ledger itself: ")[2])
+    assert ledger[: len(LEDGER_COLUMNS) + 1] == ["run_id", *LEDGER_COLUMNS]
+    sums = codes(text_of(GUIDE).partition("has stable columns; new ones are added at the end. Sums: ")[2])
+    assert sums[: len(CSV_COLUMNS)] == list(CSV_COLUMNS)
 
 
 def test_docs_show_the_columns_of_the_table() -> None:
-    heads = [
-        row.split() for row in text_of(GUIDE).splitlines() if "Wasted" in row.split() and "Possibly" in row.split()
-    ]
+    heads = [row.split() for row in text_of(GUIDE).splitlines() if {"Wasted", "Possibly"} <= {*row.split()}]
     titles = " ".join(column.title for column in COLUMNS if column.title).split()
     assert len(heads) >= 3
     assert all(head[-len(titles) :] == titles for head in heads)
-
-
-def test_docs_name_every_cause_of_waste() -> None:
-    assert [codes(row[0])[0] for row in table(GUIDE, "Cause", "Means")] == list(CAUSES)
-
-
-def test_docs_name_every_reason_of_a_difference() -> None:
-    assert [codes(row[0])[0] for row in table(GUIDE, "Reason", "Explains")] == list(REASONS) == list(REASON_WORDS)
 
 
 def test_docs_name_the_fields_of_repriced_and_reconciled_lines() -> None:
     named = codes(text_of(GUIDE).partition("With `--reprice`: ")[2].partition("With `--plot`")[0])
     fields_of = [*RepricedLine("k", 1, Decimal(1), Decimal(2)).to_json(), *Compared("2026-01-09", "m").to_json()]
     assert set(fields_of) <= set(named)
-
-
-def test_docs_say_the_slices_of_the_day() -> None:
-    assert (Decimal(20), Decimal(1)) == (1 / _PART, _MOST_USD)
-    assert "a twentieth of the limit at a time and at most $1" in text_of(GUIDE)
-
-
-def test_docs_name_every_grouping() -> None:
-    assert f"`--by {'|'.join(GROUPS)}`" in text_of(GUIDE)
 
 
 def test_docs_name_the_objects_of_cost_json() -> None:
@@ -123,6 +103,8 @@ def test_docs_price_file_can_be_used(tmp_path: Path) -> None:
 
 def test_docs_say_the_limits_of_the_code() -> None:
     text = text_of(GUIDE)
+    assert (Decimal(20), Decimal(1)) == (1 / _PART, _MOST_USD)
+    assert "a twentieth of the limit at a time and at most $1" in text
     assert f"{ADDED_TOKENS} tokens, {BLOCK_TOKENS} for each turn and each part of the system prompt" in text
     assert f"and {SCHEMA_TOKENS:,} where the answer has a schema" in text
     assert f"`--max-cost-usd` (default {DEFAULT_CEILING_USD}," in text
@@ -130,8 +112,3 @@ def test_docs_say_the_limits_of_the_code() -> None:
     (row,) = [row for row in table("errors.md", "Class", "Exit") if row[0] == "`ModelUnavailable`"]
     policy = RetryPolicy()
     assert f"after {policy.tries} tries of a call, or a wait above {policy.patience_seconds / 60:.0f} minutes" in row[2]
-
-
-def test_docs_rows_have_no_field_the_ledger_lacks() -> None:
-    assert {"seq", "usd_low", "usd_high"} <= set(LEDGER_COLUMNS)
-    assert {item.name for item in fields(LedgerRow)} >= {"seq", "step", "item", "state", "outcome"}

@@ -19,28 +19,17 @@ CLASSES = {
 }
 
 
-def test_docs_name_every_error_class_with_its_exit_code() -> None:
+def test_docs_name_every_error_class_with_its_exit_code_and_the_package_has_it() -> None:
     assert {name: str(getattr(cls, "exit_code", "–")) for name, cls in CLASSES.items()} == ROWS
+    assert [name for name, cls in CLASSES.items() if getattr(pipeline, name) is not cls] == []
 
 
-def test_docs_name_every_exit_code() -> None:
+def test_docs_and_help_name_every_exit_code() -> None:
     documented = {int(row[0]) for row in table("errors.md", "Code", "Meaning")}
-    assert documented == {0, *(int(code) for code in ROWS.values() if code.isdigit())}
-
-
-def test_docs_and_help_name_the_same_exit_codes() -> None:
     shown = {int(code) for code in re.findall(r"\b(\d+) [a-z]", EPILOG.partition("Exit codes:")[2])}
-    assert shown == {int(row[0]) for row in table("errors.md", "Code", "Meaning")}
+    assert documented == shown == {0, *(int(code) for code in ROWS.values() if code.isdigit())}
 
 
-def test_docs_say_that_errors_come_from_the_package() -> None:
-    for name in CLASSES:
-        assert getattr(pipeline, name) is CLASSES[name]
-
-
-def test_docs_list_every_code() -> None:
+def test_docs_and_snapshot_list_every_code_and_message() -> None:
     assert messages.DOCS.read_text(encoding="utf-8") == messages.documented(), "run `python -m tests.messages`"
-
-
-def test_messages_are_those_of_the_snapshot() -> None:
     assert messages.SNAPSHOT.read_text(encoding="utf-8") == messages.snapshot(), "run `python -m tests.messages`"

