@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -13,25 +14,38 @@ from pipeline.lessons.offline import answer
 from pipeline.lessons.shape import parse_lesson
 
 Json = dict[str, Any]
+EXACT = {"kind": "exact", "amount": 0}
 
 
-@cache
-def course() -> Json:
-    return Catalogue().course("mathematics", "national_5").to_json()
+MATHS = Catalogue().course("mathematics", "national_5")
 
 
-@cache
-def entries() -> list[Json]:
-    outline = answer({"kind": "outline", "course": course(), "lessons": 18})["entries"]
+def scheme_of(course: Json, lessons: int) -> list[Json]:
+    """The entries of a course's scheme by the offline author, with their details."""
+    outline = answer({"kind": "outline", "course": course, "lessons": lessons})["entries"]
     return [
-        {**entry, **answer({"kind": "entry", "course": course(), "entries": outline, "order": entry["order"]})}
+        {**entry, **answer({"kind": "entry", "course": course, "entries": outline, "order": entry["order"]})}
         for entry in outline
     ]
 
 
+def lesson_of(course: Json, entries: list[Json], order: int) -> Json:
+    return answer({"kind": "lesson", "course": course, "entry": entries[order - 1], "entries": entries})
+
+
+@cache
+def course() -> Json:
+    return MATHS.to_json()
+
+
+@cache
+def entries() -> list[Json]:
+    return scheme_of(course(), 18)
+
+
 @cache
 def written(order: int) -> Json:
-    return answer({"kind": "lesson", "course": course(), "entry": entries()[order - 1], "entries": entries()})
+    return lesson_of(course(), entries(), order)
 
 
 #: A lesson on linear and simultaneous equations; its entry.
@@ -61,74 +75,33 @@ def item_of(lesson: Json, kind: str) -> Json:
     return next(item for item in items(lesson) if item["answer"]["kind"] == kind)
 
 
-def numeric(**changes: Any) -> Json:
-    base = {
-        "kind": "numeric", "expression": "20/3", "rounding": {"kind": "dp", "amount": 2}, "value": "6.67", "unit": "cm",
-        "tolerance": "0", "wrong": [], "shown": "6.67 cm",
-    }  # fmt: skip
-    return {**base, **changes}
+#: A right answer of each kind.
+RIGHT: Mapping[str, Json] = {
+    "numeric": {"expression": "20/3", "rounding": {"kind": "dp", "amount": 2}, "value": "6.67", "unit": "cm",
+                "tolerance": "0", "shown": "6.67 cm"},
+    "statistics": {"data": ["2", "4", "6", "9"], "quantity": "median", "value": "5", "unit": "", "rounding": EXACT,
+                   "shown": "5"},
+    "trig": {"shape": "triangle", "sides": ["5", "7"], "angles": ["30"], "expression": "1/2*5*7*sin(30)",
+             "rounding": {"kind": "dp", "amount": 2}, "value": "8.75", "unit": "cm^2", "tolerance": "0",
+             "shown": "8.75 cm²"},
+    "vector": {"expressions": ["3 - 1", "4 + 2"], "values": ["2", "6"], "shown": "(2, 6)"},
+    "science": {"relationship": "v = u + a*t", "relationship_ref": "", "target": "v", "expression": "3 + 2*5",
+                "substitutions": [{"name": "u", "value": "3", "unit": "m/s"},
+                                  {"name": "a", "value": "2", "unit": "m/s^2"},
+                                  {"name": "t", "value": "5", "unit": "s"}],
+                "rounding": EXACT, "value": "13", "unit": "m/s", "shown": "13 m/s"},
+    "equation": {"equations": ["2*sin(x) = 1"], "variables": ["x"], "low": "0", "high": "360", "rounding": EXACT,
+                 "roots": [{"values": ["30"]}, {"values": ["150"]}], "shown": "30 and 150"},
+    "inequality": {"relation": "3 - 2*x < 7", "variable": "x", "sign": ">", "boundary": "-2", "shown": "x > -2"},
+    "algebra": {"from_expression": "v = u + a*t", "variables": ["v", "u", "a", "t"], "form": "subject",
+                "subject": "t", "answer": "(v - u)/a", "shown": "t"},
+    "surd": {"expression": "sqrt(50)", "value": "5*sqrt(2)", "form": "simplest", "shown": "5√2"},
+}  # fmt: skip
 
 
-def statistics(**changes: Any) -> Json:
-    base = {
-        "kind": "statistics", "data": ["2", "4", "6", "9"], "quantity": "median", "value": "5", "unit": "",
-        "rounding": {"kind": "exact", "amount": 0}, "wrong": [], "shown": "5",
-    }  # fmt: skip
-    return {**base, **changes}
-
-
-def geometry(**changes: Any) -> Json:
-    base = {
-        "kind": "trig", "shape": "triangle", "sides": ["5", "7"], "angles": ["30"], "expression": "1/2*5*7*sin(30)",
-        "rounding": {"kind": "dp", "amount": 2}, "value": "8.75", "unit": "cm^2", "tolerance": "0", "wrong": [],
-        "shown": "8.75 cm²",
-    }  # fmt: skip
-    return {**base, **changes}
-
-
-def vector(**changes: Any) -> Json:
-    base = {"kind": "vector", "expressions": ["3 - 1", "4 + 2"], "values": ["2", "6"], "wrong": [], "shown": "(2, 6)"}
-    return {**base, **changes}
-
-
-def science(**changes: Any) -> Json:
-    base = {
-        "kind": "science", "relationship": "v = u + a*t", "relationship_ref": "", "target": "v",
-        "substitutions": [{"name": "u", "value": "3", "unit": "m/s"}, {"name": "a", "value": "2", "unit": "m/s^2"},
-                          {"name": "t", "value": "5", "unit": "s"}],
-        "expression": "3 + 2*5", "rounding": {"kind": "exact", "amount": 0}, "value": "13", "unit": "m/s", "wrong": [],
-        "shown": "13 m/s",
-    }  # fmt: skip
-    return {**base, **changes}
-
-
-def equation(**changes: Any) -> Json:
-    base = {
-        "kind": "equation", "equations": ["2*sin(x) = 1"], "variables": ["x"], "low": "0", "high": "360",
-        "rounding": {"kind": "exact", "amount": 0}, "roots": [{"values": ["30"]}, {"values": ["150"]}], "wrong": [],
-        "shown": "30 and 150",
-    }  # fmt: skip
-    return {**base, **changes}
-
-
-def algebra(**changes: Any) -> Json:
-    base = {
-        "kind": "algebra", "from_expression": "v = u + a*t", "variables": ["v", "u", "a", "t"], "form": "subject",
-        "subject": "t", "answer": "(v - u)/a", "wrong": [], "shown": "t",
-    }  # fmt: skip
-    return {**base, **changes}
-
-
-def surd(**changes: Any) -> Json:
-    base = {
-        "kind": "surd",
-        "expression": "sqrt(50)",
-        "value": "5*sqrt(2)",
-        "form": "simplest",
-        "wrong": [],
-        "shown": "5√2",
-    }
-    return {**base, **changes}
+def right(kind: str, /, **changes: Any) -> Json:
+    """A right answer of a kind, with changes."""
+    return {"kind": kind, "wrong": [], **RIGHT[kind], **changes}
 
 
 STEM = "A rod of 20 cm is cut into 3 parts; 5, 7, 30, 4, 2, 6, 9, 50 and an angle of 30 degrees. Calculate it, in cm."

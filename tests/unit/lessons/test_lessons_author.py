@@ -12,33 +12,21 @@ import pytest
 from pipeline.engine.step import StepContext
 from pipeline.errors import TaskRejected
 from pipeline.lessons.author import examine, write_lesson
-from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.offline import answer
 from pipeline.lessons.pipeline import write_outline
-from pipeline.lessons.plan import make_plan
 from pipeline.lessons.prompts import load_prompts
 from pipeline.lessons.schemas import CRITERIA, Outline
 from pipeline.llm.base import Reply, Request
+from tests.checking import MATHS, course, lesson_of, scheme_of
 
-COURSE = Catalogue().course("maths", "n5")
 PROMPTS = load_prompts()
-OUTLINE = answer({"kind": "outline", "course": COURSE.to_json(), "plan": make_plan(COURSE, 1).to_json()})
-ENTRIES = [
-    {
-        **row,
-        **answer({"kind": "entry", "course": COURSE.to_json(), "entries": OUTLINE["entries"], "order": row["order"]}),
-    }
-    for row in OUTLINE["entries"]
-]
+OUTLINE = answer({"kind": "outline", "course": course(), "lessons": 1})
+ENTRIES = scheme_of(course(), 1)
 SCHEME = {
-    "course_id": COURSE.course_id,
-    "catalogue": "hash",
-    "lesson_count": 1,
-    "partial": True,
-    "not_covered": [],
+    "course_id": MATHS.course_id, "catalogue": "hash", "lesson_count": 1, "partial": True, "not_covered": [],
     "entries": ENTRIES,
-}
-LESSON = answer({"kind": "lesson", "course": COURSE.to_json(), "entry": ENTRIES[0], "entries": ENTRIES})
+}  # fmt: skip
+LESSON = lesson_of(course(), ENTRIES, 1)
 
 Say = Callable[[Request], Any]
 
@@ -57,7 +45,7 @@ class FakeContext:
         return PROMPTS[name]
 
     def pin(self, name: str) -> Any:
-        return {"catalogue": COURSE.to_json()}[name]
+        return {"catalogue": course()}[name]
 
     def load(self, name: str) -> Any:
         return {"scheme": SCHEME}[name]
@@ -106,36 +94,40 @@ def spoil(**fields: Any) -> dict[str, Any]:
     return {**copy.deepcopy(LESSON), **fields}
 
 
-def test_lesson_made_again_is_asked_for_with_the_note_and_the_lesson_as_it_was() -> None:
-    ctx = FakeContext([LESSON, judge()])
-    ctx.remark = ("Use football.", {"lesson": LESSON, "order": 1})
-    write(ctx)
-    first = ctx.asked[0]
-    assert first.data["previous"] == LESSON
-    assert first.data["faults"] == ["A teacher asks: Use football."]
-    assert "- A teacher asks: Use football." in first.messages[0].text
-    plain = FakeContext([LESSON, judge()])
-    write(plain)
-    assert plain.asked[0].hash() != first.hash()
-
-
 def test_lesson_that_passes_is_asked_for_once_and_judged_once() -> None:
     ctx = FakeContext([LESSON, judge()])
     made = write(ctx)
     assert ctx.labels == ["lesson", "critic"]
-    assert (made["order"], made["lesson"]) == (1, LESSON)
-    assert made["critic"]["released"] is True
+    assert (made["order"], made["lesson"], made["critic"]["released"]) == (1, LESSON, True)
     assert made["checks"]["questions"] == made["checks"]["answers_recomputed"] + made["checks"]["needs_human"]
+    again = FakeContext([LESSON, judge()])
+    again.remark = ("Use football.", {"lesson": LESSON, "order": 1})
+    write(again)
+    first = again.asked[0]
+    assert (first.data["previous"], first.data["faults"]) == (LESSON, ["A teacher asks: Use football."])
+    assert "- A teacher asks: Use football." in first.messages[0].text
+    assert first.hash() != ctx.asked[0].hash()
 
 
 def test_lesson_offline_has_no_critic_and_no_revision() -> None:
     ctx = FakeContext([LESSON], author="offline", model="offline")
     assert write(ctx)["critic"] is None
-    assert ctx.labels == ["lesson"]
     bad = FakeContext([spoil(title="short")], author="offline")
     with pytest.raises(TaskRejected):
         write(bad)
-    assert bad.labels == ["lesson"]
+    assert ctx.labels == bad.labels == ["lesson"]
+
+
+def lesson_with(value: str, expression: str) -> dict[str, Any]:
+    """A lesson whose practice begins with this calculation; its question has the numbers 12 and 15."""
+    bad = copy.deepcopy(LESSON)
+    item = next(card for card in bad["cards"] if card["kind"] == "guided_practice")["items"][0]
+    item["stem"] = "Work out the number of square tiles on a floor of 12 by 15 tiles."
+    item["answer"] = {
+        "kind": "numeric", "expression": expression, "rounding": {"kind": "exact", "amount": 0}, "value": value,
+        "unit": "", "tolerance": "0", "wrong": [], "shown": value,
+    }  # fmt: skip
+    return bad
 
 
 @pytest.mark.parametrize(
@@ -147,8 +139,11 @@ def test_lesson_offline_has_no_critic_and_no_revision() -> None:
         (spoil(invented=1), "invented: Extra inputs are not permitted"),
         (spoil(minutes=51), "minutes: 51, wanted 50 as in the entry"),
         (spoil(outcome_refs=["stat.compare"]), "outcome_refs: ['stat.compare'], wanted ['num.surds']"),
+        (lesson_with("170", "12*15"), "170, but the expression gives 180"),
+        # A fault that asks for a revision, not one that blocks.
+        (lesson_with("391", "12*15 + 211"), "211 not in the question"),
     ],
-    ids=["text", "nan", "length", "extra", "entry", "refs"],
+    ids=["text", "nan", "length", "extra", "entry", "refs", "key", "stranger"],
 )
 def test_lesson_with_a_fault_goes_back_to_its_author_and_never_to_the_critic(bad: Any, fault: str) -> None:
     ctx = FakeContext([bad, LESSON, judge()])
@@ -159,21 +154,6 @@ def test_lesson_with_a_fault_goes_back_to_its_author_and_never_to_the_critic(bad
     assert fault in ctx.asked[1].messages[0].text
 
 
-def test_lesson_with_a_wrong_answer_key_never_reaches_the_critic() -> None:
-    bad = copy.deepcopy(LESSON)
-    practice = next(card for card in bad["cards"] if card["kind"] == "guided_practice")
-    item = practice["items"][0]
-    item["stem"] = "Work out the number of square tiles on a floor of 12 by 15 tiles."
-    item["answer"] = {
-        "kind": "numeric", "expression": "12*15", "rounding": {"kind": "exact", "amount": 0}, "value": "170",
-        "unit": "", "tolerance": "0", "wrong": [], "shown": "170",
-    }  # fmt: skip
-    ctx = FakeContext([bad, LESSON, judge()])
-    write(ctx)
-    assert ctx.labels == ["lesson", "lesson", "critic"]
-    assert any(item["id"] in line and "170" in line for line in ctx.asked[1].data["faults"])
-
-
 def test_lesson_with_low_scores_is_revised_with_the_fixes_whatever_the_critic_says() -> None:
     ctx = FakeContext([LESSON, judge({"F2": 2}, verdict="release"), LESSON, judge(verdict="revise")])
     made = write(ctx)
@@ -182,11 +162,7 @@ def test_lesson_with_low_scores_is_revised_with_the_fixes_whatever_the_critic_sa
     assert ctx.asked[2].data["previous"] == LESSON
     assert made["critic"]["model_verdict"] == "revise"
     assert made["critic"]["notes"]
-
-
-def test_critic_never_sees_earlier_versions_or_scores() -> None:
-    ctx = FakeContext([LESSON, judge({"F2": 2}), LESSON, judge()])
-    write(ctx)
+    # The critic sees neither earlier versions nor scores.
     first, second = ctx.asked[1], ctx.asked[3]
     assert first.hash() == second.hash()
     assert set(second.data) == {"kind", "course", "entry", "lesson", "checks"}
@@ -202,16 +178,13 @@ def test_lesson_is_rejected_after_three_revisions_and_says_why() -> None:
     with pytest.raises(TaskRejected, match=r"Q1 \(clear explanation in small steps\) has 1 of 5"):
         write(ctx)
     assert ctx.labels == ["lesson", "critic"] * 4
-
-
-def test_lesson_refused_by_the_model_is_rejected_at_once() -> None:
     ctx = FakeContext([Reply("", "refusal"), LESSON])
     with pytest.raises(TaskRejected, match="declined to write lesson 1"):
         write(ctx)
     assert ctx.left == 1
 
 
-def test_critic_form_that_cannot_be_read_is_asked_for_once_more() -> None:
+def test_critic_form_that_cannot_be_used_is_asked_for_once_more_and_then_not_believed() -> None:
     ctx = FakeContext([LESSON, "no form", judge()])
     assert write(ctx)["critic"]["released"]
     assert ctx.labels == ["lesson", "critic", "critic"]
@@ -219,9 +192,6 @@ def test_critic_form_that_cannot_be_read_is_asked_for_once_more() -> None:
     ctx = FakeContext([LESSON, "no form", "no form"])
     with pytest.raises(TaskRejected, match="The critic of lesson 1 is not good enough: the answer is no JSON"):
         write(ctx)
-
-
-def test_critic_with_invented_evidence_is_asked_once_more_and_then_not_believed() -> None:
     ctx = FakeContext([LESSON, judge(quotation="words nobody wrote here"), judge()])
     assert write(ctx)["critic"]["released"]
     assert ctx.labels == ["lesson", "critic", "critic"]

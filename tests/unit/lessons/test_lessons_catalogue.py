@@ -1,7 +1,9 @@
-"""Course files: what is shipped, an own folder over it, faults with file, line and key."""
+"""Subjects and levels in every spelling; course files: shipped ones, an own folder, faults with file, line and key."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,40 @@ import pytest
 from pipeline.errors import CatalogueError
 from pipeline.lessons.catalogue import Catalogue, check_file, file_name, template
 from pipeline.lessons.course import Course
+from pipeline.lessons.names import LEVELS, SUBJECTS, known_level, known_subject, level_name, shown, subject_name
 
 GOOD = template("physics", "national_5")
+
+
+def test_names_are_found_under_each_alias_whatever_the_case_and_separators() -> None:
+    for table, find in ((SUBJECTS, subject_name), (LEVELS, level_name)):
+        for canonical, others in table.items():
+            for text in (canonical, *others):
+                spellings = (text.upper(), text.replace("_", "-"), text.replace("_", " "), text.replace("_", ""))
+                assert {find(spelling) for spelling in (*spellings, f"  {text} ")} == {canonical}
+    assert subject_name("application_of_mathematics") == subject_name("applications-of-mathematics")
+    assert shown(subject_name("aom")) == "Applications of Mathematics"
+
+
+def test_name_that_is_unknown_lists_all_and_names_the_nearest() -> None:
+    with pytest.raises(CatalogueError, match=r"no subject 'phisics'\. Did you mean physics\?") as caught:
+        subject_name("phisics")
+    assert all(name in caught.value.hint for name in SUBJECTS)
+    assert caught.value.exit_code == 2
+    with pytest.raises(CatalogueError, match=r"^There is no level 'zzz'\.$") as caught:
+        level_name("zzz")
+    assert all(name in caught.value.hint for name in LEVELS)
+    # A subject of one's own catalogue is known where it is given.
+    assert subject_name("Latin", more=["latin"]) == "latin"
+    assert known_subject("latin") is None
+    assert known_level("Nat 5") == "national_5"
+
+
+def test_names_import_neither_yaml_nor_pydantic() -> None:
+    heavy = {"yaml", "pydantic", "anthropic", "rich"}
+    code = f"import sys, pipeline.lessons.names; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def write(tmp_path: Path, text: str, name: str = "physics-national_5.yaml") -> Path:
@@ -41,38 +75,24 @@ def line_of(text: str, part: str) -> int:
     return next(number for number, line in enumerate(text.splitlines(), 1) if part in line)
 
 
-@pytest.mark.parametrize(
-    ("subject", "level", "course_id", "groups", "outcomes", "points"),
-    [
+def test_catalogue_ships_three_courses_that_survive_json() -> None:
+    for subject, level, course_id, groups, outcomes, points in (
         ("maths", "n5", "course_c84775", 6, 40, 77),
         ("aom", "nat 4", "course_c84474", 4, 6, 20),
         ("physics", "higher", "course_c85776", 4, 22, 77),
-    ],
-)
-def test_catalogue_ships_three_courses(
-    subject: str, level: str, course_id: str, groups: int, outcomes: int, points: int
-) -> None:
-    course = Catalogue().course(subject, level)
-    every = [out for group in course.groups for out in group.outcomes]
-    assert course.course_id == course_id
-    assert (len(course.groups), len(every), sum(len(out.points) for out in every)) == (groups, outcomes, points)
-
-
-def test_course_survives_json_and_keeps_its_hash() -> None:
-    course = Catalogue().course("mathematics", "national_5")
-    again = Course.from_json(course.to_json())
-    assert again == course
-    assert again.content_hash() == course.content_hash()
-
-
-def test_course_hash_changes_with_a_point(tmp_path: Path) -> None:
-    before = check_file(write(tmp_path, GOOD)).content_hash()
-    after = check_file(write(tmp_path, GOOD.replace("first content point", "first point"))).content_hash()
-    assert before != after
+    ):
+        course = Catalogue().course(subject, level)
+        every = [out for group in course.groups for out in group.outcomes]
+        assert course.course_id == course_id
+        assert (len(course.groups), len(every), sum(len(out.points) for out in every)) == (groups, outcomes, points)
+        again = Course.from_json(course.to_json())
+        assert (again, again.content_hash()) == (course, course.content_hash())
 
 
 def test_course_points_have_ids_of_list_place_or_printed_code(tmp_path: Path) -> None:
     course = check_file(write(tmp_path, GOOD))
+    other = check_file(write(tmp_path, GOOD.replace("first content point", "first point")))
+    assert other.content_hash() != course.content_hash()
     assert [point.id for point in course.points()] == ["one.first.1", "one.first.2", "one.second.AS1.1"]
     assert [out.id for out in course.outcomes(cross_cutting=True)] == ["across.inquiry"]
 
@@ -111,18 +131,15 @@ def test_known_pair_without_a_file_says_how_to_add_one() -> None:
     assert "mathematics national_5" in caught.value.message
 
 
-def test_own_folder_that_is_missing_or_holds_an_unnamed_file_is_an_error(tmp_path: Path) -> None:
+def test_own_folder_that_is_missing_or_holds_a_misnamed_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(CatalogueError, match="no such folder"):
         Catalogue(tmp_path / "none")
-    write(tmp_path, GOOD, "physics.yaml")
-    with pytest.raises(CatalogueError, match=r"physics\.yaml: the file's name does not say"):
-        Catalogue(tmp_path)
-
-
-def test_file_whose_id_is_not_its_name_is_an_error(tmp_path: Path) -> None:
-    write(tmp_path, GOOD, "chemistry-national_5.yaml")
+    misnamed = write(tmp_path, GOOD, "chemistry-national_5.yaml")
     with pytest.raises(CatalogueError, match=r"id: is physics/national_5, but the file's name says chemistry"):
         Catalogue(tmp_path).course("chem", "n5")
+    misnamed.rename(tmp_path / "physics.yaml")
+    with pytest.raises(CatalogueError, match=r"physics\.yaml: the file's name does not say"):
+        Catalogue(tmp_path)
 
 
 #: A change to the template, the line it is on, and the key and words of the fault.
@@ -146,15 +163,15 @@ FAULTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("old", "new", "where", "said"), FAULTS, ids=[row[3][:40] for row in FAULTS])
-def test_fault_names_file_line_and_key(tmp_path: Path, old: str, new: str, where: str, said: str) -> None:
-    text = GOOD.replace(old, new, 1)
-    assert text != GOOD
-    found = faults(tmp_path, text)
-    assert any(said in line for line in found), found
-    line = next(line for line in found if said in line)
-    wanted = line_of(text, where.strip("\n"))
-    assert abs(int(line.split(":")[0]) - wanted) <= (0 if "second time" not in said else 30)
+def test_fault_names_file_line_and_key(tmp_path: Path) -> None:
+    for old, new, where, said in FAULTS:
+        text = GOOD.replace(old, new, 1)
+        assert text != GOOD
+        found = faults(tmp_path, text)
+        line = next((line for line in found if said in line), "")
+        assert line, found
+        wanted = line_of(text, where.strip("\n"))
+        assert abs(int(line.split(":")[0]) - wanted) <= (0 if "second time" not in said else 30), line
 
 
 def test_fault_of_a_repeated_key_a_bad_indent_and_an_alias_names_its_line(tmp_path: Path) -> None:
@@ -166,14 +183,9 @@ def test_fault_of_a_repeated_key_a_bad_indent_and_an_alias_names_its_line(tmp_pa
     assert faults(tmp_path, alias) == [f"{line_of(alias, '&a')}: *a: aliases are not allowed"]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "just words", "- a\n- b\n", "catalogue: 1\n  bad: [", "\x00", "a: !!python/object:os.x {}"]
-)
-def test_file_that_is_no_course_is_a_catalogue_error(tmp_path: Path, text: str) -> None:
-    assert faults(tmp_path, text)
-
-
-def test_file_that_is_not_text_or_not_there_is_a_catalogue_error(tmp_path: Path) -> None:
+def test_file_that_is_no_course_is_a_catalogue_error(tmp_path: Path) -> None:
+    for text in ("", "just words", "- a\n- b\n", "catalogue: 1\n  bad: [", "\x00", "a: !!python/object:os.x {}"):
+        assert faults(tmp_path, text)
     path = tmp_path / "physics-higher.yaml"
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(CatalogueError, match="is not UTF-8"):

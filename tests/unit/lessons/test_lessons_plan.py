@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.course import Course
 from pipeline.lessons.outline_checks import entry_problems, outline_problems
-from pipeline.lessons.plan import MAX_OUTCOMES, POINT_LIMITS, make_plan
+from pipeline.lessons.plan import POINT_LIMITS, make_plan
 from pipeline.lessons.schemas import EntryDetails, Outline, OutlineEntry
+from tests.checking import MATHS, Json
 
-COURSES = [("maths", "n5"), ("aom", "n4"), ("physics", "higher")]
-MATHS = Catalogue().course("maths", "n5")
+OWNER = {point.id: out.id for out in MATHS.outcomes() for point in out.points}
+Rows = list[Json]
 
 
-def outline_of(course: Course, lessons: int) -> list[dict[str, Any]]:
+def outline_of(course: Course, lessons: int) -> Rows:
     owner = {point.id: out.id for out in course.outcomes() for point in out.points}
     across = [out.id for out in course.outcomes(cross_cutting=True)]
     return [
@@ -34,24 +35,21 @@ def outline_of(course: Course, lessons: int) -> list[dict[str, Any]]:
     ]
 
 
-def faults(rows: list[dict[str, Any]], lessons: int = 18, course: Course = MATHS) -> list[str]:
+def faults(rows: Rows, lessons: int = 18, course: Course = MATHS) -> list[str]:
     outline = Outline(entries=[OutlineEntry.model_validate(row) for row in rows])
     return outline_problems(course, make_plan(course, lessons), outline)
 
 
-@pytest.mark.parametrize(("subject", "level"), COURSES)
-def test_plan_keeps_every_rule_for_any_number_of_lessons(subject: str, level: str) -> None:
-    course = Catalogue().course(subject, level)
-    for lessons in (1, 5, 6, 8, 18, 27, 40, 120):
-        assert faults(outline_of(course, lessons), lessons, course) == [], lessons
+def test_plan_keeps_every_rule_for_any_number_of_lessons() -> None:
+    for subject, level in (("maths", "n5"), ("aom", "n4"), ("physics", "higher")):
+        course = Catalogue().course(subject, level)
+        for lessons in (1, 5, 6, 8, 18, 27, 40, 120):
+            assert faults(outline_of(course, lessons), lessons, course) == [], lessons
 
 
-def test_plan_below_six_lessons_teaches_only() -> None:
+def test_plan_has_kinds_by_its_size_and_one_mock_exam_at_the_end() -> None:
     assert {slot.lesson_type for slot in make_plan(MATHS, 5).slots} == {"teach"}
     assert make_plan(MATHS, 6).counts == {"teach": 4, "mock_exam": 1, "revision": 1}
-
-
-def test_plan_of_eighteen_has_all_kinds_and_one_mock_exam_at_the_end() -> None:
     plan = make_plan(MATHS, 18)
     assert sum(plan.counts.values()) == 18
     assert set(plan.counts) == {"teach", *POINT_LIMITS}
@@ -60,105 +58,88 @@ def test_plan_of_eighteen_has_all_kinds_and_one_mock_exam_at_the_end() -> None:
 
 def test_plan_too_small_for_the_course_lists_the_rest_in_teaching_order() -> None:
     plan = make_plan(MATHS, 3)
-    every = [out.id for out in MATHS.outcomes()]
     assert plan.covered
-    assert [*plan.covered, *plan.not_covered] == every
+    assert [*plan.covered, *plan.not_covered] == [out.id for out in MATHS.outcomes()]
     assert make_plan(MATHS, 60).not_covered == ()
-
-
-def test_plan_with_one_lesson_covers_an_outcome_that_has_too_many_points() -> None:
+    # One lesson covers an outcome although it has too many points.
     course = MATHS.model_copy(deep=True)
     first = course.groups[0].outcomes[0]
-    points = [first.points[0].model_copy(update={"id": f"num.surds.{n}"}) for n in range(1, 10)]
-    first.points.clear()
-    first.points.extend(points)
+    first.points[:] = [first.points[0].model_copy(update={"id": f"num.surds.{n}"}) for n in range(1, 10)]
     plan = make_plan(course, 1)
-    assert plan.covered == ("num.surds",)
-    assert plan.max_points == 9
+    assert (plan.covered, plan.max_points) == (("num.surds",), 9)
 
 
-def test_outline_with_a_gap_or_a_wrong_number_is_refused() -> None:
-    rows = outline_of(MATHS, 18)
-    rows[4]["order"] = 6
-    assert faults(rows) == ["entries.4.order: 6, wanted 5; orders rise by one without gaps"]
-    assert faults(outline_of(MATHS, 18)[:17]) == ["entries: 17 lessons, wanted 18"]
+def of_type(rows: Rows, lesson_type: str) -> Json:
+    return next(row for row in rows if row["lesson_type"] == lesson_type)
 
 
-def test_outline_refs_outside_the_catalogue_are_refused() -> None:
-    rows = outline_of(MATHS, 18)
-    rows[0]["outcome_refs"] = [*rows[0]["outcome_refs"], "num.magic"]
-    rows[1]["points"] = [*rows[1]["points"], "num.indices.9"]
-    rows[2]["outcome_refs"] = ["reason.strategy", *rows[2]["outcome_refs"]]
+def asking(row: Json, *points: str) -> None:
+    row.update(points=list(points), outcome_refs=list(dict.fromkeys(OWNER[point] for point in points)))
+
+
+def strange_refs(rows: Rows) -> None:
+    rows[0]["outcome_refs"] += ["num.magic"]
+    rows[1]["points"] += ["num.indices.9"]
+    rows[2]["outcome_refs"] = ["reason.strategy"]
     rows[3]["cross_cutting"] = ["num.surds"]
-    rows[4]["points"] = [*rows[4]["points"], "num.surds.1"]
-    found = "\n".join(faults(rows))
-    assert "lesson 1: there is no outcome num.magic" in found
-    assert "lesson 2: there is no point num.indices.9" in found
-    assert "lesson 3: reason.strategy is cross-cutting" in found
-    assert "lesson 4: num.surds is not a cross-cutting outcome" in found
-    assert "lesson 5: point num.surds.1 belongs to num.surds" in found
+    rows[4]["points"] = ["num.surds.1"]
 
 
-def test_outline_that_leaves_a_point_or_goes_beyond_its_reach_is_refused() -> None:
-    rows = outline_of(MATHS, 18)
-    dropped = rows[0]["points"].pop(1)
-    assert any(f"no teach lesson teaches {dropped}" in line for line in faults(rows))
-    rows = outline_of(MATHS, 18)
+def too_much(rows: Rows) -> None:
+    rows[0]["points"] += [*rows[1]["points"], "alg.linear.1"]
+    rows[0]["outcome_refs"] = list(dict.fromkeys([*rows[0]["outcome_refs"], *rows[1]["outcome_refs"], "alg.linear"]))
+
+
+def beyond(rows: Rows) -> None:
     rows[0]["outcome_refs"].append("stat.compare")
     rows[0]["points"].append("stat.compare.1")
-    assert any("stat.compare is outside this scheme" in line for line in faults(rows))
 
 
-def test_outline_with_too_much_in_a_lesson_is_refused() -> None:
-    rows = outline_of(MATHS, 18)
-    rows[0]["points"] += rows[1]["points"]
-    rows[0]["outcome_refs"] = list(dict.fromkeys([*rows[0]["outcome_refs"], *rows[1]["outcome_refs"], "alg.linear"]))
-    rows[0]["points"].append("alg.linear.1")
-    found = "\n".join(faults(rows))
-    assert f"outcomes, wanted at most {MAX_OUTCOMES}" in found
-    assert "points, wanted at most 4" in found
-
-
-def test_outline_pattern_faults_are_named() -> None:
-    rows = outline_of(MATHS, 18)
+def one_kind(rows: Rows) -> None:
     for row in rows:
         if row["lesson_type"] in ("revision", "formative_assessment"):
             row["lesson_type"] = "independent_practice"
-    found = "\n".join(faults(rows))
-    assert "0 lessons of type revision, wanted 1 to 2" in found
-    assert "0 lessons of type formative_assessment" in found
-    assert "lessons of type independent_practice, wanted 1 to 3" in found
 
 
-def test_outline_mock_exam_is_one_of_the_last_three_and_the_first_lesson_teaches() -> None:
-    rows = outline_of(MATHS, 18)
-    types = [row["lesson_type"] for row in rows]
-    rows[-1]["lesson_type"], rows[0]["lesson_type"] = types[0], types[-1]
-    found = "\n".join(faults(rows))
-    assert "lesson 1 is mock_exam, wanted teach" in found
-    assert "the mock exam is lesson 1, wanted among the last 3" in found
+def exam_first(rows: Rows) -> None:
+    rows[-1]["lesson_type"], rows[0]["lesson_type"] = rows[0]["lesson_type"], rows[-1]["lesson_type"]
 
 
-def test_outline_asks_nothing_before_it_was_taught_and_revision_mixes_lessons() -> None:
-    rows = outline_of(MATHS, 18)
-    practice = next(row for row in rows if row["lesson_type"] == "independent_practice")
+def too_early(rows: Rows) -> None:
+    practice = of_type(rows, "independent_practice")
     late = next(row for row in rows if row["order"] > practice["order"] and row["lesson_type"] == "teach")
-    practice["points"] = [practice["points"][0], late["points"][0]]
-    owner = {point.id: out.id for out in MATHS.outcomes() for point in out.points}
-    practice["outcome_refs"] = list(dict.fromkeys(owner[point] for point in practice["points"]))
-    revision = next(row for row in rows if row["lesson_type"] == "revision")
-    revision["points"] = revision["points"][:1]
-    revision["outcome_refs"] = [owner[revision["points"][0]]]
-    found = "\n".join(faults(rows))
-    assert f"{late['points'][0]} not taught before it" in found
-    assert "revises 1 earlier lessons, wanted at least 3" in found
+    asking(practice, practice["points"][0], late["points"][0])
+    asking(of_type(rows, "revision"), of_type(rows, "revision")["points"][0])
 
 
-def test_outline_without_a_cross_cutting_outcome_is_refused() -> None:
-    rows = outline_of(MATHS, 18)
+def nothing_across(rows: Rows) -> None:
     for row in rows:
         row["cross_cutting"] = ["reason.strategy"]
-    assert any("no lesson practises reason.explain" in line for line in faults(rows))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda rows: rows[4].update(order=6), ["entries.4.order: 6, wanted 5; orders rise by one without gaps"]),
+        (lambda rows: rows.pop(), ["entries: 17 lessons, wanted 18"]),
+        (strange_refs, ["no outcome num.magic", "no point num.indices.9", "lesson 3: reason.strategy is cross-cutting",
+                        "lesson 4: num.surds is not a cross-cutting outcome",
+                        "lesson 5: point num.surds.1 belongs to num.surds"]),
+        (lambda rows: rows[0]["points"].remove("num.surds.2"), ["no teach lesson teaches num.surds.2"]),
+        (beyond, ["stat.compare is outside this scheme"]),
+        (too_much, ["outcomes, wanted at most 3", "points, wanted at most 4"]),
+        (one_kind, ["0 lessons of type revision, wanted 1 to 2", "0 lessons of type formative_assessment",
+                    "lessons of type independent_practice, wanted 1 to 3"]),
+        (exam_first, ["lesson 1 is mock_exam, wanted teach", "the mock exam is lesson 1, wanted among the last 3"]),
+        (too_early, ["not taught before it", "revises 1 earlier lessons, wanted at least 3"]),
+        (nothing_across, ["no lesson practises reason.explain"]),
+    ],
+)  # fmt: skip
+def test_outline_that_breaks_a_rule_is_refused_with_the_reason(change: Callable[[Rows], None], said: list[str]) -> None:
+    rows = outline_of(MATHS, 18)
+    change(rows)
+    found = "\n".join(faults(rows))
+    assert [line for line in said if line not in found] == [], found
 
 
 def test_entry_faults_are_named() -> None:

@@ -13,15 +13,16 @@ from pydantic import BaseModel
 
 from pipeline.errors import ConfigError
 from pipeline.lessons import prompts
-from pipeline.lessons.asks import Asks, Draft, without_empty
-from pipeline.lessons.catalogue import Catalogue
+from pipeline.lessons.asks import Asks, Draft
 from pipeline.lessons.estimate import estimate
 from pipeline.lessons.fields import MATHS_COMMANDS, Words, wire_schema
 from pipeline.lessons.plan import make_plan
 from pipeline.lessons.prompts import PLACEHOLDERS, load_prompts, render
 from pipeline.lessons.schemas import CRITERIA, Critique, Entry, EntryDetails, Lesson, Outline
 from pipeline.lessons.shape import ITEMS
+from pipeline.llm.base import Request
 from pipeline.publish.mathml import check
+from tests.checking import MATHS
 
 PROMPTS = load_prompts()
 ALL_MODELS = {
@@ -30,33 +31,27 @@ ALL_MODELS = {
     "entry": prompts.ENTRY_MODELS,
     "critic": prompts.CRITIC_MODELS,
 }
-MATHS = Catalogue().course("maths", "n5")
 EIGHTEEN = estimate(Asks(MATHS, PROMPTS, "some-model", "low"), 18)
 
 
-def reached(model: type[BaseModel]) -> set[str]:
-    """Names of all object schemas below a model."""
-    schema = model.model_json_schema()
-    return {name for name, node in schema.get("$defs", {}).items() if node.get("type") == "object"} | {model.__name__}
+def requests(label: str) -> list[Request]:
+    return [request for request in EIGHTEEN.requests if request.label == label]
 
 
 @pytest.mark.parametrize(
     ("prompt", "model"), [("lesson", Lesson), ("outline", Outline), ("entry", EntryDetails), ("critic", Critique)]
 )
-def test_prompt_describes_every_part_of_its_schema(prompt: str, model: type[BaseModel]) -> None:
-    assert {item.__name__ for item in ALL_MODELS[prompt]} == reached(model)
-
-
-@pytest.mark.parametrize(("prompt", "model"), [(name, model) for name, group in ALL_MODELS.items() for model in group])
-def test_prompt_numbers_are_those_of_the_schema(prompt: str, model: type[BaseModel]) -> None:
-    block = PROMPTS[prompt].split(f"{model.__name__}: ")[1].split("\n\n")[0]
-    lines = {line[2:].split(":")[0]: line for line in block.splitlines() if line.startswith("- ")}
-    for name, info in model.model_fields.items():
-        for rule in info.metadata:
-            for number in _numbers(rule):
-                assert str(number) in lines[name], (model.__name__, name, number)
-        if info.description:
-            assert info.description in lines[name]
+def test_prompt_describes_every_part_of_its_schema_with_its_numbers(prompt: str, model: type[BaseModel]) -> None:
+    parts = model.model_json_schema().get("$defs", {}).items()
+    reached = {name for name, node in parts if node.get("type") == "object"} | {model.__name__}
+    assert {item.__name__ for item in ALL_MODELS[prompt]} == reached
+    for part in ALL_MODELS[prompt]:
+        block = PROMPTS[prompt].split(f"{part.__name__}: ")[1].split("\n\n")[0]
+        lines = {line[2:].split(":")[0]: line for line in block.splitlines() if line.startswith("- ")}
+        for name, info in part.model_fields.items():
+            wanted = [str(number) for rule in info.metadata for number in _numbers(rule)]
+            assert [number for number in wanted if number not in lines[name]] == [], (part.__name__, name)
+            assert not info.description or info.description in lines[name]
 
 
 def _numbers(rule: Any) -> list[Any]:
@@ -71,25 +66,20 @@ def _numbers(rule: Any) -> list[Any]:
     return []
 
 
-def test_prompt_of_the_lesson_says_how_many_items_each_card_has() -> None:
+def test_prompts_say_item_counts_anchors_and_examples_that_can_be_set() -> None:
     for kind, (low, high) in ITEMS.items():
         assert f"A {kind} card has {low} to {high} items." in PROMPTS["lesson"]
-
-
-def test_prompt_of_the_critic_has_an_anchor_for_each_criterion() -> None:
     for key in CRITERIA:
         anchor = next(line for line in PROMPTS["critic"].splitlines() if line.startswith(f"{key}. "))
         assert all(f"{score}: " in anchor for score in (5, 3, 1))
-
-
-def test_prompt_examples_of_maths_can_be_set() -> None:
     shown = PROMPTS["lesson"].split("easily written badly")[1].split("Fields")[0]
     assert "\\(" in shown
     assert check(shown) == []
+    assert set(PROMPTS) == set(PLACEHOLDERS)
+    assert not any("[[" in text for text in PROMPTS.values())
 
 
-@pytest.mark.parametrize("name", sorted(MATHS_COMMANDS))
-def test_maths_command_offered_to_authors_can_be_set(name: str) -> None:
+def test_maths_commands_offered_to_authors_can_be_set() -> None:
     forms = {
         "frac": r"\frac{1}{2}", "sqrt": r"\sqrt[3]{2}", "left": r"\left( x \right)", "right": r"\left( x \right)",
         "begin": r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}", "end": r"\begin{pmatrix} 1 & 2 \end{pmatrix}",
@@ -97,50 +87,35 @@ def test_maths_command_offered_to_authors_can_be_set(name: str) -> None:
         "vec": r"\vec{a}", "bar": r"\bar{x}", "overrightarrow": r"\overrightarrow{AB}", "text": r"\text{cm}",
         "mathrm": r"\mathrm{cm}", "quad": r"a \quad b", ",": r"3\,x",
     }  # fmt: skip
-    form = forms.get(name, "x \\" + name + " y")
-    assert check("\\(" + form + "\\)") == []
+    assert [name for name in MATHS_COMMANDS if check("\\(" + forms.get(name, f"x \\{name} y") + "\\)")] == []
 
 
 def folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(Path(prompts.__file__).with_name("prompts"), tmp_path / "prompts"))
 
 
-def test_prompt_file_missing_or_unknown_is_an_error(tmp_path: Path) -> None:
+def test_prompt_file_that_is_missing_unknown_or_has_a_wrong_placeholder_is_an_error(tmp_path: Path) -> None:
     here = folder(tmp_path)
+    for text, said in (
+        ("{{order}} {{ordre}}", "prompt judge: placeholders missing or unknown: ordre"),
+        ("nothing", "prompt judge: placeholders missing or unknown: order"),
+        ("{{order}} [[tabel]]", "prompt judge: unknown placeholder tabel"),
+    ):
+        (here / "judge.md").write_text(text, encoding="utf-8")
+        with pytest.raises(ConfigError, match=said):
+            load_prompts(here)
     (here / "lesson.md").rename(here / "lessen.md")
     with pytest.raises(ConfigError, match="missing or unknown: lessen, lesson"):
         load_prompts(here)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("{{order}} {{ordre}}", "prompt judge: placeholders missing or unknown: ordre"),
-        ("nothing", "prompt judge: placeholders missing or unknown: order"),
-        ("{{order}} [[tabel]]", "prompt judge: unknown placeholder tabel"),
-    ],
-)
-def test_prompt_with_a_wrong_placeholder_is_an_error(tmp_path: Path, text: str, said: str) -> None:
-    here = folder(tmp_path)
-    (here / "judge.md").write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match=said):
-        load_prompts(here)
-
-
-def test_render_refuses_a_missing_and_an_unused_value() -> None:
+def test_render_refuses_a_missing_and_an_unused_value_and_leaves_values_alone() -> None:
     with pytest.raises(ConfigError, match="unknown placeholder order"):
         render("judge", "{{order}}", {})
     with pytest.raises(ConfigError, match="no placeholder for name"):
         render("judge", "{{order}}", {"order": "1", "name": "x"})
-
-
-def test_render_leaves_values_alone_that_look_like_placeholders() -> None:
-    assert render("judge", "{{order}} ok", {"order": r"{{other}} \1 [[x]]"}) == r"{{other}} \1 [[x]] ok"
-
-
-def test_pinned_prompts_hold_no_open_table_and_only_known_placeholders() -> None:
-    assert set(PROMPTS) == set(PLACEHOLDERS)
-    assert not any("[[" in text for text in PROMPTS.values())
+    value = r"{{other}} \1 [[x]]"
+    assert render("judge", "{{order}} ok", {"order": value}) == f"{value} ok"
 
 
 def test_every_request_ends_with_its_data_and_says_what_it_is() -> None:
@@ -157,29 +132,23 @@ def test_every_request_ends_with_its_data_and_says_what_it_is() -> None:
         assert "{{" not in text.split("<task_data>")[0]
 
 
-def test_lesson_requests_share_one_cached_prefix() -> None:
-    found = [r for r in EIGHTEEN.requests if r.label == "lesson"]
-    assert len(found) == 5
-    assert len({request.system for request in found}) == 1
-    assert all(part.cache for part in found[0].system)
-    assert "num.surds.1" in found[0].system[0].text
-
-
-def test_entry_requests_have_the_outline_in_their_cached_prefix_once() -> None:
-    found = [r for r in EIGHTEEN.requests if r.label == "entry"]
-    assert len({request.system for request in found}) == 1
-    system = found[0].system[-1]
-    assert system.cache
-    body = system.text.split("<task_data>\n", 1)[1].split("\n</task_data>", 1)[0]
-    assert json.loads(body) == {"entries": found[0].data["entries"]}
+def test_requests_of_a_kind_share_one_cached_prefix() -> None:
+    lessons, entries = requests("lesson"), requests("entry")
+    assert len(lessons) == 5
+    assert len({request.system for request in lessons}) == len({request.system for request in entries}) == 1
+    assert all(part.cache for part in (*lessons[0].system, *entries[0].system))
+    assert "num.surds.1" in lessons[0].system[0].text
+    # The outline stands there once.
+    body = entries[0].system[-1].text.split("<task_data>\n", 1)[1].split("\n</task_data>", 1)[0]
+    assert json.loads(body) == {"entries": entries[0].data["entries"]}
     assert len(json.loads(body)["entries"]) == 18
 
 
-def test_critic_is_not_shown_keys_that_say_nothing() -> None:
-    lesson = {"cards": [{"id": "c1", "note": "", "figures": [], "calc": False}]}
-    entry = Entry.model_validate(next(r for r in EIGHTEEN.requests if r.label == "lesson").data["entry"])
+def test_requests_leave_out_empty_keys_but_not_false() -> None:
+    lesson = {"cards": [{"id": "c1", "note": "", "figures": [], "calc": False, "e": 0, "f": {"g": ""}, "a": None}]}
+    entry = Entry.model_validate(requests("lesson")[0].data["entry"])
     asked = Asks(MATHS, PROMPTS, "m").critic(entry, lesson, [])
-    assert asked.data["lesson"] == {"cards": [{"id": "c1", "calc": False}]}
+    assert asked.data["lesson"] == {"cards": [{"id": "c1", "calc": False, "e": 0, "f": {}}]}
 
 
 def test_revision_carries_the_answer_and_the_faults_and_is_another_request() -> None:
@@ -190,14 +159,6 @@ def test_revision_carries_the_answer_and_the_faults_and_is_another_request() -> 
     assert "- entries: 0 lessons, wanted 3" in again.messages[0].text
     assert first.hash() != again.hash()
     assert (first.data["previous"], first.data["faults"]) == (None, [])
-
-
-def test_task_data_leave_out_empty_keys_but_not_false() -> None:
-    assert without_empty({"a": None, "b": "", "c": [], "d": False, "e": 0, "f": {"g": ""}}) == {
-        "d": False,
-        "e": 0,
-        "f": {},
-    }
 
 
 @pytest.mark.parametrize("model", [Lesson, Outline, EntryDetails, Critique])
@@ -219,9 +180,7 @@ def test_wire_schema_has_names_enums_and_nesting_but_no_lengths(model: type[Base
                 walk(item)
 
     walk(wire_schema(model))
-
-
-def test_wire_schema_keeps_fields_named_like_schema_words() -> None:
+    # A field may be named like a word of schemas.
     assert "title" in wire_schema(Lesson)["properties"]
     assert wire_schema(Lesson)["properties"]["lesson_type"]["enum"][0] == "teach"
 
@@ -231,9 +190,8 @@ def test_estimate_counts_calls_and_holds_the_largest_request() -> None:
     assert [(row.label, row.most_calls) for row in rows] == [
         ("outline", 4), ("entry", 72), ("lesson", 68), ("lesson", 4), ("critic", 144),
     ]  # fmt: skip
-    requests = EIGHTEEN.requests
     for row in rows:
-        sizes = [r.size() for r in requests if r.label == row.label and r.max_tokens == row.max_tokens]
+        sizes = [r.size() for r in requests(row.label) if r.max_tokens == row.max_tokens]
         assert sizes
         assert row.most_bytes >= max(sizes)
         assert 0 < row.output_tokens < row.max_tokens

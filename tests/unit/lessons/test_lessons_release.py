@@ -5,9 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import pytest
-
-from pipeline.lessons.release import decide, record
+from pipeline.lessons.release import Verdict, decide, record
 from pipeline.lessons.schemas import CRITERIA, Critique
 
 LESSON: dict[str, Any] = {
@@ -33,87 +31,64 @@ def form(scores: dict[str, int] | None = None, *, verdict: str = "release", **mo
     return Critique.model_validate({**data, **more})
 
 
-def change(critique: Critique, which: str, **fields: Any) -> Critique:
-    data = critique.model_dump()
+def changed(which: str, **fields: Any) -> Verdict:
+    """The verdict on a good form with another row of a criterion."""
+    data = form().model_dump()
     next(row for row in data["judgements"] if row["criterion"] == which).update(fields)
-    return Critique.model_validate(data)
+    return decide(Critique.model_validate(data), LESSON)
 
 
 def test_verdict_releases_a_lesson_at_exactly_both_thresholds() -> None:
     # Two points lost over five criteria are 0.90 to the last digit.
-    scores = {"F1": 4, "F2": 4, "Q1": 4, "Q2": 4, "Q3": 4, "Q4": 4, "Q5": 4}
-    verdict = decide(form(scores), LESSON)
-    assert verdict.fidelity == Fraction(9, 10)
-    assert verdict.released
-    assert verdict.fixes == ()
+    verdict = decide(form({"F1": 4, "F2": 4, "Q1": 4, "Q2": 4, "Q3": 4, "Q4": 4, "Q5": 4}), LESSON)
+    assert (verdict.fidelity, verdict.released, verdict.fixes) == (Fraction(9, 10), True, ())
 
 
-def test_verdict_holds_a_lesson_just_below_fidelity_although_the_overall_number_is_high() -> None:
-    verdict = decide(form({"F1": 4, "F2": 4, "F3": 4}), LESSON)
-    assert not verdict.released
-    assert verdict.reasons == ("fidelity is 0.85, wanted 0.90",)
-    shown = record(form({"F1": 4, "F2": 4, "F3": 4}), verdict)
-    assert shown["overall"] > 0.85
-
-
-def test_verdict_holds_a_lesson_just_below_quality() -> None:
+def test_verdict_holds_a_lesson_just_below_a_threshold_although_the_overall_number_is_high() -> None:
+    low = form({"F1": 4, "F2": 4, "F3": 4})
+    verdict = decide(low, LESSON)
+    assert (verdict.released, verdict.reasons) == (False, ("fidelity is 0.85, wanted 0.90",))
+    assert record(low, verdict)["overall"] > 0.85
     verdict = decide(form(dict.fromkeys(("Q1", "Q2", "Q3", "Q4", "Q5", "Q6"), 4)), LESSON)
-    assert verdict.quality == Fraction(22, 28)
-    assert verdict.reasons == ("quality is 0.79, wanted 0.80",)
+    assert (verdict.quality, verdict.reasons) == (Fraction(22, 28), ("quality is 0.79, wanted 0.80",))
 
 
 def test_verdict_one_low_criterion_is_enough() -> None:
     verdict = decide(form({"Q4": 2}), LESSON)
-    assert verdict.quality is not None
-    assert verdict.quality > Fraction(8, 10)
+    assert (verdict.quality or 0) > Fraction(8, 10)
     assert verdict.reasons == ("Q4 (distractors diagnose) has 2 of 5",)
     assert verdict.fixes == ("Q4 (distractors diagnose), at card_01: finding of Q4 put Q4 right",)
 
 
-def test_verdict_pass_of_the_model_over_low_scores_is_recorded_and_not_obeyed() -> None:
-    critique = form({"F5": 1}, verdict="release")
-    verdict = decide(critique, LESSON)
-    assert not verdict.released
-    assert record(critique, verdict)["model_verdict"] == "release"
-    assert verdict.notes == ("the critic said release, its own scores say otherwise",)
+def test_verdict_of_the_model_against_its_scores_is_recorded_and_not_obeyed() -> None:
+    for scores, said, released in (({"F5": 1}, "release", False), ({}, "revise", True)):
+        critique = form(scores, verdict=said)
+        verdict = decide(critique, LESSON)
+        assert verdict.released is released
+        assert record(critique, verdict)["model_verdict"] == said
+        assert verdict.notes == (f"the critic said {said}, its own scores say otherwise",)
 
 
-def test_verdict_revise_of_the_model_over_high_scores_is_not_obeyed_either() -> None:
-    verdict = decide(form(verdict="revise"), LESSON)
-    assert verdict.released
-    assert verdict.notes == ("the critic said revise, its own scores say otherwise",)
-
-
-@pytest.mark.parametrize(
-    ("evidence", "why"),
-    [
+def test_verdict_evidence_that_is_not_in_the_lesson_voids_the_score() -> None:
+    for evidence, why in (
         ({"id": "card_01", "quotation": "a fine lesson"}, "the lesson does not say 'a fine lesson'"),
         ({"id": "card_99", "quotation": "in its simplest form"}, "the lesson has no 'card_99'"),
-    ],
-)
-def test_verdict_evidence_that_is_not_in_the_lesson_voids_the_score(evidence: dict[str, str], why: str) -> None:
-    verdict = decide(change(form(), "F2", evidence=[evidence]), LESSON)
-    assert verdict.void == {"F2": why}
-    assert verdict.fidelity is None
-    assert verdict.reasons == (f"F2 has no score: {why}",)
-    assert verdict.fixes == ()
-
-
-def test_verdict_evidence_is_found_whatever_its_case_quotes_and_spaces() -> None:
-    evidence = [
-        {"id": "surd", "quotation": "IN its  simplest form\u2026"},
-        {"id": "title", "quotation": "square factor"},
-    ]
-    assert decide(change(form(), "F2", evidence=evidence), LESSON).released
+    ):
+        verdict = changed("F2", evidence=[evidence])
+        assert (verdict.void, verdict.fidelity, verdict.fixes) == ({"F2": why}, None, ())
+        assert verdict.reasons == (f"F2 has no score: {why}",)
+    # It is found whatever its case, quotation marks and spaces.
+    sound = [{"id": "surd", "quotation": "IN its  simplest form\u2026"}, {"id": "title", "quotation": "square factor"}]
+    assert changed("F2", evidence=sound).released
 
 
 def test_verdict_a_criterion_judged_twice_voids_both() -> None:
-    critique = change(form(), "Q7", criterion="Q6")
-    assert decide(critique, LESSON).void == {"Q6": "judged 2 times, wanted once", "Q7": "judged 0 times, wanted once"}
+    void = changed("Q7", criterion="Q6").void
+    assert void == {"Q6": "judged 2 times, wanted once", "Q7": "judged 0 times, wanted once"}
 
 
 def test_verdict_a_missing_part_has_no_score_and_is_to_be_added() -> None:
-    verdict = decide(change(form(), "Q3", missing=True, fix="add a misconception to card_01"), LESSON)
+    verdict = changed("Q3", missing=True, fix="add a misconception to card_01")
     assert verdict.reasons == ("Q3 (misconceptions real and corrected): its part is missing",)
     assert verdict.fixes[0].endswith("add a misconception to card_01")
     assert verdict.void == {}
@@ -136,8 +111,7 @@ def test_verdict_a_concern_blocks_only_with_words_of_the_lesson() -> None:
 
 
 def test_record_keeps_criteria_in_their_order_and_numbers_as_json() -> None:
-    critique = form({"F1": 4})
-    data = critique.model_dump()
+    data = form({"F1": 4}).model_dump()
     data["judgements"].reverse()
     turned = Critique.model_validate(data)
     shown = record(turned, decide(turned, LESSON))
