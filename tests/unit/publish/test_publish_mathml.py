@@ -20,9 +20,8 @@ def row(tex: str) -> str:
     return found[1]
 
 
-@pytest.mark.parametrize(
-    ("tex", "wanted"),
-    [
+def test_parse_sets_the_parts_of_school_mathematics() -> None:
+    for tex, wanted in (
         ("x^2", "<msup><mi>x</mi><mn>2</mn></msup>"),
         ("x_1^{10}", "<msubsup><mi>x</mi><mn>1</mn><mrow><mn>10</mn></mrow></msubsup>"),
         ("-4", "<mo>−</mo><mn>4</mn>"),
@@ -43,94 +42,51 @@ def row(tex: str) -> str:
             '<mn>2</mn><mspace width="0.167em"></mspace><mi>sin</mi><mspace width="0.167em"></mspace><mi>x</mi>',
         ),
         (r"\sin(x)", "<mi>sin</mi><mrow><mo>(</mo><mi>x</mi><mo>)</mo></mrow>"),
-    ],
-)
-def test_parse_sets_the_parts_of_school_mathematics(tex: str, wanted: str) -> None:
-    assert row(tex) == wanted
-
-
-def test_parse_gives_a_bracket_its_content_and_its_power() -> None:
-    wanted = "<msup><mrow><mo>(</mo><mi>x</mi><mo>+</mo><mn>2</mn><mo>)</mo></mrow><mn>2</mn></msup>"
-    assert row("(x+2)^2") == wanted
-
-
-def test_parse_keeps_a_half_open_interval_as_one_pair() -> None:
+        ("(x+2)^2", "<msup><mrow><mo>(</mo><mi>x</mi><mo>+</mo><mn>2</mn><mo>)</mo></mrow><mn>2</mn></msup>"),
+    ):
+        assert row(tex) == wanted
     assert row("[0,5)").startswith("<mrow><mo>[</mo>")
+    vector = row(r"\begin{pmatrix} 3 \\ -1 \end{pmatrix}")
+    assert (vector.count("<mtr>"), vector.count('fence="true"')) == (2, 2)
 
 
-def test_parse_sets_a_column_vector() -> None:
-    made = row(r"\begin{pmatrix} 3 \\ -1 \end{pmatrix}")
-    assert made.count("<mtr>") == 2
-    assert made.count('fence="true"') == 2
-
-
-def test_parse_shows_inline_fractions_at_full_size_and_blocks_by_attribute() -> None:
+def test_parse_shows_inline_fractions_at_full_size_blocks_by_attribute_and_keeps_its_source() -> None:
     assert mathml.parse(r"\frac{1}{2}").startswith('<math displaystyle="true">')
     assert mathml.parse("x").startswith("<math><semantics>")
     assert mathml.parse(r"\frac{1}{2}", block=True).startswith('<math display="block">')
-
-
-def test_parse_keeps_the_source_as_an_escaped_annotation() -> None:
     assert '<annotation encoding="application/x-tex">a &lt; b</annotation>' in mathml.parse(" a < b ")
 
 
-@pytest.mark.parametrize(
-    ("tex", "problem", "position"),
-    [
-        ("", "empty", 0),
-        ("   ", "empty", 0),
-        ("x^", "nothing after", 1),
-        ("^2", "nothing before", 0),
-        ("x^2^3", "a second", 3),
-        ("x^{}^2", "a second", 4),
-        ("x''^2", "a second", 3),
-        ("{x", "never closed", 0),
-        ("x}", "never opened", 1),
-        (r"\frac{1}", "nothing after", 0),
-        (r"\frac", "nothing after", 0),
-        (r"\frac12", "needs braces", 5),
-        ("x^12", "needs braces", 2),
-        (r"\href{x}{y}", r"\\href is not allowed", 0),
-        (r"x+\input", r"\\input is not allowed", 2),
-        (r"\left(x", r"\\left without", 0),
-        (r"\left x\right)", "no bracket", 0),
-        (r"x\right)", "without its opening", 1),
-        (r"\begin{pmatrix}1", "never ended", 0),
-        (r"\begin{evil}1\end{evil}", "not allowed", 0),
-        (r"\begin{pmatrix}1\end{matrix}", "another name", 0),
-        (r"\begin x", "no name", 0),
-        (r"\text{a", "never closed", 5),
-        (r"\text x", "in braces", 0),
-        (r"\text{\frac12}", "a command inside", 6),
-        (r"\text{$x$}", "inside", 6),
-        (r"\mathrm x", "needs braces", 0),
-        (r"\mathrm{}", "nothing after", 0),
-        (r"\mathrm{\alpha}", "only letters", 8),
-        (r"\sqrt[3", "never closed", 0),
-        ("a & b", "outside a table", 2),
-        ("$x$", "not mathematics", 0),
-        ("x\\", "a lone backslash", 1),
-        ("x # y", "not mathematics", 2),
-        ("x \n eq 3", "was a backslash lost", 2),
-        ("3 \times 4", "was a backslash lost", 2),
-        (r"a \\ b", "not allowed", 2),
-    ],
-)
-def test_parse_says_what_is_wrong_and_where(tex: str, problem: str, position: int) -> None:
-    with pytest.raises(TexError, match=problem) as caught:
-        mathml.parse(tex)
-    assert caught.value.position == position
-    assert isinstance(caught.value, ValueError)
+WRONG = [
+    ("", "empty", 0), ("   ", "empty", 0), ("x^", "nothing after", 1), ("^2", "nothing before", 0),
+    ("x^2^3", "a second", 3), ("x^{}^2", "a second", 4), ("x''^2", "a second", 3), ("{x", "never closed", 0),
+    ("x}", "never opened", 1), (r"\frac{1}", "nothing after", 0), (r"\frac", "nothing after", 0),
+    (r"\frac12", "needs braces", 5), ("x^12", "needs braces", 2), (r"\href{x}{y}", r"\\href is not allowed", 0),
+    (r"x+\input", r"\\input is not allowed", 2), (r"\left(x", r"\\left without", 0),
+    (r"\left x\right)", "no bracket", 0), (r"x\right)", "without its opening", 1),
+    (r"\begin{pmatrix}1", "never ended", 0), (r"\begin{evil}1\end{evil}", "not allowed", 0),
+    (r"\begin{pmatrix}1\end{matrix}", "another name", 0), (r"\begin x", "no name", 0),
+    (r"\text{a", "never closed", 5), (r"\text x", "in braces", 0), (r"\text{\frac12}", "a command inside", 6),
+    (r"\text{$x$}", "inside", 6), (r"\mathrm x", "needs braces", 0), (r"\mathrm{}", "nothing after", 0),
+    (r"\mathrm{\alpha}", "only letters", 8), (r"\sqrt[3", "never closed", 0), ("a & b", "outside a table", 2),
+    ("$x$", "not mathematics", 0), ("x\\", "a lone backslash", 1), ("x # y", "not mathematics", 2),
+    ("x \n eq 3", "was a backslash lost", 2), ("3 \times 4", "was a backslash lost", 2),
+    (r"a \\ b", "not allowed", 2),
+]  # fmt: skip
 
 
-def test_parse_stops_at_deep_nesting_and_at_long_input() -> None:
+def test_parse_says_what_is_wrong_and_where() -> None:
+    for tex, problem, position in WRONG:
+        with pytest.raises(TexError, match=problem) as caught:
+            mathml.parse(tex)
+        assert (caught.value.position, isinstance(caught.value, ValueError)) == (position, True), tex
+
+
+def test_parse_stops_at_deep_nesting_long_input_and_many_unmatched_brackets() -> None:
     with pytest.raises(TexError, match="deep"):
         mathml.parse("{" * 100 + "x" + "}" * 100)
     with pytest.raises(TexError, match="longer"):
         mathml.parse("x" * (MAX_LENGTH + 1))
-
-
-def test_parse_of_many_unmatched_brackets_ends() -> None:
     assert mathml.parse("(" * 1000).count("<mo") == 1000  # backtracking would never end
     assert row("([" * 10 + "x" + ")]" * 10).count("<mrow>") == 20
 
