@@ -104,24 +104,28 @@ def test_courses_names_every_wrong_line_and_begins_none(cli: Cli, root: Path, tm
     assert not root.exists()
 
 
-@pytest.mark.usefixtures("offline")
-@pytest.mark.parametrize(
-    ("options", "code", "said"),
-    [
-        (["--executor", "nonsense"], 2, "Error: --executor is 'nonsense'"),
-        (["--executor", "dask:local"], 2, "Error: A file store belongs to"),
-        (["--store", "sqlite:{garbage}"], 3, "Error: The database of"),
-    ],
-)
-def test_courses_check_once_what_no_line_can_help(
-    cli: Cli, tmp_path: Path, options: list[str], code: int, said: str
-) -> None:
-    garbage = tmp_path / "garbage.db"
+@pytest.mark.usefixtures("out", "offline")
+def test_courses_check_once_what_no_line_can_help(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, garbage = write(tmp_path, SHORT), tmp_path / "garbage.db"
     garbage.write_bytes(b"no database " * 100)
-    told = cli("courses", write(tmp_path, SHORT), *(each.format(garbage=garbage) for each in options))
-    assert told.code == code
-    assert told.err.startswith(said)
-    assert "line 2" not in told.err + told.out
+    for option, value, code, said in (
+        ("--executor", "nonsense", 2, "Error: --executor is 'nonsense'"),
+        ("--executor", "dask:local", 2, "Error: A file store belongs to"),
+        ("--store", f"sqlite:{garbage}", 3, "Error: The database of"),
+    ):
+        told = cli("courses", file, option, value)
+        assert (told.code, told.err.startswith(said)) == (code, True), told.err
+        assert "line 2" not in told.err + told.out
+    course = ["lessons", "--subject", "physics", "--level", "higher"]
+    for command in (course, ["courses", file]):
+        for executor in ("nonsense", "dask://u:geheim@h:1"):
+            told = cli(*command, "--dry-run", "--executor", executor)
+            assert (told.code, "--executor" in told.err, "geheim" in told.err) == (2, True, False)
+    monkeypatch.delenv("PIPELINE_MODEL")
+    told = cli("courses", write(tmp_path, "subject,level,model\nphysics,higher,claude-sonnet-5-5\n"))
+    assert told.code == 2
+    assert "line 2: --model claude-sonnet-5-5 needs a credential" in told.err
+    assert "ANTHROPIC_API_KEY" in told.err.splitlines()[-1]
 
 
 @pytest.mark.usefixtures("out", "offline")
@@ -139,40 +143,25 @@ def test_courses_go_on_with_what_was_stopped_but_not_with_other_settings_unasked
     assert len(cli("list", "--json").json()) == 2
 
 
-def test_courses_that_need_a_credential_say_how_to_set_one(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    said = cli("courses", write(tmp_path, "subject,level,model\nphysics,higher,claude-sonnet-5-5\n"))
-    assert said.code == 2
-    assert "line 2: --model claude-sonnet-5-5 needs a credential" in said.err
-    assert "ANTHROPIC_API_KEY" in said.err.splitlines()[-1]
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "line 1: the column 'subject' is missing"),
-        ("subject,level\n", "lists no courses"),
-        ("subject,level,colour\nphysics,higher,red\n", "line 1: unknown column 'colour'"),
-        ("subject,level,level\n", "line 1: duplicate column 'level'"),
-        ("subject,level\nphysics,higher,3\nphysic,higher\n", "line 2: it has more cells than the header"),
-        ("subject,level\nphysics,higher,3\nphysic,higher\n", "line 3: There is no subject 'physic'"),
-        ("subject,level,\nphysics,higher,3\n", "line 2: it has more cells than the header"),
-        ('subject,level\n"physics,higher\n', "line 2: unexpected end of data"),
-        ('subject,level\n"physics,higher\n', "Look for an unmatched quotation mark."),
-        ("subject,level\n" + "\n" * 1_000_000, "courses.csv is longer than 1,000,000 characters."),
-    ],
-)
-@pytest.mark.usefixtures("out", "offline")
-def test_courses_refuses_a_file_that_is_no_table_of_courses(cli: Cli, tmp_path: Path, text: str, said: str) -> None:
-    found = cli("courses", write(tmp_path, text))
-    assert found.code == 2
-    assert said in found.err
+NO_TABLES = [
+    ("", "line 1: the column 'subject' is missing"),
+    ("subject,level\n", "lists no courses"),
+    ("subject,level,colour\nphysics,higher,red\n", "line 1: unknown column 'colour'"),
+    ("subject,level,level\n", "line 1: duplicate column 'level'"),
+    ("subject,level\nphysics,higher,3\nphysic,higher\n", "line 2: it has more cells than the header"),
+    ("subject,level\nphysics,higher,3\nphysic,higher\n", "line 3: There is no subject 'physic'"),
+    ("subject,level,\nphysics,higher,3\n", "line 2: it has more cells than the header"),
+    ('subject,level\n"physics,higher\n', "line 2: unexpected end of data"),
+    ('subject,level\n"physics,higher\n', "Look for an unmatched quotation mark."),
+    ("subject,level\n" + "\n" * 1_000_000, "courses.csv is longer than 1,000,000 characters."),
+]
 
 
 @pytest.mark.usefixtures("out", "offline")
-def test_courses_reads_what_spreadsheets_write(cli: Cli, tmp_path: Path) -> None:
+def test_courses_reads_what_spreadsheets_write_and_refuses_what_is_no_table(cli: Cli, tmp_path: Path) -> None:
+    for text, wanted in NO_TABLES:
+        said = cli("courses", write(tmp_path, text))
+        assert (said.code, wanted in said.err) == (2, True), said.err
     path = tmp_path / "courses.csv"
     path.write_bytes(b"\xef\xbb\xbfsubject;level;lessons\r\nphysics;Higher;1\r\n;;\r\n")
     said = cli("courses", str(path), "--dry-run")
@@ -189,10 +178,12 @@ def test_courses_dry_run_says_what_each_line_would_cost_and_makes_nothing(
 ) -> None:
     said = cli("courses", write(tmp_path, TWO), "--dry-run", "--json")
     assert said.code == 0
-    plans = said.json()
-    assert [plan["line"] for plan in plans] == [2, 3]
-    assert all(plan["expected_usd"] > 0 for plan in plans)
+    assert [plan["line"] for plan in said.json()] == [2, 3]
+    assert all(plan["expected_usd"] > 0 for plan in said.json())
     assert server.bill.requests == 0
+    server.free_fault = (401, "authentication_error", "invalid x-api-key")
+    said = cli("courses", write(tmp_path, TWO))
+    assert (said.code, "1 not started" in said.out) == (4, True)
     assert not root.exists()
 
 
@@ -212,17 +203,6 @@ def test_courses_plans_no_line_that_is_a_course_again(
     assert said.code == 2
     assert "line 301: duplicate of line 2" in said.err
     assert planned == ["physics"]
-
-
-@pytest.mark.parametrize("executor", ["nonsense", "dask://u:geheim@h:1"])
-@pytest.mark.usefixtures("out", "offline")
-def test_dry_run_refuses_an_executor_that_cannot_be(cli: Cli, tmp_path: Path, executor: str) -> None:
-    course = ["lessons", "--subject", "physics", "--level", "higher"]
-    for command in (course, ["courses", write(tmp_path, "subject,level\nphysics,higher\n")]):
-        said = cli(*command, "--dry-run", "--executor", executor)
-        assert said.code == 2
-        assert "--executor" in said.err
-        assert "geheim" not in said.err
 
 
 @pytest.mark.usefixtures("out")
@@ -254,64 +234,51 @@ def test_courses_stop_as_a_whole_at_the_days_limit(cli: Cli, server: BillingServ
     assert int(server.bill.to_json()["repeated"]) == 0
 
 
-@pytest.mark.usefixtures("out")
-def test_courses_with_a_wrong_key_stop_at_the_first(
-    cli: Cli, root: Path, server: BillingServer, tmp_path: Path
-) -> None:
-    server.free_fault = (401, "authentication_error", "invalid x-api-key")
-    said = cli("courses", write(tmp_path, TWO))
-    assert said.code == 4
-    assert "1 not started" in said.out
-    assert not root.exists()
+def process(file: str, folder: Path, server: BillingServer, *more: str) -> subprocess.Popen[str]:
+    """Start the command for itself."""
+    env = {**os.environ, "ANTHROPIC_API_KEY": "sk-ant-of-nobody", "ANTHROPIC_BASE_URL": server.url}
+    command = [sys.executable, "-m", "pipeline", "courses", file, "--json", "--store", f"files:{folder / 'runs'}",
+               "--out", str(folder / "site"), *more]  # fmt: skip
+    return subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_courses_killed_in_the_middle_go_on_and_pay_nothing_twice(tmp_path: Path) -> None:
-    file = write(tmp_path, SHORT)
-    with BillingServer(plan=Plan(), responder=answer, latency=0.02) as server:
-        env = {**os.environ, "ANTHROPIC_API_KEY": "sk-ant-of-nobody", "ANTHROPIC_BASE_URL": server.url}
-        command = [sys.executable, "-m", "pipeline", "courses", file, "--json", "--concurrency", "1",
-                   "--store", f"files:{tmp_path / 'runs'}", "--out", str(tmp_path / "site")]  # fmt: skip
-        with subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as first:
-            assert first.stdout is not None
-            begun = [json.loads(line) for line in iter_until(first, "task_completed", times=2)]
-            os.kill(first.pid, signal.SIGKILL)
-        assert begun[0]["type"] == "course"
-        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        rows = [json.loads(line) for line in done.stdout.splitlines()]
-        assert rows[-1]["completed"] == 2
-        assert [row["line"] for row in rows if row["type"] == "result"] == [2, 3]
-        bill = server.bill.to_json()
-        # At most the one call that was in flight.
-        assert int(bill["repeated"]) <= 1
-        runs = [path for path in (tmp_path / "runs").iterdir() if path.name[0].isdigit()]
-        assert len(runs) == 2
-
-
-def iter_until(process: subprocess.Popen[str], kind: str, *, times: int) -> Iterator[str]:
+def iter_until(started: subprocess.Popen[str], kind: str, *, times: int) -> Iterator[dict[str, Any]]:
     """Lines of a process up to the one that says so for that many times."""
-    assert process.stdout is not None
-    for line in process.stdout:
-        yield line
-        times -= json.loads(line)["type"] == kind
+    assert started.stdout is not None
+    for line in started.stdout:
+        row = json.loads(line)
+        yield row
+        times -= row["type"] == kind
         if not times:
             return
     raise AssertionError("it ended before")
 
 
-def test_courses_interrupted_begin_no_other(tmp_path: Path) -> None:
+def test_courses_killed_in_the_middle_go_on_and_pay_nothing_twice(tmp_path: Path) -> None:
     file = write(tmp_path, SHORT)
+    with BillingServer(plan=Plan(), responder=answer, latency=0.02) as server:
+        with process(file, tmp_path, server, "--concurrency", "1") as first:
+            begun = list(iter_until(first, "task_completed", times=2))
+            os.kill(first.pid, signal.SIGKILL)
+        assert begun[0]["type"] == "course"
+        with process(file, tmp_path, server, "--concurrency", "1") as second:
+            said, errors = second.communicate()
+        assert second.returncode == 0, errors
+        rows = [json.loads(line) for line in said.splitlines()]
+        assert rows[-1]["completed"] == 2
+        assert [row["line"] for row in rows if row["type"] == "result"] == [2, 3]
+        # At most the one call that was in flight.
+        assert int(server.bill.to_json()["repeated"]) <= 1
+        assert len([path for path in (tmp_path / "runs").iterdir() if path.name[0].isdigit()]) == 2
+
+
+def test_courses_interrupted_begin_no_other(tmp_path: Path) -> None:
     with BillingServer(responder=answer, latency=0.02) as server:
-        env = {**os.environ, "ANTHROPIC_API_KEY": "sk-ant-of-nobody", "ANTHROPIC_BASE_URL": server.url}
-        command = [sys.executable, "-m", "pipeline", "courses", file, "--json",
-                   "--store", f"files:{tmp_path / 'runs'}", "--out", str(tmp_path / "site")]  # fmt: skip
-        with subprocess.Popen(
-            command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as process:
-            list(iter_until(process, "call_started", times=1))
-            process.send_signal(signal.SIGINT)
-            rows = [json.loads(line) for line in process.communicate(timeout=30)[0].splitlines()]
-        assert process.returncode == 130
+        with process(write(tmp_path, SHORT), tmp_path, server) as started:
+            list(iter_until(started, "call_started", times=1))
+            started.send_signal(signal.SIGINT)
+            rows = [json.loads(line) for line in started.communicate(timeout=60)[0].splitlines()]
+        assert started.returncode == 130
         assert (rows[-1]["begun"], rows[-1]["completed"], rows[-1]["exit_code"]) == (1, 0, 130)
 
 

@@ -18,42 +18,24 @@ def test_subjects_lists_the_shipped_courses_and_every_name(cli: Cli) -> None:
         assert part in text
 
 
-def test_subjects_of_an_own_folder_stand_beside_the_shipped(cli: Cli, tmp_path: Path) -> None:
+def test_subjects_of_an_own_folder_stand_beside_the_shipped_and_are_checked(cli: Cli, tmp_path: Path) -> None:
     own = tmp_path / "biology-national_5.yaml"
-    own.write_text(cli("subjects", "new", "bio", "n5").out)
+    text = cli("subjects", "new", "bio", "n5").out
+    own.write_text(text)
     rows = cli("subjects", "--catalogue", str(tmp_path), "--json").json()
     assert {row["from"] for row in rows} == {"shipped", str(own)}
     assert ("biology", "national_5") in {(row["subject"], row["level"]) for row in rows}
-
-
-def test_subjects_with_a_fault_are_shown_as_such(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "biology-national_5.yaml").write_text("- nothing\n")
+    said = cli("subjects", "check", str(own))
+    assert (said.code, said.out.endswith("No faults.\n")) == (0, True)
+    # A line for each fault, and the hint.
+    own.write_text(text.replace("marks: 50", "marks: fifty").replace("level: 5", "level: five"))
+    said = cli("subjects", "check", str(own))
+    assert (said.code, [str(own) in line for line in said.err.splitlines()]) == (2, [True, True, False])
+    own.write_text("- nothing\n")
     said = cli("subjects", "--catalogue", str(tmp_path))
-    assert said.code == 0
-    assert "faulty file" in said.out
-    assert "biology-national_5.yaml:1" in said.err
-
-
-def test_subjects_template_is_for_known_names_only(cli: Cli) -> None:
-    assert cli("subjects", "new", "biologie", "n5").code == 2
-    assert "biology" in cli("subjects", "new", "biologie", "n5").err
-
-
-def test_subjects_check_says_that_there_is_no_fault(cli: Cli, tmp_path: Path) -> None:
-    file = tmp_path / "biology-national_5.yaml"
-    file.write_text(cli("subjects", "new", "biology", "national_5").out)
-    said = cli("subjects", "check", str(file))
-    assert said.code == 0
-    assert said.out.endswith("No faults.\n")
-
-
-def test_subjects_check_has_a_line_for_every_fault(cli: Cli, tmp_path: Path) -> None:
-    file = tmp_path / "biology-national_5.yaml"
-    text = cli("subjects", "new", "biology", "national_5").out
-    file.write_text(text.replace("marks: 50", "marks: fifty").replace("level: 5", "level: five"))
-    said = cli("subjects", "check", str(file))
-    assert said.code == 2
-    assert [str(file) in line for line in said.err.splitlines()] == [True, True, False]
+    assert (said.code, "faulty file" in said.out, "biology-national_5.yaml:1" in said.err) == (0, True, True)
+    unknown = cli("subjects", "new", "biologie", "n5")
+    assert (unknown.code, "biology" in unknown.err) == (2, True)
 
 
 def test_recover_appends_what_the_disk_had_refused_once(root: Path, cli: Cli, tmp_path: Path) -> None:

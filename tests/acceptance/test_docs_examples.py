@@ -27,17 +27,30 @@ def responder() -> Responder:
     return echo
 
 
+POSTCARDS = f"{EXAMPLES / 'postcards.py'}:PIPELINE"
+
+
+def python(*arguments: str) -> str:
+    """What a program prints that is started as the guides start it."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
 def test_example_that_asks_runs_without_a_key_on_stand_ins(cli: Cli, root: Path) -> None:
-    target = f"{EXAMPLES / 'postcards.py'}:PIPELINE"
-    said = cli("run", target, "--param", TOWNS)
+    said = cli("run", POSTCARDS, "--param", TOWNS)
     assert (said.code, "--model offline" in said.err, root.exists()) == (2, True, False)
+    assert "This run has no model" in said.err
+    assert "There is no store at" in cli("list").out
     for model in ("gpt-4o", "mistral-large"):
-        said = cli("run", target, "--param", TOWNS, "--model", model)
+        said = cli("run", POSTCARDS, "--param", TOWNS, "--model", model)
         assert (said.code, model in said.err, "ANTHROPIC_API_KEY" in said.err) == (2, True, False)
-    said = cli("run", target, "--param", TOWNS, "--model", "offline")
+    said = cli("run", POSTCARDS, "--param", TOWNS, "--model", "offline")
     assert said.code == 0, said.err
     assert "Cost: $0.00" in said.out
-    assert cli("run", target, "--resume", "latest").code == 0
+    assert cli("run", POSTCARDS, "--resume", "latest").code == 0
     assert "else offline" not in cli("run", "--help").out
 
 
@@ -61,30 +74,24 @@ def test_stand_in_has_the_form_that_the_schema_wants() -> None:
     assert json.loads(stand_in(Request("m", [], schema=endless))) is None
 
 
-def test_docs_example_counts_words_without_a_key(tmp_path: Path) -> None:
-    target = f"{EXAMPLES / 'word_count.py'}:PIPELINE"
-    store = f"files:{tmp_path}"
-    done = subprocess.run(
-        [sys.executable, "-m", "pipeline", "run", target, "--param", 'texts={"haiku": "an old silent pond"}',
-         "--store", store],
-        cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "total 4" in done.stdout
-
-
-def test_docs_example_of_graph_checkpoints_forks_and_takes_over(tmp_path: Path) -> None:
-    command = [sys.executable, str(EXAMPLES / "graph_checkpoints.py"), str(tmp_path)]
-    done = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
+def test_docs_examples_print_what_the_guides_show(tmp_path: Path) -> None:
+    words = python("-m", "pipeline", "run", f"{EXAMPLES / 'word_count.py'}:PIPELINE", "--store", f"files:{tmp_path}",
+                   "--param", 'texts={"haiku": "an old silent pond"}')  # fmt: skip
+    assert "total 4" in words
+    assert python(str(EXAMPLES / "graph_checkpoints.py"), str(tmp_path)).splitlines() == [
         "['review', 'draft', 'outline']",
         "{'title': 'Tides, briefly'} ['outline->draft']",
         "Tides, at length: 2 parts",
         "Moons: 2 parts",
     ]
+    (shown,) = [block for block in fenced("orchestrator.md", "text") if "library.py" in block]
+    assert python(str(EXAMPLES / "library.py")) == shown.partition("\n")[2]
+    guide = (DOCS / "orchestrator.md").read_text(encoding="utf-8")
+    blocks = [block.strip() for block in fenced("orchestrator.md", "python") if "PIPELINE = " in block]
+    for name in ("postcards.py", "review.py"):
+        text = (EXAMPLES / name).read_text(encoding="utf-8")
+        assert any(block in text for block in blocks)
+        assert f"examples/{name}" in guide
 
 
 def test_docs_example_remembers_what_a_step_wrote_once(tmp_path: Path) -> None:
@@ -103,22 +110,18 @@ def test_docs_example_remembers_what_a_step_wrote_once(tmp_path: Path) -> None:
     assert [row["content"] for row in memory.rows()] == ["Oban, visit 1", "Oban, visit 2"]
 
 
-def test_docs_example_pays_once_for_each_postcard(cli: Cli, server: BillingServer) -> None:
-    target = f"{EXAMPLES / 'postcards.py'}:PIPELINE"
-    said = cli("run", target, "--param", TOWNS, "--max-cost-usd", "1", "--quiet")
+def test_docs_example_pays_once_for_each_postcard_with_the_events_of_the_guide(cli: Cli, server: BillingServer) -> None:
+    said = cli("run", POSTCARDS, "--param", TOWNS, "--max-cost-usd", "1", "--json")
     assert said.code == 0, said.err
-    assert cli("run", target, "--resume", "latest", "--quiet").code == 0
+    rows = [*table("observability.md", "Type", "Told when"), *table("observability.md", "Type", "Written when")]
+    documented = {codes(row[0])[0]: set(codes(row[2])) for row in rows}
+    for line in said.json():
+        assert set(line) - {"v", "type", "at"} == documented[line["type"]], line["type"]
+        assert all(not isinstance(value, str) for name, value in line.items() if name.endswith("usd"))
+    assert cli("run", POSTCARDS, "--resume", "latest", "--quiet").code == 0
     assert len(server.seen) == 3
     total = cli("cost", "latest", "--json").json()[-1]
     assert total["cost_usd"] == pytest.approx(float(server.bill.usd))
-
-
-def test_docs_example_that_asks_says_what_it_lacks_without_a_key(cli: Cli) -> None:
-    target = f"{EXAMPLES / 'postcards.py'}:PIPELINE"
-    said = cli("run", target, "--param", TOWNS, "--quiet")
-    assert said.code == 2
-    assert "This run has no model" in said.err
-    assert "There is no store at" in cli("list").out
 
 
 def test_pipeline_that_did_not_say_it_asks_stops_at_its_first_ask_and_goes_on_with_a_key(
@@ -143,44 +146,14 @@ def test_pipeline_that_did_not_say_it_asks_stops_at_its_first_ask_and_goes_on_wi
         assert len(running.seen) == 3
 
 
-def test_docs_example_goes_round_until_it_is_long_enough(cli: Cli) -> None:
+def test_docs_example_goes_round_and_commands_that_look_have_the_fields_of_the_guide(cli: Cli) -> None:
     assert cli("run", f"{EXAMPLES / 'review.py'}:PIPELINE", "--param", "wanted=3", "--quiet").code == 0
     steps = [step["step"] for step in cli("status", "latest", "--json").json()[0]["steps"]]
     assert [name for name in steps if name.startswith("draft")] == ["draft", "draft#2", "draft#3"]
     assert steps[-1] == "done"
-
-
-def test_docs_example_from_python_prints_what_the_guide_shows() -> None:
-    (shown,) = [block for block in fenced("orchestrator.md", "text") if "library.py" in block]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / "library.py")], env=env, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == shown.partition("\n")[2]
-
-
-@pytest.mark.parametrize("name", ["postcards.py", "review.py"])
-def test_docs_show_the_examples_as_they_are(name: str) -> None:
-    text = (EXAMPLES / name).read_text(encoding="utf-8")
-    assert any(block.strip() in text for block in fenced("orchestrator.md", "python") if "PIPELINE = " in block)
-    assert any(f"examples/{name}" in row for row in (DOCS / "orchestrator.md").read_text(encoding="utf-8").splitlines())
-
-
-def test_docs_name_the_fields_of_the_commands_that_look(cli: Cli) -> None:
-    assert cli("run", f"{EXAMPLES / 'review.py'}:PIPELINE", "--param", "wanted=1", "--quiet").code == 0
     documented = {codes(row[0])[0].split()[0]: codes(row[2]) for row in table("observability.md", "Command")}
     for command in ("list", "status", "history"):
         arguments = [] if command == "list" else ["latest"]
         line = cli(command, *arguments, "--json").out.splitlines()[0]
         assert ["v", *documented[command]] == list(json.loads(line)), command
     assert {"v", *documented["log"]} <= set(cli("log", "latest", "--json").json()[0])
-
-
-def test_docs_events_are_those_a_run_writes(cli: Cli, server: BillingServer) -> None:
-    said = cli("run", f"{EXAMPLES / 'postcards.py'}:PIPELINE", "--param", TOWNS, "--json")
-    rows = [*table("observability.md", "Type", "Told when"), *table("observability.md", "Type", "Written when")]
-    documented = {codes(row[0])[0]: set(codes(row[2])) for row in rows}
-    for line in said.json():
-        assert set(line) - {"v", "type", "at"} == documented[line["type"]], line["type"]
-        assert all(not isinstance(value, str) for name, value in line.items() if name.endswith("usd"))

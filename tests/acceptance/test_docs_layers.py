@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from pipeline import LayerCheckpoints, WorkflowState, open_store
 from pipeline.clock import SystemClock
 from pipeline.formats.casys.dag import DagTask
@@ -29,12 +27,8 @@ def test_docs_layers_example_prints_what_the_guide_shows() -> None:
     done = subprocess.run([sys.executable, str(EXAMPLE)], env=env, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == shown.partition("\n")[2]
-
-
-def test_docs_layers_show_the_example_as_it_is() -> None:
-    blocks = fenced(GUIDE, "python")
     text = EXAMPLE.read_text(encoding="utf-8")
-    assert [block.strip() in text for block in blocks[:2]] == [True, True]
+    assert all(block.strip() in text for block in fenced(GUIDE, "python")[:2])
 
 
 def test_docs_layers_code_of_saving_by_hand_runs(tmp_path: Path) -> None:
@@ -46,9 +40,7 @@ def test_docs_layers_code_of_saving_by_hand_runs(tmp_path: Path) -> None:
     assert list(names["saved"].to_json()) == codes(text_of(GUIDE).partition("row of its system: ")[2])[:7]
 
 
-def test_docs_layers_name_every_setting_with_its_default() -> None:
-    rows = [(name, row) for row in table(GUIDE, "Setting", "Default") for name in codes(row[0])]
-    assert [name for name, _ in rows] == [name for name in sorted(DEFAULTS, key=[n for n, _ in rows].index)]
+def test_docs_layers_name_settings_with_their_defaults_names_of_tasks_and_fields_of_the_state() -> None:
     told = {
         name: value.strip()
         for row in table(GUIDE, "Setting", "Default")
@@ -56,11 +48,12 @@ def test_docs_layers_name_every_setting_with_its_default() -> None:
     }
     words = {None: "null", True: "true", False: "false"}
     assert told == {name: words.get(value, str(value)) for name, value in DEFAULTS.items()}
-
-
-def test_docs_layers_name_every_name_of_a_task() -> None:
     named = {name for row in table(GUIDE, "A task's name", "Means") for name in codes(row[0])}
     assert named - {"dependsOn", "safeToFail"} == set(DagTask.__slots__) - {"extra"}
+    section = text_of(GUIDE).partition("## The state")[2].partition("## ")[0]
+    for name in ("workflow_id", "messages", "tasks", "decisions", "context", "checkpoint_id"):
+        assert f"`{name}`" in section
+        assert name in state().to_json()
 
 
 def told(tmp_path: Path) -> dict[str, set[str]]:
@@ -91,12 +84,6 @@ def test_docs_layers_name_every_event_with_its_fields(tmp_path: Path) -> None:
     found = told(tmp_path)
     assert {kind: fields - {"type", "timestamp"} for kind, fields in found.items()} == documented
     assert [kind for kind, fields in found.items() if "timestamp" not in fields] == ["checkpoint_failed"]
-
-
-@pytest.mark.parametrize("name", ["workflow_id", "messages", "tasks", "decisions", "context", "checkpoint_id"])
-def test_docs_layers_name_every_field_of_the_state(name: str) -> None:
-    assert f"`{name}`" in text_of(GUIDE).partition("## The state")[2].partition("## ")[0]
-    assert name in state().to_json()
 
 
 def test_docs_layers_gate_is_named_as_it_is(tmp_path: Path) -> None:

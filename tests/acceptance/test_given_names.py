@@ -33,7 +33,7 @@ def tale(folder: Path, what: str = 'ctx.outputs["first"]["text"]') -> str:
     return put(folder, TALE.replace("WHAT", what), "tale.py") + ":TALE"
 
 
-def test_missing_parameter_is_named_with_the_way_on(cli: Cli, tmp_path: Path) -> None:
+def test_missing_values_of_every_kind_are_named_with_the_way_on(cli: Cli, tmp_path: Path) -> None:
     said = cli("run", tale(tmp_path), "--param", "nam=Ann")
     assert said.code == 6
     assert "The run has no parameter 'name'." in said.err
@@ -41,65 +41,47 @@ def test_missing_parameter_is_named_with_the_way_on(cli: Cli, tmp_path: Path) ->
     assert "KeyError" not in said.out + said.err
     (made,) = cli("fork", "latest", "--set", "params.name=Bo", "--json").json()
     assert cli("run", tale(tmp_path), "--resume", made["run"]).code == 0
-
-
-@pytest.mark.parametrize(
-    ("what", "named"),
-    [
+    for what, named in (
         ('ctx.outputs["frist"]["text"]', "Step 'frist' has not completed"),
         ('ctx.outputs["first"]["txt"]', "Step 'first' has no output 'txt'. Known: text."),
         ('ctx.context["where"]', "The context has no key 'where'."),
         ('ctx.settings["tone"]', "The run has no setting 'tone'."),
-    ],
-)
-def test_missing_values_of_every_kind_are_named(cli: Cli, tmp_path: Path, what: str, named: str) -> None:
-    said = cli("run", tale(tmp_path, what), "--param", "name=Ann")
-    assert said.code == 6
-    assert named in said.err
-
-
-def test_missing_value_is_a_key_error_to_code() -> None:
+    ):
+        said = cli("run", tale(tmp_path, what), "--param", "name=Ann")
+        assert (said.code, named in said.err) == (6, True), said.err
+    # To code it is a KeyError.
     error = MissingValue("There is none.")
-    assert isinstance(error, KeyError)
-    assert str(error) == "There is none."
+    assert (isinstance(error, KeyError), str(error)) == (True, "There is none.")
 
 
-def test_parameter_that_no_step_reads_is_told(cli: Cli, tmp_path: Path) -> None:
+def test_parameter_that_nothing_reads_is_told(cli: Cli, tmp_path: Path) -> None:
     said = cli("run", tale(tmp_path), "--param", "name=Ann", "--param", "nmae=Bo")
     assert said.code == 0
     assert "No step has read the parameter 'nmae'; did you mean name?" in said.out
-
-
-def test_parameter_that_a_graph_does_not_name_is_told_before_it_runs(cli: Cli, tmp_path: Path) -> None:
+    # A graph says what it names before it runs; names of conditions and commands are among them.
     told = "Nothing in the graph uses the parameter 'raeder'; did you mean reader?"
     lines = cli("run", put(tmp_path, SHIP), "--simulate", "--param", "raeder=Ann").out.splitlines()
     assert lines.index(told) < lines.index("Step 1/4: START")
-    assert "Nothing in the graph" not in cli("run", put(tmp_path, SHIP), "--simulate", "--param", "reader=Ann").out
+    for graph, options in (
+        (SHIP, ["--param", "reader=Ann"]),
+        (TOOLS, ["--allow-tools", "--param", "reader=Ann", "--param", "tool.last_line=x"]),
+    ):
+        assert "Nothing in the graph" not in cli("run", put(tmp_path, graph), "--simulate", *options).out
 
 
-def test_names_of_conditions_and_commands_are_named(cli: Cli, tmp_path: Path) -> None:
-    said = cli("run", put(tmp_path, TOOLS), "--simulate", "--allow-tools", "--param", "reader=Ann",
-               "--param", "tool.last_line=x")  # fmt: skip
-    assert "Nothing in the graph" not in said.out
-
-
-@pytest.mark.parametrize(
-    ("given", "meant"),
-    [
+def test_fork_tells_of_a_name_that_nobody_knows(cli: Cli, tmp_path: Path) -> None:
+    assert cli("run", tale(tmp_path), "--param", "name=Ann").code == 0
+    tales = str(cli("list", "--json").json()[0]["run_id"])
+    for given, meant in (
         ("params.nmae=Bo", "did you mean params.name?"),
         ("name=Bo", "did you mean params.name?"),
         ("xyz=1", "by that point"),
-    ],
-)
-def test_fork_tells_of_a_name_that_nobody_knows(cli: Cli, tmp_path: Path, given: str, meant: str) -> None:
-    assert cli("run", tale(tmp_path), "--param", "name=Ann").code == 0
-    said = cli("fork", "latest", "--set", given)
-    assert "Warning:   nothing had read or set" in said.out
-    assert meant in said.out
-    assert "Warning" not in cli("fork", "latest", "--set", "params.name=Bo").out
-
-
-def test_fork_knows_the_names_of_its_graph(cli: Cli, tmp_path: Path) -> None:
+    ):
+        said = cli("fork", tales, "--set", given)
+        assert "Warning:   nothing had read or set" in said.out
+        assert meant in said.out
+    assert "Warning" not in cli("fork", tales, "--set", "params.name=Bo").out
+    # The names of a graph are known too.
     assert cli("run", put(tmp_path, SHIP), "--simulate").code == 0
     run = str(cli("list", "--json").json()[0]["run_id"])
     assert "Warning" not in cli("fork", run, "--at", "start", "--set", "params.reader=Ann").out
@@ -126,7 +108,7 @@ def test_missing_parameter_can_be_given_with_the_resume(cli: Cli, tmp_path: Path
 
 
 def test_latest_is_the_newest_run_of_the_pipeline_that_is_meant(cli: Cli, root: Path, tmp_path: Path) -> None:
-    course = (
+    course = [
         "lessons",
         "--subject",
         "maths",
@@ -138,7 +120,7 @@ def test_latest_is_the_newest_run_of_the_pipeline_that_is_meant(cli: Cli, root: 
         "offline",
         "--until",
         "seed",
-    )
+    ]
     target = tale(tmp_path)
     assert cli("lessons", "--resume", "latest").code == 3
     assert cli(*course).code == 0
