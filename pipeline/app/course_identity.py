@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pipeline.app.start import Start, author_kind
 from pipeline.errors import CatalogueError, CheckpointCorrupt, ConfigError, SettingsConflict
 from pipeline.files import parse_json
-from pipeline.lessons.author import course_of
 from pipeline.lessons.catalogue import Catalogue
+from pipeline.lessons.course import Course
 from pipeline.lessons.names import level_name, subject_name
 from pipeline.lessons.prompts import load_prompts
 from pipeline.lessons.run_selection import conflicts
@@ -23,7 +23,6 @@ from pipeline.store.base import Store
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.lessons.course import Course
     from pipeline.lessons.schemas import Entry
     from pipeline.records.run import RunState
 
@@ -128,7 +127,7 @@ def pinned(store: Store, state: RunState, pins: Mapping[str, Any]) -> tuple[Cour
     try:
         texts = {name: parse_json(store.get_blob(state.run_id, state.pins[name])) for name in sorted(read)}
         texts |= pins
-        return course_of(texts["catalogue"]), prompts_in(texts)
+        return Course.from_json(texts["catalogue"]), prompts_in(texts)
     except (ValueError, TypeError, KeyError) as error:
         raise CheckpointCorrupt(
             f"Run {state.run_id} is pinned to a course that cannot be read ({type(error).__name__}).", run=state.run_id

@@ -12,7 +12,7 @@ from pipeline.cli.options import OneOf, json_option
 from pipeline.cli.run_options import settings_options
 from pipeline.cli.text import count, one_line, say, say_json, table, warn
 from pipeline.errors import CatalogueError
-from pipeline.lessons.catalogue import Catalogue, CourseFile, check_file, template
+from pipeline.lessons.catalogue import Catalogue, CourseFile, read_course, template
 from pipeline.lessons.course import Course
 from pipeline.lessons.names import LEVELS, SUBJECTS
 
@@ -43,7 +43,7 @@ def _row(file: CourseFile) -> dict[str, Any]:
     row = {"subject": file.subject, "level": file.level, "title": "faulty file", "code": "-", "outcomes": 0,
            "from": str(file.path) if file.own else "shipped", "error": None}  # fmt: skip
     try:
-        course = check_file(file.path)
+        course = read_course(file.path)
     except CatalogueError as error:
         warn(f"Warning: {one_line(error.message)}")
         return {**row, "error": error.message}
@@ -70,6 +70,6 @@ def new(subject: str, level: str) -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 def check(file: Path) -> None:
     """Read a course file as a run would; report every fault with its line and key."""
-    course = check_file(file)
+    course = read_course(file)
     say(f"{file}: {course.title} ({course.code}), {count(len(course.groups), 'group')}, "
         f"{count(_outcomes(course), 'learning outcome')}. No faults.")  # fmt: skip

@@ -17,6 +17,7 @@ from pipeline.lessons.expressions import (
     UndefinedValue,
     add,
     approximate,
+    evaluate,
     negate,
     parse,
     same,
@@ -224,23 +225,9 @@ def solves(equation: str, place: Mapping[str, str]) -> bool:
     Raises:
         EvaluationError: A side or a value is no expression.
     """
-    left, right = sides(equation)
-    bound = {name: f"({text})" for name, text in place.items()}
-    values = [value_of(_substituted(parse(side, bound), place), {}) for side in (left, right)]
-    return same(values[0], values[1])
-
-
-def _substituted(tree: ast.expr, place: Mapping[str, str]) -> ast.expr:
-    """Put the value's own tree where its letter stands, so that surds stay exact."""
-    known = {name: parse(text) for name, text in place.items()}
-
-    class Put(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> ast.expr:
-            return known.get(node.id, node)
-
-    result = Put().visit(tree)
-    assert isinstance(result, ast.expr)
-    return result
+    values = {name: evaluate(text) for name, text in place.items()}
+    left, right = (evaluate(side, values) for side in sides(equation))
+    return same(left, right)
 
 
 def expected_roots(equation: str, letter: str) -> int | None:
@@ -253,21 +240,6 @@ def expected_roots(equation: str, letter: str) -> int | None:
     terms = polynomial(ast.BinOp(left, ast.Sub(), right))
     factors = coefficients(terms, letter) if terms is not None else None
     return real_roots(factors) if factors else None
-
-
-def equation_fault(equation: str, letter: str, roots: Sequence[str]) -> str | None:
-    """Return what is wrong with the solutions of an equation: one that does not solve it, a missing or a double one."""
-    for root in roots:
-        try:
-            if not solves(equation, {letter: root}):
-                return f"{letter} = {root} does not solve it"
-        except UndefinedValue:
-            return f"{letter} = {root} makes it undefined"
-    values = [value_of(parse(root), {}) for root in roots]
-    if any(same(one, two) for index, one in enumerate(values) for two in values[:index]):
-        return "a solution is listed twice"
-    wanted = expected_roots(equation, letter)
-    return None if wanted is None or wanted == len(roots) else f"{wanted} different real solutions expected"
 
 
 _RELATIONS = ("<=", ">=", "<", ">")

@@ -51,7 +51,9 @@ class PinnedPrompts(Mapping[str, str]):
 def asks_of(ctx: StepContext) -> Asks:
     """Return the run's requests."""
     settings = ctx.settings
-    return Asks(course_of(ctx.pin("catalogue")), PinnedPrompts(ctx), str(settings["model"]), settings.get("effort"))
+    return Asks(
+        Course.from_json(ctx.pin("catalogue")), PinnedPrompts(ctx), str(settings["model"]), settings.get("effort")
+    )
 
 
 def offline(ctx: StepContext) -> bool:
@@ -223,8 +225,3 @@ def examine_lesson(text: str, entry: Entry, course: Mapping[str, Any]) -> Examin
 def warning(finding: Finding) -> dict[str, Any]:
     """Return a finding as it is recorded and shown beside its lesson."""
     return {**finding.to_json(), "text": f"{finding.found}; wanted {finding.wanted}"}
-
-
-def course_of(pinned: Any) -> Course:
-    """Return the course a run is pinned to."""
-    return Course.from_json(pinned)

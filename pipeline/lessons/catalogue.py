@@ -249,15 +249,6 @@ def file_name(subject: str, level: str) -> str:
     return f"{subject}-{level}.yaml"
 
 
-def check_file(path: Path) -> Course:
-    """Read one catalogue file as a run would.
-
-    Raises:
-        CatalogueError: Each fault with file, line and key.
-    """
-    return read_course(path)
-
-
 def template(subject: str, level: str) -> str:
     """Return the text of a course file to fill in, valid as it stands but for its content.
 

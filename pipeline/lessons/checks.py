@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.lessons import checks_answers, checks_marks, checks_text, checks_working
-from pipeline.lessons.answers import Structured
-from pipeline.lessons.checks_answers import fault, method
+from pipeline.lessons.checks_answers import fault
 from pipeline.lessons.findings import Case, Check, Finding, Severity, quoted
 from pipeline.lessons.schemas import Item
 from pipeline.lessons.shape import parse_lesson
+from pipeline.publish.view import NOBODY, verified
 
 #: The row of shape: pydantic's part and what one field says about another.
 SHAPE = 1
 #: Findings of one check beyond this many say the same again.
 MOST = 10
-NOBODY = "nobody"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +77,6 @@ def _shape_finding(line: str) -> Finding:
     return Finding(SHAPE, "R", where, quoted(found), quoted(wanted or "what the schema says"))
 
 
-def stands(findings: Sequence[Finding]) -> bool:
-    """Say whether a lesson with these findings may go on to the critic: nothing blocks and nothing is to be revised."""
-    return all(finding.severity == "W" for finding in findings)
-
-
 def repeats(lessons: Sequence[Mapping[str, Any]]) -> list[Finding]:
     """Return the questions of a course that stand in two lessons; the later one is named.
 
@@ -106,6 +100,6 @@ def summary(lesson: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _verified(item: Item) -> str:
-    answers = [part.answer for part in item.answer.parts] if isinstance(item.answer, Structured) else [item.answer]
-    ways = [NOBODY if fault(answer) else method(answer) for answer in answers]
+    # Pages say the same of an answer's kind; here it was computed, too.
+    ways = [NOBODY if fault(answer) else verified(answer.model_dump()) for _, answer in item.answers()]
     return NOBODY if NOBODY in ways else ways[0]

@@ -58,19 +58,24 @@ def _holds(line: str, place: Mapping[str, str], rule: Mapping[str, object]) -> b
     if rule["kind"] == "exact" or len(place) != 1:
         return solves(line, place)
     (name, text) = next(iter(place.items()))
-    centre = Fraction(as_decimal(evaluate(text)))
+    centre, gap = Fraction(as_decimal(evaluate(text))), _gap(line, name)
     half = last_place(text, rule) / 2 * Fraction(1001, 1000)
-    low, high = (_gap(line, name, centre + shift) for shift in (-half, half))
+    low, high = gap(centre - half), gap(centre + half)
     # A simple root lies where the sides change places, inside the interval that rounds to what is printed.
     return low is not None and high is not None and low * high <= 0
 
 
-def _gap(line: str, name: str, at: Fraction) -> float | None:
-    left, right = (parse(side, [name]) for side in sides(line))
-    try:
-        return approximate(value_of(left, {name: at})) - approximate(value_of(right, {name: at}))
-    except EvaluationError:
-        return None
+def _gap(line: str, letter: str) -> Callable[[Fraction], float | None]:
+    """Return what tells how far the sides of an equation are apart at a value; None where they have none."""
+    left, right = (parse(side, [letter]) for side in sides(line))
+
+    def gap(at: Fraction) -> float | None:
+        try:
+            return approximate(value_of(left, {letter: at})) - approximate(value_of(right, {letter: at}))
+        except EvaluationError:
+            return None
+
+    return gap
 
 
 def _outside(answer: Equation, value: str) -> str | None:
@@ -112,14 +117,7 @@ def _missed(answer: Equation, line: str, letter: str, values: list[float]) -> st
 
 
 def _crossings(line: str, letter: str, low: Fraction, high: Fraction) -> list[float]:
-    left, right = (parse(side, [letter]) for side in sides(line))
-
-    def gap(at: Fraction) -> float | None:
-        try:
-            return approximate(value_of(left, {letter: at})) - approximate(value_of(right, {letter: at}))
-        except EvaluationError:
-            return None
-
+    gap = _gap(line, letter)
     found: list[float] = []
     step = (high - low) / _GRID
     before: float | None = None
@@ -151,13 +149,6 @@ def fault(answer: a.PlainAnswer) -> str | None:
         return check(answer)
     except EvaluationError as refused:
         return f"the calculation cannot be evaluated: {refused}"
-
-
-def method(answer: a.PlainAnswer) -> str:
-    """Return how code verifies this kind of answer; "nobody" where only a reader can."""
-    if isinstance(answer, a.Mcq):
-        return "computed" if answer.options[answer.key].expression and answer.options[answer.key].method else "nobody"
-    return _METHODS.get(answer.kind, "nobody")
 
 
 def _numeric(answer: a.Numeric) -> str | None:
@@ -277,21 +268,6 @@ _CHECKS: Mapping[str, Callable[..., str | None]] = {
     "trig": _geometry,
     "vector": _vector,
     "science": _science,
-}
-_METHODS: Mapping[str, str] = {
-    "numeric": "computed",
-    "surd": "computed",
-    "fraction": "computed",
-    "power": "computed",
-    "algebra": "point-tested",
-    "equation": "substituted",
-    "system": "substituted",
-    "inequality": "substituted",
-    "statistics": "computed",
-    "geometry": "computed",
-    "trig": "computed",
-    "vector": "computed",
-    "science": "computed",
 }
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from itertools import pairwise
 
 from pipeline.lessons.algebra import equal_expressions
 from pipeline.lessons.answers import Geometry, Mcq, Numeric, Option, Science, Statistics, Structured
-from pipeline.lessons.expressions import FUNCTIONS, EvaluationError, UndefinedValue, evaluate
+from pipeline.lessons.expressions import EvaluationError, UndefinedValue, evaluate, letters
 from pipeline.lessons.findings import Case, Fault
-from pipeline.lessons.rounding import as_decimal, read_printed
+from pipeline.lessons.rounding import gap, half_place, read_printed
 from pipeline.lessons.schemas import ExplainerCard, Item, ModellingCard, QuestionCard
 
 #: Command words that ask for one thing only.
@@ -124,7 +123,6 @@ def _said(base: str, text: str) -> bool:
     return re.search(rf"(?<![A-Za-z]){prefix}{re.escape(base)}(?![A-Za-z])", text) is not None
 
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _OF_ABOVE = re.compile(r"\b(?:all|none|both|neither) of (?:the )?(?:above|these)\b|\ball the above\b", re.IGNORECASE)
 _TRUE_FALSE = re.compile(r"\btrue or false\b|^\W*(?:true|false)\W*$", re.IGNORECASE)
 _NEGATIVE = re.compile(
@@ -177,14 +175,9 @@ def _has_value(expression: str) -> bool:
     return bool(expression.strip()) and not any(sign in expression for sign in "=<>,;")
 
 
-def _letters(*texts: str) -> list[str]:
-    found = {name for text in texts for name in _NAME.findall(text)}
-    return sorted(found - {*FUNCTIONS, "pi"})[:6]
-
-
 def _equal(left: str, right: str) -> bool:
     try:
-        return equal_expressions(left, right, _letters(left, right))
+        return equal_expressions(left, right, letters(left, right))
     except UndefinedValue:
         return False
 
@@ -193,14 +186,13 @@ def _gives(method: str, value: str) -> bool:
     """Say whether a calculation gives a value: equal, or equal once rounded to the places the value shows."""
     if _equal(method, value):
         return True
-    if _letters(method, value) or "." not in value:
+    if letters(method, value) or "." not in value:
         return False
     try:
         shown = read_printed(value)
     except EvaluationError:
         return False
-    half = Fraction(1, 2 * 10 ** len(value.rpartition(".")[2]))
-    return abs(Fraction(as_decimal(evaluate(method))) - shown) <= half
+    return gap(evaluate(method), shown) <= half_place(value)
 
 
 def _misprint(option: Option) -> str | None:
@@ -210,14 +202,12 @@ def _misprint(option: Option) -> str | None:
         printed = read_printed(plain)
     except EvaluationError:
         return None
-    if _letters(option.expression):
+    if letters(option.expression):
         return None
-    places = len(plain.rpartition(".")[2]) if "." in plain else 0
-    gap = abs(Fraction(as_decimal(evaluate(option.expression))) - printed)
     # Options may be printed rounded: half of the last place shown is allowed, or of the last figure of a whole number.
-    zeros = len(plain) - len(plain.rstrip("0")) if not places else 0
-    allowed = Fraction(10**zeros, 2 * 10**places)
-    return f"the text says {option.text}, the value is {option.expression}" if gap > allowed else None
+    if gap(evaluate(option.expression), printed) <= half_place(plain):
+        return None
+    return f"the text says {option.text}, the value is {option.expression}"
 
 
 def wording(case: Case) -> Iterator[Fault]:

@@ -14,19 +14,18 @@ from itertools import islice, pairwise, product
 
 from pipeline.lessons import answers as a
 from pipeline.lessons.algebra import equal_trees
-from pipeline.lessons.expressions import FUNCTIONS, EvaluationError, Number, UndefinedValue, parse, same, value_of
+from pipeline.lessons.expressions import EvaluationError, Number, UndefinedValue, letters, parse, same, value_of
 from pipeline.lessons.findings import Case, Fault
-from pipeline.lessons.rounding import as_decimal, read_printed
+from pipeline.lessons.rounding import gap, half_place, read_printed
 from pipeline.lessons.schemas import Item, ModellingCard, WorkedStep
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _CHOICES = re.compile(r"\s(?:or|and)\s|;")
 _ABOUT = re.compile(r"≈|~=|~")
 _ORDER = re.compile(r"<=|>=|[<>≤≥]")
 #: Combinations of values that letters may take (two roots, two letters, …).
 _MOST_VALUES = 16
-#: Readings of a rounded number: half of its last place may be lost.
-_HALF = Fraction(501, 1000)
+#: Of half the last place shown, as much may be lost: a value just on the edge is a float.
+_EDGE = Fraction(501, 500)
 
 Values = dict[str, list[Number]]
 
@@ -55,10 +54,6 @@ def _untrue(where: str, steps: Sequence[WorkedStep], known: Values) -> Iterator[
 
 def _lines(check: str) -> list[str]:
     return [part.strip() for part in _CHOICES.split(check) if part.strip()]
-
-
-def _letters(text: str) -> list[str]:
-    return sorted(set(_NAME.findall(text)) - {*FUNCTIONS, "pi"})
 
 
 def _known(item: Item) -> Values:
@@ -95,9 +90,9 @@ class Working:
         for line in checks:
             sides = _ABOUT.sub("=", line).split("=")
             name = sides[0].strip()
-            if _NAME.fullmatch(name) and len(sides) > 1:
+            if letters(name) == [name] and len(sides) > 1:
                 _learn(self._values, name, sides[-1])
-                if name not in _letters(sides[-1]):
+                if name not in letters(sides[-1]):
                     self._defined[name] = sides[-1].strip()
 
     def holds(self, line: str) -> bool:
@@ -109,17 +104,17 @@ class Working:
         if _ORDER.search(line):
             # The solution of an inequality is tested as an answer; its lines only have to be readable.
             for side in _ORDER.split(line):
-                parse(side, _letters(line))
+                parse(side, letters(line))
             return True
         exact, about, printed = _ABOUT.sub("≈", line, count=1).partition("≈")
         sides = [side.strip() for side in exact.split("=")]
         for side in sides:
-            parse(side, _letters(side))
+            parse(side, letters(side))
         true = all(self._equal(left, right) for left, right in pairwise(sides))
         return true and (not about or self._rounds(sides[-1], printed.strip()))
 
     def _equal(self, left: str, right: str) -> bool:
-        names = _letters(f"{left} {right}")
+        names = letters(left, right)
         one, two = parse(left, names), parse(right, names)
         if _identical(one, two, names):
             return True
@@ -129,8 +124,8 @@ class Working:
 
     def _possible(self, left: str, right: str, names: list[str]) -> bool:
         """Say whether a line in letters without values can stand: a formula, a given equation, a rearrangement."""
-        one_sided = not _letters(left) or not _letters(right)
-        if one_sided or _NAME.fullmatch(left) or any(name in self._values for name in names):
+        one_sided = not letters(left) or not letters(right)
+        if one_sided or letters(left) == [left] or any(name in self._values for name in names):
             return True
         for name in names:
             told = self._defined.get(name)
@@ -143,7 +138,7 @@ class Working:
     def _rearranged(self, left: str, right: str, name: str, told: str) -> bool:
         put = re.compile(rf"\b{re.escape(name)}\b")
         one, two = (put.sub(f"({told})", side) for side in (left, right))
-        names = _letters(f"{one} {two}")
+        names = letters(one, two)
         return _identical(parse(one, names), parse(two, names), names)
 
     def _places(self, names: Sequence[str]) -> Iterator[Mapping[str, Number]]:
@@ -152,16 +147,13 @@ class Working:
 
     def _rounds(self, exact: str, printed: str) -> bool:
         """Say whether "exact ≈ printed" holds to the last place that is printed."""
-        names = _letters(exact)
+        names = letters(exact)
         if any(name not in self._values for name in names):
             return True
         shown = read_printed(printed)
-        places = len(printed.rpartition(".")[2]) if "." in printed else 0
-        whole = printed.lstrip("-−")
-        zeros = len(whole) - len(whole.rstrip("0")) if not places else 0
-        allowed = _HALF * Fraction(10**zeros, 10**places)
+        allowed = half_place(printed) * _EDGE
         tree = parse(exact, names)
-        return any(abs(Fraction(as_decimal(value_of(tree, at))) - shown) <= allowed for at in self._places(names))
+        return any(gap(value_of(tree, at), shown) <= allowed for at in self._places(names))
 
 
 def _agree(one: ast.expr, two: ast.expr, at: Mapping[str, Number]) -> bool:

@@ -261,6 +261,7 @@ MAX_TEXT = 1_000
 #: Most nodes of a syntax tree (numbers, names, operations).
 MAX_NODES = 120
 FUNCTIONS = ("sqrt", "sin", "cos", "tan")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?|\.\d+)|([A-Za-z][A-Za-z0-9_]*)|(\*\*|[-+*/()]))")
 _SIGNS = str.maketrans({"×": "*", "÷": "/", "−": "-", "^": "**", "π": "pi", "√": "sqrt", "²": "**2", "³": "**3"})
 #: sin of multiples of 30 and 45 degrees below a right angle, squared: their roots are exact.
@@ -321,6 +322,11 @@ def tokens(text: str, names: Collection[str] = ()) -> list[str]:
     if not found:
         raise EvaluationError("an empty expression")
     return found
+
+
+def letters(*texts: str) -> list[str]:
+    """Return the letters of expressions, sorted; functions and pi are none."""
+    return sorted({name for text in texts for name in _NAME.findall(text)} - {*FUNCTIONS, "pi"})
 
 
 def _check_neighbours(before: str, token: str, names: Collection[str]) -> None:

@@ -18,7 +18,7 @@ characters anywhere.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -154,13 +154,14 @@ def _problem(item: Any) -> str:
     return f"{path}: {item['msg']}; found {shown[:120]}"
 
 
-def walk(value: Any) -> Iterator[str]:
-    """Yield every text inside a JSON value, in order."""
+def texts(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every text inside a JSON value with its path, in order; parts that have an id are named by it."""
     if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from walk(item)
+        yield where, value
+    elif isinstance(value, Mapping):
+        start = value["id"] if isinstance(value.get("id"), str) else where
+        for key, inner in value.items():
+            yield from texts(inner, f"{start}.{key}" if start else str(key))
     elif isinstance(value, list):
-        for item in value:
-            yield from walk(item)
+        for index, inner in enumerate(value):
+            yield from texts(inner, f"{where}.{index}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from pipeline.lessons.answers import PlainAnswer, Structured
+from pipeline.lessons.answers import PlainAnswer
+from pipeline.lessons.fields import texts
 from pipeline.lessons.schemas import Item, Lesson
 
 #: B: never published. R: fed back, the lesson is revised. W: recorded, shown to the reviewer.
@@ -30,13 +31,7 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as recorded with the lesson."""
-        return {
-            "check": self.check,
-            "severity": self.severity,
-            "where": self.where,
-            "found": self.found,
-            "wanted": self.wanted,
-        }
+        return asdict(self)
 
     def line(self) -> str:
         """Return one line for the author: where, what was found, what is wanted."""
@@ -56,16 +51,13 @@ class Case:
     @cached_property
     def texts(self) -> list[tuple[str, str]]:
         """Return every text of the lesson with its path; parts that have an id are named by it."""
-        return list(_texts(self.lesson.model_dump(), ""))
+        return list(texts(self.lesson.model_dump()))
 
     def answers(self) -> Iterator[tuple[str, Item, PlainAnswer]]:
         """Yield every answer with the place it stands at; parts of structured items one by one."""
         for item in self.lesson.items():
-            if isinstance(item.answer, Structured):
-                for part in item.answer.parts:
-                    yield f"{item.id}{part.label}", item, part.answer
-            else:
-                yield item.id, item, item.answer
+            for label, answer in item.answers():
+                yield f"{item.id}{label}", item, answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +72,6 @@ class Fault:
 
 
 Check = Callable[[Case], Iterator[Fault]]
-
-
-def _texts(value: Any, where: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, str):
-        yield where, value
-    elif isinstance(value, Mapping):
-        start = value["id"] if isinstance(value.get("id"), str) else where
-        for key, inner in value.items():
-            yield from _texts(inner, f"{start}.{key}" if start else str(key))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _texts(inner, f"{where}.{index}")
 
 
 def quoted(text: object) -> str:

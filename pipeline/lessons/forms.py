@@ -10,11 +10,13 @@ import ast
 import math
 from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
+from typing import TypeGuard
 
-from pipeline.lessons.algebra import coefficients, common_factor, degree, polynomial
+from pipeline.lessons.algebra import Polynomial, coefficients, common_factor, degree, polynomial
 from pipeline.lessons.expressions import FUNCTIONS, EvaluationError, approximate, parse, square_factor, value_of
 
 Tree = ast.expr
+_SUM = (ast.Add, ast.Sub)
 
 
 def form_fault(form: str, text: str, names: Collection[str] = ()) -> str | None:
@@ -42,7 +44,28 @@ def _unsigned(node: Tree) -> Tree:
     return node
 
 
-def _is_root(node: Tree) -> bool:
+def _is(node: ast.AST, *signs: type[ast.operator]) -> TypeGuard[ast.BinOp]:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, signs)
+
+
+def _operations(node: Tree, *signs: type[ast.operator]) -> list[ast.BinOp]:
+    """Return the operations of these signs inside an expression, outermost first."""
+    return [part for part in ast.walk(node) if _is(part, *signs)]
+
+
+def _split(node: Tree, *signs: type[ast.operator]) -> list[Tree]:
+    """Return the operands of a chain of these signs: terms of a sum, factors of a product."""
+    plain = _unsigned(node)
+    return [*_split(plain.left, *signs), *_split(plain.right, *signs)] if _is(plain, *signs) else [plain]
+
+
+def _whole(node: Tree) -> int | None:
+    """Return the value of a whole number without a sign; None for anything else."""
+    value = Fraction(node.value) if isinstance(node, ast.Constant) else None  # type: ignore[arg-type]
+    return value.numerator if value is not None and value.denominator == 1 else None
+
+
+def _is_root(node: ast.AST) -> TypeGuard[ast.Call]:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "sqrt"
 
 
@@ -50,24 +73,21 @@ def lowest_terms(node: Tree) -> str | None:
     """Return a whole number, or one fraction of whole numbers without a common factor."""
     plain = _unsigned(node)
     if isinstance(plain, ast.Constant):
-        return None if Fraction(plain.value).denominator == 1 else "write a fraction, not a decimal"  # type: ignore[arg-type]
-    if not isinstance(plain, ast.BinOp) or not isinstance(plain.op, ast.Div):
+        return None if _whole(plain) is not None else "write a fraction, not a decimal"
+    if not _is(plain, ast.Div):
         return "not one fraction"
-    parts = [_unsigned(plain.left), _unsigned(plain.right)]
-    if not all(isinstance(part, ast.Constant) for part in parts):
+    top, bottom = _whole(_unsigned(plain.left)), _whole(_unsigned(plain.right))
+    if top is None or not bottom:
         return "not a whole number over a whole number"
-    top, bottom = (Fraction(part.value) for part in parts)  # type: ignore[attr-defined]
-    if top.denominator != 1 or bottom.denominator != 1 or bottom == 0:
-        return "not a whole number over a whole number"
-    shared = math.gcd(top.numerator, bottom.numerator)
-    return None if shared == 1 and bottom != 1 else f"{shared if shared > 1 else 1} divides both parts"
+    shared = math.gcd(top, bottom)
+    return None if shared == 1 and bottom != 1 else f"{shared} divides both parts"
 
 
 def simplified_surd(node: Tree) -> str | None:
     """Refuse a square factor under a root, roots multiplied, like roots left to add, a root below the line."""
     roots: list[int] = []
     for part in ast.walk(node):
-        if isinstance(part, ast.Call) and _is_root(part):
+        if _is_root(part):
             inside = None if _letters(part) else value_of(part.args[0], {})
             if not isinstance(inside, Fraction) or inside.denominator != 1:
                 return "a root of something that is no whole number"
@@ -81,31 +101,28 @@ def simplified_surd(node: Tree) -> str | None:
 
 
 def _root_product(node: Tree) -> str | None:
-    for part in ast.walk(node):
-        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult):
-            if _holds_root(part.left) and _holds_root(part.right):
-                return "two roots can be multiplied"
-            if any(_holds_root(side) and _holds_sum(side) for side in (part.left, part.right)):
-                return "a bracket can be multiplied out"
+    for part in _operations(node, ast.Mult):
+        if _holds_root(part.left) and _holds_root(part.right):
+            return "two roots can be multiplied"
+        if any(_holds_root(side) and _operations(side, *_SUM) for side in (part.left, part.right)):
+            return "a bracket can be multiplied out"
     return None
 
 
 def _holds_root(node: Tree) -> bool:
-    return any(isinstance(part, ast.expr) and _is_root(part) for part in ast.walk(node))
+    return any(_is_root(part) for part in ast.walk(node))
 
 
 def rational_denominator(node: Tree) -> str | None:
     """Refuse a root below a line."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) and _holds_root(part.right):
-            return "a root stands below the line"
-    return None
+    below = any(_holds_root(part.right) for part in _operations(node, ast.Div))
+    return "a root stands below the line" if below else None
 
 
 def expanded(node: Tree) -> str | None:
     """Return a sum of terms: no bracket left, like terms collected."""
-    terms = _summands(node)
-    if any(_holds_sum(term) for term in terms):
+    terms = _split(node, *_SUM)
+    if any(_operations(term, *_SUM) for term in terms):
         return "a bracket is left"
     whole = polynomial(node)
     if whole is None:
@@ -113,59 +130,41 @@ def expanded(node: Tree) -> str | None:
     return None if len(terms) == max(len(whole), 1) else "like terms can be collected"
 
 
-def _summands(node: Tree) -> list[Tree]:
-    plain = _unsigned(node)
-    if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Add | ast.Sub):
-        return _summands(plain.left) + _summands(plain.right)
-    return [plain]
-
-
-def _holds_sum(node: Tree) -> bool:
-    return any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub) for part in ast.walk(node))
-
-
 def factorised(node: Tree) -> str | None:
     """Return a product whose factors cannot be factorised again over the whole numbers."""
-    parts = _factors(node)
-    if len(parts) < 2:
+    parts = _split(node, ast.Mult)
+    if len(parts) < 2 and not _power_of(parts[0]):
         return "not a product"
-    for part in parts:
+    for part in (_power_of(part) or part for part in parts):
         terms = polynomial(part)
         if terms is None:
             return "a factor is not a polynomial"
         number, shared = common_factor(terms)
         if len(terms) > 1 and (number > 1 or shared):
             return "a factor has a common factor left"
-        if _splits(part):
+        if _splits(terms):
             return "a factor can be factorised again"
     return None
 
 
-def _factors(node: Tree) -> list[Tree]:
-    plain = _unsigned(node)
-    if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Mult):
-        return _factors(plain.left) + _factors(plain.right)
-    if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Pow) and isinstance(plain.right, ast.Constant):
-        return [plain.left, plain.left]
-    return [plain]
+def _power_of(node: Tree) -> Tree | None:
+    """Return the base of a power with a number as exponent."""
+    return node.left if _is(node, ast.Pow) and isinstance(node.right, ast.Constant) else None
 
 
-def _splits(node: Tree) -> bool:
-    terms, letters = polynomial(node), sorted(_letters(node))
-    if terms is None or len(letters) != 1 or len(terms) < 2 or degree(terms) != 2:
-        return False
-    factors = coefficients(terms, letters[0])
-    if factors is None:
+def _splits(terms: Polynomial) -> bool:
+    letters = {name for key in terms for name, _ in key}
+    factors = coefficients(terms, *letters) if len(letters) == 1 else None
+    if factors is None or len(terms) < 2 or degree(terms) != 2:
         return False
     discriminant = factors[1] ** 2 - 4 * factors[2] * factors[0]
-    if discriminant < 0 or discriminant.denominator != 1:
-        return False
-    return math.isqrt(discriminant.numerator) ** 2 == discriminant.numerator
+    whole = discriminant >= 0 and discriminant.denominator == 1
+    return whole and math.isqrt(discriminant.numerator) ** 2 == discriminant.numerator
 
 
 def single_fraction(node: Tree) -> str | None:
     """Return one line: nothing is added outside it and no fraction stands inside a fraction."""
-    lines = [part for part in ast.walk(node) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div)]
+    lines = _operations(node, ast.Div)
     if len(lines) > 1:
         return "more than one fraction"
     if lines and _unsigned(node) is not lines[0]:
@@ -175,39 +174,24 @@ def single_fraction(node: Tree) -> str | None:
 
 def completed_square(node: Tree) -> str | None:
     """Accept (x + p)^2 + q, perhaps with a factor before the bracket."""
-    squares = [term for term in _summands(node) if _letters(term)]
+    squares = [term for term in _split(node, *_SUM) if _letters(term)]
     if len(squares) != 1:
         return "the letter stands outside the square"
-    factors = _powered(squares[0])
-    if len(factors) != 1:
+    brackets = [part for part in _split(squares[0], ast.Mult) if _is(part, ast.Pow) and _whole(part.right) == 2]
+    if len(brackets) != 1:
         return "not one squared bracket"
-    inside = polynomial(factors[0])
+    inside = polynomial(brackets[0].left)
     return None if inside is not None and degree(inside) == 1 else "the bracket is not linear"
-
-
-def _powered(node: Tree) -> list[Tree]:
-    plain = _unsigned(node)
-    if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Mult):
-        return _powered(plain.left) + _powered(plain.right)
-    if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Pow) and isinstance(plain.right, ast.Constant):
-        return [plain.left] if plain.right.value == 2 else []
-    return []
 
 
 def scientific(node: Tree) -> str | None:
     """Ask for a × 10^n with 1 ≤ a < 10 and a whole n."""
     wrong = "not a number from 1 up to 10 times a power of ten"
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+    if not _is(node, ast.Mult) or not _is(node.right, ast.Pow):
         return wrong
-    head, tail = _unsigned(node.left), node.right
-    if not isinstance(head, ast.Constant) or not 1 <= Fraction(head.value) < 10:  # type: ignore[arg-type]
-        return wrong
-    if not isinstance(tail, ast.BinOp) or not isinstance(tail.op, ast.Pow):
-        return wrong
-    base, exponent = tail.left, _unsigned(tail.right)
-    tens = isinstance(base, ast.Constant) and base.value == 10
-    whole = isinstance(exponent, ast.Constant) and Fraction(exponent.value).denominator == 1  # type: ignore[arg-type]
-    return None if tens and whole else wrong
+    head, power = _unsigned(node.left), node.right
+    small = isinstance(head, ast.Constant) and 1 <= Fraction(head.value) < 10  # type: ignore[arg-type]
+    return None if small and _whole(power.left) == 10 and _whole(_unsigned(power.right)) is not None else wrong
 
 
 def positive_powers(node: Tree) -> str | None:
@@ -215,8 +199,8 @@ def positive_powers(node: Tree) -> str | None:
     names = [p.id for p in ast.walk(node) if isinstance(p, ast.Name) and p.id not in FUNCTIONS]
     if len(names) != len(set(names)):
         return "powers of one letter can be collected"
-    powers = [part for part in ast.walk(node) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Pow)]
-    return "a negative power is left" if any(_negative(part.right) for part in powers) else None
+    negative = any(_negative(part.right) for part in _operations(node, ast.Pow))
+    return "a negative power is left" if negative else None
 
 
 def _negative(node: Tree) -> bool:
@@ -226,7 +210,7 @@ def _negative(node: Tree) -> bool:
 def mixed_number(node: Tree) -> str | None:
     """Return a whole number, a proper fraction in lowest terms, or one plus the other."""
     plain = _unsigned(node)
-    if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Add):
+    if _is(plain, ast.Add):
         if not isinstance(plain.left, ast.Constant) or isinstance(plain.right, ast.Constant):
             return "not a whole number plus a fraction"
         return lowest_terms(plain.left) or mixed_number(plain.right)
@@ -239,7 +223,7 @@ def mixed_number(node: Tree) -> str | None:
 def single_power(node: Tree) -> str | None:
     """Return one number or letter, perhaps to a power."""
     plain = _unsigned(node)
-    if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Pow):
+    if _is(plain, ast.Pow):
         plain = _unsigned(plain.left)
     return None if isinstance(plain, ast.Constant | ast.Name) else "not one base with one power"
 

@@ -14,13 +14,13 @@ from pipeline.lessons.author import (
     Examined,
     ask_until_valid,
     asks_of,
-    course_of,
     examine,
     offline,
     warning,
     write_lesson,
 )
 from pipeline.lessons.checks import repeats
+from pipeline.lessons.course import Course
 from pipeline.lessons.outline_checks import entry_problems, outline_problems
 from pipeline.lessons.plan import make_plan
 from pipeline.lessons.prompts import PLACEHOLDERS
@@ -32,7 +32,7 @@ from pipeline.records.values import value_hash
 @step(version=1, effect="read")
 def seed(ctx: StepContext) -> dict[str, Any]:
     """Return the pinned course, read over once more: {"course_id", "outcomes_created"}."""
-    course = course_of(ctx.pin("catalogue"))
+    course = Course.from_json(ctx.pin("catalogue"))
     return {"course_id": course.course_id, "outcomes_created": sum(len(group.outcomes) for group in course.groups)}
 
 
@@ -50,7 +50,7 @@ def sow(ctx: StepContext) -> dict[str, Any]:
 
     # Not a function within this one: a worker elsewhere must find it by its name.
     details = ctx.map("entry", items, partial(write_entry, outline), key=lambda item: item["order"], warm=True)
-    course = course_of(ctx.pin("catalogue"))
+    course = Course.from_json(ctx.pin("catalogue"))
     covered = {ref for row in outline["entries"] if row["lesson_type"] == "teach" for ref in row["outcome_refs"]}
     left = [out.id for out in course.outcomes() if out.id not in covered]
     scheme = Scheme(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pipeline.lessons.fields import walk
+from pipeline.lessons.fields import texts
 from pipeline.lessons.schemas import CRITERIA, CRITERION_NAMES, FIDELITY, QUALITY, Critique, Judgement
 
 #: Least mean of each group, scores of 1 to 5 mapped to 0 to 1.
@@ -127,12 +127,12 @@ def _void(critique: Critique, lesson: Mapping[str, Any]) -> dict[str, str]:
 def _has_id(name: str, lesson: Mapping[str, Any]) -> bool:
     """Return an id, a keyword's term or a field of the lesson; what follows a dot is the critic's own addition."""
     plain = name.split(".")[0].split("/")[0].strip()
-    return plain in lesson or any(plain == text for text in walk(dict(lesson)))
+    return plain in lesson or any(plain == text for _, text in texts(lesson))
 
 
 def _stands(quotation: str, lesson: Mapping[str, Any]) -> bool:
     wanted = _plain(quotation)
-    return bool(wanted) and any(wanted in _plain(text) for text in walk(dict(lesson)))
+    return bool(wanted) and any(wanted in _plain(text) for _, text in texts(lesson))
 
 
 def _plain(text: str) -> str:

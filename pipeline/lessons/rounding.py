@@ -109,8 +109,20 @@ def agrees(printed: str, value: Number, rule: Mapping[str, Any], tolerance: Frac
     target: Number = value if rounded is None else Fraction(rounded)
     if same(shown, target):
         return True
-    gap = abs(Fraction(as_decimal(target)) - shown)
-    return gap <= tolerance
+    return gap(target, shown) <= tolerance
+
+
+def gap(value: Number, shown: Fraction) -> Fraction:
+    """Return how far a printed number is from a value."""
+    return abs(Fraction(as_decimal(value)) - shown)
+
+
+def half_place(printed: str) -> Fraction:
+    """Return half the worth of the last figure of a printed number; noughts that end a whole number are none."""
+    whole, _, digits = printed.lstrip("-−").partition(".")
+    figures = whole.rstrip("0")
+    zeros = len(whole) - len(figures) if figures and not digits else 0
+    return Fraction(10**zeros, 2 * 10 ** len(digits))
 
 
 def last_place(printed: str, rule: Mapping[str, Any]) -> Fraction:
@@ -131,21 +143,6 @@ def last_place(printed: str, rule: Mapping[str, Any]) -> Fraction:
     # 12,300 to three figures: its last place is the hundreds.
     figures = int(rule.get("amount") or 1) if kind == "sf" else len(shown)
     return Fraction(10 ** max(0, len(shown) - figures))
-
-
-def show(value: Number, rule: Mapping[str, Any]) -> str:
-    """Return the value as it is printed: trailing places kept where the rule asks for places.
-
-    Fractions that are no finite decimals, and surds, need a rule; "exact" prints a/b.
-    """
-    rounded = round_half_up(value, rule)
-    if rounded is None:
-        if not isinstance(value, Fraction):
-            raise EvaluationError("an irrational value needs a rounding to be printed as a number")
-        return show_fraction(value)
-    if rule.get("kind") == "money":
-        return f"{'-' if rounded < 0 else ''}£{abs(rounded):,.2f}"
-    return f"{rounded:,f}" if abs(rounded) >= 10_000 else f"{rounded:f}"
 
 
 def show_fraction(value: Fraction) -> str:

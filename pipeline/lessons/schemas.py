@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline.lessons.answers import Answer, Bullet, Unit
+from pipeline.lessons.answers import Answer, Bullet, PlainAnswer, Structured, Unit
 from pipeline.lessons.fields import Expression, Id, IdOrNone, Part, Ref, Text, Words
 
 #: Number and version of the lesson's wire schema; raise the version when a field changes.
@@ -148,6 +148,12 @@ class Item(Part):
         max_length=600,
         description="the question; all data it needs, units asked for; nothing outside the page",
     )
+
+    def answers(self) -> list[tuple[str, PlainAnswer]]:
+        """Return its answer under an empty label, or one for each part of a structured question."""
+        if isinstance(self.answer, Structured):
+            return [(part.label, part.answer) for part in self.answer.parts]
+        return [("", self.answer)]
 
 
 class WorkedExample(Part):
@@ -300,10 +306,11 @@ class Outline(Part):
     entries: list[OutlineEntry] = Field(min_length=1, max_length=MAX_LESSONS)
 
 
-class EntryDetails(Part):
-    """What the outline does not say of one lesson."""
-
+class _Placed(Part):
     order: int = Field(ge=1, le=MAX_LESSONS)
+
+
+class _Details(Part):
     calculator: Calculator
     minutes: int = Field(ge=5, le=180, description="50 unless the lesson is an exam")
     prerequisites: list[int] = Field(max_length=20, description="orders of earlier lessons it needs")
@@ -314,15 +321,12 @@ class EntryDetails(Part):
     context: Annotated[Text, Words(2, 40)] = Field(description="one natural Scottish setting for the examples")
 
 
-class Entry(OutlineEntry):
-    """A lesson of the scheme: its place in the outline and its details."""
+class EntryDetails(_Details, _Placed):
+    """What the outline does not say of one lesson."""
 
-    calculator: Calculator
-    minutes: int = Field(ge=5, le=180)
-    prerequisites: list[int] = Field(max_length=20)
-    summary: Text = Field(min_length=50, max_length=500)
-    emphasis: list[Annotated[Text, Words(2, 30)]] = Field(min_length=1, max_length=4)
-    context: Annotated[Text, Words(2, 40)]
+
+class Entry(_Details, OutlineEntry):
+    """A lesson of the scheme: its place in the outline and its details."""
 
 
 class Scheme(Part):

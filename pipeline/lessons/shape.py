@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pipeline.lessons.answers import Mcq, PlainAnswer, ShortText, Structured
+from pipeline.lessons.answers import Mcq, ShortText
 from pipeline.lessons.fields import MAX_PROBLEMS, count_words, problems
 from pipeline.lessons.schemas import Card, ExplainerCard, Item, Lesson, ModellingCard, QuestionCard
 
@@ -111,7 +111,7 @@ def _item_ids(item: Item, lesson: Lesson, wrong: set[str]) -> list[str]:
     found = _unknown(f"{item.id}.prior", [item.prior] if item.prior else [], prior)
     found += _unknown(f"{item.id}.key_points", item.key_points, facts)
     found += _unknown(f"{item.id}.misconceptions", item.misconceptions, wrong)
-    for answer in plain_answers(item):
+    for _, answer in item.answers():
         if isinstance(answer, Mcq):
             found += _unknown(
                 f"{item.id}.answer.options", [o.misconception for o in answer.options if o.misconception], wrong
@@ -125,13 +125,6 @@ def _item_ids(item: Item, lesson: Lesson, wrong: set[str]) -> list[str]:
                 f"{item.id}.answer.wrong", [w.misconception for w in answer.wrong if w.misconception], wrong
             )
     return found
-
-
-def plain_answers(item: Item) -> list[PlainAnswer]:
-    """Return the answers of an item: one, or one for each part of a structured one."""
-    if isinstance(item.answer, Structured):
-        return [part.answer for part in item.answer.parts]
-    return [item.answer]
 
 
 def _unknown(where: str, names: Iterable[str], known: set[str]) -> list[str]:

@@ -38,9 +38,9 @@ def test_check_1_tells_shape_faults_and_nothing_else(lesson: Json) -> None:
     assert {finding.check for finding in findings} == {1}
     assert 3 <= len(findings) <= 10
     assert any(finding.where == "title" for finding in findings)
-    for value in (None, [], "text", 7, {"cards": None}):
-        other: Any = value
-        assert any(finding.severity == "R" for finding in check_lesson(other, entry=ENTRY, course=course()))
+    no_lessons: list[Any] = [None, [], "text", 7, {"cards": None}]
+    for value in no_lessons:
+        assert any(finding.severity == "R" for finding in check_lesson(value, entry=ENTRY, course=course()))
 
 
 def test_check_2_references_are_those_of_the_entry(lesson: Json) -> None:
@@ -160,6 +160,9 @@ def test_check_8_blocks_a_choice_without_exactly_one_right_option(lesson: Json) 
     assert any("does not give" in line for line in told(lesson, 8))
     answer["options"][0]["text"] = answer["options"][1]["text"]
     answer["options"][2].update({"text": "£40.00", "expression": "45"})
+    spoilt = fresh()
+    mcq(spoilt)["answer"]["options"][0].update({"text": "0", "expression": "4"})
+    assert "the text says 0, the value is 4" in told(spoilt, 8)
     said = told(lesson, 8)
     assert any("twice" in line for line in said)
     assert any("the text says £40.00" in line for line in said)
@@ -215,6 +218,7 @@ def test_check_14_finds_false_lines(lesson: Json) -> None:
         (("7*8 = 54",), "B"),
         (("6*7 = 42 = 41",), "B"),
         (("sqrt(12) ≈ 3.47",), "B"),
+        (("sqrt(12) ≈ 0",), "B"),
         (("y = 2*x - 5", "y - 1 = 3*(x - 3)"), "R"),
         (("2x = 6",), "R"),
         (("os.getpid() = 1",), "R"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import CatalogueError
-from pipeline.lessons.catalogue import Catalogue, check_file, file_name, template
+from pipeline.lessons.catalogue import Catalogue, file_name, read_course, template
 from pipeline.lessons.course import Course
 from pipeline.lessons.names import LEVELS, SUBJECTS, known_level, known_subject, level_name, shown, subject_name
 
@@ -56,7 +56,7 @@ def write(tmp_path: Path, text: str, name: str = "physics-national_5.yaml") -> P
 def faults(tmp_path: Path, text: str) -> list[str]:
     path = write(tmp_path, text)
     with pytest.raises(CatalogueError) as caught:
-        check_file(path)
+        read_course(path)
     return [line.removeprefix(f"{path}:") for line in caught.value.message.splitlines()]
 
 
@@ -90,8 +90,8 @@ def test_catalogue_ships_three_courses_that_survive_json() -> None:
 
 
 def test_course_points_have_ids_of_list_place_or_printed_code(tmp_path: Path) -> None:
-    course = check_file(write(tmp_path, GOOD))
-    other = check_file(write(tmp_path, GOOD.replace("first content point", "first point")))
+    course = read_course(write(tmp_path, GOOD))
+    other = read_course(write(tmp_path, GOOD.replace("first content point", "first point")))
     assert other.content_hash() != course.content_hash()
     assert [point.id for point in course.points()] == ["one.first.1", "one.first.2", "one.second.AS1.1"]
     assert [out.id for out in course.outcomes(cross_cutting=True)] == ["across.inquiry"]
@@ -100,7 +100,7 @@ def test_course_points_have_ids_of_list_place_or_printed_code(tmp_path: Path) ->
 def test_template_is_valid_for_every_known_pair(tmp_path: Path) -> None:
     for subject, level in (("aom", "n3"), ("modern studies", "ah"), ("art", "h")):
         text = template(subject, level)
-        course = check_file(write(tmp_path, text))
+        course = read_course(write(tmp_path, text))
         assert course.id in text
 
 
@@ -189,9 +189,9 @@ def test_file_that_is_no_course_is_a_catalogue_error(tmp_path: Path) -> None:
     path = tmp_path / "physics-higher.yaml"
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(CatalogueError, match="is not UTF-8"):
-        check_file(path)
+        read_course(path)
     with pytest.raises(CatalogueError, match="cannot be read"):
-        check_file(tmp_path / "none.yaml")
+        read_course(tmp_path / "none.yaml")
 
 
 def test_course_without_a_teachable_outcome_is_an_error(tmp_path: Path) -> None:
@@ -204,5 +204,5 @@ def test_shipped_courses_equal_the_facts_they_were_read_from() -> None:
     if not folder.is_dir():
         pytest.skip("the source files are not here")
     for file in Catalogue().files():
-        source = check_file(folder / file.path.name)
-        assert source.to_json() == check_file(file.path).to_json()
+        source = read_course(folder / file.path.name)
+        assert source.to_json() == read_course(file.path).to_json()

@@ -106,8 +106,8 @@ def test_lesson_page_stands_in_teaching_order_with_its_kinds_in_words() -> None:
     kinds = [e.text for e in page.all("b") if e.parent and e.parent.attributes.get("class") == "kind"]
     assert kinds == ["Starter", "Explain", "Worked example", "Check", "Guided practice", "Exit ticket"]
     (main,) = with_class(page, "div", "main")
-    words = ("Words you need", "What you know", "A tile has", "Watch out", "Find the largest", "Does it", "Before you")
-    places = [main.text.index(part) for part in words]
+    parts = ("Words you need", "What you know", "A tile has", "Watch out", "Find the largest", "Does it", "Before you")
+    places = [main.text.index(part) for part in parts]
     assert places == sorted(places)
     # Each misconception once; the calculator where it is allowed; no option is marked as the right one.
     for words in ("keeps its size", "Its root comes out", "Only products can be split", "Calculator allowed."):
