@@ -103,6 +103,26 @@ def test_content_hash_changes_with_the_model_and_with_any_file(publisher: Folder
     )
 
 
+def test_publish_syncs_each_file_before_its_version_has_a_name(
+    publisher: FolderPublisher, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: set[int] = set()
+    fsync, rename = os.fsync, os.rename
+
+    def noted(handle: int) -> None:
+        fsync(handle)
+        synced.add(os.fstat(handle).st_ino)
+
+    def checked(source: Path, target: Path) -> None:
+        missing = [path.name for path in (source, *source.rglob("*")) if path.stat().st_ino not in synced]
+        assert missing == []
+        rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(os, "rename", checked)
+    assert publisher.publish(bundle()).new
+
+
 def test_publish_keeps_the_version_before_and_no_older_one(publisher: FolderPublisher, out: Path) -> None:
     hashes = [publisher.publish(bundle(model)).content_hash[:32] for model in ("one", "two", "three")]
     assert shown_model(out / "course_c84775") == "three"

@@ -61,7 +61,9 @@ def answer(body: Mapping[str, Any], fault: str) -> str:
     data = task_data(body)
     kind = str(data.get("kind"))
     if kind == "critic":
-        return json.dumps(_critique(data, fault))
+        # With one criterion at 2 no lesson may be released, whatever the form's own verdict.
+        low = {"Q1": 2} if fault in ("lowscore", "passlow") else {}
+        return json.dumps(critique(data["lesson"], low, verdict="revise" if fault == "lowscore" else "release"))
     asked = Request(str(body["model"]), [Message("user", "")], label=kind, data=data)
     value = json.loads(OfflineAuthor().complete(asked).text)
     if kind == "lesson" and data.get("previous") is not None:
@@ -73,23 +75,22 @@ def answer(body: Mapping[str, Any], fault: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _critique(data: Mapping[str, Any], fault: str) -> dict[str, Any]:
-    """A full form; with `lowscore` or `passlow` one criterion is at 2, which no lesson may be released with."""
-    low = fault in ("lowscore", "passlow")
-    card = data["lesson"]["cards"][0]
-    evidence = [{"id": card["id"], "quotation": " ".join(str(card["title"]).split()[:8])}]
+def critique(
+    lesson: Mapping[str, Any], scores: Mapping[str, int] | None = None, *, verdict: str = "release", quotation: str = ""
+) -> dict[str, Any]:
+    """A full form that quotes the first card; each criterion has 5 but for those in `scores`."""
+    card, low = lesson["cards"][0], scores or {}
     judgements = [
         {
             "criterion": name,
-            "evidence": evidence,
-            "finding": "Steps are missing." if low and name == "Q1" else "As it should be.",
+            "evidence": [{"id": card["id"], "quotation": quotation or " ".join(str(card["title"]).split()[:8])}],
+            "finding": "Steps are missing." if name in low else "As it should be.",
             "missing": False,
-            "score": 2 if low and name == "Q1" else 5,
-            "fix": f"Explain {card['id']} in smaller steps." if low and name == "Q1" else "",
+            "score": low.get(name, 5),
+            "fix": f"Explain {card['id']} in smaller steps, for {name}." if name in low else "",
         }
         for name in CRITERIA
     ]
-    verdict = "revise" if fault == "lowscore" else "release"
     return {"claims": [], "judgements": judgements, "concerns": [], "verdict": verdict}
 
 

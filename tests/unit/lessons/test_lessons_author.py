@@ -15,9 +15,10 @@ from pipeline.lessons.author import examine, write_lesson
 from pipeline.lessons.offline import answer
 from pipeline.lessons.pipeline import write_outline
 from pipeline.lessons.prompts import load_prompts
-from pipeline.lessons.schemas import CRITERIA, Outline
+from pipeline.lessons.schemas import Outline
 from pipeline.llm.base import Reply, Request
 from tests.checking import MATHS, course, lesson_of, scheme_of
+from tests.servers.lessons import critique
 
 PROMPTS = load_prompts()
 OUTLINE = answer({"kind": "outline", "course": course(), "lessons": 1})
@@ -71,23 +72,8 @@ def write(ctx: FakeContext) -> dict[str, Any]:
     return write_lesson(cast(StepContext, ctx), 1)
 
 
-def judge(scores: Mapping[str, int] | None = None, *, verdict: str = "release", quotation: str = "") -> Say:
-    def form(request: Request) -> dict[str, Any]:
-        card = request.data["lesson"]["cards"][0]
-        rows = [
-            {
-                "criterion": key,
-                "evidence": [{"id": card["id"], "quotation": quotation or card["title"]}],
-                "finding": f"as seen for {key}",
-                "missing": False,
-                "score": {**dict.fromkeys(CRITERIA, 5), **(scores or {})}[key],
-                "fix": f"improve {key}",
-            }
-            for key in CRITERIA
-        ]
-        return {"claims": [], "judgements": rows, "concerns": [], "verdict": verdict}
-
-    return form
+def judge(scores: Mapping[str, int] | None = None, **more: str) -> Say:
+    return lambda request: critique(request.data["lesson"], scores, **more)
 
 
 def spoil(**fields: Any) -> dict[str, Any]:
@@ -158,7 +144,7 @@ def test_lesson_with_low_scores_is_revised_with_the_fixes_whatever_the_critic_sa
     ctx = FakeContext([LESSON, judge({"F2": 2}, verdict="release"), LESSON, judge(verdict="revise")])
     made = write(ctx)
     assert ctx.labels == ["lesson", "critic", "lesson", "critic"]
-    assert any("improve F2" in line for line in ctx.asked[2].data["faults"])
+    assert any("in smaller steps, for F2" in line for line in ctx.asked[2].data["faults"])
     assert ctx.asked[2].data["previous"] == LESSON
     assert made["critic"]["model_verdict"] == "revise"
     assert made["critic"]["notes"]

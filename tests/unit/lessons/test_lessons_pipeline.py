@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from pipeline.clock import SystemClock
+from pipeline.clock import SystemClock, parse_iso
 from pipeline.cost.prices import PriceBook
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
 from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Setup
+from pipeline.engine.step import StepContext
 from pipeline.errors import StepFailed
 from pipeline.lessons.offline import answer
-from pipeline.lessons.pipeline import PIPELINE
+from pipeline.lessons.pipeline import PIPELINE, sow
 from pipeline.lessons.prompts import load_prompts
-from pipeline.lessons.schemas import CRITERIA
+from pipeline.lessons.run_selection import choose_run
 from pipeline.llm.base import ModelInfo, Reply, Request
 from pipeline.publish.base import Bundle, Receipt
+from pipeline.store.base import Claim, Head
 from pipeline.store.memory import MemoryStore
 from tests.checking import MATHS
+from tests.servers.lessons import critique
 
 PINS = {"catalogue": MATHS.to_json(), **{f"prompt:{name}": text for name, text in load_prompts().items()}}
 
@@ -57,24 +61,11 @@ class Author:
         data = request.data
         name = f"{data['kind']} {data.get('order') or data.get('entry', {}).get('order', '')}".strip()
         self.asked.append(name)
-        value = self._content(data["lesson"]) if data["kind"] == "critic" else answer(data)
+        value = critique(data["lesson"]) if data["kind"] == "critic" else answer(data)
         return Reply(json.dumps(self._spoil(request, value)), "end_turn")
 
     def close(self) -> None:
         """Nothing is open."""
-
-    @staticmethod
-    def _content(lesson: dict[str, Any]) -> dict[str, Any]:
-        card = lesson["cards"][0]
-        row = {
-            "evidence": [{"id": card["id"], "quotation": " ".join(card["title"].split()[:12])}],
-            "finding": "it is there",
-            "missing": False,
-            "score": 5,
-            "fix": "",
-        }
-        rows = [{"criterion": key, **row} for key in CRITERIA]
-        return {"claims": [], "judgements": rows, "concerns": [], "verdict": "release"}
 
 
 class Bench:
@@ -181,3 +172,43 @@ def test_pipeline_scheme_that_stays_wrong_buys_no_lesson(label: str) -> None:
     assert result.status == "failed"
     assert not any(name.startswith("lesson") for name in author.asked)
     assert sum(name.startswith(label) for name in author.asked) == (4 if label == "outline" else 8)
+
+
+def test_details_belong_to_the_outline_they_were_made_for() -> None:
+    """Two outlines of one size: an entry kept from the first is none of the second."""
+    asked: list[list[Any]] = []
+
+    class Enough(Exception):
+        pass
+
+    def note(name: str, items: list[Any], *_: Any, **__: Any) -> None:
+        asked.append(items)
+        raise Enough
+
+    for label in ("Simplify surds", "Add surds"):
+        outline = {"entries": [{"order": 1, "label": label}]}
+        ctx = SimpleNamespace(task=lambda *_, made=outline: made, map=note)
+        with pytest.raises(Enough):
+            sow.run(cast(StepContext, ctx))
+    assert [[item["order"] for item in items] for items in asked] == [[1], [1]]
+    assert asked[0] != asked[1]
+
+
+def test_command_given_again_means_the_run_of_the_same_course() -> None:
+    claim, now = Claim("lessons", "mathematics", "national_5", "model"), parse_iso("2026-01-10T00:00:00.000Z")
+    identity = dict.fromkeys(("author", "model", "effort", "lessons", "catalogue", "prompts"), "as asked")
+
+    def head(run: str, status: str, day: str = "09", **other: str) -> Head:
+        made = {"status": status, "updated_at": f"2026-01-{day}T14:31:00.000Z", "identity": {**identity, **other}}
+        return Head(run, {"claim": claim.to_json(), **made})
+
+    def meant(*heads: Head) -> tuple[str, str]:
+        choice = choose_run(heads, claim, identity, now)
+        return choice.kind, choice.run
+
+    done, open_run = head("2", "completed"), head("1", "in_progress")
+    assert meant(done, open_run) == ("continuing", "1")
+    assert meant(done, head("1", "in_progress", day="01")) == ("completed", "2")
+    assert meant(Head("1", open_run.document, corrupt="cut off")) == ("new", "")
+    for name in identity:
+        assert meant(head("2", "completed", **{name: "another"})) == ("new", ""), name
