@@ -31,7 +31,7 @@ BUDGETS = {
     "engine": Budget(8_530, 8),
     "formats": Budget(10_090, 8),
     "travel": Budget(2_200, 3),
-    "lessons": Budget(12_730, 8),
+    "lessons": Budget(12_590, 8),
     "app": Budget(4_180, 6),
     "cli": Budget(5_040, 6),
 }

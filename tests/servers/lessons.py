@@ -87,7 +87,7 @@ def critique(
             "finding": "Steps are missing." if name in low else "As it should be.",
             "missing": False,
             "score": low.get(name, 5),
-            "fix": f"Explain {card['id']} in smaller steps, for {name}." if name in low else "",
+            "fix": f"Explain {card['id']} in smaller steps." if name in low else "",
         }
         for name in CRITERIA
     ]

@@ -144,7 +144,7 @@ def test_lesson_with_low_scores_is_revised_with_the_fixes_whatever_the_critic_sa
     ctx = FakeContext([LESSON, judge({"F2": 2}, verdict="release"), LESSON, judge(verdict="revise")])
     made = write(ctx)
     assert ctx.labels == ["lesson", "critic", "lesson", "critic"]
-    assert any("in smaller steps, for F2" in line for line in ctx.asked[2].data["faults"])
+    assert any(line.startswith("F2 (within scope), at") for line in ctx.asked[2].data["faults"])
     assert ctx.asked[2].data["previous"] == LESSON
     assert made["critic"]["model_verdict"] == "revise"
     assert made["critic"]["notes"]
