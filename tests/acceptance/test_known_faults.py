@@ -24,9 +24,8 @@ BEFORE: dict[str, tuple[str, ...]] = {
         "acceptance/test_kills.py::test_with_faults_the_bill_is_within_what_the_ledger_says",
     ),
     "tokens of failed lessons, critics and retries lost": (
-        "unit/records/test_records_spending.py::test_calls_that_gave_nothing_usable_are_wasted",
-        "unit/records/test_records_spending.py::test_task_failed_by_content_starts_empty_next_time_and_wastes_what_it_spent",
-        "unit/cost/test_cost_ledger.py::test_refused_cut_off_and_failed_calls_are_wasted",
+        "unit/cost/test_cost_ledger.py::test_every_try_is_a_row_that_says_whether_it_was_used_and_why_not",
+        "unit/records/test_records_money.py::test_task_failed_by_content_starts_empty_next_time_and_wastes_what_it_spent",
     ),
     "three different totals after a failure and a resume": (
         "unit/engine/test_engine_laws.py::test_total_is_the_sum_of_all_charges_whatever_happened",
@@ -41,7 +40,7 @@ BEFORE: dict[str, tuple[str, ...]] = {
     ),
     "old error shown after success": (
         "unit/engine/test_engine_runs.py::test_error_of_a_failed_step_is_gone_once_it_has_succeeded",
-        "unit/records/test_records_documents.py::test_head_error_is_null_after_success",
+        "unit/records/test_records_documents.py::test_head_keeps_a_running_or_failed_step_out_of_the_completed_ones",
     ),
     "start, end and duration all the moment of writing": (
         "unit/engine/test_engine_runs.py::test_clock_that_steps_back_between_records_changes_neither_order_nor_durations",
@@ -94,9 +93,8 @@ BEFORE: dict[str, tuple[str, ...]] = {
         "contract/test_store_contract.py::test_run_is_named_by_its_start_and_collisions_are_counted",
     ),
     "unknown key made a run unreadable": (
-        "unit/records/test_records_documents.py::test_pipeline_state_keeps_unknown_keys",
-        "unit/records/test_records_codec.py::test_unknown_kinds_and_shapes_are_kept_as_they_came",
-        "unit/records/test_records_codec.py::test_unknown_fields_of_a_known_kind_are_left_out",
+        "unit/records/test_records_documents.py::test_pipeline_state_gives_back_the_document_and_keys_it_does_not_know",
+        "unit/records/test_records_codec.py::test_kinds_shapes_and_fields_of_later_versions_are_kept_or_left_out",
     ),
     "truncated checkpoint vanished from the list": (
         "acceptance/test_cli_list.py::test_list_shows_every_kind_of_run_newest_first",
@@ -149,32 +147,30 @@ BEFORE: dict[str, tuple[str, ...]] = {
 
 #: What users reported of products like this one, and what the provider's own tools hide.
 ELSEWHERE: dict[str, tuple[str, ...]] = {
-    "cache writes charged twice": (
-        "unit/cost/test_cost_usage.py::test_three_input_buckets_are_disjoint",
-        "unit/cost/test_cost_prices.py::test_cache_writes_are_not_charged_a_second_time_as_input",
+    "cache writes charged twice": ("unit/cost/test_cost_usage.py::test_kinds_are_disjoint_and_count_once",),
+    "breakdown added to its total": ("unit/cost/test_cost_usage.py::test_kinds_are_disjoint_and_count_once",),
+    "usage of a stream added up": (
+        "unit/llm/test_llm_replies.py::test_reply_holds_text_stop_reason_model_and_request_id",
     ),
-    "breakdown added to its total": ("unit/cost/test_cost_usage.py::test_breakdown_of_writes_replaces_their_total",),
-    "usage of a stream added up": ("unit/llm/test_llm_replies.py::test_stream_usage_is_overwritten_not_added",),
     "unknown model for nothing, so no budget fires": (
-        "unit/cost/test_cost_prices.py::test_unknown_model_is_unpriced_never_zero",
+        "unit/cost/test_cost_prices.py::test_what_has_no_price_is_unpriced_with_the_reason_and_never_zero",
         "unit/engine/test_engine_budget.py::test_model_without_a_price_is_refused_under_a_ceiling_before_any_step",
         "unit/engine/test_engine_budget.py::test_one_request_to_a_model_without_a_price_is_not_sent_under_a_ceiling",
         "acceptance/test_cli_limits.py::test_spend_without_a_price_is_said_to_have_none",
     ),
     "batch discount not on cached tokens": (
-        "unit/cost/test_cost_prices.py::test_batch_halves_every_token_kind_cache_included",
+        "unit/cost/test_cost_prices.py::test_batch_halves_every_token_kind_but_no_search_and_says_the_full_price",
     ),
     "tokens summed before they are priced": (
-        "unit/cost/test_cost_prices.py::test_summing_tokens_first_would_give_another_price",
         "unit/cost/test_cost_prices.py::test_long_prompt_makes_every_token_dearer_and_cached_tokens_count_to_its_length",
     ),
     "attempts that failed validation not counted": (
-        "unit/cost/test_cost_ledger.py::test_calls_of_an_attempt_that_was_closed_are_wasted_after_all",
-        "unit/llm/test_llm_replies.py::test_invalid_json_is_still_a_reply_because_it_was_paid_for",
+        "unit/cost/test_cost_ledger.py::test_every_try_is_a_row_that_says_whether_it_was_used_and_why_not",
+        "unit/llm/test_llm_replies.py::test_truncations_refusals_and_invalid_answers_are_replies_with_what_they_cost",
     ),
     "broken stream forgotten although billed": (
-        "unit/llm/test_llm_replies.py::test_connection_lost_inside_a_stream_is_a_failure_that_keeps_what_came",
-        "unit/cost/test_cost_prices.py::test_broken_off_try_costs_at_least_what_was_seen_and_at_most_its_worst_case",
+        "unit/llm/test_llm_replies.py::test_stream_that_breaks_off_is_a_failure_that_keeps_what_came",
+        "unit/cost/test_cost_prices.py::test_broken_off_try_costs_what_was_seen_up_to_its_worst_case",
         "unit/llm/test_llm_bill.py::test_bill_lies_between_both_ends_of_the_ledger_under_faults",
     ),
     "two layers of retries": (
@@ -189,7 +185,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     ),
     "billing error does not stop the others": (
         "unit/engine/test_engine_calls.py::test_trouble_of_the_account_stops_the_run_at_once_and_the_next_resume_goes_on",
-        "unit/llm/test_llm_faults.py::test_money_limits_of_the_account_are_never_rate_limits",
+        "unit/llm/test_llm_faults.py::test_every_error_says_what_it_means_and_whether_it_was_billed",
     ),
     "interrupt during a resume loses progress": (
         "unit/engine/test_engine_laws.py::test_run_killed_twice_and_resumed_equals_the_undisturbed_one",
@@ -205,7 +201,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     ),
     "rate limit retried once, then the item dropped; every worker storms on": (
         "unit/engine/test_engine_calls.py::test_wait_after_a_rate_limit_is_everybodys_and_any_other_is_the_calls_own",
-        "unit/llm/test_llm_faults.py::test_retry_after_is_read_in_every_form_and_bounded",
+        "unit/llm/test_llm_faults.py::test_wait_is_read_in_every_form_and_bounded",
     ),
     "a long wait that cannot be interrupted": (
         "unit/engine/test_engine_calls.py::test_interrupt_ends_a_long_wait",
@@ -216,12 +212,11 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "unit/engine/test_engine_calls.py::test_truncated_twice_fails_naming_max_tokens",
     ),
     "refusal and cut hidden behind a validation error": (
-        "unit/llm/test_llm_replies.py::test_refusal_is_a_reply_with_its_usage_and_details",
-        "unit/llm/test_llm_replies.py::test_truncation_is_a_reply_with_its_usage",
+        "unit/llm/test_llm_replies.py::test_truncations_refusals_and_invalid_answers_are_replies_with_what_they_cost",
         "unit/engine/test_engine_calls.py::test_refusal_is_returned_and_not_asked_again",
     ),
     "stream without an end taken as complete": (
-        "unit/llm/test_llm_replies.py::test_stream_without_a_stop_reason_is_a_failure_that_keeps_what_came",
+        "unit/llm/test_llm_replies.py::test_stream_that_breaks_off_is_a_failure_that_keeps_what_came",
     ),
     "Ctrl-C reports success, or hangs": (
         "acceptance/test_signals.py::test_first_signal_starts_nothing_more_and_records_what_is_in_flight",
@@ -252,7 +247,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "acceptance/test_cli_lessons.py::test_lessons_for_claude_without_a_credential_stops_before_any_step",
     ),
     "retired model found at the first call": (
-        "unit/llm/test_llm_check.py::test_retired_model_is_refused_with_its_date",
+        "unit/llm/test_llm_check.py::test_unknown_and_retired_models_are_refused_naming_the_nearest_known_one",
     ),
     "a second's wait for a library that is not used": (
         "acceptance/test_start_imports.py::test_command_loads_nothing_heavy",
