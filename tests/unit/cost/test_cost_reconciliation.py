@@ -157,7 +157,7 @@ def test_days_outside_the_range_and_models_that_cost_nothing_are_not_shown() -> 
 AMOUNTS = st.integers(0, 300).map(lambda cents: D(cents) / 100)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(AMOUNTS, AMOUNTS, AMOUNTS, st.integers(0, 2)), min_size=5, max_size=5))
 def test_every_difference_is_explained_to_the_last_part_of_a_cent(days: list[tuple[D, D, D, int]]) -> None:
     postings, reported = [], []
@@ -184,6 +184,7 @@ def calls(draw: st.DrawFn) -> list[Bounds]:
     return [one() for _ in range(draw(st.integers(1, 12)))]
 
 
+@settings(deadline=None, max_examples=50)
 @given(calls(), usd)
 def test_shares_add_up_and_none_passes_its_bound_unless_all_must(bounds: list[Bounds], amount: D) -> None:
     found = shares(bounds, amount)

@@ -97,7 +97,7 @@ def sums(records: list[Record]) -> list[Posting]:
     return list(of_sums(kept, HERE))
 
 
-@settings(deadline=None, max_examples=250)
+@settings(deadline=None, max_examples=120)
 @given(journals())
 def test_reports_from_sums_equal_those_from_the_ledger(records: list[Record]) -> None:
     tries = list(of_records(records, HERE))

@@ -107,7 +107,7 @@ pieces = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(st.lists(pieces, max_size=3), pieces)
 def test_what_is_told_last_in_full_is_what_counts(before: list[dict[str, Any]], odd: dict[str, Any]) -> None:
     usage: dict[str, Any] = {}

@@ -117,7 +117,7 @@ def read_by_json(line: bytes) -> Record | None:
 
 
 @given(facts)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_both_ways_to_read_and_write_a_fact_agree(fact: kinds.Fact) -> None:
     whole = line(fact)[:-1]
     assert decode_line(whole, whole=True) == read_by_json(whole)
@@ -133,7 +133,7 @@ def test_both_ways_to_read_and_write_a_fact_agree(fact: kinds.Fact) -> None:
 
 
 @given(finished, st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_line_of_another_writer_is_read_as_the_json_module_reads_it(fact: TaskCompleted, data: st.DataObject) -> None:
     head = bytearray(line(fact)[: -TAIL - 1])
     place = data.draw(st.integers(0, len(head) - 1))

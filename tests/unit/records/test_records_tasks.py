@@ -28,7 +28,7 @@ changes = st.lists(st.tuples(st.sampled_from("abc"), st.none() | runs), max_size
 
 
 @given(changes, changes)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_table_of_tasks_is_like_a_dict(
     before: list[tuple[str, TaskRun | None]], after: list[tuple[str, TaskRun | None]]
 ) -> None:
