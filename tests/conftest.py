@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import socket
 import sys
 import threading
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -23,6 +25,9 @@ hypothesis.settings.load_profile("project")
 
 #: Variables that could hand a test somebody's account, or steer it away from its own settings.
 _PREFIXES = ("ANTHROPIC_", "CLAUDE", "PIPELINE_")
+
+#: How many examples a law is tried on at least.
+_LEAST_EXAMPLES = 5
 
 _connect = socket.socket.connect
 _connect_ex = socket.socket.connect_ex
@@ -84,6 +89,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Whoever runs the tests in the background may have them ignored, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.environ[tiers.VARIABLE] = config.getoption("--tier")
 
 
@@ -92,11 +100,17 @@ def _is_short(item: pytest.Item) -> bool:
     names = set(getattr(item, "fixturenames", ()))
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
     return (
-        item.location[0] not in tiers.LONG
-        and not names & tiers.SERVERS
+        not names & tiers.SERVERS
         and not any(isinstance(value, str) and value in tiers.SERVER_PARAMETERS for value in parameters)
         and item.get_closest_marker("long") is None
     )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files that are not short before they are imported."""
+    if tiers.tier() != "short" or not collection_path.is_relative_to(config.rootpath):
+        return None
+    return collection_path.relative_to(config.rootpath).as_posix() in tiers.LONG or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -105,8 +119,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         long = [item for item in items if not _is_short(item)]
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if _is_short(item)]
+        for item in items:
+            _draw_less(getattr(item, "obj", None))
     rank = {name: place for place, name in enumerate(FIRST)}
     items.sort(key=lambda item: rank.get(item.location[0], len(FIRST)))
+
+
+def _draw_less(test: Any) -> None:
+    """Have a test of a law draw fewer examples."""
+    name = "_hypothesis_internal_use_settings"
+    if (given := getattr(test, name, None)) is not None:
+        fewer = max(min(given.max_examples, _LEAST_EXAMPLES), given.max_examples // tiers.FEWER_EXAMPLES)
+        setattr(getattr(test, "__func__", test), name, hypothesis.settings(given, max_examples=fewer))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests have counted: the figures of a release."""
+    for report in [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]:
+        for name, value in report.user_properties:
+            if name == "figures":
+                terminalreporter.write_line(f"figures: {value}")
 
 
 @pytest.hookimpl(wrapper=True)

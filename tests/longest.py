@@ -5,10 +5,8 @@ from __future__ import annotations
 #: They take ten seconds and more, the longest first.
 FIRST = (
     "tests/acceptance/test_kills.py",
-    "tests/acceptance/test_kills_in_batches.py",
     "tests/acceptance/test_executors.py",
     "tests/acceptance/test_objects_course.py",
-    "tests/acceptance/test_sql_kills.py",
     "tests/contract/test_objects_owners.py",
     "tests/contract/test_langgraph_threads.py",
     "tests/acceptance/test_cli_courses.py",
@@ -33,7 +31,6 @@ UNCOUNTED = frozenset(
         "tests/acceptance/test_death_at_every_write.py",
         "tests/acceptance/test_four_ways.py",
         "tests/acceptance/test_kills.py",
-        "tests/acceptance/test_kills_in_batches.py",
         "tests/acceptance/test_objects_course.py",
         "tests/acceptance/test_run_dot_kills.py",
         "tests/acceptance/test_site_html.py",

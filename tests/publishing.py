@@ -14,35 +14,21 @@ EXACT: Json = {"kind": "exact", "amount": 0}
 
 def course() -> Json:
     """A catalogue course: two topics, one of them cross-cutting."""
+
+    def group(name: str, title: str, cross_cutting: bool, **outcomes: str) -> Json:
+        rows = [{"id": f"{name}.{key}", "code": "", "title": each, "points": []} for key, each in outcomes.items()]
+        return {"id": name, "kind": "topic", "title": title, "cross_cutting": cross_cutting, "outcomes": rows}
+
     return {
-        "id": "mathematics/national_5",
-        "title": "National 5 Mathematics",
-        "code": "C847 75",
-        "course_id": "course_c84775",
-        "scqf": {"level": 5, "credits": 24},
-        "structure": "skills",
+        "id": "mathematics/national_5", "title": "National 5 Mathematics", "code": "C847 75",
+        "course_id": "course_c84775", "scqf": {"level": 5, "credits": 24}, "structure": "skills",
         "groups": [
-            {
-                "id": "num",
-                "kind": "topic",
-                "title": "Numerical skills",
-                "cross_cutting": False,
-                "outcomes": [
-                    {"id": "num.surds", "code": "", "title": "Working with surds", "points": []},
-                    {"id": "num.indices", "code": "", "title": "Laws of indices", "points": []},
-                    {"id": "num.fractions", "code": "", "title": "Working with fractions", "points": []},
-                ],
-            },
-            {
-                "id": "reason",
-                "kind": "topic",
-                "title": "Reasoning skills",
-                "cross_cutting": True,
-                "outcomes": [{"id": "reason.explain", "code": "", "title": "Explaining a solution", "points": []}],
-            },
+            group("num", "Numerical skills", False, surds="Working with surds", indices="Laws of indices",
+                  fractions="Working with fractions"),
+            group("reason", "Reasoning skills", True, explain="Explaining a solution"),
         ],
         "sources": [{"ref": "course specification", "covers": ["outcomes"], "verified": "partly", "note": ""}],
-    }
+    }  # fmt: skip
 
 
 def rounding(kind: str = "exact", amount: int = 0) -> Json:
@@ -120,15 +106,8 @@ def step(does: str, shows: str = "", check: str = "") -> Json:
 def item(name: str, answer: Json, *, marks: int = 1, figures: list[Json] | None = None, stem: str = "") -> Json:
     parts = answer.get("parts")
     return {
-        "id": name,
-        "points": [],
-        "prior": "",
-        "key_points": [],
-        "misconceptions": [],
-        "from_lesson": 0,
-        "calculator": False,
-        "givens": [],
-        "answer": answer,
+        "id": name, "points": [], "prior": "", "key_points": [], "misconceptions": [], "from_lesson": 0,
+        "calculator": False, "givens": [], "answer": answer, "figures": figures or [],
         "working": [
             step("Write 48 as a square times a whole number.", r"\(\sqrt{48} = \sqrt{16 \times 3}\)"),
             step("Take the root of the square out.", r"\(\sqrt{48} = 4\sqrt{3}\)"),
@@ -139,9 +118,8 @@ def item(name: str, answer: Json, *, marks: int = 1, figures: list[Json] | None 
         "follow_through": "The second mark stays open." if marks > 1 else "",
         "feedback": "The largest square factor saves a second step.",
         "hints": ["Look for a square number that divides 48."],
-        "figures": figures or [],
         "stem": stem or f"This is a question whose answer is of the kind {answer['kind']}.",
-    }
+    }  # fmt: skip
 
 
 def figures() -> list[Json]:
@@ -159,11 +137,7 @@ def figures() -> list[Json]:
 
 def explainer() -> Json:
     return {
-        "kind": "explainer",
-        "id": "explain_1",
-        "title": "What a surd is",
-        "minutes": 10,
-        "cycle": 1,
+        "kind": "explainer", "id": "explain_1", "title": "What a surd is", "minutes": 10, "cycle": 1,
         "text": (
             "A tile has an area of 3 square metres, so its side is \\(\\sqrt{3}\\) metres long. No fraction is equal "
             "to that length. A root that cannot be written as a fraction is called a surd, and we leave it as it is "
@@ -179,29 +153,20 @@ def explainer() -> Json:
         "misconceptions": ["m1"],
         "figures": figures()[:1],
         "watch_for": "Pupils who round at once.",
-    }
+    }  # fmt: skip
 
 
 def modelling() -> Json:
+    steps = [
+        step("Find the largest square that divides 75.", r"\(75 = 25 \times 3\)", "75 = 25*3"),
+        step("Split the root.", r"\(\sqrt{75} = \sqrt{25} \times \sqrt{3}\)"),
+        step("Take the root of 25.", r"\(\sqrt{75} = 5\sqrt{3}\)"),
+    ]
+    example = {"id": "e1", "problem": r"Simplify \(\sqrt{75}\).", "answer": r"\(5\sqrt{3}\)", "steps": steps}
     return {
-        "kind": "modelling",
-        "id": "model_1",
-        "title": "One surd, step by step",
-        "minutes": 8,
-        "cycle": 1,
-        "examples": [
-            {
-                "id": "e1",
-                "problem": r"Simplify \(\sqrt{75}\).",
-                "answer": r"\(5\sqrt{3}\)",
-                "steps": [
-                    step("Find the largest square that divides 75.", r"\(75 = 25 \times 3\)", "75 = 25*3"),
-                    step("Split the root.", r"\(\sqrt{75} = \sqrt{25} \times \sqrt{3}\)"),
-                    step("Take the root of 25.", r"\(\sqrt{75} = 5\sqrt{3}\)"),
-                ],
-            }
-        ],
-    }
+        "kind": "modelling", "id": "model_1", "title": "One surd, step by step", "minutes": 8, "cycle": 1,
+        "examples": [example],
+    }  # fmt: skip
 
 
 def lesson(order: int = 1, title: str = "Simplifying surds with square factors") -> Json:
@@ -265,44 +230,25 @@ def question_card(
     kind: str, name: str, title: str, minutes: int, items: list[Json], cycle: int = 0, rubric: list[Json] | None = None
 ) -> Json:
     return {
-        "kind": kind,
-        "id": name,
-        "title": title,
-        "minutes": minutes,
-        "cycle": cycle,
-        "component": "",
-        "instructions": "Answer in your jotter.",
-        "items": items,
-        "rubric": rubric or [],
-    }
+        "kind": kind, "id": name, "title": title, "minutes": minutes, "cycle": cycle, "component": "",
+        "instructions": "Answer in your jotter.", "items": items, "rubric": rubric or [],
+    }  # fmt: skip
 
 
 def entry(order: int, title: str, refs: list[str], kind: str = "teach") -> Json:
     return {
-        "order": order,
-        "lesson_type": kind,
-        "block": "Numerical skills",
-        "outcome_refs": refs,
-        "points": [],
-        "cross_cutting": ["reason.explain"],
-        "label": title,
-        "rationale": "First, because later lessons need it.",
-        "calculator": "non_calc",
-        "minutes": 50,
-        "prerequisites": [],
+        "order": order, "lesson_type": kind, "block": "Numerical skills", "outcome_refs": refs, "points": [],
+        "cross_cutting": ["reason.explain"], "label": title, "rationale": "First, because later lessons need it.",
+        "calculator": "non_calc", "minutes": 50, "prerequisites": [],
         "summary": "Square factors, then simplifying in steps, then practice.",
-        "emphasis": ["the largest square factor"],
-        "context": "roofs and ropes in Oban",
-    }
+        "emphasis": ["the largest square factor"], "context": "roofs and ropes in Oban",
+    }  # fmt: skip
 
 
 def bundle(*, draft: bool = False, lessons: int = 2, failed: bool = False, **about: Any) -> Bundle:
     """A course of a few lessons; one outcome is not covered."""
-    titles = [
-        "Simplifying surds with square factors",
-        "Multiplying powers with the same base",
-        "Adding two fractions simply",
-    ]
+    titles = ["Simplifying surds with square factors", "Multiplying powers with the same base",
+              "Adding two fractions simply"]  # fmt: skip
     refs = ["num.surds", "num.indices", "num.fractions"]
     rows = []
     for number in range(lessons):
@@ -311,21 +257,12 @@ def bundle(*, draft: bool = False, lessons: int = 2, failed: bool = False, **abo
         rows.append({"order": number + 1, "lesson": made, "checks": {}, "critic": None})
     entries = [entry(n + 1, titles[n % 3], [refs[n % 3]]) for n in range(lessons + failed)]
     lost = [{"order": lessons + 1, "label": titles[lessons % 3], "reason": "answer of p3 is wrong"}] if failed else []
-    stated = {
-        "author": "offline" if draft else "model",
-        "model": "offline" if draft else "claude-sonnet-5-5",
-        "prompts": {"lesson": "a" * 64},
-        "catalogue": "b" * 64,
-        **about,
-    }
+    author, model = ("offline", "offline") if draft else ("model", "claude-sonnet-5-5")
+    stated = {"author": author, "model": model, "prompts": {"lesson": "a" * 64}, "catalogue": "b" * 64, **about}
     scheme = {
-        "course_id": "course_c84775",
-        "catalogue": "b" * 64,
-        "lesson_count": len(entries),
-        "partial": lessons < 3,
-        "not_covered": refs[lessons:],
-        "entries": entries,
-    }
+        "course_id": "course_c84775", "catalogue": "b" * 64, "lesson_count": len(entries), "partial": lessons < 3,
+        "not_covered": refs[lessons:], "entries": entries,
+    }  # fmt: skip
     name = "course_c84775-draft" if draft else "course_c84775"
     return Bundle(name, course(), scheme, copy.deepcopy(rows), lost, stated, draft)
 

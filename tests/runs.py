@@ -26,21 +26,13 @@ from pipeline.records.kinds import (
 )
 from pipeline.records.lines import encode_line
 from pipeline.records.values import canonical, digest, encode_value
-from pipeline.store.disk import Disk
 from pipeline.store.files import FileStore
+from tests.faulty_disk import LazyDisk
 
+#: Written, not synced: what these tests show does not depend on a power cut.
+HastyDisk = LazyDisk
 STEPS = ("seed", "sow", "lessons", "publish")
 BEGIN = datetime(2026, 1, 9, 14, 30, 22, tzinfo=UTC)
-
-
-class HastyDisk(Disk):
-    """Written, not synced: what these tests show does not depend on a power cut."""
-
-    def sync(self, fd: int) -> None:
-        """Nothing waits."""
-
-    def sync_folder(self, path: Path) -> None:
-        """Nothing waits."""
 
 
 class Script:

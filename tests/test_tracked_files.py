@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.longest import FIRST, UNCOUNTED
+from tests.tiers import LONG
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = ROOT / "devops" / "requirements"
@@ -78,8 +79,8 @@ def test_links_between_the_documents_lead_somewhere() -> None:
     assert not broken, "\n".join(["", *broken])
 
 
-def test_longest_files_of_tests_are_there() -> None:
-    assert [name for name in (*FIRST, *UNCOUNTED) if not (ROOT / name).is_file()] == []
+def test_listed_files_of_tests_are_there() -> None:
+    assert [name for name in (*FIRST, *UNCOUNTED, *LONG) if not (ROOT / name).is_file()] == []
 
 
 # --- pins -----------------------------------------------------------------------------------------

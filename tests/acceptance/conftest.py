@@ -58,10 +58,9 @@ def server(monkeypatch: pytest.MonkeyPatch, responder: Responder) -> Iterator[Bi
         yield made
 
 
-# Not for the whole session: the starts of a test that failed would answer those of another file.
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def starter() -> Iterator[Starter]:
-    """Starts the program as one process after the other."""
+    """Starts the program at the price of a fork."""
     made = Starter()
     # The first start waits for all imports.
     made.start(["--help"], {}, Path(os.devnull))

@@ -4,33 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
 #: All that pipeline.sh may use besides bash itself: what every macOS and Linux has.
-TOOLS = [
-    "bash",
-    "cat",
-    "cksum",
-    "dirname",
-    "env",
-    "grep",
-    "kill",
-    "mkdir",
-    "mv",
-    "ps",
-    "readlink",
-    "rm",
-    "rmdir",
-    "sh",
+TOOLS = (
+    "bash", "cat", "cksum", "dirname", "env", "grep", "kill", "mkdir", "mv", "ps", "readlink", "rm", "rmdir", "sh",
     "uname",
-]
+)  # fmt: skip
 
 #: Stands in for Python: notes what it was asked, makes a venv of itself, waits in pip where FAKE_HOLD
 #: is a pipe (and says so in FAKE_HOLD.reached), fails in pip with the text of FAKE_FAIL.
@@ -114,8 +99,6 @@ class Copy:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            # Whoever runs the tests in the background may have INT ignored, and children inherit that.
-            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,18 +24,25 @@ CLOCK = SystemClock()
 
 
 class Starter(Partner):
-    """One process that forks a start at a time."""
+    """A process that has everything imported, and forks a start whenever it is told to."""
 
     def __init__(self) -> None:
         super().__init__(Path(__file__).with_name("starter.py"))
+        self._last = -1
 
-    def start(self, argv: list[str], env: dict[str, str], log: Path) -> int:
+    def start(self, argv: Sequence[str], env: Mapping[str, str], log: Path) -> int:
         """Start the program; its pid."""
-        return int(self.tell({"argv": argv, "env": env, "log": str(log)})["pid"])
+        self._last = int(self.tell({"argv": argv, "env": env, "log": str(log)})["pid"])
+        return self._last
 
     def wait(self) -> int:
-        """The exit code of the started process, or minus the signal that ended it."""
-        return int(self.answer()["status"])
+        """The exit code of the process started last, or minus the signal that ended it."""
+        return int(self.tell({"wait": self._last})["status"])
+
+    def first_to_end(self) -> tuple[int, int]:
+        """Wait for any of them: its pid, and its exit code."""
+        said = self.tell({"wait": -1})
+        return int(said["pid"]), int(said["status"])
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Starts the program many times at the price of one: everything is imported, then each start is a fork.
 
-Reads one JSON object a line ({"argv", "env", "log"}) and answers {"pid"}; when that process has ended,
-{"pid", "status"} (exit code, or minus the signal). One process at a time.
+Reads one JSON object a line: {"argv", "env", "log"} is answered {"pid"}; {"wait"} (a pid; -1: any) is answered
+{"pid", "status"} (exit code, or minus the signal) when that process has ended.
 """
 
 from __future__ import annotations
@@ -55,9 +55,11 @@ def tell(**facts: int) -> None:
 
 if __name__ == "__main__":
     for line in sys.stdin:
-        started = os.fork()
-        if started == 0:
-            child(json.loads(line))
-        tell(pid=started)
-        _, status = os.waitpid(started, 0)
-        tell(pid=started, status=os.waitstatus_to_exitcode(status))
+        order = json.loads(line)
+        if "wait" in order:
+            ended, status = os.waitpid(order["wait"], 0)
+            tell(pid=ended, status=os.waitstatus_to_exitcode(status))
+        elif (started := os.fork()) == 0:
+            child(order)
+        else:
+            tell(pid=started)

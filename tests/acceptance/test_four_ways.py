@@ -5,7 +5,6 @@ Tokens decide, not times: the figures are those of the ledger. The benchmark of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -50,12 +49,8 @@ class Made:
 
 
 @pytest.fixture(scope="module")
-def ways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Made]]:
-    starter = Starter()
-    try:
-        yield {way: make(way, starter, tmp_path_factory.mktemp("way") / "c") for way in WAYS}
-    finally:
-        starter.close()
+def ways(starter: Starter, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Made]:
+    return {way: make(way, starter, tmp_path_factory.mktemp("way") / "c") for way in WAYS}
 
 
 def make(way: str, starter: Starter, home: Path) -> Made:

@@ -14,7 +14,7 @@ import pytest
 from pipeline.clock import SystemClock
 from pipeline.store.files import FileStore
 from pipeline.store.reader import load
-from tests.acceptance.partner import Partner
+from tests.acceptance.killing import Starter
 from tests.servers.billing import BillingServer
 from tests.servers.lessons import answer
 
@@ -40,25 +40,18 @@ class Gate:
 
     def __call__(self, body: Mapping[str, Any], fault: str) -> str:
         self.asked.set()
-        self.open.wait(30)
+        self.open.wait(100)
         return answer(body, fault)
-
-
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Partner]:
-    made = Partner(Path(__file__).with_name("many.py"))
-    yield made
-    made.close()
 
 
 class Starts:
     """Starts on one store and one server, each with a log of its own."""
 
-    def __init__(self, home: Path, forks: Partner, server: BillingServer) -> None:
+    def __init__(self, home: Path, starter: Starter, server: BillingServer) -> None:
         self.store = FileStore(home / "store", CLOCK)
         self.server = server
         self._home = home
-        self._forks = forks
+        self._starter = starter
         self._logs: dict[int, Path] = {}
 
     def start(self, *words: str) -> int:
@@ -66,14 +59,14 @@ class Starts:
         log = self._home / f"log-{len(self._logs)}.txt"
         argv = ["lessons", "--store", f"files:{self._home / 'store'}", "--out", str(self._home / "out"), *words]
         env = {"ANTHROPIC_API_KEY": "sk-ant-of-nobody", "ANTHROPIC_BASE_URL": self.server.url}
-        pid = int(self._forks.tell({"argv": argv, "env": env, "log": str(log)})["pid"])
+        pid = self._starter.start(argv, env, log)
         self._logs[pid] = log
         return pid
 
     def first_to_end(self) -> Ended:
         """Wait for any of them."""
-        said = self._forks.tell({})
-        return Ended(int(said["pid"]), int(said["status"]), self._logs[int(said["pid"])].read_text())
+        pid, code = self._starter.first_to_end()
+        return Ended(pid, code, self._logs[pid].read_text())
 
     def runs(self) -> list[str]:
         return [head.run_id for head in self.store.heads()]
@@ -87,9 +80,9 @@ def gate() -> Iterator[Gate]:
 
 
 @pytest.fixture
-def starts(tmp_path: Path, forks: Partner, gate: Gate) -> Iterator[Starts]:
+def starts(tmp_path: Path, starter: Starter, gate: Gate) -> Iterator[Starts]:
     with BillingServer(responder=gate) as server:
-        yield Starts(tmp_path, forks, server)
+        yield Starts(tmp_path, starter, server)
 
 
 def locked_out(ended: Ended, owner: int, run: str) -> None:
@@ -142,7 +135,7 @@ def test_five_forced_starts_at_once_are_five_runs(starts: Starts) -> None:
 def test_two_courses_started_at_once_do_not_meet(starts: Starts, gate: Gate) -> None:
     starts.start(*MATHS)
     starts.start(*PHYSICS)
-    assert gate.asked.wait(30)
+    assert gate.asked.wait(100)
     gate.open.set()
     ends = [starts.first_to_end() for _ in range(2)]
     assert [ended.code for ended in ends] == [0, 0], ends

