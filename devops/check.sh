@@ -44,8 +44,10 @@ unset PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 check "ruff check" "$VENV/bin/python" -m ruff check .
 check "ruff format" "$VENV/bin/python" -m ruff format --check .
 check "mypy" "$VENV/bin/python" -m mypy
-# Tests wait more than they compute: four fill two cores.
-check "pytest ($tier)" "$VENV/bin/python" -m pytest -n 4 --dist worksteal --tier "$tier" "$@"
+# Long tests wait more than they compute, so four fill two cores; short ones do not.
+workers=4
+[ "$tier" != short ] || workers=3
+check "pytest ($tier)" "$VENV/bin/python" -m pytest -n "$workers" --dist worksteal --tier "$tier" "$@"
 
 if [ -n "$failed" ]; then
     printf '\nFAILED: %s\n' "$failed"

@@ -108,9 +108,9 @@ def _is_short(item: pytest.Item) -> bool:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out files that are not short before they are imported."""
-    if tiers.tier() != "short" or not collection_path.is_relative_to(config.rootpath):
+    if tiers.tier() != "short" or collection_path.suffix != ".py":
         return None
-    return collection_path.relative_to(config.rootpath).as_posix() in tiers.LONG or None
+    return None if tiers.is_short(os.path.relpath(collection_path, config.rootpath)) else True
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -21,7 +21,11 @@ FIRST = (
     "tests/acceptance/test_signals.py",
     "tests/unit/lessons/test_offline.py",
     "tests/unit/store/test_store_damage.py",
+    # These read the whole source, best in one process.
     "tests/test_architecture.py",
+    "tests/test_budgets.py",
+    "tests/unit/docs/test_docs_errors.py",
+    "tests/unit/docs/test_docs_events.py",
 )
 
 #: They go through lines that other tests go through too, some thousand times: counting makes that twice as long.

@@ -17,42 +17,32 @@ SERVERS = frozenset(
 SERVER_PARAMETERS = frozenset({"objects", "pglite", "postgresql", "weed", "rclone"})
 #: In the short tier laws are tried on a part of the examples only: one in so many.
 FEWER_EXAMPLES = 4
-#: Files that are not short: they run an interpreter, a browser or a peer many times over, or compute for long.
+#: Files and folders that are not short: they run an interpreter, a browser or a peer many times over, or compute for
+#: long. Of tests/acceptance only the smoke below is short.
 LONG = frozenset(
     {
-        "tests/acceptance/cases/test_cases_layers_elsewhere.py",
-        "tests/acceptance/test_cli_courses.py",
-        "tests/acceptance/test_cli_odd_files.py",
-        "tests/acceptance/test_cli_process.py",
-        "tests/acceptance/test_death_at_every_write.py",
-        "tests/acceptance/test_docs_examples.py",
-        "tests/acceptance/test_docs_layers.py",
-        "tests/acceptance/test_executors.py",
-        "tests/acceptance/test_first_start_real.py",
-        "tests/acceptance/test_four_ways.py",
-        "tests/acceptance/test_golden_stores.py",
-        "tests/acceptance/test_langgraph_graphs.py",
-        "tests/acceptance/test_langgraph_kills.py",
-        "tests/acceptance/test_langgraph_values.py",
-        "tests/acceptance/test_lost_records.py",
-        "tests/acceptance/test_many_starts.py",
-        "tests/acceptance/test_memory_kills.py",
-        "tests/acceptance/test_objects_course.py",
-        "tests/acceptance/test_run_dot_cut_off.py",
-        "tests/acceptance/test_run_dot_kills.py",
-        "tests/acceptance/test_signals.py",
-        "tests/acceptance/test_site_html.py",
-        "tests/acceptance/test_travel_lessons.py",
+        "tests/acceptance",
         "tests/contract/test_langgraph_threads.py",
         "tests/contract/test_objects_owners.py",
-        "tests/contract/test_sql_hanging.py",
-        "tests/contract/test_sql_upgrade.py",
         "tests/unit/formats/test_formats_deaths.py",
         "tests/unit/lessons/test_offline.py",
         "tests/unit/publish/test_publish_every_page.py",
         "tests/unit/store/test_store_damage.py",
     }
 )
+#: Start, a course, its resume, list, status, cost, a graph, a disk that refuses, twelve kills.
+SMOKE = frozenset(
+    f"tests/acceptance/test_{name}.py"
+    for name in (
+        "cli_cost", "cli_lessons", "cli_list", "cli_status", "first_start", "kills", "known_faults", "refusing_disk",
+        "resumed_starts", "run_dot", "shell_scripts", "sql_course", "start_imports",
+    )
+)  # fmt: skip
+
+
+def is_short(path: str) -> bool:
+    """Return whether a file of tests, named from the root of the project, may hold short tests."""
+    return path in SMOKE or not any(path == long or path.startswith(f"{long}/") for long in LONG)
 
 
 def tier() -> str:
