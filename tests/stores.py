@@ -7,6 +7,7 @@ from datetime import timedelta
 from pipeline.records.codec import decode_line
 from pipeline.records.documents import head_document
 from pipeline.records.fold import fold
+from pipeline.records.lines import line_seq
 from pipeline.store.base import Claim, Store
 from tests.journals import AT
 
@@ -24,3 +25,8 @@ def write(store: Store, lines: list[bytes], *, head: bool = True, claim: Claim |
 
 def ids(store: Store) -> list[str]:
     return [head.run_id for head in store.heads()]
+
+
+def seqs(store: Store, run: str, after: int = 0) -> list[int]:
+    """The numbers of the records that are read of a run."""
+    return [line_seq(one) for one in store.read(run, after)]

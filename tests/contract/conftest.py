@@ -14,6 +14,7 @@ from pipeline.store.folder import FolderBackend
 from pipeline.store.memory import MemoryBackend, MemoryStore
 from pipeline.store.objects.backend import open_objects
 from pipeline.store.run_folder import RunFolder
+from pipeline.store.runs import RunStore
 from pipeline.store.sql.backend import open_backend, open_sql
 from pipeline.store.url import open_store
 from tests.faulty_disk import LazyDisk
@@ -75,4 +76,10 @@ def store(request: pytest.FixtureRequest, make_store: Callable[[str], Store]) ->
 @pytest.fixture(params=[*STORES, "run folder"])
 def run_store(request: pytest.FixtureRequest, make_store: Callable[[str], Store]) -> Store:
     """As far as one run goes, a folder that is itself the run is a store too."""
+    return make_store(request.param)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def sql(request: pytest.FixtureRequest, make_store: Callable[[str], RunStore]) -> RunStore:
+    """A store in a database."""
     return make_store(request.param)

@@ -8,22 +8,17 @@ import pytest
 
 from pipeline.errors import CheckpointCorrupt, StoreError
 from pipeline.records.kinds import StepStarted
-from pipeline.records.lines import line_seq
 from pipeline.store.integrity import check
 from pipeline.store.objects import keys
 from pipeline.store.reader import load
 from tests.contract.harm import BucketStore, account_of, bucket_of, open_bucket, segment_appends
 from tests.journals import AT, StillClock, line, small_run, started
-from tests.stores import ids, write
+from tests.stores import ids, seqs, write
 
 
 @pytest.fixture
 def store(objects: str, clock: StillClock) -> BucketStore:
     return open_bucket(objects, clock)
-
-
-def seqs(store: BucketStore, run: str, after: int = 0) -> list[int]:
-    return [line_seq(one) for one in store.read(run, after)]
 
 
 def apart(store: BucketStore) -> str:

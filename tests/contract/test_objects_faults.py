@@ -5,19 +5,25 @@ from __future__ import annotations
 import contextlib
 import socket
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from pipeline.errors import ConfigError, StoreError, WriteFailed
+from pipeline.records.codec import decode_line
+from pipeline.records.documents import head_document
+from pipeline.records.fold import fold
 from pipeline.records.kinds import StepStarted
-from pipeline.records.lines import line_seq
+from pipeline.store.head import head_bytes
 from pipeline.store.objects import bucket as buckets
+from pipeline.store.objects import keys
+from pipeline.store.objects.tail import head_notes
 from pipeline.store.recovery import recover
 from tests.contract.harm import BucketStore, account_of, bucket_of, open_bucket
 from tests.journals import AT, StillClock, line, small_run, started
 from tests.servers.objects import Mishap, Proxy
-from tests.stores import ids, write
+from tests.stores import ids, seqs, write
 
 
 @pytest.fixture
@@ -58,7 +64,7 @@ def test_append_goes_through_a_passing_fault_once(store: BucketStore, proxy: Pro
     proxy.mishap = first(1, what)
     journal.append(2, lines[1:4])
     journal.append(5, lines[4:])
-    assert [line_seq(one) for one in store.read(run)] == [1, 2, 3, 4, 5, 6, 7]
+    assert seqs(store, run) == [1, 2, 3, 4, 5, 6, 7]
     journal.close()
     assert store.open(run).last_seq == 7
 
@@ -67,7 +73,7 @@ def test_append_is_looked_for_where_no_answer_ever_comes(store: BucketStore, pro
     run, journal = store.create(started(), [], at=AT)
     proxy.mishap = first(99, "lost")
     journal.append(2, [line(2, StepStarted("seed#1"))])
-    assert [line_seq(one) for one in store.read(run)] == [1, 2]
+    assert seqs(store, run) == [1, 2]
 
 
 def test_records_that_the_server_never_takes_are_kept_here_and_recovered(
@@ -87,9 +93,9 @@ def test_records_that_the_server_never_takes_are_kept_here_and_recovered(
     error = caught.value
     assert error.data["fatal"] is True
     assert error.data["emergency"] in error.hint
-    assert [line_seq(one) for one in store.read(run)] == [1]
+    assert seqs(store, run) == [1]
     assert recover(store, run, Path(error.data["emergency"])) == 5
-    assert [line_seq(one) for one in store.read(run)] == [1, 2, 3, 4, 5, 6]
+    assert seqs(store, run) == [1, 2, 3, 4, 5, 6]
 
 
 def test_blob_goes_through_a_lost_answer(store: BucketStore, proxy: Proxy) -> None:
@@ -159,3 +165,28 @@ def test_extra_that_is_not_installed_is_named(objects: str, clock: StillClock, m
     with pytest.raises(ConfigError, match="obstore") as caught:
         open_bucket(objects, clock)
     assert "install obstore" in caught.value.hint.replace("'", "")
+
+
+def lay(store: BucketStore, first: int, count: int) -> None:
+    """Runs as they lie there when they are done, without the requests of making them."""
+    lines = small_run()
+    state, size = fold("r", map(decode_line, lines)), sum(map(len, lines))
+    for number in range(first, first + count):
+        run = f"20260109_{number:06d}"
+        document = {**head_document(state, size, ["seed"]), "run_id": run}
+        bucket_of(store).put(keys.head(run), head_bytes(document), notes=head_notes(len(lines), 1))
+        bucket_of(store).put(keys.journal(run, 1), b"".join(lines))
+        bucket_of(store).put(keys.lease(run), b'{"epoch":1}')
+
+
+def test_newest_runs_are_listed_with_as_many_requests_however_many_there_are(store: BucketStore, proxy: Proxy) -> None:
+    counts = []
+    for first, count in ((0, 24), (24, 24)):
+        lay(store, first, count)
+        proxy.seen.clear()
+        newest = [head.run_id for head in islice(store.heads(), 8)]
+        assert newest == [f"20260109_{number:06d}" for number in range(first + count - 1, first + count - 9, -1)]
+        # A look is a read and a listing; those that are looked at together may be more than are wanted.
+        assert sum("/j/" in seen for seen in proxy.seen) == 0
+        counts.append(len(proxy.seen))
+    assert counts[0] == counts[1] <= 1 + 2 * 21

@@ -35,7 +35,7 @@ from tests.contract.harm import (
 )
 from tests.journals import AT, CLAIM, StillClock, line, small_run, started
 from tests.servers.objects import Moto, Proxy
-from tests.stores import ids, write
+from tests.stores import ids, seqs, write
 from tests.tiers import trials
 
 TRIALS = trials(2, 8, 50)
@@ -182,7 +182,7 @@ def test_of_two_that_open_a_dead_owners_run_at_once_one_gets_it(store: BucketSto
     with ThreadPoolExecutor(2) as pool:
         for _ in range(TRIALS):
             assert "owned" in list(pool.map(race, stores))
-    assert [line_seq(one) for one in store.read(run)] == list(range(1, len(list(store.read(run))) + 1))
+    assert seqs(store, run) == list(range(1, len(list(store.read(run))) + 1))
 
 
 def test_what_an_owner_was_told_is_durable_stays_so_while_it_is_replaced(

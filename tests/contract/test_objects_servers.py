@@ -12,7 +12,6 @@ from http.client import HTTPConnection
 import pytest
 
 from pipeline.errors import RunLocked, StoreError
-from pipeline.records.lines import line_seq
 from pipeline.store.base import Journal
 from pipeline.store.copies import copy
 from pipeline.store.integrity import check
@@ -22,7 +21,7 @@ from tests.contract.harm import BucketStore, account_of, bucket_of, open_bucket
 from tests.journals import AT, StillClock, small_run, started
 from tests.servers.objects import Moto, environ
 from tests.servers.real_objects import Rclone, Weed
-from tests.stores import ids, write
+from tests.stores import ids, seqs, write
 
 
 @pytest.fixture
@@ -59,7 +58,7 @@ def test_seaweedfs_keeps_what_a_store_promises(at: Callable[[Rclone | Weed], Buc
     (journal,) = journals
     journal.append(6, lines[5:])
     journal.close()
-    assert [line_seq(one) for one in store.read(run)] == [1, 2, 3, 4, 5, 6, 7]
+    assert seqs(store, run) == [1, 2, 3, 4, 5, 6, 7]
     newer = write(store, small_run(), days=-1)
     assert ids(store) == [newer, run]
     assert list(check(store, account_of(store))) == []
@@ -122,6 +121,6 @@ def test_folders_without_objects_are_neither_runs_nor_sub_journals(store: Bucket
     assert "20260101_000000" in bucket_of(store).names("runs")
     assert (store.leftovers(), store.parts(run)) == ([], [])
     store.open(run).close()
-    assert [line_seq(one) for one in store.read(run)] == [1, 2, 3, 4, 5, 6, 7]
+    assert seqs(store, run) == [1, 2, 3, 4, 5, 6, 7]
     assert list(check(store, account_of(store))) == []
     assert store.sweep(AT + timedelta(days=9999)) == []

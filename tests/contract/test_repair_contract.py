@@ -12,7 +12,6 @@ from pipeline.cost.report import Origin, of_records
 from pipeline.errors import CheckpointCorrupt
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import CallEnded, Gap, StepStarted
-from pipeline.records.lines import line_seq
 from pipeline.store.base import Journal, Movable
 from pipeline.store.copies import copy
 from pipeline.store.files import FileStore
@@ -21,7 +20,7 @@ from pipeline.store.memory import MemoryAccount
 from pipeline.store.reader import all_records, load
 from tests.contract import harm
 from tests.journals import AT, StillClock, line, small_run
-from tests.stores import write
+from tests.stores import seqs, write
 
 LINES = small_run()
 
@@ -54,7 +53,7 @@ def goes_on(store: Movable, run: str, journal: Journal) -> None:
     seq = journal.last_seq + 1
     journal.append(seq, [line(seq, StepStarted("lessons#1"), owner=seq)])
     journal.close()
-    assert [line_seq(one) for one in store.read(run)] == list(range(1, seq + 1))
+    assert seqs(store, run) == list(range(1, seq + 1))
     again = store.open(run)
     assert list(again.repairs) == []
     assert (again.last_seq, again.size) == (seq, sum(len(one) + 1 for one in store.read(run)))
@@ -80,7 +79,7 @@ def test_several_damaged_stretches_are_each_said(mendable: Movable) -> None:
 def test_damaged_record_in_the_middle_becomes_a_gap_and_is_kept(mendable: Movable, head: bool) -> None:
     run, bad = written(mendable, head=head), LINES[3].rstrip(b"\n").replace(b"sow", b"sew")
     harm.record(mendable, run, 4, bad)
-    assert [line_seq(one) for one in mendable.read(run)] == [1, 2, 3, 5, 6, 7]
+    assert seqs(mendable, run) == [1, 2, 3, 5, 6, 7]
     journal, said = opened(mendable, run)
     assert said == [(4, 4, len(bad), True)]
     gap = decode_line(list(mendable.read(run))[3]).fact
@@ -98,7 +97,7 @@ def test_records_that_are_gone_from_the_middle_become_a_gap(mendable: Movable) -
     journal, said = opened(mendable, run)
     assert said == [(3, 4, 0, True)]
     # What one record stood for is said under its number, and readers know that two are missing.
-    assert [line_seq(one) for one in mendable.read(run)] == [1, 2, 3, 5, 6, 7]
+    assert seqs(mendable, run) == [1, 2, 3, 5, 6, 7]
     assert not [problem for problem in check(mendable, MemoryAccount(StillClock())) if problem.serious]
     assert next(mendable.heads()).document["status"] == "in_progress"
     journal.close()
@@ -140,7 +139,7 @@ def test_run_whose_first_record_is_damaged_is_left_as_it_is(mendable: Movable) -
     harm.record(mendable, run, 1, b"junk")
     with pytest.raises(CheckpointCorrupt, match=f"Run {run} cannot be opened. Its first record is damaged."):
         mendable.open(run)
-    assert [line_seq(one) for one in mendable.read(run)] == [2, 3, 4, 5, 6, 7]
+    assert seqs(mendable, run) == [2, 3, 4, 5, 6, 7]
     with pytest.raises(CheckpointCorrupt):
         mendable.open(run)
 

@@ -23,7 +23,7 @@ from pipeline.records.values import digest
 from pipeline.store.base import Store
 from pipeline.store.reader import load, records
 from tests.journals import AT, line, small_run, started
-from tests.stores import ids, write
+from tests.stores import ids, seqs, write
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def test_appended_lines_are_read_in_order(store: Store) -> None:
     run, journal = store.create(lines[0], [], at=AT)
     journal.append(2, lines[1:3])
     journal.append(4, lines[3:4], sync=False)
-    assert [line_seq(one) for one in store.read(run)] == [1, 2, 3, 4]
-    assert [line_seq(one) for one in store.read(run, after=2)] == [3, 4]
+    assert seqs(store, run) == [1, 2, 3, 4]
+    assert seqs(store, run, after=2) == [3, 4]
     assert list(store.read(run, after=4)) == []
     assert (journal.last_seq, journal.size) == (4, sum(map(len, lines[:4])))
 
@@ -63,7 +63,7 @@ def test_the_same_lines_again_are_nothing_new(store: Store) -> None:
     journal.append(2, lines[1:4])
     journal.append(3, lines[2:4])
     journal.append(3, lines[2:6])
-    assert [line_seq(one) for one in store.read(run)] == [1, 2, 3, 4, 5, 6]
+    assert seqs(store, run) == [1, 2, 3, 4, 5, 6]
 
 
 def test_another_fact_under_a_used_number_is_refused(store: Store) -> None:
@@ -213,7 +213,7 @@ def test_branch_owns_a_journal_of_its_own(store: Store) -> None:
     with pytest.raises(RunLocked):
         store.delete(run)
     again.close()
-    assert [line_seq(one) for one in store.read(f"{run}/fan#1/left#2")] == [1]
+    assert seqs(store, f"{run}/fan#1/left#2") == [1]
     assert len(list(store.read(run))) == 1
     assert ids(store) == [run]
     with pytest.raises(RunNotFound):

@@ -20,11 +20,6 @@ from tests.stores import ids, write
 Harm = Callable[[RunStore, str], object]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def sql(request: pytest.FixtureRequest, make_store: Callable[[str], RunStore]) -> RunStore:
-    return make_store(request.param)
-
-
 def said(store: RunStore) -> list[tuple[str, str]]:
     return [(problem.run, problem.text) for problem in check(store, store.account()) if problem.serious]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -19,7 +20,7 @@ import pytest
 from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError, PipelineError, RunLocked, StoreError, WriteFailed
 from pipeline.records.kinds import CallStarted, StepStarted
-from pipeline.records.lines import line_seq
+from pipeline.store import availability
 from pipeline.store.address import parse_store_url
 from pipeline.store.base import Journal, Movable, Store
 from pipeline.store.recovery import recover
@@ -28,6 +29,7 @@ from tests.contract import harm
 from tests.journals import AT, StillClock, line, started
 from tests.servers.postgres import Cable, Postgres, name_of
 from tests.servers.postgres import cable as cable
+from tests.stores import seqs
 
 WRITER = """
 import sys
@@ -44,10 +46,6 @@ for seq in range(journal.last_seq + 1, 100_000):
 
 def step(seq: int) -> bytes:
     return line(seq, StepStarted(f"s{seq}#1"))
-
-
-def seqs(store: Store, run: str) -> list[int]:
-    return [line_seq(one) for one in store.read(run)]
 
 
 @pytest.fixture
@@ -332,3 +330,82 @@ def test_forked_child_leaves_the_connections_to_its_parent(postgresql: str) -> N
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     journal.append(2, [step(2)])
     assert seqs(store, run) == [1, 2]
+
+
+STEPS = [line(seq, StepStarted(f"s{seq}#1")) for seq in range(2, 9)]
+
+
+@pytest.fixture
+def hanging(cable: Cable) -> threading.Event:
+    """Set: the server is sent what the client sends, once it is cleared."""
+    answers = threading.Event()
+    answers.set()
+
+    def wait(data: bytes) -> str:
+        assert answers.wait(60)
+        return ""
+
+    cable.cut = wait
+    return answers
+
+
+@pytest.fixture
+def store(
+    cable: Cable, hanging: threading.Event, postgres: Postgres, postgresql: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Store]:
+    harm.impatient(monkeypatch)
+    yield open_store(postgres.url(name_of(postgresql), cable.port), SystemClock())
+    hanging.set()
+    harm.close()
+
+
+def test_append_that_is_never_answered_ends_and_is_kept(store: Store, hanging: threading.Event) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    journal.append(2, STEPS[:1])
+    hanging.clear()
+    with pytest.raises(WriteFailed, match="does not answer") as caught:
+        journal.append(3, STEPS[1:2])
+    with pytest.raises(WriteFailed):
+        journal.append(4, STEPS[2:3])
+    kept = Path(caught.value.data["emergency"])
+    assert STEPS[1] in kept.read_bytes()
+    with pytest.raises(StoreError, match="does not answer"):
+        list(store.heads())
+    hanging.set()
+    journal.close()
+    harm.answered(store)
+    store.open(run).close()
+    assert [one.split(b",")[0] for one in store.read(run)] == [b'{"seq":%d' % seq for seq in range(1, 5)]
+
+
+def test_value_that_is_never_answered_ends(store: Store, hanging: threading.Event) -> None:
+    journal = store.create(started(), [], at=AT)[1]
+    hanging.clear()
+    with pytest.raises(StoreError, match="does not answer"):
+        journal.put_blob(b"value")
+
+
+def test_statement_that_takes_long_is_left_alone(store: Store) -> None:
+    assert harm.ask(store, "SELECT pg_sleep(1.5), 7")[1] == 7
+
+
+def _silent_for() -> float:
+    since = availability.since()
+    return SystemClock().monotonic() - since if since else 0.0
+
+
+def test_silence_is_known_while_it_lasts(store: Store, hanging: threading.Event) -> None:
+    journal = store.create(started(), [], at=AT)[1]
+    assert _silent_for() < 0.2
+    hanging.clear()
+
+    def store_value() -> None:
+        with contextlib.suppress(StoreError):
+            journal.put_blob(b"value")
+
+    failing = threading.Thread(target=store_value)
+    failing.start()
+    while _silent_for() < 0.3:
+        assert failing.is_alive()
+    failing.join()
+    hanging.set()

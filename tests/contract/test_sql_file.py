@@ -1,26 +1,33 @@
-"""The file of a SQLite store that one may read and not write: read as it is, and otherwise said what to do."""
+"""The file of a SQLite store: begun by several at once, read where one may not write, removed under its owner."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from pipeline.errors import PipelineError, StoreError
+from pipeline.errors import PipelineError, StoreError, WriteFailed
+from pipeline.records.kinds import StepStarted
 from pipeline.store.address import parse_store_url
 from pipeline.store.integrity import check
+from pipeline.store.reader import load
 from pipeline.store.runs import RunStore
 from pipeline.store.sql import sqlite as lite
 from pipeline.store.sql.backend import SqlBackend, open_sql
 from pipeline.store.sql.connections import Link, close_all
 from tests import other_user
 from tests.contract import harm
-from tests.journals import AT, StillClock, small_run, started
+from tests.journals import AT, StillClock, line, small_run, started
 from tests.stores import ids, write
 
 NOBODY = other_user.NOBODY
@@ -50,6 +57,7 @@ def kept(folder: Path) -> Path:
 
 
 def fresh(file: Path) -> RunStore:
+    """A store as another process has it: with connections of its own."""
     return RunStore(SqlBackend(lite.SqliteDatabase(parse_store_url(f"sqlite:{file}"))), StillClock())
 
 
@@ -179,3 +187,130 @@ def test_file_that_changes_under_a_reader_without_locks_is_not_believed(
     with pytest.raises(StoreError, match="was changed while it was read"):
         harm.database(store).ask(read_while_it_changes)
     assert ids(store) == []
+
+
+def remove(folder: Path) -> None:
+    for each in folder.glob("runs.db*"):
+        each.unlink()
+
+
+def test_file_that_is_gone_is_said_and_not_made_anew(tmp_path: Path) -> None:
+    file = tmp_path / "runs.db"
+    store = open_sql(f"sqlite:{file}", StillClock())
+    run, journal = store.create(started(), [], at=AT)
+    remove(tmp_path)
+    with pytest.raises(WriteFailed, match=r"runs\.db is gone: it was removed or replaced") as caught:
+        journal.append(2, [line(2, StepStarted("seed#1"))])
+    assert caught.value.data["gone"]
+    assert caught.value.hint == "Restore the file from a copy, then resume the run."
+    kept = Path(caught.value.data["emergency"])
+    assert b"seed#1" in kept.read_bytes()
+    journal.close()
+    for look in (lambda: list(store.read(run)), lambda: store.open(run), lambda: store.account().total(AT.date())):
+        with pytest.raises(StoreError, match="is gone"):
+            look()
+    assert list(tmp_path.glob("runs.db*")) == []
+
+
+def test_file_that_is_brought_back_is_used(tmp_path: Path) -> None:
+    file = tmp_path / "runs.db"
+    store = open_sql(f"sqlite:{file}", StillClock())
+    lines = small_run()
+    run, journal = store.create(lines[0], [], at=AT)
+    copy = open_sql(f"sqlite:{tmp_path}/copy.db", StillClock())
+    copy.create_named(run, lines[0], at=AT).close()
+    harm.database(copy).close()
+    remove(tmp_path)
+    with pytest.raises(WriteFailed, match="is gone"):
+        journal.append(2, lines[1:2])
+    journal.close()
+    for each in tmp_path.glob("copy.db*"):
+        each.rename(tmp_path / each.name.replace("copy", "runs"))
+    assert len(list(store.read(run))) == 1
+    assert store.account().total(AT.date()) == 0
+
+
+def test_value_refused_by_a_file_that_is_gone_leaves_a_record_that_names_the_run(tmp_path: Path) -> None:
+    file, copy = tmp_path / "runs.db", tmp_path / "copy.db"
+    store = open_sql(f"sqlite:{file}", StillClock())
+    # The last record is the start of a call, which is out at the provider.
+    lines = small_run()[:5]
+    run, journal = store.create(lines[0], [], at=AT)
+    journal.append(2, lines[1:])
+    with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+    remove(tmp_path)
+    with pytest.raises(WriteFailed) as caught:
+        journal.put_blob(b"a value")
+    assert caught.value.code == "database_gone"
+    assert Path(caught.value.data["emergency"]).read_bytes().endswith(lines[-1])
+    journal.close()
+    copy.rename(file)
+    # It was durable, so it may have been sent: it stays open, up to its worst case, and is not settled at nothing.
+    store.open(run).close()
+    assert list(store.read(run)) == [each.rstrip(b"\n") for each in lines]
+    assert list(load(store, run).open_calls) == [5]
+
+
+AT_ONCE = 4
+BEGIN = """
+import sys
+from pipeline.clock import SystemClock
+from pipeline.store.url import open_store
+from tests.journals import AT, started
+store = open_store(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+store.create(started(), [], at=AT)[1].close()
+"""
+
+
+def at_once(act: Callable[[RunStore], object], file: Path) -> None:
+    together = threading.Barrier(AT_ONCE)
+
+    def begin(store: RunStore) -> None:
+        together.wait()
+        act(store)
+
+    stores = [fresh(file) for _ in range(AT_ONCE)]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for done in [pool.submit(begin, store) for store in stores]:
+            done.result()
+    for store in stores:
+        harm.database(store).close()
+
+
+def test_threads_that_begin_a_file_at_once_wait_for_each_other(tmp_path: Path) -> None:
+    for number in range(20):
+        file = tmp_path / f"{number}.db"
+        at_once(lambda store: store.create(started(), [], at=AT)[1].close(), file)
+        store = fresh(file)
+        assert len(ids(store)) == AT_ONCE
+        harm.database(store).close()
+
+
+def test_threads_that_open_a_file_at_once_wait_for_each_other(tmp_path: Path) -> None:
+    file = tmp_path / "runs.db"
+    at_once(lambda store: store.create(started(), [], at=AT)[1].close(), file)
+    for _ in range(20):
+        at_once(lambda store: ids(store), file)
+
+
+def test_processes_that_begin_a_file_at_once_wait_for_each_other(tmp_path: Path) -> None:
+    for number in range(2):
+        url = f"sqlite:{tmp_path}/{number}.db"
+        command = [sys.executable, "-c", BEGIN, url]
+        environ = {**os.environ, "PYTHONPATH": "."}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        all_of_them = [subprocess.Popen(command, env=environ, **pipes) for _ in range(AT_ONCE)]  # type: ignore[call-overload]
+        for one in all_of_them:
+            assert one.stdout.readline() == b"ready\n"
+        for one in all_of_them:
+            one.stdin.write(b"\n")
+            one.stdin.flush()
+        for one in all_of_them:
+            one.communicate()
+            assert one.returncode == 0
+        store = fresh(tmp_path / f"{number}.db")
+        assert len(ids(store)) == AT_ONCE
+        harm.database(store).close()

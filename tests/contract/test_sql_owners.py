@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
 from pipeline.clock import SystemClock
-from pipeline.errors import RunExists, RunLocked, WriteFailed
+from pipeline.errors import RunExists, RunLocked, RunNotFound, WriteFailed
 from pipeline.records.charge import Charge
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import CallEnded, CallStarted, StepStarted, TaskCompleted
@@ -19,15 +20,10 @@ from pipeline.store.backend import Fenced
 from pipeline.store.base import Journal
 from pipeline.store.runs import RunStore
 from tests.contract import harm
-from tests.journals import AT, CLAIM, StillClock, line, started
+from tests.journals import AT, CLAIM, StillClock, line, small_run, started
 
 CALL = line(2, CallStarted("sow#1", "key", "a model", "blob", worst="2"))
 PAID = line(3, CallEnded(2, b'{"text": "paid"}', Charge("exact", Decimal("1.25"), Decimal("1.25")).to_json()))
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def sql(request: pytest.FixtureRequest, make_store: Callable[[str], RunStore]) -> RunStore:
-    return make_store(request.param)
 
 
 def zombie(store: RunStore) -> tuple[str, Journal]:
@@ -207,3 +203,47 @@ def test_maker_whose_claim_was_taken_over_takes_its_run_back(sql: RunStore) -> N
         sql.create(started(CLAIM), Slow([b"value"]), at=AT, claim=CLAIM)
     assert begun
     assert [head.run_id for head in sql.heads()] == ["20260109_143022_02"]
+
+
+def test_run_removed_while_it_is_opened_is_not_found(sql: RunStore) -> None:
+    store = sql
+
+    def open_it(run: str) -> str:
+        try:
+            store.open(run).close()
+        except RunNotFound:
+            return "not found"
+        except RunLocked:
+            # Whoever removes it owns it for that.
+            return "locked"
+        return "opened"
+
+    def delete_it(run: str) -> str:
+        try:
+            store.delete(run)
+        except RunLocked:
+            return "locked"
+        return "deleted"
+
+    seen = set()
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(40):
+            run, journal = store.create(started(), [], at=AT)
+            journal.close()
+            opened, deleted = pool.submit(open_it, run), pool.submit(delete_it, run)
+            seen.add((opened.result(), deleted.result()))
+    assert seen <= {("not found", "deleted"), ("opened", "locked"), ("opened", "deleted"), ("locked", "deleted")}
+
+
+def test_run_that_is_removed_under_its_owner_takes_nothing_more(sql: RunStore) -> None:
+    store = sql
+    run, journal = store.create(started(), [], at=AT)
+    harm.remove(store, run)
+    with pytest.raises(WriteFailed) as caught:
+        journal.append(2, small_run()[1:2])
+    assert caught.value.data["gone"]
+    assert run in Path(caught.value.data["emergency"]).read_text()
+    journal.write_head({"status": "failed"}, durable=True)
+    journal.close()
+    assert not list(store.heads())
+    assert not harm.rows(store, "SELECT journal FROM records")

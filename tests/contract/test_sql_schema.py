@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
@@ -28,11 +27,6 @@ from tests.contract import harm
 from tests.journals import AT, StillClock, line, small_run, started
 from tests.layered import Layered, chain, dag
 from tests.stores import ids, write
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def sql(request: pytest.FixtureRequest, make_store: Callable[[str], RunStore]) -> RunStore:
-    return make_store(request.param)
 
 
 def older(store: RunStore, version: str) -> None:

@@ -13,7 +13,6 @@ import pytest
 from pipeline import LayerCheckpoints, WorkflowState
 from pipeline.errors import ConfigError, PipelineError, RunExists, StoreError, WriteFailed
 from pipeline.records.kinds import CallStarted, StepStarted
-from pipeline.records.lines import line_seq
 from pipeline.store.address import parse_store_url
 from pipeline.store.copies import copy
 from pipeline.store.memory import MemoryStore
@@ -28,7 +27,7 @@ from tests.servers.pglite import PGlite
 from tests.servers.pglite import pglite as pglite
 from tests.servers.pglite import pglite_server as pglite_server
 from tests.servers.postgres import Postgres, name_of
-from tests.stores import ids, write
+from tests.stores import ids, seqs, write
 
 _ROLES = count(1)
 
@@ -130,7 +129,7 @@ def test_journal_account_and_values_share_the_connection(store: RunStore) -> Non
     journal.close()
     again = store.open(run)
     again.append(4, [step(4)], sync=False)
-    assert [line_seq(one) for one in store.read(run)] == [1, 2, 3, 4]
+    assert seqs(store, run) == [1, 2, 3, 4]
     assert again.get_blob(blob) == b"second\0"
     again.close()
     other = MemoryStore(StillClock())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -25,11 +24,6 @@ from tests.journals import AT, StillClock, ended, line, small_run, started
 from tests.stores import write
 
 Sums = dict[tuple[str | None, str], tuple[int, Decimal, Decimal, int, int]]
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def sql(request: pytest.FixtureRequest, make_store: Callable[[str], Movable]) -> Movable:
-    return make_store(request.param)
 
 
 @pytest.fixture

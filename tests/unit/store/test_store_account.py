@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import zlib
 from collections.abc import Callable
 from decimal import Decimal
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.errors import WriteFailed
 from pipeline.records.lines import encode_line
 from pipeline.store.account import FileAccount
+from tests.faulty_disk import FaultyDisk
 from tests.journals import AT, StillClock
 
 LIMIT = Decimal(10)
@@ -101,3 +104,45 @@ def test_one_account_sees_what_is_mended_and_added_by_another(made: Path) -> Non
     assert set(second.kept()) == {"20260101_000000", "20260102_000000"}
     second.reserve("d", Decimal(1), AT, LIMIT)
     assert first.total(AT.date()) == 10
+
+
+def test_account_that_cannot_be_written_grants_nothing(tmp_path: Path) -> None:
+    account = FileAccount(tmp_path, StillClock(), disk=(disk := FaultyDisk()))
+    assert account.reserve("me", Decimal(1), AT, Decimal(10))
+    disk.write_errors = [errno.ENOSPC]
+    with pytest.raises(WriteFailed):
+        account.reserve("me", Decimal(1), AT, Decimal(10))
+    assert account.total(AT.date()) == 1
+    assert account.reserve("me", Decimal(2), AT, Decimal(10))
+    assert FileAccount(tmp_path, StillClock()).total(AT.date()) == 3
+
+
+def test_torn_line_of_an_account_costs_only_itself(tmp_path: Path) -> None:
+    clock = StillClock()
+    account = FileAccount(tmp_path, clock)
+    assert account.reserve("me", Decimal(1), AT, Decimal(10))
+    with (tmp_path / "account.jsonl").open("ab") as file:
+        file.write(b'{"seq":2,"at":"20')
+    other = FileAccount(tmp_path, clock)
+    assert other.total(AT.date()) == 1
+    assert other.reserve("me", Decimal(2), AT, Decimal(10))
+    assert account.total(AT.date()) == other.total(AT.date()) == FileAccount(tmp_path, clock).total(AT.date()) == 3
+
+
+def test_change_of_an_account_is_durable_on_return(tmp_path: Path) -> None:
+    account = FileAccount(tmp_path, CLOCK, disk=(disk := FaultyDisk()))
+    name = account.reserve("me", Decimal(1), AT, LIMIT)
+    assert name
+    changes: list[Callable[[], object]] = [
+        lambda: account.reserve("me", Decimal(1), AT, LIMIT),
+        lambda: account.settle(name, Decimal(2)),
+        lambda: account.keep("20260102_000000", SUMS),
+    ]
+    for change in changes:
+        disk.syncs = 0
+        change()
+        assert disk.syncs == 2, "both files"
+    disk.sync_errors = [errno.EIO]
+    with pytest.raises(WriteFailed):
+        account.reserve("me", Decimal(1), AT, LIMIT)
+    assert account.total(AT.date()) == 3

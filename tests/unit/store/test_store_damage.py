@@ -19,6 +19,7 @@ from pipeline.store.files import FileStore
 from pipeline.store.reader import load, records
 from tests.faulty_disk import LazyDisk
 from tests.journals import AT, StillClock, line, small_run
+from tests.stores import seqs
 
 LINES = small_run()
 WHOLE = b"".join(LINES)
@@ -145,40 +146,12 @@ def test_torn_end_is_moved_aside_and_said(store: FileStore) -> None:
     assert (folder / "journal.torn-2").read_bytes() == b"\0" * 4096
 
 
-def test_damage_in_the_middle_leaves_a_gap_where_the_records_were(store: FileStore) -> None:
-    run, folder = make(store)
-    damaged = WHOLE.replace(LINES[2], b"\0" * len(LINES[2])).replace(LINES[3], b"garbage\n")
-    (folder / "journal.jsonl").write_bytes(damaged)
-    journal = store.open(run)
-    assert (folder / "journal.damaged-1").read_bytes() == damaged
-    (row,) = journal.repairs
-    assert (row[0], row[1], row[3]) == (3, 4, "journal.damaged-1")
-    assert row.recorded  # type: ignore[attr-defined]
-    found = list(records(store, run))
-    assert [one.seq for one in found] == [1, 2, 3, 5, 6, 7]
-    assert isinstance(found[2].fact, Gap)
-    assert found[2].fact.last == 4
-    assert [line_seq(one) for one in store.read(run)] == [1, 2, 3, 5, 6, 7]
-    state = load(store, run)
-    assert str(state.total.usd) == "1.85", "money behind the gap counts"
-    assert "sow#1" not in state.steps, "positions behind it do not"
-    journal.close()
-    assert store.open(run).repairs == [], "a mended journal is whole"
-
-
 def test_reader_is_told_of_a_gap_that_nobody_has_mended(store: FileStore) -> None:
     run, folder = make(store)
     (folder / "journal.jsonl").write_bytes(WHOLE.replace(LINES[3], b"garbage\n"))
     state = load(store, run)
     assert state.gaps[0]["first"] == state.gaps[0]["last"] == 4
     assert str(state.total.usd) == "1.85"
-
-
-def test_records_that_are_gone_without_a_trace_leave_a_gap(store: FileStore) -> None:
-    run, folder = make(store)
-    (folder / "journal.jsonl").write_bytes(WHOLE.replace(LINES[3] + LINES[4], b""))
-    (row,) = store.open(run).repairs
-    assert tuple(row)[:3] == (4, 5, 0)
 
 
 def test_line_that_stands_twice_is_taken_once(store: FileStore) -> None:
@@ -188,34 +161,6 @@ def test_line_that_stands_twice_is_taken_once(store: FileStore) -> None:
     assert journal.last_seq == 7
     assert (folder / "journal.jsonl").read_bytes() == WHOLE
     assert (folder / "journal.damaged-1").exists()
-
-
-def test_journal_shorter_than_its_head_is_a_loud_loss(store: FileStore) -> None:
-    run, folder = make(store)
-    (folder / "journal.jsonl").write_bytes(b"".join(LINES[:4]))
-    (head,) = store.heads()
-    assert head.document["lost"] == "Records 5 to 7 are missing from the journal."
-    (row,) = store.open(run).repairs
-    assert tuple(row)[:2] == (5, 7)
-    assert "shorter" in row[4]
-
-
-def test_first_record_damaged_is_a_corrupt_run_whose_money_is_still_read(store: FileStore) -> None:
-    run, folder = make(store)
-    (folder / "journal.jsonl").write_bytes(b"x" + WHOLE[1:])
-    (head,) = store.heads(lambda document: True)
-    assert (head.run_id, head.document, bool(head.corrupt)) == (run, {}, True)
-    assert str(load(store, run).total.usd) == "1.85"
-    assert sorted(path.name for path in folder.iterdir()) == ["checkpoint.json", "journal.jsonl", "lock"]
-
-
-def test_run_without_journal_and_head_is_listed_as_corrupt(store: FileStore) -> None:
-    _run, folder = make(store, head=False)
-    (folder / "journal.jsonl").unlink()
-    (head,) = store.heads()
-    assert "missing" in head.corrupt
-    (store.root / "20260101_000000").mkdir()
-    assert len(list(store.heads())) == 1, "an empty folder is no run"
 
 
 def test_damaged_blob_is_named_and_written_anew_by_the_same_bytes(store: FileStore) -> None:
@@ -252,10 +197,10 @@ def test_one_record_is_found_in_a_damaged_journal(store: FileStore) -> None:
     for offset in range(50_000, len(data) - 50_000, 9_000):
         data[offset : offset + 40] = b"\n" * 20 + b"\0" * 20
     path.write_bytes(data)
-    there = [line_seq(one) for one in store.read(run)]
+    there = seqs(store, run)
     assert 200 < len(there) < 399
     for seq in range(0, 400, 7):
-        assert [line_seq(one) for one in store.read(run, after=seq)] == [one for one in there if one > seq]
+        assert seqs(store, run, after=seq) == [one for one in there if one > seq]
     assert os.path.getsize(path) == len(data)
 
 

@@ -10,45 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import RunNotFound, StoreError, WriteFailed
+from pipeline.errors import StoreError, WriteFailed
 from pipeline.records.charge import Charge
 from pipeline.records.kinds import CallEnded, CallStarted, Gap, RunResumed, StepStarted
-from pipeline.records.lines import line_seq
-from pipeline.store.account import FileAccount
 from pipeline.store.files import FileStore
 from pipeline.store.journal import RunJournal
 from pipeline.store.reader import load, records
 from pipeline.store.recovery import recover
 from tests.faulty_disk import FaultyDisk
-from tests.journals import AT, StillClock, line, started
+from tests.journals import AT, line, started
+from tests.stores import seqs
 
 STEP = [line(seq, StepStarted(f"s{seq}#1")) for seq in range(2, 10)]
 PAID = CallEnded(2, b'{"text":"x"}', Charge("exact", Decimal(1), Decimal(1)).to_json(), stop_reason="end_turn")
 
 
-@pytest.fixture
-def disk() -> FaultyDisk:
-    return FaultyDisk()
-
-
-@pytest.fixture
-def store(tmp_path: Path, disk: FaultyDisk) -> FileStore:
-    return FileStore(tmp_path / "runs", StillClock(), concurrency=2, disk=disk)
-
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where emergency files go."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path / "state" / "pipeline" / "kept"
-
-
 def begin(store: FileStore) -> tuple[str, RunJournal]:
     return store.create(started(), [], at=AT)
-
-
-def seqs(store: FileStore, run: str) -> list[int]:
-    return [line_seq(one) for one in store.read(run)]
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
@@ -74,22 +52,6 @@ def test_write_that_fails_for_good_leaves_the_journal_as_it_was(store: FileStore
     assert seqs(store, run) == [1, 2, 3]
 
 
-def test_lines_that_could_not_be_written_are_kept_and_recovered(store: FileStore, disk: FaultyDisk) -> None:
-    run, journal = begin(store)
-    disk.write_errors = [errno.ENOSPC] * 4
-    with pytest.raises(WriteFailed) as caught:
-        journal.append(2, STEP[:2])
-    journal.close()
-    file = Path(caught.value.data["emergency"])
-    assert str(file) in caught.value.hint
-    copy = Path(shutil.copy(file, store.root.parent / "copy.jsonl"))
-    assert recover(store, run, file) == 2
-    assert not file.exists(), "nothing in it is needed any more"
-    assert recover(store, run, copy) == 0
-    assert copy.exists(), "somebody else's file"
-    assert seqs(store, run) == [1, 2, 3]
-
-
 def test_full_disk_has_room_for_what_is_in_flight(store: FileStore, disk: FaultyDisk) -> None:
     disk.room = 3 << 20
     run, journal = begin(store)
@@ -101,27 +63,12 @@ def test_full_disk_has_room_for_what_is_in_flight(store: FileStore, disk: Faulty
     assert seqs(store, run) == [1, 2, 3]
 
 
-def test_blob_of_a_reply_in_flight_fits_into_the_reserve(store: FileStore, disk: FaultyDisk) -> None:
-    disk.room = 3 << 20
-    run, journal = begin(store)
-    disk.room = 10
-    blob = journal.put_blob(b"reply" * 1000)
-    assert journal.strained
-    assert store.get_blob(run, blob) == b"reply" * 1000
-
-
 def test_full_disk_leaves_its_space_to_records_rather_than_heads(store: FileStore, disk: FaultyDisk) -> None:
     run, journal = begin(store)
     disk.write_errors = [errno.ENOSPC]
     journal.append(2, STEP[:1])
     journal.write_head({"status": "failed"}, False)
     assert not (store.root / run / "checkpoint.json").exists()
-
-
-def test_reserve_leaves_nothing_behind(store: FileStore) -> None:
-    run, journal = begin(store)
-    assert sorted(path.name for path in (store.root / run).iterdir()) == ["journal.jsonl", "lock"]
-    journal.close()
 
 
 def test_run_is_not_made_on_a_disk_without_room_for_its_reserve(store: FileStore, disk: FaultyDisk) -> None:
@@ -145,7 +92,7 @@ def test_run_that_cannot_be_made_durable_does_not_exist(store: FileStore, disk: 
     assert [path.name for path in store.root.iterdir()] == [".lock"]
 
 
-def test_failed_sync_is_never_tried_again(store: FileStore, disk: FaultyDisk, elsewhere: Path) -> None:
+def test_failed_sync_is_never_tried_again(store: FileStore, disk: FaultyDisk, kept: Path) -> None:
     run, journal = begin(store)
     journal.append(2, STEP[:1])
     journal.append(3, STEP[1:2], sync=False)
@@ -155,7 +102,7 @@ def test_failed_sync_is_never_tried_again(store: FileStore, disk: FaultyDisk, el
     assert disk.syncs == 1
     assert caught.value.data["fatal"] is True
     file = Path(caught.value.data["emergency"])
-    assert file.parent == elsewhere
+    assert file.parent == kept
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert STEP[1] + STEP[2] in file.read_bytes(), "also what was written and not yet synced"
     with pytest.raises(WriteFailed):
@@ -167,21 +114,6 @@ def test_failed_sync_is_never_tried_again(store: FileStore, disk: FaultyDisk, el
     disk.syncs = 0
     journal.close()
     assert disk.syncs == 0
-
-
-def test_emergency_records_are_appended_once(store: FileStore, disk: FaultyDisk) -> None:
-    run, journal = begin(store)
-    disk.sync_errors = [errno.EIO]
-    with pytest.raises(WriteFailed) as caught:
-        journal.append(2, STEP[:2])
-    journal.close()
-    file = Path(caught.value.data["emergency"])
-    copy = shutil.copy(file, store.root.parent)
-    # A power cut took what had not been synced.
-    (store.root / run / "journal.jsonl").write_bytes(started())
-    assert recover(store, run, file) == 2
-    assert recover(store, run, Path(copy)) == 0
-    assert seqs(store, run) == [1, 2, 3]
 
 
 def test_emergency_record_whose_number_was_taken_goes_to_the_end(store: FileStore, disk: FaultyDisk) -> None:
@@ -246,42 +178,3 @@ def test_read_only_folder_can_be_read_and_says_that_it_cannot_be_written(store: 
     for act in (lambda: begin(store), lambda: store.open(run), lambda: store.delete(run)):
         with pytest.raises(WriteFailed, match="Read-only"):
             act()
-
-
-def test_blob_that_cannot_be_stored_is_said(store: FileStore, disk: FaultyDisk) -> None:
-    run, journal = begin(store)
-    disk.sync_errors = [errno.EIO]
-    with pytest.raises(WriteFailed):
-        journal.put_blob(b"x")
-    assert not list((store.root / run).rglob("2d711642*"))
-
-
-def test_account_that_cannot_be_written_grants_nothing(tmp_path: Path, disk: FaultyDisk) -> None:
-    account = FileAccount(tmp_path, StillClock(), disk=disk)
-    assert account.reserve("me", Decimal(1), AT, Decimal(10))
-    disk.write_errors = [errno.ENOSPC]
-    with pytest.raises(WriteFailed):
-        account.reserve("me", Decimal(1), AT, Decimal(10))
-    assert account.total(AT.date()) == 1
-    assert account.reserve("me", Decimal(2), AT, Decimal(10))
-    assert FileAccount(tmp_path, StillClock()).total(AT.date()) == 3
-
-
-def test_torn_line_of_an_account_costs_only_itself(tmp_path: Path) -> None:
-    clock = StillClock()
-    account = FileAccount(tmp_path, clock)
-    assert account.reserve("me", Decimal(1), AT, Decimal(10))
-    with (tmp_path / "account.jsonl").open("ab") as file:
-        file.write(b'{"seq":2,"at":"20')
-    other = FileAccount(tmp_path, clock)
-    assert other.total(AT.date()) == 1
-    assert other.reserve("me", Decimal(2), AT, Decimal(10))
-    assert account.total(AT.date()) == other.total(AT.date()) == FileAccount(tmp_path, clock).total(AT.date()) == 3
-
-
-def test_run_that_was_removed_while_it_was_opened_is_not_found(store: FileStore) -> None:
-    run, journal = begin(store)
-    journal.close()
-    store.delete(run)
-    with pytest.raises(RunNotFound):
-        store.open(run)

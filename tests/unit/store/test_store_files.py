@@ -1,11 +1,13 @@
-"""The folder itself: modes, links, other users' runs, half-built folders, documents without a journal."""
+"""The folder itself: modes, links, other users' runs, half-built folders, documents without a journal, heads."""
 
 from __future__ import annotations
 
 import json
 import os
 import stat
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from pipeline.store.owner import owner
 from pipeline.store.reader import load
 from pipeline.store.retention import cleanup
 from tests.journals import AT, StillClock, ended, line, small_run, started
+from tests.other_user import as_other
 
 SEED: dict[str, Any] = {
     "run_id": "20260109_143022",
@@ -130,19 +133,38 @@ def test_run_of_another_user_is_refused(store: FileStore) -> None:
             verb(run)
 
 
-def test_files_and_foreign_folders_are_no_runs(store: FileStore) -> None:
+def test_store_that_does_not_exist_is_not_made_by_looking_and_foreign_files_are_no_runs(store: FileStore) -> None:
+    assert list(store.heads()) == []
+    with pytest.raises(RunNotFound):
+        store.open("20260109_143022")
+    assert not store.root.exists()
     run, _journal = store.create(started(), [], at=AT)
     (store.root / "account.jsonl").write_bytes(b"")
+    (store.root / "empty").mkdir()
     (store.root / "notes").mkdir()
     (store.root / "notes" / "todo.txt").write_text("x")
     assert [head.run_id for head in store.heads()] == [run]
 
 
-def test_store_that_does_not_exist_is_empty_and_is_not_made_by_looking(store: FileStore) -> None:
-    assert list(store.heads()) == []
-    assert not store.root.exists()
-    with pytest.raises(RunNotFound):
-        store.open("20260109_143022")
+def test_store_that_is_a_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "a-file"
+    path.write_text("x")
+    with pytest.raises(StoreError, match="a-file") as caught:
+        list(FileStore(path, StillClock()).heads())
+    assert caught.value.code == "store_unreadable"
+
+
+def test_folder_that_only_another_user_may_read_is_an_error_of_the_store(store: FileStore) -> None:
+    store.root.mkdir(mode=0o700)
+
+    def said(look: Callable[[], object]) -> str:
+        return f"{look()}"
+
+    if os.geteuid() != 0:
+        store.root.chmod(0)
+    for look in (lambda: list(store.heads()), store.leftovers, lambda: store.sweep(AT)):
+        assert as_other(partial(said, look)).startswith(f"StoreError: The store {store.root} cannot be read")
+    store.root.chmod(0o700)
 
 
 # --- half-built folders ---------------------------------------------------------------------------
@@ -180,24 +202,16 @@ def test_cleanup_leaves_corrupt_runs_alone(store: FileStore, clock: StillClock) 
 # --- documents without a journal ------------------------------------------------------------------
 
 
-def test_original_document_is_listed_as_it_stands(store: FileStore) -> None:
+def test_original_document_is_listed_and_read_as_it_stands_and_becomes_a_journal_when_it_is_opened(
+    store: FileStore,
+) -> None:
     folder = place(store, SEED)
     (head,) = store.heads()
     assert {**head.document, **SEED} == head.document
-    assert (len(head.document["completed_steps"]), head.corrupt, head.owned) == (2, "", False)
-    assert [path.name for path in folder.iterdir()] == ["checkpoint.json"], "listing writes nothing"
-
-
-def test_original_document_is_read_without_being_taken_over(store: FileStore) -> None:
-    folder = place(store, SEED)
+    assert (head.corrupt, head.owned) == ("", False)
     state = load(store, "20260109_143022")
-    assert list(state.steps) == ["seed#1", "sow#1"]
-    assert state.reported["cost_usd"] == 1.85
-    assert [path.name for path in folder.iterdir()] == ["checkpoint.json"]
-
-
-def test_original_document_becomes_a_journal_when_it_is_opened(store: FileStore) -> None:
-    folder = place(store, SEED)
+    assert (list(state.steps), state.reported["cost_usd"]) == (["seed#1", "sow#1"], 1.85)
+    assert [path.name for path in folder.iterdir()] == ["checkpoint.json"], "looking writes nothing"
     journal = store.open("20260109_143022")
     assert (journal.last_seq, list(journal.repairs)) == (2, [])
     first, second = map(decode_line, store.read("20260109_143022"))
@@ -228,29 +242,24 @@ def test_head_copied_by_hand_is_taken_over_under_its_new_name(store: FileStore) 
     assert (state.identity, state.reported["cost_usd"]) == ({"author": "model"}, 1.85)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "{", "[]", "null", "{}", '{"status": "failed", "completed_steps": {}}', '{"completed_steps": [{}]}',
-     '{"completed_steps": [{"step": "a", "outputs": 3}]}', '{"completed_steps": [{"step": "a", "path": "x"}]}',
-     '{"completed_steps": [{"step": "a", "duration_seconds": "long"}]}', '{"status": "failed", "x": NaN}', "[" * 5000],
-)  # fmt: skip
-def test_document_that_is_no_state_is_corrupt_and_left_alone(store: FileStore, text: str) -> None:
-    folder = place(store, text)
-    (head,) = store.heads()
-    assert (head.run_id, bool(head.corrupt)) == ("20260109_143022", True)
-    with pytest.raises(CheckpointCorrupt):
-        store.open("20260109_143022")
-    assert (folder / "checkpoint.json").read_text() == text
-    assert not (folder / "journal.jsonl").exists()
+NO_STATES = [
+    "", "{", "[]", "null", "{}", '{"status": "failed", "completed_steps": {}}', '{"completed_steps": [{}]}',
+    '{"completed_steps": [{"step": "a", "outputs": 3}]}', '{"completed_steps": [{"step": "a", "path": "x"}]}',
+    '{"completed_steps": [{"step": "a", "duration_seconds": "long"}]}', '{"status": "failed", "x": NaN}', "[" * 5000,
+    *(json.dumps(SEED)[:length] for length in range(1, len(json.dumps(SEED)), 31)),
+]  # fmt: skip
 
 
-def test_original_document_cut_at_every_byte_never_crashes(store: FileStore) -> None:
+def test_document_that_is_no_state_or_cut_is_corrupt_and_left_alone(store: FileStore) -> None:
     folder = place(store, SEED)
-    whole = (folder / "checkpoint.json").read_bytes()
-    for length in range(0, len(whole) - 1, 5):
-        (folder / "checkpoint.json").write_bytes(whole[:length])
+    for text in NO_STATES:
+        (folder / "checkpoint.json").write_text(text)
         (head,) = store.heads()
-        assert head.corrupt
+        assert (head.run_id, bool(head.corrupt)) == ("20260109_143022", True)
+        with pytest.raises(CheckpointCorrupt):
+            store.open("20260109_143022")
+        assert (folder / "checkpoint.json").read_text() == text
+        assert not (folder / "journal.jsonl").exists()
 
 
 # --- owners ---------------------------------------------------------------------------------------
@@ -321,26 +330,16 @@ def test_refusal_names_an_owner_that_has_only_just_taken_the_lock(
 
 # --- network file systems -------------------------------------------------------------------------
 
-MOUNTS = "\n".join(
-    [
-        "/dev/sda / ext4 rw 0 0",
-        "srv:/x /home/my\\040runs nfs4 rw 0 0",
-        "/dev/sdb /home/my\\040runs/local xfs rw 0 0",
-        "odd",
-    ]
-)
+MOUNTS = "/dev/sda / ext4 rw 0 0\nsrv:/x /home/my\\040runs nfs4 rw\n/dev/sdb /home/my\\040runs/local xfs rw\nodd"
 MAC = "/dev/disk1s1 on / (apfs, local, journaled)\n//me@nas/share on /Volumes/share (smbfs, nodev)\nodd\n"
 
 
-def test_network_file_systems_are_recognised() -> None:
+def test_network_file_systems_are_recognised_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     linux, mac = linux_mounts(MOUNTS), mac_mounts(MAC)
     assert mounted_at(Path("/home/my runs/a"), linux) == ("/home/my runs", "nfs4")
     assert mounted_at(Path("/home/my runs/local/a"), linux) == ("/home/my runs/local", "xfs")
     assert mounted_at(Path("/home/my runs2"), linux) == ("/", "ext4")
     assert mounted_at(Path("/Volumes/share/runs"), mac) == ("/Volumes/share", "smbfs")
-
-
-def test_network_note_is_one_sentence_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert network_note(Path("/proc")) == ""
     rows = tmp_path / "mounts"
     rows.write_text(f"srv:/x {tmp_path} nfs rw 0 0\n")
@@ -365,14 +364,13 @@ def test_line_after_a_first_line_that_is_no_start_is_corrupt(store: FileStore) -
         store.open(run)
 
 
-@pytest.mark.parametrize("odd", [b'{"kind":"gap","at":3}', b'{"kind":"gap","owner":null}', b'{"kind":7}'])
-@pytest.mark.parametrize("last", [True, False])
-def test_whole_line_that_is_no_record_is_a_gap_too(store: FileStore, odd: bytes, last: bool) -> None:
-    run, journal = store.create(started(), [], at=AT)
-    journal.append(2, [encode_line(2, "2026-01-09T14:30:22.000Z", 1, odd)])
-    if not last:
+def test_whole_line_that_is_no_record_is_a_gap_too(store: FileStore) -> None:
+    for odd in (b'{"kind":"gap","at":3}', b'{"kind":"gap","owner":null}', b'{"kind":7}'):
+        run, journal = store.create(started(), [], at=AT)
+        journal.append(2, [encode_line(2, "2026-01-09T14:30:22.000Z", 1, odd)])
+        assert [(gap["first"], gap["last"]) for gap in load(store, run).gaps] == [(2, 2)]
         journal.append(3, [line(3, StepStarted("a#1"))])
-    assert [(gap["first"], gap["last"]) for gap in load(store, run).gaps] == [(2, 2)]
+        assert [(gap["first"], gap["last"]) for gap in load(store, run).gaps] == [(2, 2)]
 
 
 def test_journal_that_is_a_folder_is_a_store_error(store: FileStore) -> None:

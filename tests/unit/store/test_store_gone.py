@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -22,17 +21,6 @@ from tests.faulty_disk import LazyDisk
 from tests.journals import AT, StillClock, line, started
 
 PAID = Charge("exact", Decimal(1), Decimal(1)).to_json()
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> FileStore:
-    return FileStore(tmp_path / "runs", StillClock(), concurrency=0)
 
 
 def _replace_by_copy(home: Path) -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import stat
-import tempfile
 from decimal import Decimal
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import pytest
 from pipeline.errors import RunLocked, StoreError, WriteFailed
 from pipeline.records.charge import Charge
 from pipeline.records.kinds import CallEnded, CallStarted, Fact, StepStarted
-from pipeline.records.lines import encode_line, line_seq
+from pipeline.records.lines import encode_line
 from pipeline.store.emergency import EmergencyFile
 from pipeline.store.files import FileStore
 from pipeline.store.journal import RunJournal
@@ -24,26 +23,9 @@ from pipeline.store.reader import load
 from pipeline.store.recovery import recover
 from tests.faulty_disk import FaultyDisk
 from tests.journals import AT, StillClock, line, started
+from tests.stores import seqs
 
 PAID = Charge("exact", Decimal(1), Decimal(1)).to_json()
-
-
-@pytest.fixture(autouse=True)
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where emergency files go."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return tmp_path / "state" / "pipeline" / "kept"
-
-
-@pytest.fixture
-def disk() -> FaultyDisk:
-    return FaultyDisk()
-
-
-@pytest.fixture
-def store(tmp_path: Path, disk: FaultyDisk) -> FileStore:
-    return FileStore(tmp_path / "runs", StillClock(), concurrency=2, disk=disk)
 
 
 def refused(store: FileStore, disk: FaultyDisk, *facts: Fact, run: str = "") -> tuple[str, Path, RunJournal]:
@@ -57,10 +39,6 @@ def refused(store: FileStore, disk: FaultyDisk, *facts: Fact, run: str = "") -> 
     with pytest.raises(WriteFailed) as caught:
         journal.append(seq, [line(seq + index, fact) for index, fact in enumerate(facts)])
     return run, Path(caught.value.data["emergency"]), journal
-
-
-def seqs(store: FileStore, run: str) -> list[int]:
-    return [line_seq(one) for one in store.read(run)]
 
 
 def test_kept_records_lie_where_a_restart_leaves_them_and_only_their_owner_reads_them(

@@ -1,26 +1,32 @@
-"""Which runs are listed by their checkpoint.json alone, and which are read again from their records."""
+"""Which runs are listed by their checkpoint.json alone and opened without a survey, and which are read again."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipeline.errors import StoreError
 from pipeline.records.documents import head_document
+from pipeline.records.kinds import StepStarted
 from pipeline.records.lines import encode_line
 from pipeline.store.backend import Backend, Tip
 from pipeline.store.base import Head
+from pipeline.store.disk import Disk
 from pipeline.store.files import FileStore
 from pipeline.store.folder import FolderBackend
 from pipeline.store.heads import Listing
 from pipeline.store.reader import load
-from tests.journals import AT, StillClock, small_run
-from tests.other_user import as_other
+from pipeline.store.survey import Blocks, Survey
+from pipeline.store.survey import survey as whole_survey
+from tests.journals import AT, StillClock, line, small_run, started
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    return FileStore(tmp_path / "runs", StillClock())
 
 
 def finished_run(root: Path, params: dict[str, Any] | None = None) -> Path:
@@ -105,26 +111,6 @@ def test_run_whose_head_cannot_be_trusted_is_read_again(tmp_path: Path, harm: Ca
     assert list(runs.heads(lambda document: document["status"] == "completed")) == []
 
 
-def test_folder_that_is_no_run_is_not_listed(tmp_path: Path) -> None:
-    (tmp_path / "notes").mkdir()
-    assert list(listing(tmp_path, Asked(None)).heads()) == []
-
-
-def test_running_run_without_a_living_owner_is_seen_as_interrupted(tmp_path: Path) -> None:
-    folder = finished_run(tmp_path)
-    (folder / "checkpoint.json").unlink()
-    asked = Asked(Head(folder.name, {"status": "in_progress", "status_detail": "running"}))
-    (head,) = listing(tmp_path, asked).heads()
-    assert (head.owned, head.document["status_detail"]) == (False, "interrupted")
-
-
-def test_store_that_is_a_file_is_an_error_that_names_it(tmp_path: Path) -> None:
-    path = tmp_path / "a-file"
-    path.write_text("x")
-    with pytest.raises(StoreError, match="a-file"):
-        list(FileStore(path, StillClock()).heads())
-
-
 def test_run_that_is_a_link_now_is_said_and_another_name_for_a_run_is_not(tmp_path: Path) -> None:
     store = FileStore(tmp_path / "runs", StillClock())
     runs, away = tmp_path / "runs", tmp_path / "away"
@@ -143,16 +129,68 @@ def test_run_that_is_a_link_now_is_said_and_another_name_for_a_run_is_not(tmp_pa
     assert {head.run_id for head in store.heads(lambda document: False)} >= {moved.name}
 
 
-def test_folder_that_only_another_user_may_read_is_an_error_of_the_store(tmp_path: Path) -> None:
-    root = tmp_path / "runs"
-    root.mkdir(mode=0o700)
-    store = FileStore(root, StillClock())
+# --- journals that this store left itself ---------------------------------------------------------
 
-    def said(look: Callable[[], object]) -> str:
-        return f"{look()}"
 
-    if os.geteuid() != 0:
-        root.chmod(0)
-    for look in (lambda: list(store.heads()), store.leftovers, lambda: store.sweep(AT)):
-        assert as_other(partial(said, look)).startswith(f"StoreError: The store {root} cannot be read")
-    root.chmod(0o700)
+def long_run(store: FileStore) -> str:
+    """A run whose journal is long enough for a survey to cost something."""
+    run, journal = store.create(started(), [], at=AT)
+    journal.append(2, [line(seq, StepStarted(f"{'long' * 20}{seq}")) for seq in range(2, 600)])
+    journal.close()
+    return run
+
+
+def test_journal_that_this_store_left_is_not_surveyed_again(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = long_run(store)
+    other = FileStore(store.root, StillClock())
+    surveyed = []
+
+    def survey(read: Callable[[], Blocks], *, ended: bool = True) -> Survey:
+        surveyed.append(read)
+        return whole_survey(read, ended=ended)
+
+    monkeypatch.setattr("pipeline.store.runs.survey", survey)
+    for seq in range(600, 603):
+        journal = store.open(run)
+        assert journal.last_seq == seq - 1
+        journal.append(seq, [line(seq, StepStarted("more"))])
+        journal.close()
+    assert not surveyed
+    journal = other.open(run)
+    journal.append(603, [line(603, StepStarted("another's"))])
+    journal.close()
+    assert len(surveyed) == 1
+    # Somebody else has written to it since.
+    journal = store.open(run)
+    assert journal.last_seq == 603
+    journal.close()
+    assert len(surveyed) == 2
+
+
+def test_journal_damaged_since_this_store_left_it_is_mended(store: FileStore) -> None:
+    run = long_run(store)
+    path = store.root / run / "journal.jsonl"
+    data = path.read_bytes()
+    path.write_bytes(data[:5000] + b"?" + data[5001:])
+    os.utime(path, ns=(0, 0))
+    journal = store.open(run)
+    assert len(journal.repairs) == 1
+    journal.close()
+
+
+def test_store_of_nobody_who_calls_holds_no_disk_back(tmp_path: Path) -> None:
+    store = FileStore(tmp_path / "runs", StillClock(), concurrency=0, disk=(disk := Allocated()))
+    store.create(started(), [], at=AT)[1].close()
+    FileStore(tmp_path / "runs", StillClock(), disk=disk).open("20260109_143022").close()
+    assert len(disk.sizes) == 1
+
+
+class Allocated(Disk):
+    """A disk that notes what is held back on it."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def allocate(self, fd: int, size: int) -> None:
+        self.sizes.append(size)
+        super().allocate(fd, size)
