@@ -28,9 +28,18 @@ class Availability:
         self._rests_until = 0.0
         _all.add(self)
 
-    def asked(self) -> contextlib.AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def asked(self) -> Iterator[None]:
         """Lend a context in which the server is waited for, also between tries."""
-        return self._while_asked()
+        with self._lock:
+            if not self._asking:
+                self._since = _CLOCK.monotonic()
+            self._asking += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._asking -= 1
 
     def answered(self) -> None:
         """Note that the server said something."""
@@ -58,46 +67,6 @@ class Availability:
     def rests(self) -> bool:
         """Return whether it was just given up."""
         return _CLOCK.monotonic() < self._rests_until
-
-    @contextlib.contextmanager
-    def _while_asked(self) -> Iterator[None]:
-        with self._lock:
-            if not self._asking:
-                self._since = _CLOCK.monotonic()
-            self._asking += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._asking -= 1
-
-
-class AlwaysAvailable(Availability):
-    """The silence of a store that is no server: it answers, or fails, without waiting."""
-
-    _nothing = contextlib.nullcontext()
-
-    def __init__(self) -> None:
-        """Keep it out of what is watched."""
-
-    def asked(self) -> contextlib.AbstractContextManager[None]:
-        """See Availability.asked."""
-        return self._nothing
-
-    def answered(self) -> None:
-        """See Availability.answered."""
-
-    def seconds(self) -> float:
-        """See Availability.seconds."""
-        return 0.0
-
-    def give_up(self) -> None:
-        """See Availability.give_up."""
-
-    @property
-    def rests(self) -> bool:
-        """See Availability.rests."""
-        return False
 
 
 def is_possible() -> bool:

@@ -7,10 +7,8 @@ from pipeline.store.address import parse_store_url
 from pipeline.store.base import Account, Store
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
-from pipeline.store.objects.backend import open_objects
 from pipeline.store.run_folder import RunFolder, has_run
 from pipeline.store.runs import RunStore
-from pipeline.store.sql.backend import open_sql
 
 
 def open_store(url: str, clock: Clock | None = None, *, concurrency: int = 4) -> Store:
@@ -32,9 +30,14 @@ def open_account(url: str, clock: Clock | None = None) -> Account:
 
 def _opened(url: str, clock: Clock, concurrency: int) -> RunStore:
     named = parse_store_url(url)
+    # What few stores need is loaded for those alone.
     if named.scheme == "s3":
+        from pipeline.store.objects.backend import open_objects
+
         return RunStore(open_objects(url), clock)
     if named.scheme in ("sqlite", "postgresql"):
+        from pipeline.store.sql.backend import open_sql
+
         return open_sql(url, clock)
     if named.folder is None:
         return MemoryStore(clock)

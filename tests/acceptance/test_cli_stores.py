@@ -45,6 +45,7 @@ def test_store_that_is_not_there_is_not_said_to_be_whole(nowhere: str, cli: Cli,
 
 def test_empty_store_is_whole(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "empty.db").touch()
     cli("store", "upgrade", "--store", f"sqlite:{tmp_path}/empty.db")
     for url in (f"files:{tmp_path}/empty", f"sqlite:{tmp_path}/empty.db"):
         assert cli("store", "check", "--store", url).out == "No damage found.\n"

@@ -103,7 +103,7 @@ def test_file_that_another_program_holds_is_said_to_be_held(tmp_path: Path, monk
     monkeypatch.setattr(lite, "WAIT_SECONDS", 0.01)
     file = tmp_path / "my runs.db"
     store = open_sql(f"sqlite:{file}", SystemClock())
-    store.upgrade()
+    store.create(started(), [], at=AT)[1].close()
     with closing(sqlite3.connect(file)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(WriteFailed) as caught:

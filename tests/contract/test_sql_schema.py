@@ -82,9 +82,13 @@ def test_tables_of_another_program_are_told_apart_from_newer_ones(
         assert "that no other program uses" in caught.value.hint
 
 
-def test_looking_makes_nothing(sql: RunStore) -> None:
+def test_looking_makes_nothing_nor_does_the_upgrade_of_a_mistyped_name(sql: RunStore) -> None:
     assert ids(sql) == []
     assert sql.account().kept() == {}
+    if harm.is_file(sql):
+        with pytest.raises(StoreError) as caught:
+            sql.upgrade()
+        assert caught.value.code == "no_store"
     assert not harm.is_file(sql) or not Path(sql.url.removeprefix("sqlite:")).exists()
 
 

@@ -160,3 +160,12 @@ def test_call_that_was_settled_keeps_what_was_settled(sql: Movable) -> None:
     run = write(sql, [started(), *begun, *late, *twice])
     assert by_day(sql) == told(sql, account_of(sql)) == {"2026-01-09": (2, Decimal("0.4"), Decimal("0.4"))}
     assert list(sql.flaws(run)) == []
+
+
+def test_correction_of_what_was_settled_counts_the_last_one_of_several(sql: Movable) -> None:
+    tenth = Charge("exact", Decimal("0.1"), Decimal("0.1")).to_json()
+    lines = [line(2, CallStarted("sow#1", "key", "m", "blob", worst="0.5")), line(3, CallEnded(2, None, tenth))]
+    for seq, usd in enumerate(("0.3", "0.2"), 4):
+        lines.append(line(seq, ChargeSettled(2, usd, corrects=True)))
+    write(sql, [started(), *lines, line(6, ChargeSettled(2, "0.4"))])
+    assert by_day(sql) == told(sql, account_of(sql)) == {"2026-01-09": (1, Decimal("0.2"), Decimal("0.2"))}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from pipeline.clock import SystemClock
-from pipeline.errors import RunExists, RunLocked, RunNotFound
+from pipeline.errors import RunExists, RunLocked, RunNotFound, WriteFailed
 from pipeline.records.kinds import Snapshot, StepStarted
 from pipeline.records.values import digest
 from pipeline.store.base import Claim, Store
@@ -184,6 +186,18 @@ def test_unfinished_runs_go_only_where_that_is_asked(store: Store, account: Memo
         remove(store, account, going)
     assert set(ids(store)) == {completed, new}
     assert [account.kept()[run]["usd"] for run in found] == ["1.85", "1.85"]
+
+
+def test_run_stays_while_the_account_does_not_take_what_it_cost(store: Store, clock: StillClock) -> None:
+    class Full(MemoryAccount):
+        def keep(self, run: str, sums: Mapping[str, Any]) -> None:
+            raise WriteFailed("The account is full.", code="account_refused")
+
+    for days in (40, 1):
+        aged(store, days)
+    with pytest.raises(WriteFailed):
+        cleanup(store, Full(clock), max_age_days=30, max_runs=50, now=AT)
+    assert len(ids(store)) == 2
 
 
 def test_dry_run_of_a_cleanup_only_says(store: Store, account: MemoryAccount) -> None:

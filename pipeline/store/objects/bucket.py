@@ -32,8 +32,6 @@ _AT_ONCE, _WINDOW = 16, 64
 #: most.
 _REQUEST_SECONDS, _AGAIN_SECONDS = 20, 15
 _CLOCK_SECONDS = 10
-#: How long a server that was silent twice is not asked: a run that must stop does not wait for each of its last words.
-_SILENT_SECONDS = 20
 #: Bytes of objects that never change, kept so that a value is not fetched twice.
 _CACHED = 64 << 20
 #: Seconds before a put that was cut off is sent again.
@@ -75,10 +73,8 @@ class Bucket:
         self._cache: OrderedDict[tuple[str, str], bytes] = OrderedDict()
         self._cached = 0
         self._lock = threading.Lock()
-        #: Whether the server answers.
+        #: Whether the server answers; where it was given up just now, nothing is asked.
         self.silence = Availability()
-        #: Until when (monotonic seconds) nothing is asked, since a put and the look for it met silence.
-        self._silent_until = 0.0
 
     def get(self, key: str) -> Found | None:
         """Return an object; None: there is none.
@@ -275,14 +271,14 @@ class Bucket:
             return self.get(key)
         except StoreError as error:
             if error.data["silent"]:
-                self._silent_until = _CLOCK.monotonic() + _SILENT_SECONDS
+                # A put and the look for it met silence.
                 self.silence.give_up()
         return None
 
     @contextlib.contextmanager
     def _asking(self, what: str, kind: type[StoreError], *known: type[Exception]) -> Iterator[None]:
         """Make one request; the client's errors become ours, but for those that the caller knows."""
-        if _CLOCK.monotonic() < self._silent_until:
+        if self.silence.rests:
             raise self._failed(what, TimeoutError("timed out"), kind)
         try:
             yield

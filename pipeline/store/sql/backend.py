@@ -255,7 +255,14 @@ class SqlBackend(Backend):
         return self.tables.ready(False)
 
     def upgrade(self) -> tuple[str, str]:
-        """See Backend.upgrade."""
+        """See Backend.upgrade. A name that is mistyped makes no database.
+
+        Raises:
+            StoreError: There is no such file.
+        """
+        if not self.database.exists:
+            text, hint = f"There is no store at {self.url}.", "Check its name; the first run creates it."
+            raise StoreError(text, hint=hint, code="no_store")
         return self.tables.upgrade()
 
     def flaws(self, name: str) -> Iterator[str]:

@@ -50,10 +50,6 @@ class PostgresLink(Link):
         """Return whether the other side is gone."""
         return bool(self.connection.closed)
 
-    def script(self, sql: str) -> None:
-        """See Link.script."""
-        self.connection.execute(sql)
-
     def append(self, journal: int, epoch: int, rows: Sequence[tuple[int, bytes, str | None]], sync: bool) -> int:
         """See Link.append."""
         columns = map(list, zip(*rows, strict=True))

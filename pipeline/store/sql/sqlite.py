@@ -15,7 +15,6 @@ from urllib.parse import quote
 from pipeline.clock import SystemClock
 from pipeline.errors import StoreError
 from pipeline.store.address import StoreUrl
-from pipeline.store.availability import AlwaysAvailable
 from pipeline.store.disk import FOLDER_MODE
 from pipeline.store.sql.connections import Database, Link, Refusal
 
@@ -70,11 +69,6 @@ class SqliteLink(Link):
         """Return whether it was good for one look only."""
         return self.seen is not None
 
-    def script(self, sql: str) -> None:
-        """See Link.script."""
-        for each in _statements(sql):
-            self.connection.execute(each)
-
     def append(self, journal: int, epoch: int, rows: Sequence[tuple[int, bytes, str | None]], sync: bool) -> int:
         """See Link.append."""
         if len(rows) == 1:
@@ -110,23 +104,11 @@ class SqliteLink(Link):
                 self.connection.execute("PRAGMA synchronous = FULL")
 
 
-def _statements(sql: str) -> Iterator[str]:
-    """Split a script: executescript would commit first."""
-    from sqlite3 import complete_statement
-
-    each = ""
-    for line in sql.splitlines(keepends=True):
-        each += line
-        if complete_statement(each):
-            yield each
-            each = ""
-
-
 class SqliteDatabase(Database):
     """A SQLite file."""
 
     def __init__(self, address: StoreUrl) -> None:
-        super().__init__(address, AlwaysAvailable())
+        super().__init__(address)
         assert address.file is not None
         self.file = address.file
         #: As text, which takes a third of the time to look at: it is done at each append.

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from pipeline.errors import SchemaTooNew, StoreError, WriteFailed
-from pipeline.store.sql.connections import Database, Link, queries
+from pipeline.store.sql.connections import Database, Link, queries, statements
 
 #: The version of the tables that this program makes, and the one before, which it brings up to date.
 VERSION, BEFORE = "0006", "0005"
@@ -120,7 +119,8 @@ def _version(link: Link) -> str:
 
 
 def _make(link: Link) -> None:
-    link.script(Path(__file__).with_name(f"{link.dialect}.sql").read_text("utf-8"))
+    for sql in statements("schema.sql", link.dialect).values():
+        link.execute(sql)
     link.execute(f"INSERT INTO pipeline_meta VALUES ('{VERSION}')")
 
 

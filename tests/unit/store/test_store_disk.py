@@ -92,6 +92,16 @@ def test_run_that_cannot_be_made_durable_does_not_exist(store: FileStore, disk: 
     assert [path.name for path in store.root.iterdir()] == [".lock"]
 
 
+def test_name_of_a_new_run_is_durable_before_its_creation_returns(store: FileStore, disk: FaultyDisk) -> None:
+    acts: list[Path] = []
+    replace, sync = disk.replace, disk.sync_folder
+    disk.replace = lambda source, target: (acts.append(target), replace(source, target))[1]  # type: ignore[method-assign]
+    disk.sync_folder = lambda path: (acts.append(path), sync(path))[1]  # type: ignore[method-assign]
+    run, _journal = begin(store)
+    home = store.root / run
+    assert {home, store.root} <= set(acts[acts.index(home / "journal.jsonl") :])
+
+
 def test_failed_sync_is_never_tried_again(store: FileStore, disk: FaultyDisk, kept: Path) -> None:
     run, journal = begin(store)
     journal.append(2, STEP[:1])
