@@ -18,7 +18,7 @@ from pipeline.store.journal import RunJournal
 from pipeline.store.reader import load, records
 from pipeline.store.recovery import recover
 from tests.faulty_disk import FaultyDisk
-from tests.journals import AT, line, started
+from tests.journals import AT, StillClock, line, started
 from tests.stores import seqs
 
 STEP = [line(seq, StepStarted(f"s{seq}#1")) for seq in range(2, 10)]
@@ -92,13 +92,20 @@ def test_run_that_cannot_be_made_durable_does_not_exist(store: FileStore, disk: 
     assert [path.name for path in store.root.iterdir()] == [".lock"]
 
 
-def test_name_of_a_new_run_is_durable_before_its_creation_returns(store: FileStore, disk: FaultyDisk) -> None:
+def test_name_of_a_new_run_is_durable_before_its_creation_returns(tmp_path: Path) -> None:
     acts: list[Path] = []
-    replace, sync = disk.replace, disk.sync_folder
-    disk.replace = lambda source, target: (acts.append(target), replace(source, target))[1]  # type: ignore[method-assign]
-    disk.sync_folder = lambda path: (acts.append(path), sync(path))[1]  # type: ignore[method-assign]
-    run, _journal = begin(store)
-    home = store.root / run
+
+    class Noting(FaultyDisk):
+        def replace(self, source: Path, target: Path) -> None:
+            acts.append(target)
+            super().replace(source, target)
+
+        def sync_folder(self, path: Path) -> None:
+            acts.append(path)
+            super().sync_folder(path)
+
+    store = FileStore(tmp_path, StillClock(), disk=Noting())
+    home = store.root / begin(store)[0]
     assert {home, store.root} <= set(acts[acts.index(home / "journal.jsonl") :])
 
 
