@@ -22,10 +22,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import quote
-
-from pipeline.errors import WriteFailed
 
 
 class Held(Exception):
@@ -301,20 +299,12 @@ class Backend(ABC):
         """Return how people name a run in commands."""
         return run
 
-    def held_parts(self, run: str) -> Sequence[str]:
-        """Return the paths of the parts of a run that may have an owner."""
-        return self.parts(run)
-
     def unlisted(self) -> Sequence[str]:
         """Return runs that have records and that `tips` does not show."""
         return ()
 
     def relist(self, run: str) -> None:  # noqa: B027 - only where `unlisted` returns some
         """Have `tips` show a run that it does not."""
-
-    def strays(self) -> Mapping[str, str]:
-        """Return names of what belongs to no run and should, each with a sentence of what it is and what to do."""
-        return {}
 
     def upgrade(self) -> tuple[str, str]:
         """Bring what is kept up to date with this program, in one transaction; its versions before and after.
@@ -330,15 +320,6 @@ class Backend(ABC):
     def flaws(self, name: str) -> Iterator[str]:
         """Return what is wrong with how a journal is kept that its raw lines do not show, a sentence each."""
         return iter(())
-
-    def refused(self, what: str, error: OSError) -> NoReturn:
-        """Raise what the local disk refused.
-
-        Raises:
-            WriteFailed: Always.
-        """
-        hint = "Check the folder and its disk."
-        raise WriteFailed(f"{what}: {error.strerror or error}.", hint=hint, fatal=False, code="disk_refused") from error
 
 
 def folder_key(name: str) -> str:

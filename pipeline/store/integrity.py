@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -54,8 +54,6 @@ def check(store: Movable, account: Account, run: str = "") -> Iterator[Problem]:
         return
     for name in sorted(going):
         yield Problem(name, "It was partly created or removed; `cleanup` removes it once it is a day old.", False)
-    orphans: Callable[[], Mapping[str, str]] | None = getattr(store, "orphans", None)
-    yield from (Problem(name, text) for name, text in (orphans() if orphans is not None else {}).items())
     for name in store.unlisted():
         yield from check_run(store, Head(name, {}))
     yield from _account(account)

@@ -379,7 +379,7 @@ class RunStore:
         held: list[Tail] = []
         with self._refusals(f"Run {run} cannot be removed"):
             try:
-                for name in [run, *(() if path else (f"{run}/{part}" for part in self.backend.held_parts(run)))]:
+                for name in [run, *(() if path else (f"{run}/{part}" for part in self.backend.parts(run)))]:
                     tail = self._owned(name)
                     if tail is not None:
                         held.append(tail)
@@ -416,10 +416,6 @@ class RunStore:
     def unlisted(self) -> list[str]:
         """See store.base.Movable.unlisted."""
         return list(self.backend.unlisted())
-
-    def orphans(self) -> Mapping[str, str]:
-        """Return names of what belongs to no run and should, each with a sentence of what it is and what to do."""
-        return self.backend.strays()
 
     def upgrade(self) -> tuple[str, str]:
         """Bring the store up to date; see Backend.upgrade."""
@@ -477,7 +473,8 @@ class RunStore:
         try:
             yield
         except OSError as error:
-            self.backend.refused(what, error)
+            text, hint = f"{what}: {error.strerror or error}.", "Check the folder and its disk."
+            raise WriteFailed(text, hint=hint, fatal=False, code="disk_refused") from error
         except Refused as error:
             data = {"fatal": False, **error.data}
             raise WriteFailed(f"{what}: {error.message}", hint=error.hint, code="write_refused", **data) from error

@@ -88,6 +88,16 @@ def test_reply_of_a_fenced_out_owner_is_taken_in_by_the_next_and_charged_once(sq
     ]
 
 
+def test_reply_of_a_fenced_out_owner_that_the_run_has_already_is_charged_once(sql: RunStore) -> None:
+    run, journal = sql.create(started(), [], at=AT)
+    journal.append(2, [CALL, PAID])
+    journal.close()
+    sql.backend.put_if(f"runs/{run}/late/000000001-000001", PAID, "")
+    sql.open(run).close()
+    assert len(list(sql.read(run))) == 3
+    assert harm.left(sql, run) == 0
+
+
 @pytest.mark.parametrize("noticed", ["by an append", "at a tick", "at the end"])
 def test_finished_task_that_waited_for_a_sync_is_kept_where_the_lease_is_lost(sql: RunStore, noticed: str) -> None:
     run, old = zombie(sql)

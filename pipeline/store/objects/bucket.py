@@ -20,8 +20,7 @@ from pipeline.errors import StoreError, WriteFailed
 from pipeline.extras import not_installed
 from pipeline.store.availability import Availability
 from pipeline.store.objects import keys
-from pipeline.store.objects.address import Address, names_credential
-from pipeline.store.objects.refusals import refusal
+from pipeline.store.objects.address import Address, names_credential, refusal
 
 if TYPE_CHECKING:
     from obstore.store import S3Store

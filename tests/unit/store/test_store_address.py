@@ -14,8 +14,7 @@ from pipeline.store.address import has_password, parse_store_url, store_words
 from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryAccount, MemoryStore
 from pipeline.store.objects import keys
-from pipeline.store.objects.address import names_credential, parse_address
-from pipeline.store.objects.refusals import refusal
+from pipeline.store.objects.address import names_credential, parse_address, refusal
 from pipeline.store.sql import postgres
 from pipeline.store.url import open_account, open_store
 
