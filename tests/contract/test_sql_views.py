@@ -163,8 +163,7 @@ def test_call_that_was_settled_keeps_what_was_settled(sql: Movable) -> None:
 
 
 def test_correction_of_what_was_settled_counts_the_last_one_of_several(sql: Movable) -> None:
-    tenth = Charge("exact", Decimal("0.1"), Decimal("0.1")).to_json()
-    lines = [line(2, CallStarted("sow#1", "key", "m", "blob", worst="0.5")), line(3, CallEnded(2, None, tenth))]
+    lines = [line(2, CallStarted("sow#1", "key", "m", "blob", worst="0.5")), line(3, ChargeSettled(2, "0.1"))]
     for seq, usd in enumerate(("0.3", "0.2"), 4):
         lines.append(line(seq, ChargeSettled(2, usd, corrects=True)))
     write(sql, [started(), *lines, line(6, ChargeSettled(2, "0.4"))])
