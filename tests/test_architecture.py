@@ -63,7 +63,7 @@ OUTSIDE = {
 }
 
 #: These make what the rest knows as a protocol, so they may import late what only they choose.
-LATE_IMPORTERS = re.compile(r"pipeline(\.app(\..+)?|\.cli(\..+)?)?")
+LATE_IMPORTERS = re.compile(r"pipeline(\.app(\..+)?|\.cli(\..+)?|\.store\.url)?")
 
 #: Modules' names that say nothing, and words that mean something else in this project.
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
