@@ -85,11 +85,8 @@ class SqlTail(Tail):
         etag = _CLOCK.new_id()
 
         def put(link: Link) -> int:
-            lease = (self._journal, self.epoch)
             with contextlib.nullcontext() if sync else link.transaction(sync=False):
-                # The values stand where the statements of either dialect have them.
-                first = link.dialect == "postgresql"
-                return link.run("head", *(lease if first else ()), self._head, etag, data, *(() if first else lease))
+                return link.run("head", self._head, etag, data, self._journal, self.epoch)
 
         self._insist(lambda: self._database.ask(put, WriteFailed))
 

@@ -1,5 +1,6 @@
 -- What the store asks and tells a database. ? stands for each value, {now} for its clock in seconds since 1970,
--- {bytes} for its type of bytes, {update} and {share} for the lock on the rows that a query finds.
+-- {bytes} for its type of bytes, {update} and {share} for the lock on the rows that a query finds. A statement that
+-- changes rows begins with its verb: SQLite's driver counts the rows of no other.
 -- A name with a dialect behind it is for that one alone.
 
 -- name: lease
@@ -60,13 +61,9 @@ DELETE FROM records WHERE journal = ?
 -- name: end
 SELECT COALESCE(MAX(seq), 0), COALESCE(SUM(LENGTH(line)), 0) FROM records WHERE journal = ?
 
--- name: head (sqlite)
-INSERT INTO objects (key, etag, data) SELECT ?, ?, ? FROM journals WHERE journal = ? AND epoch = ?
-ON CONFLICT (key) DO UPDATE SET etag = excluded.etag, data = excluded.data
-
--- name: head (postgresql)
-WITH mine AS (SELECT journal FROM journals WHERE journal = ? AND epoch = ? FOR SHARE)
-INSERT INTO objects (key, etag, data) SELECT ?, ?, ?::BYTEA FROM mine
+-- name: head
+INSERT INTO objects (key, etag, data)
+SELECT ?, ?, CAST(? AS {bytes}) FROM journals WHERE journal = ? AND epoch = ?{share}
 ON CONFLICT (key) DO UPDATE SET etag = excluded.etag, data = excluded.data
 
 -- name: put
