@@ -25,7 +25,7 @@ BUDGETS = {
     "graph": Budget(790, 3),
     "dot": Budget(2_860, 6),
     "cost": Budget(1_820, 5),
-    "store": Budget(9_990, 8),
+    "store": Budget(9_970, 8),
     "llm": Budget(1_830, 6),
     "publish": Budget(2_950, 8),
     "engine": Budget(8_530, 8),
@@ -37,7 +37,7 @@ BUDGETS = {
 }
 SLACK = 0.03
 #: The files of the package in all, and its modules under 40 lines that have a single importer.
-MAX_FILES = 347
+MAX_FILES = 346
 MAX_SMALL_MODULES = 0
 SMALL_LINES = 40
 

@@ -97,7 +97,12 @@ class PostgresDatabase(Database):
             ConfigError: The server forgets at power loss, or serves one connection at a time, and the URL does not
                 say so.
         """
-        link = PostgresLink(self._connected())
+        dsn, made = self.address.dsn, self._connect
+        if self.address.single:
+            # What was prepared over the only connection stays prepared for the next.
+            link = PostgresLink(connected(lambda: made(dsn, prepare_threshold=None), self.errors))
+        else:
+            link = PostgresLink(made(dsn))
         fsync, version, *_ = link.execute(_READY).fetchone()
         url = self.address.url
         try:
@@ -122,12 +127,6 @@ class PostgresDatabase(Database):
     def explain(self, error: Any) -> Refusal:
         """See Database.explain."""
         return refusal(error.sqlstate or "", " ".join(str(error).split()), self.address)
-
-    def _connected(self) -> Any:
-        # What was prepared over the only connection stays prepared for the next.
-        if self.address.single:
-            return connected(lambda: self._connect(self.address.dsn, prepare_threshold=None), self.errors)
-        return self._connect(self.address.dsn)
 
 
 def connected(connect: Callable[[], Any], errors: tuple[type[BaseException], ...]) -> Any:

@@ -51,7 +51,9 @@ class Tables:
         """
 
         def change(link: Link) -> str:
-            _alone(link)
+            if link.dialect == "postgresql":
+                # Others that make tables are waited for; a file is locked by any transaction.
+                link.execute("SELECT pg_advisory_xact_lock(7202)")
             before = _version(link)
             if before not in ("", BEFORE, VERSION):
                 self._check(before)
@@ -64,7 +66,9 @@ class Tables:
         try:
             before = self._database.write(change)
         except WriteFailed as error:
-            raise self._taken(error) from error
+            if error.code == "name_taken":
+                error.hint = self._database.own_place
+            raise
         self._checked = True
         return before, VERSION
 
@@ -95,17 +99,6 @@ class Tables:
         raise StoreError(
             f"The tables of {url} have version {found}; this program needs {VERSION}.", hint=hint, code="schema_too_old"
         )
-
-    def _taken(self, error: WriteFailed) -> WriteFailed:
-        if error.code == "name_taken":
-            error.hint = self._database.own_place
-        return error
-
-
-def _alone(link: Link) -> None:
-    """Wait for others that make tables; a file is locked by any transaction."""
-    if link.dialect == "postgresql":
-        link.execute("SELECT pg_advisory_xact_lock(7202)")
 
 
 def _version(link: Link) -> str:
