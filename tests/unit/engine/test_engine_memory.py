@@ -98,7 +98,7 @@ def test_a_step_that_fails_leaves_nothing_in_the_memory(store: MemoryStore) -> N
 
 def test_a_memory_that_refuses_leaves_the_run_resumable_and_is_tried_first(store: MemoryStore) -> None:
     memory = Remembered(refuses=1)
-    what = Pipeline("m", [step("a")(writes_one), step("b")(lambda ctx: {"n": len(memory.written)})])
+    what = Pipeline("m", [step("a")(writes_one), step("b", effect="external")(lambda ctx: {"n": len(memory.written)})])
     first = go(what, store, memory)
     assert (first.status, first.detail) == ("in_progress", "interrupted")
     assert list(load(store, first.run_id).unapplied) == ["a#1"]
