@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pipeline import Outcome, Pipeline, StepContext, step
+from pipeline import GraphCheckpoint, Outcome, Pipeline, StepContext, step
 from pipeline.engine.step import StepSpec
 
 Document = dict[str, Any]
@@ -22,6 +22,12 @@ def document(id: str = "cp-1", run: str = "their-run", graph: str = "theirs", no
         "nodeResults": {node: {"effectClass": "external", "output": {"n": 1.5}, "durationMs": 12, "theirs": []}},
         "visitedNodes": [node], "pendingEdges": [f"{node}->b"], "theirs": {"deep": [1, {"x": None}]}, **more,
     }  # fmt: skip
+
+
+def found(checkpoint: GraphCheckpoint | None) -> GraphCheckpoint:
+    """The checkpoint that is there."""
+    assert checkpoint is not None
+    return checkpoint
 
 
 class Noted:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pipeline import ControlledExecutor, LayerCheckpoints, TaskResult, WorkflowState
 from pipeline.clock import Clock, SystemClock
+from pipeline.formats.casys.checkpoints import LayerCheckpoint
 from pipeline.formats.casys.executor import LayeredResult
 from pipeline.formats.casys.tools import TaskCall
 from pipeline.store.base import Store
@@ -83,9 +84,19 @@ class Layered:
     def told(self, kind: str) -> list[dict[str, Any]]:
         return [event for event in self.events if event["type"] == kind]
 
+    def latest(self, run: str) -> LayerCheckpoint:
+        """The newest checkpoint of a run that has one."""
+        found = self.checkpoints.latest(run)
+        assert found is not None
+        return found
+
     def saved(self) -> list[str]:
         """Ids of the checkpoints told of, oldest first."""
         return [event["checkpoint_id"] for event in self.told("checkpoint_saved")]
+
+
+class Killed(BaseException):
+    """Nobody catches it: the run is left as a kill leaves it."""
 
 
 def facts(result: LayeredResult) -> Made:

@@ -147,30 +147,11 @@ def streamed(saver: Saver) -> list[Any]:
     return asyncio.run(life())
 
 
-def threaded(saver: Saver) -> list[Any]:
-    """Many threads of the program, each with a thread of its own of one graph."""
-    made = StateGraph(State).add_node("a", lambda state: {"words": ["a"]}).add_node("b", lambda state: {"words": ["b"]})
-    graph = made.add_edge(START, "a").add_edge("a", "b").add_edge("b", END).compile(checkpointer=saver)
-    done: dict[int, Any] = {}
-
-    def run(number: int) -> None:
-        for _ in range(2):
-            done[number] = graph.invoke({"words": [str(number)]}, config(f"thread {number}"))
-
-    workers = [threading.Thread(target=run, args=(number,)) for number in range(6)]
-    for each in workers:
-        each.start()
-    for each in workers:
-        each.join(60)
-    histories = [len(list(graph.get_state_history(config(f"thread {number}")))) for number in range(6)]
-    return [sorted(done.items()), histories]
-
-
 @pytest.fixture(params=["files", "sqlite"])
 def saver(request: pytest.FixtureRequest, tmp_path: Path) -> LangGraphSaver:
     return LangGraphSaver(f"{request.param}:{tmp_path / 'store'}")
 
 
-@pytest.mark.parametrize("life", [interrupted, nested, spread, travelled, streamed, threaded])
+@pytest.mark.parametrize("life", [interrupted, nested, spread, travelled, streamed])
 def test_langgraph_graph_lives_as_over_the_saver_in_memory(life: Life, saver: LangGraphSaver) -> None:
     assert life(saver) == life(InMemorySaver())

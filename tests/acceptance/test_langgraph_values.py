@@ -6,11 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections import deque
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
-from enum import Enum
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -29,32 +26,11 @@ MB = 1 << 20
 CONFIG: Any = {"configurable": {"thread_id": "one"}}
 
 
-class Part(BaseModel):
-    """A model within a model."""
-
-    due: datetime
-    price: Decimal
-
-
 class Order(BaseModel):
     """What pydantic users keep."""
 
-    name: str
-    parts: list[Part]
-
-
-class Size(Enum):
-    """An enumeration."""
-
-    SMALL = "small"
-
-
-@dataclass
-class Point:
-    """A dataclass."""
-
-    x: int
-    y: float
+    due: datetime
+    price: Decimal
 
 
 class Holder(TypedDict):
@@ -63,17 +39,13 @@ class Holder(TypedDict):
     value: Any
 
 
+#: Short values, which stand in the records, and long ones, which do not.
 VALUES: dict[str, Any] = {
-    "pydantic": Order(name="tea", parts=[Part(due=datetime(2026, 1, 9, tzinfo=UTC), price=Decimal("1.10"))]),
-    "dataclass": Point(1, 0.1),
-    "enumeration": Size.SMALL,
-    "bytes": bytes(range(256)) * 20,
-    "times": [datetime(2026, 1, 9, 14, 30, tzinfo=UTC), date(2026, 1, 9), timedelta(hours=1)],
-    "collections": {"set": {1, 2}, "deque": deque([1, 2])},
-    "numbers": [2**63 - 1, -(2**63), 1e308, float("inf"), 0.1, True, None, Decimal("1e-30")],
+    "pydantic": [Order(due=datetime(2026, 1, 9, tzinfo=UTC), price=Decimal("1.10"))],
+    "numbers": [2**63 - 1, -(2**63), 1e308, float("inf"), 0.1, True, None, {1, 2}],
     "text": "é\0😀\u2028" * 3,
+    "bytes": bytes(range(256)) * 20,
     "five megabytes": os.urandom(5 * MB),
-    "five megabytes of text": "word " * MB,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 
 from tests.said import Cli
 from tests.servers.billing import BillingServer
+from tests.servers.replies import Responder
 
 GRAPH = """
 digraph story {
@@ -43,11 +44,8 @@ def reply(body: Mapping[str, Any], _fault: str) -> str:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BillingServer]:
-    with BillingServer(responder=reply) as made:
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody")
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", made.url)
-        yield made
+def responder() -> Responder:
+    return reply
 
 
 @pytest.fixture
@@ -63,7 +61,7 @@ def go(cli: Cli, *arguments: str) -> str:
     return str(cli("list", "--json").json()[0]["run_id"])
 
 
-def test_a_graph_replays_equal_and_acts_nowhere(cli: Cli, graph: str, server: BillingServer) -> None:
+def test_a_graph_replays_equal_acts_nowhere_and_tells_its_routes(cli: Cli, graph: str, server: BillingServer) -> None:
     run = go(cli, graph)
     asked = len(server.seen)
     for point in ("end", "fan", "left", "gate", "7"):
@@ -72,10 +70,6 @@ def test_a_graph_replays_equal_and_acts_nowhere(cli: Cli, graph: str, server: Bi
     (found,) = cli("replay", run, "--json").json()
     assert (found["taken"], found["differences"]) == (["word#1", "gate#1"], [])
     assert len(server.seen) == asked == 3
-
-
-def test_history_of_a_graph_tells_routes_with_their_reasons(cli: Cli, graph: str, server: BillingServer) -> None:
-    run = go(cli, graph)
     rows = {row["step"]: row for row in cli("history", run, "--context", "--json").json()}
     assert rows["fan"]["edges"] == ["fan->left", "fan->right"]
     assert rows["gate"]["edges"] == ["gate->done"]

@@ -62,20 +62,6 @@ def test_a_fork_in_the_middle_of_the_lessons_keeps_those_that_were_made(
     assert cli("replay", made["run"]).code == 0
 
 
-def test_a_fork_between_two_calls_of_a_lesson_asks_only_the_second(cli: Cli, out: Path, server: BillingServer) -> None:
-    assert cli(*COURSE, "--quiet", "--concurrency", "1").code == 0
-    run = newest(cli)
-    log = cli("log", run, "--json").json()
-    lesson = next(row["seq"] for row in log if row["kind"] == "call_started" and row.get("label") == "lesson")
-    ended = next(row["seq"] for row in log if row["kind"] == "call_ended" and row["call"] == lesson)
-    (made,) = cli("fork", run, "--at", str(ended), "--json").json()
-    assert cli("lessons", "--resume", made["run"], "--quiet").code == 0
-    calls = [row for row in cli("log", made["run"], "--json").json() if row["kind"] == "call_started"]
-    assert [row.get("label") for row in calls if row["task"] == "lessons/1"] == ["critic"]
-    text = cli("why", run, "lessons/1").out
-    assert "Asked: 2 calls." in text
-
-
 def test_another_effort_in_a_fork_is_of_the_fork_alone(cli: Cli, out: Path, server: BillingServer) -> None:
     assert cli(*COURSE, "--until", "sow", "--quiet").code == 0
     run = newest(cli)

@@ -19,9 +19,7 @@ import pytest
 
 from pipeline import LayerCheckpoints
 from pipeline.clock import SystemClock
-from pipeline.errors import (
-    RunLocked,
-)
+from pipeline.errors import RunLocked
 from pipeline.store.files import FileStore
 from pipeline.store.reader import load
 from pipeline.testing import FakeClock
@@ -173,6 +171,5 @@ def test_case_45_two_days_later_elsewhere_all_is_there(tmp_path: Path) -> None:
     assert result.checkpoint_id
     with started(layered, result.checkpoint_id, elsewhere) as process:
         assert process.communicate()[0] == "ran t3\nran t4\ncompleted\n"
-    latest = layered.checkpoints.latest(result.run_id)
-    assert latest is not None
+    latest = layered.latest(result.run_id)
     assert (latest.layer_index, latest.config["timeout"], latest.state.context["theme"]) == (4, 30, "sea")

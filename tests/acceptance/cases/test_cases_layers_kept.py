@@ -9,9 +9,7 @@ import pytest
 
 from pipeline import LayerCheckpoints, WorkflowState
 from pipeline.clock import SystemClock
-from pipeline.errors import (
-    WriteFailed,
-)
+from pipeline.errors import WriteFailed
 from pipeline.llm.base import Message, Request
 from pipeline.llm.script import ScriptedModel
 from pipeline.records.values import encode_value
@@ -42,16 +40,6 @@ def test_case_38_pruning_leaves_the_newest_on_the_list(layered: Layered, name: s
     assert (latest.id, latest.workflow_id) == (saved[-1], name)
     assert checkpoints.load(saved[0]).id == saved[0]
     assert LayerCheckpoints(layered.store).prune_old_checkpoints(name, 1) == 4
-
-
-def test_case_38_three_checkpoints_are_not_pruned_and_none_is_no_number_to_keep(layered: Layered) -> None:
-    for _ in range(3):
-        layered.checkpoints.save_checkpoint(state(), THREE, 0)
-    assert layered.checkpoints.pruneOldCheckpoints("wf") == 0
-    assert layered.checkpoints.prune_old_checkpoints("nobody") == 0
-    with pytest.raises(ValueError, match="keep_count is 0"):
-        layered.checkpoints.prune_old_checkpoints("wf", 0)
-    assert len(layered.checkpoints.listed("wf")) == 3
 
 
 def test_case_39_auto_pruning_costs_a_save_nothing_and_cannot_fail_it(tmp_path: Path) -> None:
@@ -132,18 +120,6 @@ def test_case_41_only_what_has_ended_is_in_a_checkpoint(layered: Layered) -> Non
     assert result.status == "completed"
 
 
-def test_case_41_a_running_layer_is_not_in_the_checkpoint_of_an_executed_run(layered: Layered) -> None:
-    seen: list[list[str]] = []
-
-    def look(call: Any) -> None:
-        latest = layered.checkpoints.latest(next(head.run_id for head in layered.store.heads()))
-        seen.append(ids(latest.state.tasks) if latest else [])
-
-    layered.meanwhile = look
-    layered.execute(chain(3))
-    assert seen == [[], ["t1"], ["t1", "t2"]]
-
-
 def typical() -> tuple[Any, WorkflowState]:
     """10 layers of 3 tasks, 1 KB of outputs each."""
     rows = [f"t{layer}{n}: {' '.join(f't{layer - 1}{m}' for m in range(3)) if layer else ''}"
@@ -211,14 +187,3 @@ def test_case_50_above_500_kb_one_warning_names_the_largest(tmp_path: Path, keys
     for text in told:
         assert f"{saved.size:,} bytes" in text
         assert "state.context.key00 (29 kB), state.context.key01 (29 kB), state.context.key02 (28 kB)." in text
-
-
-def test_case_50_499_kb_are_not_warned_of(tmp_path: Path) -> None:
-    told: list[str] = []
-    store = FileStore(tmp_path, SystemClock(), disk=LazyDisk())
-    context = {f"key{n:02}": "x" * 31_000 for n in range(16)}
-    size = LayerCheckpoints(store).save_checkpoint(state(context=context), THREE, 0).size
-    checkpoints = LayerCheckpoints(store, warn=told.append)
-    saved = checkpoints.save_checkpoint(state(context={**context, "rest": "y" * (499_990 - size)}), THREE, 0)
-    assert 499_000 < saved.size <= 500_000
-    assert told == []

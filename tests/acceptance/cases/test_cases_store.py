@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,9 +17,8 @@ from pipeline.store.files import FileStore
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reader import load
 from pipeline.testing import FakeClock
-from tests.documents import ROOT
 from tests.faulty_disk import LazyDisk
-from tests.graph_runs import Noted, document, loop
+from tests.graph_runs import Noted, document, found, loop
 
 BACKENDS: dict[str, Callable[[Path, FakeClock], Store]] = {
     "memory": lambda folder, clock: MemoryStore(clock),
@@ -44,11 +41,6 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> S
 @pytest.fixture
 def checkpoints(store: Store, clock: FakeClock) -> CheckpointStore:
     return CheckpointStore(store, clock=clock)
-
-
-def found(checkpoint: GraphCheckpoint | None) -> GraphCheckpoint:
-    assert checkpoint is not None
-    return checkpoint
 
 
 def test_case_01_what_is_read_is_equal_and_apart(checkpoints: CheckpointStore) -> None:
@@ -136,22 +128,6 @@ def test_case_04_list_by_graph_and_run(store: Store, checkpoints: CheckpointStor
     # Another reader, and the same pipeline made anew, change nothing.
     assert CheckpointStore(store).list() == checkpoints.list()
     assert Noted().chain("ab").name == "letters"
-
-
-def test_case_04_list_in_another_process(tmp_path: Path) -> None:
-    clock = FakeClock()
-    store = FileStore(tmp_path / "runs", clock, disk=LazyDisk())
-    Noted().chain("ab").run(store=store, clock=clock)
-    checkpoints = CheckpointStore(store, clock=clock)
-    checkpoints.save(document())
-    program = (
-        "import json, sys; from pipeline import CheckpointStore, open_store; "
-        "store = CheckpointStore(open_store(f'files:{sys.argv[1]}')); "
-        "print(json.dumps([store.list(), store.get('cp-1').to_json()]))"
-    )
-    command = [sys.executable, "-c", program, str(tmp_path / "runs")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == [checkpoints.list(), document()]
 
 
 def test_case_05_an_id_that_is_saved_again_is_replaced(

@@ -53,14 +53,6 @@ def test_a_fork_in_a_folder_holds_its_long_values_itself(tmp_path: Path) -> None
     assert result.outputs["two"] == {"n": 120_000}
 
 
-def test_a_fork_into_another_store(store: MemoryStore, tmp_path: Path) -> None:
-    other = FileStore(tmp_path, FakeClock(), disk=HastyDisk())
-    run = CHAIN.run(store=store, clock=FakeClock()).run_id
-    child = fork_run(store, run, at="one", into=other, clock=FakeClock())
-    assert CHAIN.resume(child, store=other, clock=FakeClock()).outputs["two"] == {"n": 120_000}
-    assert [head.run_id for head in store.heads()] == [run]
-
-
 def test_a_fork_that_dies_while_it_is_made_is_whole_or_not_there(store: MemoryStore) -> None:
     run = CHAIN.run(store=store, clock=FakeClock()).run_id
 
@@ -116,15 +108,9 @@ def test_a_fork_of_what_is_damaged_is_refused(store: MemoryStore) -> None:
         fork_run(store, "20200101_000000")
 
 
-def test_fork_run_is_a_public_name(store: MemoryStore) -> None:
-    run = CHAIN.run(store=store, clock=FakeClock()).run_id
-    assert pipeline.fork_run is fork_run
-    child = pipeline.fork_run(store, run, at=1, changes={"params.p": 2})
-    assert load(store, child).params == {"p": 2}
-
-
 def test_changes_are_given_in_python_as_values(store: MemoryStore) -> None:
     run = CHAIN.run(store=store, clock=FakeClock()).run_id
+    assert pipeline.fork_run is fork_run
     made = fork(store, run, changes={"outputs.one.long": {"deep": [1, LONG]}, "context.new": None}, clock=FakeClock())
     assert [void.paths for void in made.void] == [["two#1"], []]
     state = load(store, made.run_id)

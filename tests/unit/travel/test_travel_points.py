@@ -8,12 +8,10 @@ from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import Outcome, StepContext, step
 from pipeline.errors import RunNotFound
 from pipeline.records import kinds
-from pipeline.records.codec import Record
-from pipeline.records.fold import fold
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reader import records
 from pipeline.testing import FakeClock
-from pipeline.travel.points import Points, boundaries, points, points_in, resolve_point, state_at
+from pipeline.travel.points import boundaries, points, points_in, resolve_point
 from tests.tape import Tape
 
 
@@ -103,12 +101,6 @@ def test_documents_saved_one_after_the_other_are_points_of_their_own() -> None:
     assert (known.start, resolve_point(known, "seed"), resolve_point(known, "2")) == (1, 3, 2)
 
 
-def test_state_at_a_seq_is_the_fold_of_the_records_up_to_it(store: MemoryStore, run: str) -> None:
-    found = list(records(store, run))
-    for record in found:
-        assert state_at(store, run, record.seq) == fold(run, found[: record.seq])
-
-
 def test_what_a_late_record_of_an_older_owner_ends_is_no_boundary() -> None:
     tape = Tape()
     tape.start("a#1")
@@ -129,9 +121,3 @@ def test_boundaries_tell_money_reasons_and_both_values_of_a_context_key(store: M
     graph = LOOP.definition.graph
     changes = [mark.changes for mark in boundaries(run, records(store, run), graph)]
     assert changes == [{"n": (..., 1)}, {"n": (1, 2)}, {"n": (2, 3)}, {}]
-
-
-def test_points_of_a_run_without_records_are_its_start() -> None:
-    assert points_in("r", []) == Points("r", 0, 0, [])
-    gone: list[Record] = []
-    assert list(boundaries("r", gone)) == []

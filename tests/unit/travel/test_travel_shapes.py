@@ -254,7 +254,7 @@ def gated(acts: list[str]) -> Definition:
             acts.append("send")
             return {"sent": item}
 
-        return {"receipt": ctx.task("mail", act, "Ann", effect="external")}
+        return {"receipts": [ctx.task(effect, act, "Ann", effect=effect) for effect in ("external", "write")]}
 
     nodes = [Node("gate"), Node("ship"), Node("send")]
     edges = [Edge("gate", "ship", "yes"), Edge("ship", "send")]
@@ -271,9 +271,9 @@ def test_a_replay_acts_nowhere_and_takes_recorded_answers(store: MemoryStore) ->
     acts: list[str] = []
     what = gated(acts)
     run = go(what, store, Echo(), services={"interviewer": Yes()}).run_id
-    assert acts == ["ship", "send"]
+    assert acts == ["ship", "send", "send"]
     found = replay(store, run, what)
-    assert (found.differences, found.taken, acts) == ((), ("ship#1",), ["ship", "send"])
+    assert (found.differences, found.taken, acts) == ((), ("ship#1",), ["ship", "send", "send"])
 
 
 def test_a_fork_before_a_gate_asks_it_and_one_behind_it_keeps_the_answer(store: MemoryStore) -> None:

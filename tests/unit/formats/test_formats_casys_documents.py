@@ -1,4 +1,4 @@
-"""DAGs: what is read, what is refused and how it is named, layers, and the graph made of one."""
+"""DAGs and states of layered runs: what is read, what is refused and how it is named, layers, the graph of a DAG."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import Dag
-from pipeline.errors import GraphError
+from pipeline import Dag, WorkflowState
+from pipeline.errors import GraphError, InvalidValue
 from pipeline.formats.casys.dag import DagTask
 from pipeline.formats.casys.plan import START, dag_of, gates_of, graph_of, parallel_of
 from pipeline.graph.model import Graph
 from pipeline.graph.validation import validate
+from tests.codes import coded
 from tests.layered import THREE, chain, dag
 
 #: Names of a task with values that they cannot have.
@@ -60,12 +61,6 @@ def test_dag_reads_both_spellings_and_keeps_what_it_does_not_know() -> None:
     assert Dag(read.to_json()) == read
 
 
-def test_dag_code_of_a_task_is_kept_and_not_written() -> None:
-    read = Dag([DagTask("a", run=len)])
-    assert read.tasks["a"].run is len
-    assert "run" not in read.to_json()["tasks"][0]
-
-
 def test_layers_stand_one_behind_the_last_dependency() -> None:
     read = Dag(dag("d: c", "a:", "b:", "c: a b", "e: a", "f: a d"))
     assert read.layers == [["a", "b"], ["c", "e"], ["d"], ["f"]]
@@ -74,9 +69,7 @@ def test_layers_stand_one_behind_the_last_dependency() -> None:
     assert read.layers_done("abcdef") == 4
     assert read.layers_done("cdef") == 0
     assert sorted(read.behind(["c"])) == ["d", "f"]
-
-
-def test_layers_of_a_deep_dag_need_no_recursion() -> None:
+    # No recursion.
     assert len(Dag(chain(5000)).layers) == 5000
 
 
@@ -115,3 +108,57 @@ def test_layers_law_every_task_stands_behind_what_it_needs(tasks: dict[str, Any]
         assert read.layer_of[task.id] == max(needs, default=-1) + 1
     assert sorted(name for layer in read.layers for name in layer) == sorted(read.tasks)
     validate(graph_of(read, ["human"]))
+
+
+TASK = {"taskId": "a", "result": {"x": 1}, "timestamp": "2026-01-09T14:30:22Z", "duration": 3, "status": "success"}
+FIELDS = ["workflow_id", "messages", "tasks", "decisions", "context"]
+
+
+def test_state_reducers_append_lists_merge_the_context_and_keep_the_workflow() -> None:
+    first = WorkflowState("wf").updated(messages=["m"], tasks=[TASK], context={"a": {"deep": 1}, "b": 2})
+    second = first.updated(messages=["n"], decisions=["d"], context={"a": {"other": 2}}, workflow_id="wf")
+    assert (second.messages, second.tasks, second.decisions) == (["m", "n"], [TASK], ["d"])
+    assert second.context == {"a": {"other": 2}, "b": 2}
+    assert (first.messages, first.context["b"], first.decisions) == (["m"], 2, [])
+    with pytest.raises(InvalidValue, check=coded("other_workflow")):
+        first.updated(workflow_id="other")
+    with pytest.raises(InvalidValue, check=coded("other_workflow")):
+        first.workflow_id = "other"
+
+
+def test_state_document_has_the_names_of_its_system_and_is_a_copy() -> None:
+    state = WorkflowState("wf", context={"a": [1]})
+    document = state.to_json()
+    assert list(document) == [*FIELDS, "checkpoint_id"]
+    document["context"]["a"].append(2)
+    assert state.context == {"a": [1]}
+    assert WorkflowState.from_json(state.to_json()) == state
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        *(({name: ...}, f"{name} is missing") for name in FIELDS),
+        ({"workflow_id": ""}, "workflow_id is empty"),
+        ({"workflow_id": 3}, "workflow_id"),
+        ({"messages": {}}, "messages is not a list"),
+        ({"decisions": None}, "decisions is not a list"),
+        ({"context": []}, "context is not an object"),
+        ({"checkpoint_id": 3}, "checkpoint_id"),
+        ({"tasks": ["a"]}, "tasks[0] is not an object"),
+        ({"tasks": [TASK, {"taskId": ""}]}, "tasks[1].taskId"),
+        ({"tasks": [{"taskId": "a"}]}, "tasks[0].result is missing"),
+        ({"tasks": [{**TASK, "status": 1}]}, "tasks[0].status"),
+    ],
+)
+def test_state_that_is_none_is_refused_naming_the_field(change: dict[str, Any], said: str) -> None:
+    document = {**WorkflowState("wf").to_json(), **change}
+    with pytest.raises(InvalidValue) as refused:
+        WorkflowState.from_json({name: value for name, value in document.items() if value is not ...})
+    assert said in str(refused.value)
+
+
+def test_results_are_the_newest_that_stand() -> None:
+    tasks = [{**TASK, "status": "error"}, {**TASK, "result": 1}, {**TASK, "taskId": "b", "status": "failed_safe"},
+             {**TASK, "result": 2}, {**TASK, "taskId": "c", "status": "error"}]  # fmt: skip
+    assert WorkflowState("wf", tasks=tasks).results() == {"a": 2, "b": {"x": 1}}
