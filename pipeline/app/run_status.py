@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline.app.run_list import CORRUPT, RunRow, resume_command, row_of
 from pipeline.app.stores import head_of, state_of
+from pipeline.engine.amendment import pinned_graph
 from pipeline.errors import CheckpointCorrupt, RunNotFound
 from pipeline.records.run import RunState, Spend, StepRun, bare, completed_tasks, in_order, item_name
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS, PENDING
@@ -16,7 +17,7 @@ from pipeline.records.values import resolve_value
 from pipeline.store.base import Store
 from pipeline.store.reader import resolve
 from pipeline.store.view import pinned_nodes
-from pipeline.travel.points import pinned_graph, points, resolve_point, state_at
+from pipeline.travel.points import points, resolve_point, state_at
 from pipeline.travel.values import Reader
 
 #: Shown of a step that acts outside the run and was interrupted; and of one without an end whose run has no owner.

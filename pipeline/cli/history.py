@@ -12,11 +12,12 @@ from pipeline.cli.options import json_option, own_option, run_argument, store_op
 from pipeline.cli.status import thread_line
 from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, table, when, with_unpriced
 from pipeline.cli.value_format import arrow
+from pipeline.engine.amendment import pinned_graph
 from pipeline.graph.model import Graph
 from pipeline.records.run import bare
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.reader import load, records, resolve
-from pipeline.travel.points import Boundary, boundaries, pinned_graph
+from pipeline.travel.points import Boundary, boundaries
 
 
 @click.command("history")

@@ -1,23 +1,43 @@
-"""Facts added to a run from outside: an answer, a settled charge, a step that a person declares done."""
+"""Facts added to a run from outside (an answer, a settled charge, a step declared done), and runs begun with such."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
-from pipeline.clock import Clock
+from pipeline.clock import Clock, iso
 from pipeline.engine.contexts import Contexts
 from pipeline.engine.recorder import HeadView, Recorder
 from pipeline.engine.routing import Settled, by_label
 from pipeline.engine.setup import Definition
 from pipeline.engine.takeover import record_repairs
-from pipeline.errors import ConfigError, GraphError, Pause
-from pipeline.records.kinds import Fact, StepCompleted
+from pipeline.errors import CheckpointCorrupt, ConfigError, GraphError, Pause
+from pipeline.graph.model import Graph
+from pipeline.records.codec import Record, lines_of
+from pipeline.records.documents import head_document
+from pipeline.records.fold import fold
+from pipeline.records.kinds import Fact, RunEnded, StepCompleted
 from pipeline.records.run import RunState, StepRun, bare
 from pipeline.records.values import decode_value, encode_value
-from pipeline.store.base import Journal, Store
+from pipeline.store.base import Store
 from pipeline.store.reader import folded
+
+
+def begin_run(
+    store: Store, clock: Clock, facts: Sequence[Fact], blobs: Sequence[bytes], left: Callable[[str], RunEnded]
+) -> str:
+    """Make a run of work done elsewhere, record how the run of that id is `left`, and return the id."""
+    now = clock.now()
+    run_id, journal = store.create(b"".join(lines_of(facts, iso(now))), blobs, at=now)
+    with closing(journal):
+        facts = [*facts, left(run_id)]
+        journal.append(len(facts), lines_of(facts[-1:], iso(now), len(facts)))
+        state = fold(run_id, (Record(seq, iso(now), 1, fact) for seq, fact in enumerate(facts, 1)))
+        graph = pinned_graph(store, state)
+        journal.write_head(head_document(state, journal.size, list(graph.nodes) if graph else []), True)
+    return run_id
 
 
 def amend(
@@ -37,20 +57,13 @@ def amend(
         WriteFailed: The disk refused.
     """
     head = store.written_head(run_id)
-    journal = store.open(run_id)
-    try:
+    with closing(store.open(run_id)) as journal:
         builder, missing = folded(store, run_id, head)
         state = builder.state
         facts = decide(state)
-        recorder = Recorder(
-            journal,
-            builder,
-            clock,
-            owner=state.owner,
-            nodes=pinned_nodes(journal, state),
-            warn=lambda _: None,
-            view=view,
-        )
+        graph = pinned_graph(store, state)
+        nodes = list(graph.nodes if graph else dict.fromkeys(step.node for step in state.steps.values()))
+        recorder = Recorder(journal, builder, clock, owner=state.owner, nodes=nodes, warn=lambda _: None, view=view)
         try:
             record_repairs(journal, recorder, missing)
             for data in blobs:
@@ -62,15 +75,14 @@ def amend(
         except Pause as pause:
             raise pause.cause from None
         return builder.freeze()
-    finally:
-        journal.close()
 
 
-def pinned_nodes(journal: Journal, state: RunState) -> list[str]:
-    """Return the ids of the run's nodes, as its pinned graph names them; those it visited where it has none."""
-    if "graph" not in state.pins:
-        return list(dict.fromkeys(step.node for step in state.steps.values()))
-    return [str(node["id"]) for node in json.loads(journal.get_blob(state.pins["graph"]))["nodes"]]
+def pinned_graph(store: Store, state: RunState) -> Graph | None:
+    """Return the graph that a run is pinned to; None where it has none (imports), or it cannot be read."""
+    try:
+        return Graph.from_json(json.loads(store.get_blob(state.run_id, state.pins["graph"])))
+    except (CheckpointCorrupt, ValueError, KeyError, TypeError):
+        return None
 
 
 def declared_done(

@@ -1,20 +1,27 @@
-"""Documents of other systems kept as records of runs: found by their bytes, read on, added. Knows no format."""
+"""Documents of other systems kept as records of runs (found by their bytes, read on, added), and runs begun at one.
+
+Knows no format.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 from pipeline.errors import RunNotFound, StoreError
-from pipeline.records.codec import Record, decode_line, encode_fact
+from pipeline.graph.model import Graph
+from pipeline.records.codec import Record, decode_line, lines_of
 from pipeline.records.documents import head_document
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import DocumentKept, Fact, Gap
-from pipeline.records.lines import encode_line, line_seq
+from pipeline.records.lines import line_seq
+from pipeline.records.positions import split
+from pipeline.records.snapshots import INHERITED
+from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.records.values import digest, encode_value
 from pipeline.store.base import Journal, Store
 from pipeline.store.view import fold_beside, records_in
@@ -87,11 +94,6 @@ def checkpoint_id(drawn: str, run_id: str = "") -> str:
 def is_checkpoint_id(text: str) -> bool:
     """Return whether a text has the form of such an id."""
     return _ID.fullmatch(text) is not None
-
-
-def lines_of(facts: Iterable[Fact], at: str, first: int = 1, owner: int = 1) -> list[bytes]:
-    """Return facts as lines of a journal, from the record number `first` on."""
-    return [encode_line(seq, at, owner, encode_fact(fact)) for seq, fact in enumerate(facts, first)]
 
 
 class Holder:
@@ -178,10 +180,7 @@ class Holder:
                 self.take(found)
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 _log.warning(
-                    "Record %s of run %s is invalid (%s); what it held is not found.",
-                    record.seq,
-                    self.run_id,
-                    error,
+                    "Record %s of run %s is invalid (%s); what it held is not found.", record.seq, self.run_id, error
                 )
         return record
 
@@ -226,3 +225,52 @@ class Holder:
     def extras(self) -> Mapping[str, Any]:
         """Return what the head holds beside the usual."""
         return {}
+
+
+# --- the position of a run that begins at a document; see records.snapshots ---
+
+#: The edge and source of the first visit of a run.
+FIRST = ("", "")
+
+
+def visit_row(
+    graph: Graph,
+    path: str,
+    *,
+    outputs: Any,
+    context: Mapping[str, Any],
+    artifacts: Mapping[str, str],
+    at: str,
+    seconds: float,
+    checkpoint: str,
+    consumed: Sequence[Sequence[str]],
+    edges: Sequence[str],
+) -> dict[str, Any]:
+    """Return a completed visit; values are JSON or references, artifacts are blobs."""
+    return {
+        "path": path, "status": COMPLETED, "attempt": 1, "version": graph.nodes[split(path)[0]].version,
+        "started_at": at, "completed_at": at, "seconds": seconds, "outputs": outputs, "artifacts": dict(artifacts),
+        "context": dict(context), "reads": {}, "outcome": "success", "reason": "", "error": None,
+        "checkpoint": checkpoint, "edges": list(edges), "consumed": list(consumed) or [list(FIRST)],
+    }  # fmt: skip
+
+
+def position_document(
+    pipeline: str,
+    visits: Sequence[Mapping[str, Any]],
+    waiting: Iterable[Sequence[str]],
+    unapplied: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+) -> dict[str, Any]:
+    """Return the document of the snapshot that such a run begins with.
+
+    Args:
+        visits: Rows in order of their ends.
+        waiting: (edge, path that chose it) of what comes next.
+        unapplied: Staged writes to the user's memory, by path.
+    """
+    newest = dict(split(str(row["path"])) for row in visits)
+    inherited = {
+        "steps": list(visits), "waiting": [list(token) for token in waiting], "returning": [], "visits": newest,
+        "tasks": [], "attempts": [], "replies": [], "decisions": [], "unapplied": dict(unapplied or {}),
+    }  # fmt: skip
+    return {"pipeline": pipeline, "status": IN_PROGRESS, "completed_steps": [], INHERITED: inherited}

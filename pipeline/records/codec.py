@@ -7,7 +7,7 @@ any float) and writes what we never do (NaN as null, text that is not ASCII): th
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Union
 
@@ -16,7 +16,7 @@ from msgspec.structs import force_setattr
 
 from pipeline.records.charge import amount
 from pipeline.records.kinds import KINDS, Fact, UnknownFact
-from pipeline.records.lines import TAIL, LineDamaged, check_line
+from pipeline.records.lines import TAIL, LineDamaged, check_line, encode_line
 from pipeline.records.snapshots import document_shape
 from pipeline.records.values import decode_value, encode_plain
 
@@ -91,6 +91,11 @@ def encode_fact(fact: Fact, outputs: bytes | None = None) -> bytes:
     if isinstance(fact, UnknownFact):
         return encode_plain({"kind": fact.name, **fact.data}).encode("ascii")
     return _encoded(fact)
+
+
+def lines_of(facts: Iterable[Fact], at: str, first: int = 1, owner: int = 1) -> list[bytes]:
+    """Return facts as lines of a journal, from the record number `first` on."""
+    return [encode_line(seq, at, owner, encode_fact(fact)) for seq, fact in enumerate(facts, first)]
 
 
 def _without(fact: Any, name: str) -> Fact:

@@ -156,16 +156,16 @@ class RunDifference:
         return made and not (self.params or self.settings or self.context) and self.statuses[0] == self.statuses[1]
 
 
-def difference(one: Side, two: Side, *, most: int = MOST) -> RunDifference:
-    """Return what differs; of each value at most `most` places are told."""
+def difference(one: Side, two: Side) -> RunDifference:
+    """Return what differs; of each value the first MOST places are told."""
     first, second = one.state, two.state
     costs = usd_by_step(first), usd_by_step(second)
     names = {path: None for state in (first, second) for path in state.steps}
-    steps = [_step(one, two, path, (costs[0].get(bare(path)), costs[1].get(bare(path))), most) for path in names]
+    steps = [_step(one, two, path, (costs[0].get(bare(path)), costs[1].get(bare(path)))) for path in names]
     return RunDifference(
-        compare(dict(first.params), dict(second.params), most),
-        compare(dict(first.identity), dict(second.identity), most),
-        _compare(one, first.context, two, second.context, most),
+        compare(dict(first.params), dict(second.params)),
+        compare(dict(first.identity), dict(second.identity)),
+        _compare(one, first.context, two, second.context),
         (first.detail or first.status, second.detail or second.status),
         [step for step in steps if not step.same or step.usd[0] != step.usd[1]],
         (first.total.usd, second.total.usd),
@@ -173,7 +173,7 @@ def difference(one: Side, two: Side, *, most: int = MOST) -> RunDifference:
     )
 
 
-def _step(one: Side, two: Side, path: str, usd: tuple[Decimal | None, Decimal | None], most: int) -> StepDifference:
+def _step(one: Side, two: Side, path: str, usd: tuple[Decimal | None, Decimal | None]) -> StepDifference:
     first, second = one.state.steps.get(path), two.state.steps.get(path)
     costs = usd[0] or Decimal(0), usd[1] or Decimal(0)
     if first is None or second is None:
@@ -185,19 +185,19 @@ def _step(one: Side, two: Side, path: str, usd: tuple[Decimal | None, Decimal | 
         bare(path),
         (first.status, second.status),
         (first.outcome, second.outcome),
-        _compare(one, first.outputs, two, second.outputs, most),
-        _artifacts(one, first.artifacts, two, second.artifacts, most),
+        _compare(one, first.outputs, two, second.outputs),
+        _artifacts(one, first.artifacts, two, second.artifacts),
         items,
-        {key: _inside(one, two, path, key, most) for key in changed},
+        {key: compare(_item(one, path, key), _item(two, path, key)) for key in changed},
         costs,
     )
 
 
-def _compare(one: Side, before: Any, two: Side, after: Any, most: int) -> Changes:
+def _compare(one: Side, before: Any, two: Side, after: Any) -> Changes:
     """Return differences of recorded values; those in blobs are read only where their hashes differ."""
     if is_reference(before) and before == after:
         return Changes([])
-    return compare(_opened(one, before, after), _opened(two, after, before), most)
+    return compare(_opened(one, before, after), _opened(two, after, before))
 
 
 def _opened(side: Side, value: Any, other: Any) -> Any:
@@ -210,9 +210,7 @@ def _opened(side: Side, value: Any, other: Any) -> Any:
     return {key: item if item == there.get(key) else side.reader.whole(item) for key, item in value.items()}
 
 
-def _artifacts(
-    one: Side, before: Mapping[str, str], two: Side, after: Mapping[str, str], most: int
-) -> dict[str, Changes]:
+def _artifacts(one: Side, before: Mapping[str, str], two: Side, after: Mapping[str, str]) -> dict[str, Changes]:
     found: dict[str, Changes] = {}
     for name in dict.fromkeys((*before, *after)):
         if before.get(name) == after.get(name):
@@ -221,13 +219,13 @@ def _artifacts(
             kind = ADDED if name in after else REMOVED
             found[name] = Changes([Change("", kind)])
         else:
-            found[name] = _blobs(one, before[name], two, after[name], most)
+            found[name] = _blobs(one, before[name], two, after[name])
     return found
 
 
-def _blobs(one: Side, before: str, two: Side, after: str, most: int) -> Changes:
+def _blobs(one: Side, before: str, two: Side, after: str) -> Changes:
     try:
-        return compare(one.reader.blob(before), two.reader.blob(after), most)
+        return compare(one.reader.blob(before), two.reader.blob(after))
     except CheckpointCorrupt:
         return Changes([Change("", CHANGED, before, after)])
 
@@ -241,11 +239,6 @@ def _items(before: Mapping[str, TaskRun], after: Mapping[str, TaskRun]) -> dict[
         elif (one.status, one.hash) != (two.status, two.hash):
             found[key] = CHANGED
     return found
-
-
-def _inside(one: Side, two: Side, path: str, key: str, most: int) -> Changes:
-    values = [_item(side, path, key) for side in (one, two)]
-    return compare(values[0], values[1], most)
 
 
 def _item(side: Side, path: str, key: str) -> Any:

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from pipeline.clock import Clock, SystemClock, iso
+from pipeline.engine.amendment import begin_run, pinned_graph
 from pipeline.engine.batch_ledger import still_out
 from pipeline.engine.setup import host
 from pipeline.errors import CheckpointCorrupt
 from pipeline.graph.model import Graph
-from pipeline.records.codec import Record, encode_fact
-from pipeline.records.documents import head_document
+from pipeline.records.codec import Record
 from pipeline.records.fold import fold
 from pipeline.records.kinds import Fact, Invalidated, RunEnded, RunStarted, Snapshot
-from pipeline.records.lines import encode_line
 from pipeline.records.run import RunState, bare
 from pipeline.records.snapshots import INHERITED, inherited_document, references
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.store.base import Store
 from pipeline.store.reader import records
-from pipeline.store.view import pinned_nodes
 from pipeline.travel.overrides import (
     CONTEXT,
     OUTPUTS,
@@ -39,7 +36,7 @@ from pipeline.travel.overrides import (
     parse_changes,
     unknown_names,
 )
-from pipeline.travel.points import END, pinned_graph, points_in, resolve_point, state_in
+from pipeline.travel.points import END, points_in, resolve_point, state_in
 from pipeline.travel.values import BlobCollector
 
 
@@ -203,22 +200,13 @@ class _Making:
         self, into: Store, facts: list[Fact], blobs: Sequence[bytes], command: str, *, done: bool
     ) -> tuple[str, str]:
         """Return the new run's id, and the command that goes on with it ("": nothing is left to do)."""
-        now = self._clock.now()
-        lines = self._lines(facts, 1, now)
-        run_id, journal = into.create(b"".join(lines), blobs, at=now)
-        try:
-            # A way on names the run, so it can be recorded only now; without it the run is whole all the same.
-            resume = "" if done else _command(command, self._state, run_id)
-            left = RunEnded(COMPLETED) if done else RunEnded(IN_PROGRESS, "stopped_as_asked", command=resume)
-            journal.append(len(facts) + 1, self._lines([left], len(facts) + 1, now))
-            state = self._folded([*facts, left], run_id)
-            journal.write_head(head_document(state, journal.size, pinned_nodes(state, journal.get_blob)), True)
-        finally:
-            journal.close()
-        return run_id, resume
 
-    def _lines(self, facts: Sequence[Fact], first: int, now: datetime) -> list[bytes]:
-        return [encode_line(seq, iso(now), 1, encode_fact(fact)) for seq, fact in enumerate(facts, first)]
+        def left(run_id: str) -> RunEnded:
+            resume = _command(command, self._state, run_id)
+            return RunEnded(COMPLETED) if done else RunEnded(IN_PROGRESS, "stopped_as_asked", command=resume)
+
+        run_id = begin_run(into, self._clock, facts, blobs, left)
+        return run_id, left(run_id).command
 
     def _folded(self, facts: Sequence[Fact], run_id: str = "") -> RunState:
         """Return the state of these facts, as they will be recorded."""

@@ -90,7 +90,7 @@ def parse_changes(changes: Mapping[str, Any]) -> list[Assignment]:
 
 
 class Changes:
-    """Reads what is to be changed, over the run as it stood at the point."""
+    """Finds what each value replaces and who has read that, over the run as it stood at the point."""
 
     def __init__(self, state: RunState, reader: Reader, graph: Graph | None) -> None:
         self._state = state

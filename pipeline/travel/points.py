@@ -5,7 +5,6 @@ Order is seq, never the clock.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from pipeline.engine.contexts import Contexts, Reducer
-from pipeline.errors import CheckpointCorrupt, RunNotFound
+from pipeline.errors import RunNotFound
 from pipeline.graph.model import Graph
 from pipeline.records.codec import Record
 from pipeline.records.fold import Builder, fold
@@ -82,17 +81,6 @@ def boundaries(run_id: str, records: Iterable[Record], graph: Graph | None = Non
 def ended(state: RunState, record: Record) -> bool:
     """Return whether the record just applied ended a visit (one of an older owner, or behind a gap, does not)."""
     return bool(state.checkpoints) and state.checkpoints[-1].seq == record.seq
-
-
-def pinned_graph(store: Store, state: RunState) -> Graph | None:
-    """Return the graph that a run is pinned to; None where it has none (imports) or it cannot be read."""
-    blob = state.pins.get("graph")
-    if not blob:
-        return None
-    try:
-        return Graph.from_json(json.loads(store.get_blob(state.run_id, blob)))
-    except (CheckpointCorrupt, ValueError, KeyError, TypeError):
-        return None
 
 
 class Unknown(dict[str, Reducer]):

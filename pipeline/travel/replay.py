@@ -14,6 +14,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from pipeline.clock import SystemClock, iso
+from pipeline.cost.prices import PriceBook
+from pipeline.engine.amendment import pinned_graph
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
 from pipeline.engine.routing import Route, Settled, by_label
@@ -24,8 +26,8 @@ from pipeline.engine.tasks import error_facts
 from pipeline.errors import Pause
 from pipeline.graph.model import FAILURES, Graph
 from pipeline.llm.base import Request
-from pipeline.records.codec import encode_fact
-from pipeline.records.lines import encode_line
+from pipeline.llm.script import ScriptedModel
+from pipeline.records.codec import lines_of
 from pipeline.records.run import RunState, StepRun, bare
 from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.records.values import canonical, decode_value, digest, encode_value
@@ -33,10 +35,8 @@ from pipeline.store.base import Store
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reader import load
 from pipeline.travel.differences import first
-from pipeline.travel.points import pinned_graph
 from pipeline.travel.recorded_run import Recording
-from pipeline.travel.stand_ins import InstantClock, NoPrices, NotRecorded, ReplayContext, UnaskedModel, VisitOrder
-from pipeline.travel.stand_ins import services as services
+from pipeline.travel.stand_ins import AbsentPerson, InstantClock, NotRecorded, ReplayContext, VisitOrder
 from pipeline.travel.values import Reader
 
 #: Effects that a replay does not have.
@@ -128,9 +128,8 @@ class _Replay:
         final = self._recording.final
         facts, blobs = self._recording.beginning(digest(canonical(self._graph.to_json())))
         now = SystemClock().now()
-        lines = [encode_line(seq, iso(now), 1, encode_fact(fact)) for seq, fact in enumerate(facts, 1)]
         blobs = [*blobs, canonical(self._graph.to_json())]
-        self._run, journal = self._store.create(b"".join(lines), blobs, at=now)
+        self._run, journal = self._store.create(b"".join(lines_of(facts, iso(now))), blobs, at=now)
         journal.close()
         steps = {name: self._step(name) for name in self._graph.nodes}
         what = Definition(final.pipeline, self._graph, steps, self._definition.reducers, self._route)
@@ -151,9 +150,11 @@ class _Replay:
         setup = Setup(self._store, clock, Emitter(clock), {**options, "concurrency": 1})
         model, author = str(final.identity.get("model") or ""), str(final.identity.get("author") or "model")
         if model:
-            setup.model = UnaskedModel(model, author, self._unasked)
-            setup.info, setup.prices = setup.model.check(), NoPrices()
-        setup.services = services(self._unknown, {"memory": self._recording.recalled, **self._lent})
+            # It is asked only what the records do not answer, costs nothing, and tells.
+            setup.model = ScriptedModel(self._unasked, model_id=model, author=author)
+            setup.info, setup.prices = setup.model.check(), PriceBook()
+        person = AbsentPerson(self._unknown)
+        setup.services = {"memory": self._recording.recalled, **self._lent, "interviewer": person}
         setup.hook = self._order
         setup.yes = True
         return setup
@@ -291,8 +292,13 @@ class _Replay:
     def _unknown(self, path: str, task: str | None, key: str, now: Any) -> None:
         self._tell(path, key if task is None else f"item {task}: {key}", None, now)
 
-    def _unasked(self, request: Request) -> None:
-        """Tell of a request that is not in the record: where it differs from the one that is."""
+    def _unasked(self, request: Request) -> str:
+        """Tell of a request that is not in the record, in the place of an answer."""
+        self._tell_request(request)
+        raise NotRecorded("The records hold no reply to this request.")
+
+    def _tell_request(self, request: Request) -> None:
+        """Tell where a request differs from the one that is recorded."""
         scope = self._scopes[-1]
         known = self._recording.asked.get((scope.path, scope.task), [])
         alike = [asked for asked in known if asked.label == request.label]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
-from decimal import Decimal
 from typing import Any
 
 from pipeline.clock import SystemClock
@@ -16,8 +15,7 @@ from pipeline.engine.setup import UNSAFE
 from pipeline.engine.sources import Scope
 from pipeline.engine.step import StepContext
 from pipeline.errors import ModelRejected
-from pipeline.llm.base import ModelInfo, Reply, Request
-from pipeline.records.charge import FREE, Charge
+from pipeline.llm.base import Reply, Request
 
 #: Tells of something that is not recorded: visit, item, what it is, what was asked for.
 Told = Callable[[str, str | None, str, Any], None]
@@ -25,57 +23,6 @@ Told = Callable[[str, str | None, str, Any], None]
 
 class NotRecorded(ModelRejected):
     """The record does not say."""
-
-
-class UnaskedModel:
-    """Answers nothing: every reply of a replay comes from the record before a model is asked."""
-
-    def __init__(self, model: str, author: str, tell: Callable[[Request], None]) -> None:
-        self._info = ModelInfo(model, paid=False, author=author)
-        self._tell = tell
-
-    def check(self) -> ModelInfo:
-        """Return itself; no request is made."""
-        return self._info
-
-    def complete(self, request: Request) -> Reply:
-        """Tell that the request is not in the record.
-
-        Raises:
-            NotRecorded: Always.
-        """
-        self._tell(request)
-        raise NotRecorded("The records hold no reply to this request.")
-
-    def close(self) -> None:
-        """Close nothing: nothing is open."""
-
-
-class NoPrices:
-    """Prices of a model that is never asked."""
-
-    def charge(self, usage: Any, *, model: str, at: Any, tier: str | None = None, answered: str = "") -> Charge:
-        """Return nothing."""
-        return FREE
-
-    def partial(self, usage: Any, *, model: str, at: Any, worst: Decimal | None, answered: str = "") -> Charge:
-        """Return nothing."""
-        return FREE
-
-    def worst(
-        self,
-        size_bytes: int,
-        max_tokens: int,
-        *,
-        model: str,
-        at: Any,
-        batch: bool = False,
-        instead: Iterable[str] = (),
-        added: int = 0,
-        marked: int | None = None,
-    ) -> Decimal | None:
-        """Return nothing."""
-        return Decimal(0)
 
 
 class InstantClock(SystemClock):
@@ -217,8 +164,3 @@ class ReplayContext(StepContext):
 
     def _child(self, scope: Scope) -> StepContext:
         return ReplayContext.around(super()._child(scope), self.known, self.scopes)
-
-
-def services(tell: Told, lent: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a replay lends to its steps: a person without answers, and what replaces services of the run."""
-    return {**lent, "interviewer": AbsentPerson(tell)}

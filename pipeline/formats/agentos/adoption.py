@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
 from typing import Any
 
 from pipeline.clock import Clock, iso
 from pipeline.engine import preflight
+from pipeline.engine.amendment import begin_run, pinned_graph
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.setup import host
 from pipeline.errors import ConfigError, GraphError, SettingsConflict
-from pipeline.formats.agentos.boundaries import pinned_graph
 from pipeline.formats.agentos.documents import ARTIFACTS, INPUT, PARTITIONS, SCRATCH, GraphCheckpoint
 from pipeline.formats.packer import Gathered, packed_value
-from pipeline.formats.position import START, position_document, visit_row
-from pipeline.formats.shelf import checkpoint_id, lines_of
+from pipeline.formats.shelf import FIRST, checkpoint_id, position_document, visit_row
 from pipeline.graph.model import ANY, Graph, choose
-from pipeline.records.codec import Record
-from pipeline.records.documents import head_document
-from pipeline.records.fold import fold
-from pipeline.records.kinds import Fact, RunEnded, RunStarted, Snapshot
+from pipeline.records.kinds import RunEnded, RunStarted, Snapshot
 from pipeline.records.statuses import IN_PROGRESS
 from pipeline.records.values import canonical, digest
 from pipeline.store.base import Store
@@ -112,18 +107,16 @@ def adopt(store: Store, clock: Clock, source: GraphCheckpoint, graph: Graph) -> 
     """
     params = _named(source.state.get(INPUT), INPUT)
     preflight.check_params(params)
-    now, blobs, pinned = clock.now(), Gathered(), canonical(graph.to_json(), "graph")
+    blobs, pinned = Gathered(), canonical(graph.to_json(), "graph")
     snapshot = Snapshot(_position(source, graph, clock, blobs), "fork")
     pins, parent = {"graph": digest(pinned)}, {"run": source.run_id, "checkpoint": source.id}
-    facts = list[Fact]([RunStarted(source.graph_id, params, {}, {}, pins, parent=parent, host=host()), snapshot])
-    run_id, journal = store.create(b"".join(lines_of(facts, iso(now))), [*blobs.values(), pinned], at=now)
-    with closing(journal):
+    started = RunStarted(source.graph_id, params, {}, {}, pins, parent=parent, host=host())
+
+    def left(run_id: str) -> RunEnded:
         command = f"./pipeline.sh run FILE.py:NAME --resume {run_id}"
-        facts.append(RunEnded(IN_PROGRESS, "stopped_as_asked", command=command))
-        journal.append(3, lines_of(facts[2:], iso(now), 3))
-        state = fold(run_id, (Record(seq, iso(now), 1, fact) for seq, fact in enumerate(facts, 1)))
-        journal.write_head(head_document(state, journal.size, list(graph.nodes)), True)
-    return run_id
+        return RunEnded(IN_PROGRESS, "stopped_as_asked", command=command)
+
+    return begin_run(store, clock, [started, snapshot], [*blobs.values(), pinned], left)
 
 
 def _position(made: GraphCheckpoint, graph: Graph, clock: Clock, blobs: Gathered) -> dict[str, Any]:
@@ -155,7 +148,7 @@ def _position(made: GraphCheckpoint, graph: Graph, clock: Clock, blobs: Gathered
     # Applied before anything runs, under keys of the document, so once.
     writes = [{**row, "key": f"{made.id}/{number}"} for number, row in enumerate(staged, 1)]
     unapplied = {visits[-1]: writes} if writes and visits else {}
-    return position_document(made.graph_id, rows, pending if visits else [START], unapplied)
+    return position_document(made.graph_id, rows, pending if visits else [FIRST], unapplied)
 
 
 def _check_graph(made: GraphCheckpoint, graph: Graph) -> None:

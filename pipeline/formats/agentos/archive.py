@@ -13,7 +13,8 @@ from pipeline.engine.setup import host
 from pipeline.errors import CheckpointCorrupt, SecretRefused
 from pipeline.formats.agentos.documents import CheckpointRow, GraphCheckpoint, RecordPlace, order_at
 from pipeline.formats.packer import Gathered, packed, unpacked_document
-from pipeline.formats.shelf import Document, Holder, documents, lines_of
+from pipeline.formats.shelf import Document, Holder, documents
+from pipeline.records.codec import lines_of
 from pipeline.records.kinds import RunEnded, RunStarted
 from pipeline.records.redaction import holds_key
 from pipeline.records.statuses import COMPLETED

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from pipeline.clock import parse_iso
-from pipeline.errors import CheckpointCorrupt, ConfigError
+from pipeline.engine.amendment import pinned_graph
+from pipeline.errors import ConfigError
 from pipeline.formats.agentos.documents import RecordPlace, order_at
 from pipeline.formats.shelf import checkpoint_id
-from pipeline.graph.model import Graph
 from pipeline.records.codec import Record
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import RunEnded, Snapshot, StepCompleted, StepFailed, StepStarted
 from pipeline.records.positions import split
-from pipeline.records.run import RunState
 from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.store.base import Store
 
@@ -168,14 +166,3 @@ class _Walk:
         # What came with a fork ended by one record, in the order of its rows.
         last = sorted(ended, key=lambda step: step.ended_seq)[-1].node if ended else ""
         return last or self._graph_start() or state.pipeline
-
-
-def pinned_graph(store: Store, state: RunState) -> Graph | None:
-    """Return the graph that a run is pinned to; None where it has none, or it cannot be read."""
-    pin = state.pins.get("graph")
-    if not pin:
-        return None
-    try:
-        return Graph.from_json(json.loads(store.get_blob(state.run_id, pin)))
-    except (CheckpointCorrupt, ValueError, KeyError, TypeError):
-        return None

@@ -35,12 +35,7 @@ class GraphCheckpointStore:
     """
 
     def __init__(
-        self,
-        store: Store,
-        fork_run: ForkRun,
-        *,
-        nodes: Mapping[str, str] | None = None,
-        clock: Clock | None = None,
+        self, store: Store, fork_run: ForkRun, *, nodes: Mapping[str, str] | None = None, clock: Clock | None = None
     ) -> None:
         """Use a store.
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipeline.clock import parse_iso
-from pipeline.formats.agentos.boundaries import ERROR, INTERRUPT, NodeBoundary, pinned_graph
+from pipeline.engine.amendment import pinned_graph
+from pipeline.formats.agentos.boundaries import ERROR, INTERRUPT, NodeBoundary
 from pipeline.formats.agentos.documents import CheckpointRow, GraphCheckpoint, state_size
 from pipeline.graph.model import Graph
 from pipeline.graph.readiness import skipped

@@ -22,6 +22,7 @@ from pipeline.formats.casys.state import CLAIM_KIND, WorkflowState, confirmed, s
 from pipeline.formats.shelf import Document, Holder, documents
 from pipeline.graph.model import Graph
 from pipeline.records import structure
+from pipeline.records.codec import lines_of
 from pipeline.records.fold import fold
 from pipeline.records.kinds import RunStarted
 from pipeline.records.lines import line_seq
@@ -284,7 +285,7 @@ class LayerCheckpoints:
             PIPELINE, {"workflow_id": workflow_id}, {}, {}, pins={"graph": digest(graph)}, claim=claim.to_json(),
             host=host(),
         )  # fmt: skip
-        lines = shelf.lines_of([fact], at)
+        lines = lines_of([fact], at)
         run_id, journal = self._store.create(lines[0], [graph], at=self._clock.now(), claim=claim)
         holder = Holder(run_id, SOURCE)
         holder.read(lines)

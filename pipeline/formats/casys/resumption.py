@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from itertools import takewhile
 from typing import Any
 
@@ -17,9 +16,9 @@ from pipeline.formats.casys.checkpoints import LayerCheckpoint, check, checkpoin
 from pipeline.formats.casys.dag import Dag
 from pipeline.formats.casys.plan import PIPELINE, SOURCE, START, dag_of, done_tasks, gate_of, graph_of, visit_of
 from pipeline.formats.packer import packed_value
-from pipeline.formats.position import position_document, visit_row
-from pipeline.formats.shelf import Document, document_of, is_checkpoint_id, records_of
+from pipeline.formats.shelf import Document, document_of, is_checkpoint_id, position_document, records_of, visit_row
 from pipeline.graph.model import Graph
+from pipeline.records.charge import dollars
 from pipeline.records.fold import fold
 from pipeline.records.kinds import RunResumed, RunStarted, Snapshot
 from pipeline.records.run import RunState, Spend
@@ -175,7 +174,7 @@ def repeats_refused(state: RunState, tasks: Sequence[str], why: str) -> Settings
     """Return the error that tells which finished tasks would be repeated, and what they cost."""
     spend = cost_of(state, tasks)
     low, high = spend.usd + spend.low, spend.usd + spend.high
-    cost = _dollars(low) if low == high else f"{_dollars(low)} to {_dollars(high)}"
+    cost = dollars(low) if low == high else f"{dollars(low)} to {dollars(high)}"
     unpriced = f" and {spend.unpriced} unpriced calls" if spend.unpriced else ""
     return SettingsConflict(
         f"{why} These finished tasks would be repeated: {', '.join(tasks)}. They cost {cost}{unpriced} before.",
@@ -184,7 +183,3 @@ def repeats_refused(state: RunState, tasks: Sequence[str], why: str) -> Settings
         tasks=list(tasks),
         usd=str(spend.usd),
     )
-
-
-def _dollars(amount: Decimal) -> str:
-    return f"${amount:.2f}" if not amount or amount >= Decimal("0.01") else f"${amount:.6f}".rstrip("0")

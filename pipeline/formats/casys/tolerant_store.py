@@ -77,10 +77,8 @@ class TolerantJournal:
                 if everything:
                     self._inner.append(first_seq - len(self.held), everything, sync or bool(self.held))
             except WriteFailed as error:
+                # After a failed sync the journal itself refuses whatever comes.
                 self.refused = error
-                if error.data.get("fatal"):
-                    # After a failed sync the file's content is unknown, and another sync would lie.
-                    return False
                 continue
             self.held.clear()
             self.refused = None

@@ -203,9 +203,7 @@ class LangGraphSaver(BaseCheckpointSaver[str]):
         """
         if strategy not in (KEEP_LATEST, DELETE):
             raise ConfigError(
-                f"Unknown prune strategy {strategy!r}.",
-                code="unknown_strategy",
-                hint=f"Use {KEEP_LATEST} or {DELETE}.",
+                f"Unknown prune strategy {strategy!r}.", code="unknown_strategy", hint=f"Use {KEEP_LATEST} or {DELETE}."
             )
         for thread_id in map(str, thread_ids):
             if strategy == DELETE:

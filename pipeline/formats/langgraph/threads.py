@@ -20,8 +20,8 @@ from pipeline.clock import Clock
 from pipeline.engine.setup import host
 from pipeline.errors import CheckpointCorrupt, ConfigError, RunExists, RunLocked, RunNotFound, StoreError
 from pipeline.formats.langgraph.thread import MOVED, Key, Thread
-from pipeline.formats.shelf import Document, Holder, lines_of
-from pipeline.records.codec import decode_line
+from pipeline.formats.shelf import Document, Holder
+from pipeline.records.codec import decode_line, lines_of
 from pipeline.records.kinds import DocumentKept, RunEnded, RunStarted
 from pipeline.records.run import RunState
 from pipeline.records.statuses import COMPLETED

@@ -53,43 +53,38 @@ def boundaries(checkpoints: CheckpointStore, run: str, policy: str) -> list[tupl
     return shown
 
 
-@pytest.mark.parametrize(
-    ("policy", "shown"),
-    [
-        ("none", []),
-        ("explicit", [("b", BEFORE), ("b", AFTER)]),
-        ("before", [("a", BEFORE), ("b", BEFORE), ("b", AFTER), ("c", BEFORE)]),
-        ("after", [("a", AFTER), ("b", BEFORE), ("b", AFTER), ("c", AFTER)]),
-        ("every_node", [("a", AFTER), ("b", BEFORE), ("b", AFTER), ("c", AFTER)]),
-        ("both", [("a", BEFORE), ("a", AFTER), ("b", BEFORE), ("b", AFTER), ("c", BEFORE), ("c", AFTER)]),
-        ("exit", [("c", AFTER)]),
-    ],
-)
-def test_case_21_a_policy_shows_exactly_its_boundaries(
-    store: MemoryStore, policy: str, shown: list[tuple[str, str]]
-) -> None:
+def test_case_21_a_policy_shows_exactly_its_boundaries(store: MemoryStore) -> None:
     run = Noted().chain().run(store=store).run_id
-    nodes = {"b": "both"} if shown and policy != "exit" else {}
-    assert boundaries(CheckpointStore(store, nodes=nodes), run, policy) == shown
+    both, checkpoints = [("b", BEFORE), ("b", AFTER)], CheckpointStore(store, nodes={"b": "both"})
+    for policy, shown in {
+        "explicit": both,
+        "before": [("a", BEFORE), *both, ("c", BEFORE)],
+        "after": [("a", AFTER), *both, ("c", AFTER)],
+        "every_node": [("a", AFTER), *both, ("c", AFTER)],
+        "both": [("a", BEFORE), ("a", AFTER), *both, ("c", BEFORE), ("c", AFTER)],
+    }.items():
+        assert boundaries(checkpoints, run, policy) == shown, policy
+    assert boundaries(CheckpointStore(store), run, "none") == []
+    assert boundaries(CheckpointStore(store), run, "exit") == [("c", AFTER)]
+    asked = CheckpointStore(store, nodes={"a": "none", "b": "before"})
+    assert boundaries(asked, run, "every_node") == [("b", BEFORE), ("c", AFTER)]
 
 
-@pytest.mark.parametrize("policy", ["none", "explicit", "before", "after", "both", "exit"])
-def test_case_21_failures_and_interrupts_are_always_shown(store: MemoryStore, policy: str) -> None:
-    noted = Noted()
+def test_case_21_failures_and_interrupts_are_always_shown(store: MemoryStore) -> None:
+    noted, checkpoints = Noted(), CheckpointStore(store)
     noted.bad = {"b"}
     failed = noted.chain().run(store=store).run_id
-    checkpoints = CheckpointStore(store)
-    assert ("b", BEFORE) in boundaries(checkpoints, failed, policy)
-    latest = found(checkpoints.latest(failed, policy=policy))
-    assert (latest.visited_nodes, latest.node_id, list(latest.node_results)) == (["a"], "b", ["a"])
 
     def pause(ctx: Any) -> None:
         raise Pause("paused_budget", PipelineError("enough"))
 
     noted.act, noted.bad = {"b": pause}, set()
     paused = noted.chain().run(store=store).run_id
-    latest = found(checkpoints.latest(paused, policy=policy))
-    assert (latest.visited_nodes, latest.node_id) == (["a"], "b")
+    for policy in ("none", "explicit", "before", "after", "both", "exit"):
+        assert ("b", BEFORE) in boundaries(checkpoints, failed, policy)
+        for run in (failed, paused):
+            latest = found(checkpoints.latest(run, policy=policy))
+            assert (latest.visited_nodes, latest.node_id, list(latest.node_results)) == (["a"], "b", ["a"])
 
 
 def test_case_21_an_unknown_policy_is_refused(store: MemoryStore) -> None:

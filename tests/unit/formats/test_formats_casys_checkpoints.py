@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 import threading
 from pathlib import Path
@@ -228,23 +227,3 @@ def test_a_checkpoint_of_an_executed_run_with_a_lost_result_is_corrupt(tmp_path:
             blob.write_bytes(b"")
     with pytest.raises(CheckpointCorrupt, match="missing or damaged"):
         layered.checkpoints.load(layered.saved()[0])
-
-
-def test_a_save_writes_only_what_is_new(tmp_path: Path) -> None:
-    class Counting(FaultyDisk):
-        written = 0
-
-        def write(self, fd: int, data: bytes) -> int:
-            self.written += len(data)
-            return super().write(fd, data)
-
-    disk = Counting()
-    checkpoints = LayerCheckpoints(FileStore(tmp_path, SystemClock(), disk=disk))
-    # Results that do not compress away.
-    given = WorkflowState("wf", tasks=[{**done(f"t{n}")[0], "result": random.Random(n).randbytes(1000).hex()}
-                                       for n in range(1000)])  # fmt: skip
-    checkpoints.save_checkpoint(given, THREE, 0)
-    first, disk.written = disk.written, 0
-    checkpoints.save_checkpoint(given.updated(messages=["one more"]), THREE, 0)
-    assert first > 1_000_000
-    assert disk.written < 60_000

@@ -64,7 +64,7 @@ def test_later_task_in_declaration_wins_a_context_key() -> None:
     def tool(call: Any) -> Any:
         # The later task ends first.
         if call.id == "a":
-            order.wait(5)
+            order.wait(60)
         else:
             order.set()
         return TaskResult(None, context={"k": call.id})
@@ -79,7 +79,7 @@ def test_task_runs_as_soon_as_its_inputs_are_there() -> None:
 
     def slow(call: Any) -> None:
         # Waits for a task of a later layer, which needs only the quick one.
-        assert ended.wait(10)
+        assert ended.wait(60)
 
     plan = [
         {"id": "slow", "tool": "slow"},
@@ -100,7 +100,7 @@ def test_as_many_tasks_run_at_once_as_the_settings_say() -> None:
             most[0] = max(most[0], running[0])
             if running[0] == 3:
                 full.release(9)
-        full.acquire(timeout=10)
+        full.acquire(timeout=60)
         with lock:
             running[0] -= 1
 

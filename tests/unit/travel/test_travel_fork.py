@@ -23,7 +23,7 @@ from pipeline.store.reader import load, records
 from pipeline.store.runs import RunStore
 from pipeline.testing import FakeClock
 from pipeline.travel.fork import fork, fork_run
-from tests.runs import HastyDisk
+from tests.faulty_disk import LazyDisk
 from tests.tape import Tape
 
 LONG = "z" * 40_000
@@ -45,7 +45,7 @@ CHAIN = Pipeline("chain", [one, two])
 
 
 def test_a_fork_in_a_folder_holds_its_long_values_itself(tmp_path: Path) -> None:
-    store = FileStore(tmp_path, FakeClock(), disk=HastyDisk())
+    store = FileStore(tmp_path, FakeClock(), disk=LazyDisk())
     run = CHAIN.run(store=store, clock=FakeClock()).run_id
     child = fork_run(store, run, at="one", clock=FakeClock())
     store.delete(run)

@@ -44,14 +44,11 @@ def test_points_of_steps_visits_and_records(store: MemoryStore, run: str) -> Non
         assert resolve_point(known, text) == seq, text
 
 
-@pytest.mark.parametrize("text", ["", "nix", "0", "1000", "draft#4", "dra", "zzzz"])
-def test_an_unknown_point_names_what_there_is(store: MemoryStore, run: str, text: str) -> None:
-    with pytest.raises(RunNotFound, match="has no point") as told:
-        resolve_point(points(store, run), text)
-    assert "start (1), draft (3), draft#2 (5)" in told.value.hint
-
-
-def test_a_beginning_of_two_checkpoints_names_both(store: MemoryStore, run: str) -> None:
+def test_an_unknown_point_names_what_there_is_and_the_beginning_of_two_both(store: MemoryStore, run: str) -> None:
+    for text in ("", "nix", "0", "1000", "draft#4", "dra", "zzzz"):
+        with pytest.raises(RunNotFound, match="has no point") as told:
+            resolve_point(points(store, run), text)
+        assert "start (1), draft (3), draft#2 (5)" in told.value.hint
     with pytest.raises(RunNotFound, match="may mean the checkpoints 0000"):
         resolve_point(points(store, run), "0000")
 
