@@ -1,4 +1,4 @@
-"""What the parser makes of DOT text: statements, defaults, subgraphs, chains, values, strings and comments."""
+"""What the parser makes of DOT text; and what it says of text that is no graph: where, what stands there, what is right."""
 
 from __future__ import annotations
 
@@ -7,26 +7,57 @@ from typing import Any
 import pytest
 
 from pipeline.dot.model import DotGraph
-from pipeline.dot.parser import class_of, parse
+from pipeline.dot.parser import MAX_DEPTH, MAX_ID, parse
 from pipeline.dot.values import Duration
+from pipeline.errors import GraphError
 
 
 def body(text: str) -> DotGraph:
     return parse("digraph G {\n" + text + "\n}")
 
 
-def pairs(graph: DotGraph) -> list[tuple[str, str]]:
-    return [(edge.source, edge.target) for edge in graph.edges]
+@pytest.mark.parametrize(
+    ("text", "nodes", "edges"),
+    [
+        # Attributes are apart by commas, semicolons or space; keys may have dots and hyphens, and stand in quotes.
+        ('a [x=1, y=2; z=3\n w="4" v=5,] [u=6]; b [\n]; c[x=1 ,, y=2];',
+         {"a": {"x": 1, "y": 2, "z": 3, "w": "4", "v": 5, "u": 6}, "b": {}, "c": {"x": 1, "y": 2}}, ""),
+        ('a [human.default_choice="[Y] Yes", "manager.interval"=45s, prompt-ref="#one"]',
+         {"a": {"human.default_choice": "[Y] Yes", "manager.interval": Duration("45s", 45), "prompt-ref": "#one"}}, ""),
+        # Comments, but not within strings.
+        ('# x\n/* a -> x\n */ a -> b // c -> d\n  # e -> f\nb [p="# no // comment"] /**/ c; #g\n d # h\n',
+         {"a": {}, "b": {"p": "# no // comment"}, "c": {}, "d": {}}, "a>b"),
+        # Defaults hold for what is declared later, within their subgraph; an edge declares nothing.
+        ("a; node [m=5]; b; c [m=6]; node [m=9]; d; f -> e; {rank=same; g}; node [m=7]; e [x=1]; g [x=2]",
+         {"a": {}, "b": {"m": 5}, "c": {"m": 6}, "d": {"m": 9}, "f": {"m": 9}, "e": {"m": 7, "x": 1},
+          "g": {"m": 7, "x": 2}}, "f>e"),
+        ("node [m=0] subgraph s { node [m=1] edge [weight=5] a -> b; a; b; { node [m=2] c } d } e; e -> a",
+         {"a": {"m": 1}, "b": {"m": 1}, "c": {"m": 2}, "d": {"m": 1}, "e": {"m": 0}}, "a>b:5 e>a"),
+        # Chains and groups: every member, with the same attributes.
+        ("a -> {b c; d} -> subgraph s { e; f -> e } [weight=1]", None,
+         "f>e a>b:1 a>c:1 a>d:1 b>e:1 b>f:1 c>e:1 c>f:1 d>e:1 d>f:1"),
+        ("edge [weight=2]; a -> b -> c; a -> c [weight=3]", None, "a>b:2 b>c:2 a>c:3"),
+        # Ports, ids in quotes, numbers, names like keywords; keywords in any case.
+        ('a:out -> b:in:ne; "a" -> "two_words":"p" ; 1 -> 2.5; my-node -> a.b; nodes -> edge_1; Node -> a; "a:b"->a', None,
+         "a>b a>two_words 1>2.5 my-node>a.b nodes>edge_1 Node>a a:b>a"),
+        ('NODE [m=1]; Edge [weight=3]; a -> b; a; SUBGRAPH s { c }; "node" [m=2]; graphics',
+         {"a": {"m": 1}, "b": {"m": 1}, "c": {"m": 1}, "node": {"m": 2}, "graphics": {"m": 1}}, "a>b:3"),
+    ],
+)  # fmt: skip
+def test_parse_reads_statements(text: str, nodes: dict[str, Any] | None, edges: str) -> None:
+    graph = body(text)
+    if nodes is not None:
+        assert {name: node.attributes for name, node in graph.nodes.items()} == nodes
+    shown = (f"{edge.source}>{edge.target}" + (f":{edge.weight:g}" if edge.weight else "") for edge in graph.edges)
+    assert " ".join(shown) == edges
 
 
-def test_parse_reads_name_attributes_nodes_and_edges() -> None:
+def test_parse_reads_name_and_attributes_of_the_graph() -> None:
     graph = parse(
-        'digraph Flow { graph [goal="Make it", rankdir=LR]; label = "A flow"\n a [shape=box, label="A"]; b; a -> b }'
+        'DiGraph Flow { GRAPH [goal="Make it", rankdir=LR]; label = "A flow"\n stack.child="c.dot" a [label="A"] b }'
     )
     assert graph.name == "Flow"
-    assert graph.attributes == {"goal": "Make it", "rankdir": "LR", "label": "A flow"}
-    assert (list(graph.nodes), pairs(graph)) == (["a", "b"], [("a", "b")])
-    assert graph.nodes["a"].attributes == {"shape": "box", "label": "A"}
+    assert graph.attributes == {"goal": "Make it", "rankdir": "LR", "label": "A flow", "stack.child": "c.dot"}
     assert (graph.nodes["a"].label, graph.nodes["b"].label, graph.goal) == ("A", "b", "Make it")
 
 
@@ -47,67 +78,21 @@ def test_parse_types_values(text: str, value: Any) -> None:
     assert (found, type(found)) == (value, type(value))
 
 
-def test_parse_separates_attributes_by_commas_semicolons_or_space() -> None:
-    graph = body('a [x=1, y=2; z=3\n w="4" v=5,] [u=6]; b [\n]; c[x=1 ,, y=2];')
-    assert graph.nodes["a"].attributes == {"x": 1, "y": 2, "z": 3, "w": "4", "v": 5, "u": 6}
-    assert (graph.nodes["b"].attributes, graph.nodes["c"].attributes) == ({}, {"x": 1, "y": 2})
-
-
-def test_parse_takes_dotted_keys_bare_and_in_quotes() -> None:
-    graph = body('a [human.default_choice="[Y] Yes", "manager.poll_interval"=45s]')
-    assert graph.nodes["a"].attributes == {
-        "human.default_choice": "[Y] Yes",
-        "manager.poll_interval": Duration("45s", 45.0),
-    }
-
-
 @pytest.mark.parametrize(
     ("written", "text"),
     [
-        (r"one\ntwo\tthree", "one\ntwo\tthree"),
-        (r"say \"hi\"", 'say "hi"'),
-        (r"C:\\new\\tab", r"C:\new\tab"),
-        (r"printf 'a\\tb\\n'", r"printf 'a\tb\n'"),
-        (r"grep '^\[ \]' \d+", r"grep '^\[ \]' \d+"),
-        ("first \\\nsecond", "first second"),
-        ("first \\\r\nsecond", "first second"),
+        (r"one\ntwo\tthree", "one\ntwo\tthree"), (r"say \"hi\"", 'say "hi"'), (r"C:\\new\\tab", r"C:\new\tab"),
+        (r"printf 'a\\tb\\n'", r"printf 'a\tb\n'"), (r"grep '^\[ \]' \d+", r"grep '^\[ \]' \d+"),
+        ("first \\\nsecond", "first second"), ("first \\\r\nsecond", "first second"),
         ("line one\nline two", "line one\nline two"),
         ("see http://x.org/a // b /* c */ # d", "see http://x.org/a // b /* c */ # d"),
         ("pick → claim — done 日本", "pick → claim — done 日本"),
-        (r"ends with a backslash \\", "ends with a backslash \\"),
-        ("{ } [ ] -> ; = ,", "{ } [ ] -> ; = ,"),
+        (r"ends with a backslash \\", "ends with a backslash \\"), ("{ } [ ] -> ; = ,", "{ } [ ] -> ; = ,"),
     ],
-)
+)  # fmt: skip
 def test_parse_reads_strings_in_one_pass(written: str, text: str) -> None:
     graph = body(f'a [p="{written}", q=1]')
     assert graph.nodes["a"].attributes == {"p": text, "q": 1}
-
-
-def test_parse_leaves_comments_out_but_not_within_strings() -> None:
-    graph = parse(
-        "// first\n# second\ndigraph G { # third\n/* a -> x\n */ a -> b // c -> d\n  # e -> f\n"
-        'b [label="# no // comment"] /**/ c; #g\n d # h\n}\n// after\n# last'
-    )
-    assert pairs(graph) == [("a", "b")]
-    assert set(graph.nodes) == {"a", "b", "c", "d"}
-    assert graph.nodes["b"].label == "# no // comment"
-
-
-def test_parse_gives_defaults_to_later_declarations_only() -> None:
-    graph = body("a; node [shape=box, timeout=5m]; b; c [shape=diamond]; node [timeout=9m]; d")
-    shown = {name: (node.text("shape"), node.text("timeout")) for name, node in graph.nodes.items()}
-    assert shown == {"a": ("", ""), "b": ("box", "5m"), "c": ("diamond", "5m"), "d": ("box", "9m")}
-
-
-def test_parse_gives_edge_defaults_to_later_edges_only() -> None:
-    graph = body("a -> b; edge [weight=2, label=x]; b -> c [label=y]; c -> d")
-    assert [(edge.weight, edge.label) for edge in graph.edges] == [(0, ""), (2, "y"), (2, "x")]
-
-
-def test_parse_scopes_defaults_to_their_subgraph() -> None:
-    graph = body("node [m=0] subgraph s { node [m=1] edge [weight=5] a -> b; a; b; { node [m=2] c } d } e; e -> a")
-    assert {name: node.number("m") for name, node in graph.nodes.items()} == {"a": 1, "b": 1, "c": 2, "d": 1, "e": 0}
-    assert [edge.weight for edge in graph.edges] == [5, 0]
 
 
 def test_parse_makes_classes_of_subgraph_labels() -> None:
@@ -120,26 +105,6 @@ def test_parse_makes_classes_of_subgraph_labels() -> None:
     assert (graph.nodes["c"].classes, graph.nodes["d"].classes, graph.nodes["e"].classes) == ((), ("late",), ())
 
 
-@pytest.mark.parametrize(
-    ("label", "name"),
-    [("Loop A", "loop-a"), ("  Plan\n Fan-out!", "plan-fan-out"), ("Ä→", ""), ("", ""), ("v1.2_x", "v12x")],
-)
-def test_class_of_a_label(label: str, name: str) -> None:
-    assert class_of(label) == name
-
-
-def test_parse_chains_give_their_attributes_to_every_edge() -> None:
-    graph = body('a -> b -> c -> a [label=next, condition="outcome=success"]')
-    assert pairs(graph) == [("a", "b"), ("b", "c"), ("c", "a")]
-    assert [(edge.label, edge.condition) for edge in graph.edges] == [("next", "outcome=success")] * 3
-
-
-def test_parse_joins_every_member_of_a_group() -> None:
-    graph = body("a -> {b c; d} -> subgraph s { e; f -> e } [weight=1]")
-    assert pairs(graph) == [("f", "e"), ("a", "b"), ("a", "c"), ("a", "d"), *((x, y) for x in "bcd" for y in "ef")]
-    assert [edge.weight for edge in graph.edges] == [0] + [1] * 9
-
-
 def test_parse_numbers_parallel_edges_and_keeps_self_loops() -> None:
     graph = body("a -> b [condition=x]; a -> a; a -> b [condition=y]; a -> b")
     assert [edge.id for edge in graph.edges] == ["a->b", "a->a", "a->b#2", "a->b#3"]
@@ -147,34 +112,11 @@ def test_parse_numbers_parallel_edges_and_keeps_self_loops() -> None:
     assert (len(graph.incoming("b")), graph.edge("a->b#2"), graph.edge("b->a")) == (3, graph.edges[2], None)
 
 
-def test_parse_tolerates_ports_quoted_ids_numbers_and_keyword_like_names() -> None:
-    graph = body(
-        'a:out -> b:in:ne; "a" -> "two words":"p" ; 1 -> 2.5; my-node -> a.b; nodes -> edge_1; graphics; Node -> a;'
-        ' "node" [x=1]; subgraph_x -> rankdir; "a:b"->a'
-    )
-    assert pairs(graph) == [
-        ("a", "b"), ("a", "two words"), ("1", "2.5"), ("my-node", "a.b"), ("nodes", "edge_1"), ("Node", "a"),
-        ("subgraph_x", "rankdir"), ("a:b", "a"),
-    ]  # fmt: skip
-    assert {"graphics", "node"} <= set(graph.nodes)
-
-
-def test_parse_reads_keywords_in_any_case() -> None:
-    graph = parse("DiGraph G { NODE [m=1]; Edge [weight=3]; GRAPH [goal=x]; a -> b; a; SUBGRAPH s { c } }")
-    assert (graph.nodes["a"].number("m"), graph.edges[0].weight, graph.goal) == (1, 3, "x")
-    assert list(graph.nodes) == ["a", "b", "c"]
-
-
 def test_parse_knows_which_nodes_nothing_declares() -> None:
     graph = body("a -> b -> missing\na [x=1]\n{rank=same; a; b}\na [y=2]")
     assert {node.id: node.declared for node in graph.nodes.values()} == {"a": True, "b": True, "missing": False}
     assert graph.nodes["a"].attributes == {"x": 1, "y": 2}
     assert (graph.nodes["a"].line, graph.nodes["a"].repeated, graph.nodes["b"].repeated) == (2, (5,), ())
-
-
-def test_parse_gives_a_node_the_defaults_where_it_is_declared() -> None:
-    graph = body("a -> b; {rank=same; c} node [m=7]; a [x=1]; c [x=2]")
-    assert [graph.nodes[name].number("m") for name in "abc"] == [7, None, 7]
 
 
 def test_parse_keeps_the_source_and_lines() -> None:
@@ -191,21 +133,16 @@ def test_graph_finds_start_exits_and_kinds() -> None:
         "m [shape=house] b [shape=star] o [type=own]"
     )
     assert (graph.start, graph.exits) == ("s", ("e1", "e2"))
-    assert {name: graph.kind(name) for name in "htdpfwmbo"} == {
-        "h": "wait.human", "t": "tool", "d": "conditional", "p": "parallel", "f": "parallel.fan_in", "w": "tool",
-        "m": "stack.manager_loop", "b": "codergen", "o": "own",
-    }  # fmt: skip
-
-
-def test_graph_takes_a_command_without_a_shape_for_a_tool() -> None:
-    graph = body('a [script="make"] b [script="make", prompt=x] c [script="make", shape=box] d [script=" "]')
-    assert [graph.kind(name) for name in "abcd"] == ["tool", "codergen", "codergen", "codergen"]
-
-
-def test_parse_takes_dotted_and_hyphenated_keys_everywhere() -> None:
-    graph = body('stack.child_dotfile="child.dot"\n a [prompt-ref="#one", context.gate_topic="x"]')
-    assert graph.attributes == {"stack.child_dotfile": "child.dot"}
-    assert graph.nodes["a"].attributes == {"prompt-ref": "#one", "context.gate_topic": "x"}
+    assert [graph.kind(name) for name in "htdpfwmbo"] == [
+        "wait.human", "tool", "conditional", "parallel", "parallel.fan_in", "tool", "stack.manager_loop", "codergen", "own",
+    ]  # fmt: skip
+    split = body(
+        'graph [dialect="split"] a [shape=ellipse] b [shape=hexagon] c [shape=house] d [shape=component]\n'
+        "f [shape=invhouse] m [shape=tab] z [shape=ellipse]; a -> b -> c -> d -> f -> m -> z"
+    )
+    assert [split.kind(name) for name in "abcdfmz"] == [
+        "start", "parallel", "wait.human", "tool", "parallel.fan_in", "stack.manager_loop", "exit",
+    ]  # fmt: skip
 
 
 def test_graph_takes_start_and_exit_by_their_ids_where_no_shape_says_them() -> None:
@@ -214,15 +151,6 @@ def test_graph_takes_start_and_exit_by_their_ids_where_no_shape_says_them() -> N
     shaped = body("start [prompt=x] go [shape=Mdiamond] end [type=tool] fin [shape=Msquare]")
     assert (shaped.start, shaped.exits) == ("go", ("fin",))
     assert body("a -> b").start == ""
-
-
-def test_graph_of_the_split_dialect_reads_its_shapes() -> None:
-    graph = body(
-        'graph [dialect="split"] a [shape=ellipse] b [shape=hexagon] c [shape=house] d [shape=component]\n'
-        "f [shape=invhouse] m [shape=tab] z [shape=ellipse]; a -> b -> c -> d -> f -> m -> z"
-    )
-    kinds = [graph.kind(name) for name in "abcdfmz"]
-    assert kinds == ["start", "parallel", "wait.human", "tool", "parallel.fan_in", "stack.manager_loop", "exit"]
 
 
 def test_node_prompt_and_command_take_the_first_that_is_set() -> None:
@@ -265,3 +193,44 @@ def test_accessors_read_what_is_wanted(
     node = body(f"a [x={value}]").nodes["a"]
     assert (node.number("x"), node.flag("x"), node.seconds("x"), node.text("x")) == (number, flag, seconds, text)
     assert (node.number("y"), node.flag("y"), node.seconds("y"), node.text("y", "z")) == (None, None, None, "z")
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "hint"),
+    [
+        ("", "1:1", "digraph NAME {"), ("graph G { a -- b }", "1:1", "digraph"),
+        ("strict digraph G { }", "1:1", "digraph NAME {"), ("digraph G { a -> b", "1:19", "'}'"),
+        ("digraph G {\n a\n}\ndigraph H { }", "4:1", "one graph"), ("digraph G { } }", "1:15", "'}' too many"),
+        ("digraph G {\n  a -- b\n}", "2:5", "'->'"), ("digraph G {\n  a -> ;\n}", "2:8", "Name the node"),
+        ("digraph G { -> a }", "1:13", "Name the node"), ("digraph G { [x=1] }", "1:13", "NAME ["),
+        ("digraph G { a [x=1 }", "1:20", "']'"), ("digraph G { a [label=two words] }", "1:26", "in quotes"),
+        ("digraph G { a [x=] }", "1:18", 'x="…"'), ("digraph G { a [label] }", "1:16", "key=value"),
+        ("digraph G { a [label=<b>x</b>] }", "1:22", 'label="…"'), ('digraph G {\n a [x="1]\n}', "2:7", "Close it"),
+        ("digraph G { /* a }", "1:13", "*/"), ("digraph G { a [x=“1”] }", "1:18", "straight"),
+        ("digraph G { a → b }", "1:15", "'->'"), ("digraph G { a [x='1'] }", "1:18", "double"),
+        ("digraph G { a [m=openai/gpt] }", "1:24", "in quotes"), ("digraph G { node -> a }", "1:13", "in quotes"),
+        ("digraph G { a -> b label=x }", "1:20", "[ ]"), ('digraph G { "a#b" }', "1:13", "label"),
+        ('digraph G { "a\\nb" }', "1:13", "label"), ('digraph G { "" }', "1:13", "name"),
+        ('digraph G { ".." }', "1:13", "name"), ("digraph G { " + "x" * (MAX_ID + 1) + " }", "1:13", "label"),
+        ("digraph G { a: }", "1:16", "port"), ('digraph G { x="a" + 3 }', "1:21", "strings"),
+        ("digraph G { subgraph s a }", "1:24", "'{'"), ("digraph G { , }", "1:13", "key=value"),
+    ],
+)  # fmt: skip
+def test_parse_error_names_place_and_remedy(text: str, place: str, hint: str) -> None:
+    with pytest.raises(GraphError) as caught:
+        parse(text, "flow.dot")
+    assert caught.value.message.startswith(f"flow.dot:{place}: "), caught.value.message
+    assert caught.value.code == "dot_syntax"
+    assert hint in caught.value.hint
+    assert caught.value.exit_code == 2
+    line, _, column = place.partition(":")
+    assert (caught.value.data["line"], caught.value.data["column"]) == (int(line), int(column))
+
+
+def test_parse_survives_subgraphs_deep_in_each_other() -> None:
+    at_most = "digraph G {" + "{" * MAX_DEPTH + "a" + "}" * MAX_DEPTH + "}"
+    assert list(parse(at_most).nodes) == ["a"]
+    for text in ("{", "a -> {"):
+        with pytest.raises(GraphError) as caught:
+            parse("digraph G {" + text * 100_000)
+        assert caught.value.code == "dot_syntax"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pipeline.cost.prices import PriceBook
@@ -12,6 +13,7 @@ from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
 from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Definition, Setup
+from pipeline.engine.step import StepContext
 from pipeline.formats.attractor.children import from_texts, inline_children
 from pipeline.formats.attractor.compilation import compile_graph
 from pipeline.formats.attractor.handlers.registry import Registry
@@ -75,6 +77,20 @@ class Act:
         result = engine.start(self.params, identity=identity, pins={}, imported=imported)
         self.run_id = result.run_id
         return result
+
+    def dying_after(self, node: str) -> None:
+        """Let the next process stop between the node's work and the record of its end, once."""
+        spec, left = self.definition.steps[node], [True]
+
+        def body(ctx: StepContext) -> Any:
+            made = spec.run(ctx)
+            if left:
+                left.pop()
+                ctx.stop("here")
+            return made
+
+        steps = {**self.definition.steps, node: replace(spec, run=body)}
+        self.definition = replace(self.definition, steps=steps)
 
     @property
     def state(self) -> RunState:

@@ -1,4 +1,4 @@
-"""Checkpoint documents of every dialect: what they say, and what is refused by name."""
+"""Checkpoint documents of every dialect: what they say, what is refused by name, and where a run goes on from one."""
 
 from __future__ import annotations
 
@@ -8,8 +8,16 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import CheckpointCorrupt, InvalidValue, RunNotFound, StoreError
-from pipeline.formats.attractor.documents import Checkpoint, load_checkpoint, outcome_word, save_checkpoint
+from pipeline.engine.routing import Route, Settled
+from pipeline.errors import CheckpointCorrupt, GraphError, InvalidValue, RunNotFound, StoreError
+from pipeline.formats.attractor.documents import (
+    Checkpoint,
+    entry_document,
+    load_checkpoint,
+    save_checkpoint,
+)
+from pipeline.graph.model import Edge, Graph, Node
+from pipeline.records.snapshots import document_shape
 from pipeline.store.run_folder import RunFolder
 from tests.journals import StillClock, small_run
 from tests.stores import write
@@ -53,10 +61,13 @@ def put(folder: Path, document: Any, name: str = "checkpoint.json") -> Path:
     ],
 )  # fmt: skip
 def test_saved_checkpoint_is_loaded_as_it_was(tmp_path: Path, checkpoint: Checkpoint) -> None:
+    (tmp_path / "other").write_text("mine")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "checkpoint.json").symlink_to(tmp_path / "other")
     save_checkpoint(tmp_path / "deep" / "checkpoint.json", checkpoint)
-    assert load_checkpoint(tmp_path / "deep" / "checkpoint.json") == checkpoint
-    assert load_checkpoint(tmp_path / "deep") == checkpoint
+    assert load_checkpoint(tmp_path / "deep" / "checkpoint.json") == load_checkpoint(tmp_path / "deep") == checkpoint
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["checkpoint.json"]
+    assert (tmp_path / "other").read_text() == "mine", "no link is followed"
 
 
 def test_saved_checkpoint_is_one_of_every_dialect(tmp_path: Path) -> None:
@@ -67,30 +78,27 @@ def test_saved_checkpoint_is_one_of_every_dialect(tmp_path: Path) -> None:
     assert document["timestamp"].endswith("Z")
 
 
-def test_six_fields_of_the_specification(tmp_path: Path) -> None:
-    found = load_checkpoint(put(tmp_path, SIX))
-    assert (found.current_node_id, found.completed, found.outcome) == ("test", True, "fail")
-    assert found.visits() == [("start", "success"), ("plan", "success"), ("test", "fail")]
-    assert (found.node_retries, found.logs, found.context["graph.goal"]) == ({"test": 1}, ("began",), "ship")
+PAST = [("start", "success"), ("plan", "success"), ("test", "fail")]
 
 
-def test_nine_fields_of_the_paraphrase(tmp_path: Path) -> None:
-    found = load_checkpoint(put(tmp_path, NINE))
-    assert (found.run_id, found.pipeline_name, found.completed_nodes) == ("r-1", "Ship", ("start", "plan", "test"))
-    assert found.visits() == [("start", "success"), ("plan", "partial_success"), ("test", "fail")]
-    assert (found.outcome, found.goal_gate_status, found.fidelity_state) == (
-        "fail", {"test": "pending"}, {"mode": "full"},
-    )  # fmt: skip
-
-
-def test_outcome_of_a_document_without_history(tmp_path: Path) -> None:
-    found = load_checkpoint(put(tmp_path, {**SIX, "outcome": "needs_dod", "context": {}}))
-    assert found.visits() == [("start", "success"), ("plan", "success"), ("test", "needs_dod")]
-
-
-def test_three_fields_of_run_dot(tmp_path: Path) -> None:
-    found = load_checkpoint(put(tmp_path, THREE))
-    assert (found.current_node_id, found.completed, found.completed_nodes) == ("fix", False, ("start", "test"))
+@pytest.mark.parametrize(
+    ("document", "visits", "said"),
+    [
+        (SIX, PAST, {"current_node_id": "test", "completed": True, "outcome": "fail", "node_retries": {"test": 1},
+                     "logs": ("began",)}),
+        (NINE, [PAST[0], ("plan", "partial_success"), PAST[2]],
+         {"run_id": "r-1", "pipeline_name": "Ship", "completed_nodes": ("start", "plan", "test"), "outcome": "fail",
+          "goal_gate_status": {"test": "pending"}, "fidelity_state": {"mode": "full"}}),
+        ({**SIX, "outcome": "needs_dod", "context": {}}, [*PAST[:2], ("test", "needs_dod")], {}),
+        (THREE, [("start", "success"), ("test", "success")], {"current_node_id": "fix", "completed": False}),
+    ],
+)  # fmt: skip
+def test_every_dialect_is_read(
+    tmp_path: Path, document: Any, visits: list[tuple[str, str]], said: dict[str, Any]
+) -> None:
+    found = load_checkpoint(put(tmp_path, document))
+    assert found.visits() == visits
+    assert {name: getattr(found, name) for name in said} == said
 
 
 def test_execution_log_is_taken_up_at_its_last_step(tmp_path: Path) -> None:
@@ -152,32 +160,107 @@ def test_value_that_is_no_json_is_named_and_nothing_is_written(tmp_path: Path) -
     assert load_checkpoint(tmp_path).context == {"a": 1}
 
 
-def test_checkpoint_of_a_run_is_not_written_over(tmp_path: Path) -> None:
+def test_checkpoint_of_a_run_is_not_written_over_and_its_flipped_bit_is_damage(tmp_path: Path) -> None:
     write(RunFolder(tmp_path / "run", StillClock()), small_run())
-    with pytest.raises(StoreError) as caught:
+    with pytest.raises(StoreError) as refused:
         save_checkpoint(tmp_path / "run", Checkpoint({}, "a"))
-    assert caught.value.code == "folder_holds_run"
-
-
-def test_flipped_bit_of_a_sealed_checkpoint_is_damage(tmp_path: Path) -> None:
-    write(RunFolder(tmp_path / "run", StillClock()), small_run())
+    assert refused.value.code == "folder_holds_run"
     path = tmp_path / "run" / "checkpoint.json"
     path.write_bytes(path.read_bytes().replace(b"completed", b"complexed", 1))
     with pytest.raises(CheckpointCorrupt, match="damaged or edited"):
         load_checkpoint(path)
 
 
-def test_link_laid_in_the_way_of_a_save_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "other").write_text("mine")
-    (tmp_path / "checkpoint.json").symlink_to(tmp_path / "other")
-    save_checkpoint(tmp_path / "checkpoint.json", Checkpoint({}, "a"))
-    assert (tmp_path / "other").read_text() == "mine"
+GRAPH = Graph.of(
+    [Node(name) for name in ("start", "write", "test", "fix", "exit")],
+    [Edge("start", "write"), Edge("write", "test"), Edge("test", "exit"), Edge("test", "fix", "fail"),
+     Edge("fix", "test")],
+    "start",
+)  # fmt: skip
+
+
+def position(checkpoint: Checkpoint, *, rerun: bool = False, router: Any = None) -> list[list[str]]:
+    document = entry_document(checkpoint, GRAPH, router, rerun_current=rerun)
+    assert document_shape(document) == ""
+    found: list[list[str]] = document["position"]
+    return found
+
+
+DONE = ("start", "write", "test")
 
 
 @pytest.mark.parametrize(
-    ("text", "word"),
-    [("FAILURE", "fail"), ("Failed", "fail"), ("succeeded", "success"), ("PARTIAL", "partial_success"),
-     ("SUCCESS", "success"), ("needs_DoD", "needs_DoD"), (" retry ", "retry")],
+    ("checkpoint", "tokens"),
+    [
+        # Completed: its successor, chosen again from the stored outcome.
+        (Checkpoint({}, "test", DONE), [["test->exit", "test#1"]]),
+        (Checkpoint({"outcome": "fail"}, "test", DONE), [["test->fix", "test#1"]]),
+        (Checkpoint({}, "test", DONE, (("start", "success"), ("write", "success"), ("test", "fail"))),
+         [["test->fix", "test#1"]]),
+        (Checkpoint({}, "test", (*DONE, "fix", "test")), [["test->exit", "test#2"]]),
+        # An edge that was chosen is taken.
+        (Checkpoint({}, "test", DONE, next_node_id="fix"), [["test->fix", "test#1"]]),
+        (Checkpoint({}, "test", DONE, next_node_id="write"), [["test->write", "test#1"]]),
+        # Not completed: itself.
+        (Checkpoint({}, "test", ("start", "write")), [["write->test", "write#1"]]),
+        (Checkpoint({}, "fix", ("start",)), [["start->fix", "start#1"]]),
+        (Checkpoint({}, "fix"), [["start->fix", "start#1"]]),
+        # A failure that nothing accepts is made again.
+        (Checkpoint({"outcome": "fail"}, "write", ("start", "write")), [["write->write", "write#1"]]),
+        # At the exit nothing is left.
+        (Checkpoint({}, "exit", (*DONE, "exit")), []),
+        # Nothing has run.
+        (Checkpoint({}), [["", ""]]),
+        (Checkpoint({}, "start"), [["", ""]]),
+        (Checkpoint({"x": 1}, ""), [["start->write", "start#1"]]),
+    ],
 )  # fmt: skip
-def test_outcome_words_have_one_spelling(text: str, word: str) -> None:
-    assert outcome_word(text) == word
+def test_run_goes_on_where_the_checkpoint_stands(checkpoint: Checkpoint, tokens: list[list[str]]) -> None:
+    assert position(checkpoint) == tokens
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "tokens"),
+    [
+        (Checkpoint({}, "test", DONE), [["test->test", "test#1"]]),
+        (Checkpoint({}, "fix", DONE), [["test->fix", "test#1"]]),
+        (Checkpoint({}, "exit", (*DONE, "exit")), [["exit->exit", "exit#1"]]),
+    ],
+)
+def test_current_node_runs_again_where_that_is_asked_for(checkpoint: Checkpoint, tokens: list[list[str]]) -> None:
+    assert position(checkpoint, rerun=True) == tokens
+
+
+def test_router_sees_the_stored_outcome_and_context() -> None:
+    seen: list[Settled] = []
+
+    def router(settled: Settled) -> Route:
+        seen.append(settled)
+        return Route(["test->fix"])
+
+    checkpoint = Checkpoint({"a": 1, "preferred_label": "Fix"}, "test", DONE, (("start", "success"), ("test", "port")))
+    assert position(checkpoint, router=router) == [["test->fix", "test#1"]]
+    (settled,) = seen
+    assert (settled.path, settled.outcome, settled.failed) == ("test#1", "port", False)
+    assert (settled.seen["a"], settled.hints) == (1, {"preferred_label": "Fix"})
+
+
+def test_document_holds_what_was_done_and_known() -> None:
+    checkpoint = Checkpoint({"x": [1]}, "fix", (*DONE, "fix", "test"), node_retries={"fix": 2, "write": 0})
+    document = entry_document(checkpoint, GRAPH, pipeline="Ship", base={"graph.goal": "ship", "x": 0})
+    assert [step["path"] for step in document["completed_steps"]] == [
+        "start#1", "write#1", "test#1", "fix#1", "test#2",
+    ]  # fmt: skip
+    assert document["completed_steps"][-1]["context"] == {"graph.goal": "ship", "x": [1]}
+    assert (document["pipeline"], document["attempts"]) == ("Ship", {"fix#2": 3})
+
+
+@pytest.mark.parametrize(
+    "checkpoint",
+    [Checkpoint({}, "nowhere"), Checkpoint({}, "test", ("start", "nowhere")),
+     Checkpoint({}, "test", DONE, next_node_id="nowhere")],
+)  # fmt: skip
+def test_checkpoint_of_another_graph_is_refused(checkpoint: Checkpoint) -> None:
+    with pytest.raises(GraphError) as caught:
+        entry_document(checkpoint, GRAPH)
+    assert (caught.value.code, caught.value.data["nodes"]) == ("unknown_node", ["nowhere"])

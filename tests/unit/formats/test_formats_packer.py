@@ -18,10 +18,8 @@ from pipeline.formats.packer import (
     StatePacker,
     largest,
     packed,
-    packed_text,
     unpacked_document,
     unpacked_state,
-    unpacked_value,
 )
 from pipeline.records.values import INLINE_LIMIT, encode_value
 from tests.graph_runs import document
@@ -88,14 +86,6 @@ def test_packing_encodes_what_it_cannot_compare_each_time() -> None:
 def test_packing_that_makes_no_sense_is_corrupt(stored: Any) -> None:
     with pytest.raises(CheckpointCorrupt):
         unpacked_state(stored, lambda blob: b"[1]")
-
-
-def test_packed_text_goes_out_of_line_above_the_limit() -> None:
-    blobs = Gathered()
-    assert packed_text(b'{"a":1}', blobs.put) == b'{"a":1}'
-    stored = json.loads(packed_text(encode_value({"a": "x" * INLINE_LIMIT}), blobs.put))
-    assert list(stored) == ["$blob", "bytes"]
-    assert unpacked_value(stored, blobs.__getitem__) == {"a": "x" * INLINE_LIMIT}
 
 
 def test_largest_names_parts_of_the_state() -> None:

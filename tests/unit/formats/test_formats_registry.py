@@ -1,4 +1,4 @@
-"""Handlers by type: what is built in, users' own, those of the field's interface; diamonds; names in texts."""
+"""Handlers by type and what they come to; graphs compiled for the engine, those of the field among them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,22 @@ import pytest
 
 from pipeline import Message, Request, ScriptedModel, run_dot
 from pipeline.clock import SystemClock
+from pipeline.dot.conditions import compile_condition
+from pipeline.dot.model import DotGraph
 from pipeline.dot.parser import parse
 from pipeline.engine.changes import of_graph
+from pipeline.engine.setup import Definition
 from pipeline.engine.step import Outcome, StepContext
-from pipeline.errors import ConfigError, InvalidValue
+from pipeline.errors import ConfigError, GraphError, InvalidValue
 from pipeline.formats.attractor.compilation import compile_graph
 from pipeline.formats.attractor.handlers.prompt import expand
 from pipeline.formats.attractor.handlers.registry import Registry
 from pipeline.formats.attractor.handlers.standard import standard_registry
-from pipeline.formats.attractor.outcome import NodeOutcome, outcome_of, value_text
+from pipeline.formats.attractor.outcome import NodeOutcome, failure, from_json, normalise, outcome_of, to_engine
+from pipeline.formats.attractor.router import graph_context
 from pipeline.store.memory import MemoryStore
 from tests.unit.formats.acting import Act
+from tests.unit.formats.playing import ENDS, Play, played
 
 
 def test_what_is_built_in_is_listed_with_what_it_does_outside() -> None:
@@ -55,33 +60,17 @@ def test_a_function_of_ones_own_works_a_node() -> None:
     assert with_type(size).resolve("mine").purpose == "How large it is."
 
 
-def test_a_function_may_say_an_outcome_and_set_the_context() -> None:
-    act = own(lambda ctx: {"outcome": "done", "context_updates": {"n": 1}, "more": 2},
-              'x -> b [condition="outcome=done"]\nx -> exit\nb -> exit')  # fmt: skip
-    assert act.order == ["start", "x", "b", "exit"]
-    assert (act.context("n"), act.visit("x").outputs) == (1, {"more": 2})
-
-
-@pytest.mark.parametrize("word", ["fail", "FAILED", "failure"])
-def test_a_function_may_fail(word: str) -> None:
-    act = own(lambda ctx: {"status": word, "failure_reason": "too small"})
-    assert (act.visit("x").error or {})["message"] == "too small"
-
-
-def test_an_error_of_a_function_fails_the_node_not_the_program() -> None:
-    def broken(ctx: StepContext) -> Any:
-        raise ZeroDivisionError("by nothing")
-
-    act = own(broken, 'x -> b [condition="outcome=fail"]\nx -> exit [condition="outcome=success"]\nb -> exit')
-    assert act.order == ["start", "x", "b", "exit"]
-
-
 @pytest.mark.parametrize(
     ("value", "outcome"),
     [
         (None, NodeOutcome()),
         ("text", NodeOutcome(context_updates={"last_response": "text"}, outputs={"response": "text"})),
         ({"a": 1}, NodeOutcome(outputs={"a": 1})),
+        ({"status": "FAILED", "failure_reason": "no"}, failure("no")),
+        (
+            {"outcome": "done", "context_updates": {"n": 1}, "more": 2},
+            NodeOutcome("done", context_updates={"n": 1}, outputs={"more": 2}),
+        ),
         ({"status": 200, "a": 1}, NodeOutcome(outputs={"status": 200, "a": 1})),
         (NodeOutcome("x"), NodeOutcome("x")),
         (Outcome({"a": 1}, "odd", {"k": 2}), NodeOutcome("odd", context_updates={"k": 2}, outputs={"a": 1})),
@@ -94,12 +83,8 @@ def test_an_error_of_a_function_fails_the_node_not_the_program() -> None:
 )
 def test_what_a_handler_returns_means_an_outcome(value: Any, outcome: NodeOutcome) -> None:
     assert outcome_of(value) == outcome
-
-
-def test_what_means_no_outcome_is_refused() -> None:
-    with pytest.raises(InvalidValue) as caught:
+    with pytest.raises(InvalidValue):
         outcome_of([1])
-    assert caught.value.code == "no_outcome"
 
 
 class Status(Enum):
@@ -114,6 +99,7 @@ class Theirs:
         context.append_log(f"{node.id} of {graph.name}")
         context.set("seen", context.get_string("graph.goal"))
         context.apply_updates({"both": "context"})
+        (Path(logs_root) / "x.txt").write_text(node.id)
         copy = context.clone()
         copy.set("seen", "never")
         assert context.get("nothing", 7) == 7
@@ -123,25 +109,12 @@ class Theirs:
         )
 
 
-def test_an_object_with_execute_works_a_node() -> None:
-    act = own(Theirs())
-    assert act.state.status == "completed"
+def test_an_object_with_execute_works_a_node(tmp_path: Path) -> None:
+    act = Act("x [type=mine]\nstart -> x -> exit", handlers=with_type(Theirs()))
+    assert act.go(services={"logs_root": tmp_path}).status == "completed"
+    assert (tmp_path / "x.txt").read_text() == "x"
     assert (act.context("seen"), act.context("both")) == ("", "outcome")
     assert "x: x of g" in act.notes
-
-
-def test_logs_root_is_the_folder_that_is_lent(tmp_path: Any) -> None:
-    seen: list[str] = []
-
-    class Where:
-        def execute(self, node: Any, context: Any, graph: Any, logs_root: str) -> Any:
-            seen.append(logs_root)
-
-    for services in ({"logs_root": tmp_path}, {}):
-        act = Act("x [type=mine]\nstart -> x -> exit", handlers=with_type(Where()))
-        act.go(services=services)
-    assert seen[0] == str(tmp_path)
-    assert seen[1] not in ("", str(tmp_path))
 
 
 def test_registering_a_known_type_replaces_it_and_keeps_its_shape_and_effect() -> None:
@@ -153,14 +126,6 @@ def test_registering_a_known_type_replaces_it_and_keeps_its_shape_and_effect() -
     assert standard_registry().resolve("tool").purpose != row.purpose
 
 
-def test_a_type_nobody_knows_is_worked_as_codergen() -> None:
-    made = standard_registry()
-    assert made.resolve("unheard.of") is made.resolve("codergen")
-    with pytest.raises(ConfigError) as caught:
-        Registry().resolve("x")
-    assert caught.value.code == "unknown_type"
-
-
 @pytest.mark.parametrize(("type", "handler", "more"), [("", len, {}), ("x", 3, {}), ("x", len, {"effect": "magic"})])
 def test_what_is_no_handler_is_refused(type: str, handler: Any, more: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
@@ -170,31 +135,12 @@ def test_what_is_no_handler_is_refused(type: str, handler: Any, more: dict[str, 
 def test_the_effect_of_a_step_is_its_handlers_or_what_the_node_says() -> None:
     graph = parse("digraph { a [shape=parallelogram]; b [shape=parallelogram, effect=write, repeatable=true] }")
     made = standard_registry()
+    assert made.resolve("unheard.of") is made.resolve("codergen")
     steps = [made.step(graph, node) for node in graph.nodes.values()]
     assert [(step.effect, step.repeatable) for step in steps] == [("external", False), ("write", True)]
 
 
 # --- diamonds
-
-
-def test_a_diamond_passes_on_what_led_to_it() -> None:
-    act = Act(
-        't [type=mine]\nd [shape=diamond]\nb [prompt=B]\nstart -> t -> d\nd -> b [condition="outcome!=success"]\n'
-        "d -> exit\nb -> exit",
-        handlers=with_type(lambda ctx: {"outcome": "fail", "failure_reason": "why", "failure_class": "mine"}),
-    )
-    assert act.go().status == "completed"
-    assert act.order == ["start", "t", "d", "b", "exit"]
-    assert act.visit("d").outcome == "fail"
-    assert (act.visit("d").error or {})["message"] == "why"
-
-
-def test_a_diamond_after_a_success_succeeds() -> None:
-    act = Act(
-        'd [shape=diamond]\nb [prompt=B]\nstart -> d\nd -> b [condition="outcome!=success"]\nd -> exit\nb -> exit'
-    )
-    act.go()
-    assert act.order == ["start", "d", "exit"]
 
 
 # --- names in texts
@@ -203,28 +149,13 @@ def test_a_diamond_after_a_success_succeeds() -> None:
 @pytest.mark.parametrize(
     ("text", "made"),
     [
-        ("$a ${a} $a.", "1 1 1."),
-        ("$a.b $a.c ${a.c}", "2 1.c ${a.c}"),
-        ("$x $$ $ ${ $1 $a_b", "$x $$ $ ${ $1 $a_b"),
-        ("cost: $5, $(a) $a$a", "cost: $5, $(a) 11"),
-        ("${a-b}", "3"),
-        ("plain", "plain"),
+        ("$a ${a} $a.", "1 1 1."), ("$a.b $a.c ${a.c}", "2 1.c ${a.c}"), ("$x $$ $ ${ $1 $a_b", "$x $$ $ ${ $1 $a_b"),
+        ("cost: $5, $(a) $a$a", "cost: $5, $(a) 11"), ("${a-b}", "3"), ("plain $c", "plain $a"),
     ],
-)
+)  # fmt: skip
 def test_known_names_are_filled_in_and_unknown_ones_left(text: str, made: str) -> None:
-    known = {"a": "1", "a.b": "2", "a-b": "3"}
+    known = {"a": "1", "a.b": "2", "a-b": "3", "c": "$a"}
     assert expand(text, known.get) == made
-
-
-def test_what_is_filled_in_is_not_looked_at_again() -> None:
-    assert expand("$a", {"a": "$b", "b": "no"}.get) == "$b"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(True, "true"), (None, ""), (3, "3"), (1.5, "1.5"), ({"a": [1]}, '{"a": [1]}'), ("x", "x")]
-)
-def test_values_are_written_as_people_write_them(value: Any, text: str) -> None:
-    assert value_text(value, compact=False) == text
 
 
 def test_what_a_handler_of_ones_own_may_read_counts_as_its_work() -> None:
@@ -266,3 +197,179 @@ def test_handler_whose_code_raises_hears_its_replies_again_in_its_own_retries_an
     assert (again.status, asked) == ("failed", ["0", "1", "2"])
     assert run_dot(path, resume=first.run_id, store=store, model=scripted, **how).status == "completed"
     assert asked == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        ("success", "success"), ("SUCCEEDED", "success"), ("Failed", "fail"), ("FAILURE", "fail"),
+        ("PARTIAL", "partial_success"), ("partially_succeeded", "partial_success"), (" retry ", "retry"),
+        ("needs_dod", "needs_dod"), ("Port", "Port"),
+    ],
+)  # fmt: skip
+def test_outcome_words_have_one_spelling_and_others_stay(said: str, word: str) -> None:
+    assert normalise(said) == word
+
+
+def test_status_document_is_read_whole() -> None:
+    assert from_json({
+        "outcome": "failed", "preferred_next_label": "Fix", "suggested_next_ids": ["a", "b"],
+        "context_updates": {"k": 1}, "notes": "n", "failure_reason": "r", "failure_class": "auth", "other": [],
+    }) == NodeOutcome("fail", "Fix", ("a", "b"), {"k": 1}, "n", "r", "auth")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("document", "named"),
+    [
+        ([], "the document"), ({}, "'outcome'"), ({"outcome": ""}, "'outcome'"), ({"outcome": 3}, "'outcome'"),
+        ({"outcome": "success", "preferred_label": ["x"]}, "'preferred_label'"),
+        ({"outcome": "success", "suggested_next_ids": "a"}, "'suggested_next_ids'"),
+        ({"outcome": "success", "suggested_next_ids": [1]}, "'suggested_next_ids'"),
+        ({"outcome": "success", "context_updates": "x"}, "'context_updates'"),
+        ({"outcome": "success", "notes": {}}, "'notes'"),
+    ],
+)  # fmt: skip
+def test_status_document_of_wrong_types_is_a_failure_that_names_the_key(document: Any, named: str) -> None:
+    found = from_json(document, "outcome.json")
+    assert (found.status, found.failure_class) == ("fail", "validation")
+    assert named in found.failure_reason
+    assert found.failure_reason.startswith("outcome.json: ")
+
+
+def test_engine_is_told_of_a_failure_by_its_error_and_of_the_way_on_by_hints() -> None:
+    made = to_engine(NodeOutcome("failure", "Fix", ("a",), {"k": 1}, "n", "boom", "auth", {"response": "r"}))
+    assert made.label == "fail"
+    assert made.error == {"type": "NodeFailed", "message": "boom", "class": "auth"}
+    assert (made.hints["preferred_label"], made.hints["suggested_next_ids"]) == ("Fix", ("a",))
+    assert made.context == {"k": 1}
+    assert made.outputs == {"response": "r", "preferred_label": "Fix", "suggested_next_ids": ["a"], "notes": "n"}
+    assert (to_engine(NodeOutcome("fail", notes="it is red")).error or {})["message"] == "it is red"
+    own = to_engine(NodeOutcome("needs_dod"))
+    assert (own.label, own.error, own.outputs) == ("needs_dod", None, {})
+
+
+DOTS = Path(__file__).parents[3] / "../shared/dots"
+
+
+def compiled(text: str) -> Definition:
+    made = Registry()
+    for kind in ("start", "exit", "codergen", "parallel", "tool"):
+        made.register(kind, lambda ctx: NodeOutcome())
+    return compile_graph(parse(f"digraph g {{\n{text}\n}}"), made)
+
+
+def test_nodes_carry_their_effective_attributes_and_their_type() -> None:
+    made = compiled(f"""{ENDS}
+model_stylesheet="* {{ llm_model: small; }} .hard {{ llm_model: large; }}"
+start -> w -> v -> exit
+v -> exit [condition="outcome=x", weight=2]
+w [class=hard, prompt="Do it", timeout=5m, fan=x, implicit=true]""")
+    w, v = made.graph.nodes["w"], made.graph.nodes["v"]
+    assert {key: w.attributes[key] for key in ("type", "llm_model", "prompt", "timeout")} == {
+        "type": "codergen", "llm_model": "large", "prompt": "Do it", "timeout": "5m",
+    }  # fmt: skip
+    assert (v.attributes["llm_model"], v.attributes["prompt"]) == ("small", "v")
+    assert (made.name, made.graph.start) == ("g", "start")
+    assert not {"fan", "implicit"} & w.attributes.keys(), "a file's own do not stand in for the engine's"
+    edge = made.graph.edge("v->exit#2")
+    assert edge is not None
+    assert edge.attributes == {"condition": "outcome=x", "weight": 2}
+
+
+def test_jumps_are_declared_as_virtual_edges() -> None:
+    made = compiled(f"""{ENDS}fallback_retry_target=start
+start -> w -> exit
+w [goal_gate=true, retry_target=w]""")
+    virtual = {edge.id: edge.attributes["virtual"] for edge in made.graph.edges if "virtual" in edge.attributes}
+    assert virtual == {
+        "start->start#retry": "retry_target",
+        "w->w#retry": "retry_target",
+        "w->start#retry": "retry_target",
+        "exit->w#gate:w": "goal_gate",
+        "exit->start#gate:w": "goal_gate",
+    }
+
+
+def test_graph_of_a_run_is_what_was_compiled_again() -> None:
+    text = f"{ENDS}start -> P\nP [shape=component]\nP -> a -> J\nP -> b -> J\nJ -> exit"
+    made = compiled(text)
+    assert compiled(text).graph == made.graph
+    assert type(made.graph).from_json(made.graph.to_json()) == made.graph
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("a -> b", "invalid_graph"), (f"{ENDS}start -> exit\nlost -> exit", "invalid_graph"),
+        (f'{ENDS}start -> exit [condition="outcome="]', "condition_syntax"),
+    ],
+)  # fmt: skip
+def test_graph_that_cannot_run_is_refused(text: str, code: str) -> None:
+    with pytest.raises(GraphError) as caught:
+        compiled(text)
+    assert caught.value.code == code
+
+
+def test_type_that_nobody_registered_is_worked_as_its_shape_says() -> None:
+    calls: list[str] = []
+    handlers = Registry()
+    for kind in ("start", "exit", "codergen", "tool"):
+        handlers.register(kind, lambda ctx, kind=kind: calls.append(kind))
+    text = (
+        f'digraph g {{ {ENDS}start -> a -> b -> exit\na [type="stack.observe"]\nb [type=mine, shape=parallelogram] }}'
+    )
+    made = compile_graph(parse(text), handlers)
+    assert [made.graph.nodes[name].attributes["type"] for name in ("a", "b")] == ["codergen", "tool"]
+
+
+def test_what_is_known_of_a_graph_is_in_the_context_from_the_start() -> None:
+    play, _ = played(f'{ENDS}goal="ship it"\nversion=3\ntimeout=5m\nstart -> exit')
+    known = graph_context(play.dot)
+    assert known == {"graph.goal": "ship it", "graph.version": 3, "graph.timeout": "5m", "_pipeline_name": "g"}
+    assert known.items() <= play.state.context.items()
+
+
+def test_every_visit_leaves_the_keys_of_both_dialects() -> None:
+    play, _ = played(f"{ENDS}start -> w -> exit", {"w": NodeOutcome(context_updates={"_previous_node": "mine"})})
+    assert {
+        "outcome": "success", "last_stage": "w", "current_node": "exit", "_current_node": "exit",
+        "_previous_node": "w",
+    }.items() <= play.state.context.items()  # fmt: skip
+    own = {"last_stage": "w", "current_node": "w", "_current_node": "w", "_previous_node": "mine"}
+    assert play.state.steps["w#1"].context == own, "a key that the handler sets itself stands"
+    assert played(f"{ENDS}start -> w -> exit", {"w": "skipped"})[0].state.steps["w#1"].context == {}
+
+
+# The field's own files
+
+
+def agreeable(dot: DotGraph, node: str) -> str:
+    """The outcome that a node's edges want to hear: success, or the first word of their own."""
+    words = [
+        normalise(literal)
+        for edge in dot.outgoing(node)
+        for clause, negated in compile_condition(edge.condition).clauses()
+        if clause.about_outcome and not negated and clause.operator in ("=", "IN")
+        for literal in clause.literals
+    ]
+    return "success" if not words or "success" in words else words[0]
+
+
+@pytest.mark.skipif(not DOTS.is_dir(), reason="the field's files are not here")
+@pytest.mark.parametrize("name", sorted(path.name for path in DOTS.glob("*.dot")))
+def test_real_file_compiles_and_runs_to_its_end(name: str) -> None:
+    play = Play((DOTS / name).read_text(encoding="utf-8"))
+    play.script = {node: agreeable(play.dot, node) for node in play.dot.nodes}
+    result = play.go()
+    assert (result.status, str(result.error)) == ("completed", "None")
+    assert play.order[-1] in play.dot.exits
+
+
+@pytest.mark.skipif(not DOTS.is_dir(), reason="the field's files are not here")
+def test_branches_of_a_real_file_meet_where_it_draws_no_fan_in() -> None:
+    play = Play((DOTS / "kilroy_reference_template.dot").read_text(encoding="utf-8"))
+    scopes = {name: node.attributes["scope"] for name, node in play.definition.graph.nodes.items()
+              if "scope" in node.attributes}  # fmt: skip
+    assert scopes == {
+        "consolidate_dod": "dod_fanout", "debate_consolidate": "plan_fanout", "review_consensus": "review_fanout",
+    }  # fmt: skip

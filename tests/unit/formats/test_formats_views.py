@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -176,7 +175,7 @@ def test_events_are_told_in_the_familys_words(ship: Ship) -> None:
     assert saved == sorted(path.relative_to(ship.folder).as_posix() for path in (ship.folder / "checkpoints").iterdir())
 
 
-@pytest.mark.parametrize("harm", ["gone", "torn", "foreign"])
+@pytest.mark.parametrize("harm", ["gone", "torn"])
 def test_views_come_back_when_the_run_goes_on(tmp_path: Path, harm: str) -> None:
     failing: list[bool] = [True]
 
@@ -207,13 +206,6 @@ def test_views_come_back_when_the_run_goes_on(tmp_path: Path, harm: str) -> None
     assert types.count("pipeline.resumed") == 1
     assert types[-1] == "pipeline.completed"
     assert ship.read("final.json")["status"] == "completed"
-
-
-def test_views_are_no_input(ship: Ship) -> None:
-    for name in ship.files():
-        (ship.folder / name).write_text("{}")
-    (ship.folder / "checkpoint.json").write_text('{"current_node": "start", "context": {}}')
-    assert ship.go(ship.store.run_id).worked is False
 
 
 def test_run_goes_on_where_views_cannot_be_written(tmp_path: Path) -> None:
@@ -253,22 +245,5 @@ def test_link_in_the_place_of_a_view_is_not_followed(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_node_has_a_folder_of_its_own(node: str, folder: str) -> None:
     assert folder_name(node) == folder
-
-
-def test_names_that_are_too_long_stay_apart() -> None:
-    names = {folder_name("n" * 199 + last) for last in "ab"}
-    assert len(names) == 2
-    assert max(map(len, names)) < 140
-
-
-def test_views_of_an_earlier_run_do_not_stay(tmp_path: Path, ship: Ship) -> None:
-    """A folder whose journal was taken away begins anew."""
-    (ship.folder / "journal.jsonl").unlink()
-    shutil.rmtree(ship.folder / "blobs")
-    (ship.folder / "checkpoint.json").unlink()
-    other = Ship(ship.folder, lambda _: {})
-    assert other.go().status == "completed"
-    assert sorted(path.name for path in (ship.folder / "checkpoints").iterdir()) == [
-        "001_start.json", "002_write.json", "003_exit.json",
-    ]  # fmt: skip
-    assert other.read("checkpoints/002_write.json")["outcome"]["status"] == "success"
+    long = {folder_name("n" * 199 + node[-1] + last) for last in "ab"}
+    assert (len(long), max(map(len, long)) < 140) == (2, True)

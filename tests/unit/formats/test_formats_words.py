@@ -93,15 +93,6 @@ def test_a_reply_that_no_edge_takes_is_not_bought_again() -> None:
     assert act.order == ["start", "a", "exit"]
 
 
-def test_a_limit_of_visits_is_met_without_buying_again() -> None:
-    text = "a [prompt=A]\nb [prompt=B, max_visits=1]\nstart -> a -> b -> a"
-    act = Act(text + "\na -> exit [condition=no]")
-    assert "limit" in str(act.go().error)
-    calls = act.model.calls
-    assert act.go().status == "failed"
-    assert act.model.calls == calls
-
-
 def test_a_person_is_offered_the_labels_that_conditions_name() -> None:
     text = ('gate [shape=hexagon]\nb [prompt=B]\nstart -> gate\ngate -> b [condition="preferred_label=Fix"]\n'
             'gate -> exit [label="[S] Ship it", condition="preferred_label=\'ship it\'"]\nb -> gate')  # fmt: skip
