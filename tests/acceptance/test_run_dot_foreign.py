@@ -1,8 +1,9 @@
-"""Checkpoints that other systems wrote go on here; and their spellings of options."""
+"""Checkpoints that other systems wrote go on here; run_dot's spellings of options; agents that are commands."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -71,34 +72,13 @@ def test_foreign_checkpoint_goes_on_in_its_folder(
 
 def test_current_node_runs_again_in_the_literal_reading(cli: Cli, tmp_path: Path, folder: Path) -> None:
     lay(folder, {**THREE, "current_node_id": "plan"})
-    said = cli("run", put(tmp_path, SHIP), "--resume", str(folder), "--simulate", "--rerun-current")
-    assert said.code == 0, said.err
-    assert read(folder / "checkpoint.json")["completed_nodes"] == ["start", "plan", "plan", "write", "exit"]
-    assert (folder / "plan" / "visit_2" / "prompt.md").exists()
-
-
-def test_finished_foreign_run_is_left_as_it_is(cli: Cli, tmp_path: Path, folder: Path) -> None:
-    lay(folder, {**SIX, "current_node": "exit", "completed_nodes": ["start", "plan", "write", "exit"]})
-    said = cli("run", put(tmp_path, SHIP), "--resume", str(folder), "--simulate")
-    assert said.code == 0, said.err
-    assert "Step" not in said.out
-    assert "Completed nodes: start, plan, write, exit" in said.out
-
-
-def test_foreign_checkpoint_into_another_folder_leaves_the_first_alone(cli: Cli, tmp_path: Path, folder: Path) -> None:
-    lay(folder, SIX)
     target = tmp_path / "mine"
-    said = cli("run", put(tmp_path, SHIP), "--resume", str(folder), "--run-dir", str(target), "--simulate")
+    more = ("--rerun-current", "--run-dir", str(target))
+    said = cli("run", put(tmp_path, SHIP), "--resume", str(folder), "--simulate", *more)
     assert said.code == 0, said.err
-    assert [path.name for path in folder.iterdir()] == ["checkpoint.json"]
-    assert read(target / "checkpoint.json")["status"] == "completed"
-
-
-def test_foreign_checkpoint_by_its_file_goes_on_in_the_store(cli: Cli, tmp_path: Path, folder: Path) -> None:
-    lay(folder, SIX)
-    said = cli("run", put(tmp_path, SHIP), "--resume", str(folder / "checkpoint.json"), "--simulate")
-    assert said.code == 0, said.err
-    assert len(cli("list", "--json").json()) == 1
+    assert read(target / "checkpoint.json")["completed_nodes"] == ["start", "plan", "plan", "write", "exit"]
+    assert (target / "plan" / "visit_2" / "prompt.md").exists()
+    assert [path.name for path in folder.iterdir()] == ["checkpoint.json"], "the first folder is left alone"
 
 
 @pytest.mark.parametrize(
@@ -113,31 +93,14 @@ def test_checkpoint_that_does_not_fit_is_refused(
     cli: Cli, tmp_path: Path, folder: Path, document: Any, code: int, said: str
 ) -> None:
     lay(folder, document)
-    answer = cli("run", put(tmp_path, SHIP), "--resume", str(folder), "--simulate")
-    assert answer.code == code
-    assert said in answer.err
-    assert read(folder / "checkpoint.json") == document
-
-
-def test_checkpoint_alone_needs_its_graph(cli: Cli, folder: Path) -> None:
-    lay(folder, SIX)
-    said = cli("run", "--resume", str(folder), "--simulate")
-    assert said.code == 2
-    assert "run FILE.dot" in said.err
-
-
-def test_foreign_checkpoint_is_not_written_over_by_a_new_run(cli: Cli, tmp_path: Path, folder: Path) -> None:
-    lay(folder, SIX)
-    said = cli("run", put(tmp_path, SHIP), "--run-dir", str(folder), "--simulate")
-    assert said.code == 3
-    assert f"--resume {folder}" in said.err
-    assert read(folder / "checkpoint.json") == SIX
-
-
-def test_empty_folder_holds_nothing_to_go_on_with(cli: Cli, tmp_path: Path, folder: Path) -> None:
-    said = cli("run", put(tmp_path, SHIP), "--resume", str(folder), "--simulate")
-    assert said.code == 3
-    assert "no checkpoint" in said.err
+    before = (folder / "checkpoint.json").read_bytes()
+    path = put(tmp_path, SHIP)
+    answer = cli("run", path, "--resume", str(folder), "--simulate")
+    assert (answer.code, said in answer.err) == (code, True)
+    # It is not written over by a new run either, and needs its graph.
+    assert cli("run", path, "--run-dir", str(folder), "--simulate").code == 3
+    assert cli("run", "--resume", str(folder), "--simulate").code in (2, 3)
+    assert (folder / "checkpoint.json").read_bytes() == before
 
 
 # --- spellings ------------------------------------------------------------------------------------
@@ -155,14 +118,6 @@ def test_execution_log_is_written_where_it_is_asked_for(cli: Cli, tmp_path: Path
     assert all(isinstance(value, str) for value in document["steps"][-1]["context_after"].values())
 
 
-def test_agent_command_needs_the_permission(cli: Cli, tmp_path: Path) -> None:
-    said = cli("run_dot", put(tmp_path, SHIP), "--agent-cmd", "cat")
-    assert said.code == 2
-    assert "cat" in said.err
-    assert "--allow-tools" in said.err
-    assert cli("list", "--json").out == ""
-
-
 def test_variables_of_run_dot_count(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ATTRACTOR_AGENT_CMD", "cat")
@@ -173,31 +128,88 @@ def test_variables_of_run_dot_count(cli: Cli, tmp_path: Path, monkeypatch: pytes
     assert read(tmp_path / "execution.log.json")["final_status"] == "success"
 
 
-def test_agent_command_answers_prompts(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    said = cli("run_dot", put(tmp_path, SHIP), "--agent-cmd", "tr a-z A-Z", "--allow-tools", "--run-dir", "r",
-               "--param", "reader=Ann")  # fmt: skip
-    assert said.code == 0, said.err
-    assert (tmp_path / "r" / "write" / "response.md").read_text() == "WRITE IT FOR ANN"
-
-
-def test_agent_leaves_its_outcome_in_the_folder_it_knows(
+def test_agent_answers_prompts_and_leaves_its_outcome_in_the_folder_it_knows(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     text = SHIP.replace("start -> plan -> write -> exit", 'start -> plan\n  plan -> write [condition="outcome=port"]\n'
                         '  plan -> exit [condition="outcome!=port"]\n  write -> exit')  # fmt: skip
     outcome = '{"outcome": "port", "context_updates": {"x": "1"}}'
-    agent = f"if grep -q Plan; then echo '{outcome}' > .attractor/outcome.json; fi"
-    said = cli("run_dot", put(tmp_path, text), "--agent-cmd", agent, "--allow-tools", "--run-dir", "r")
+    agent = f"tr a-z A-Z > said; cat said; if grep -q PLAN said; then echo '{outcome}' > .attractor/outcome.json; fi"
+    refused = cli("run_dot", put(tmp_path, text), "--agent-cmd", agent)
+    assert (refused.code, "--allow-tools" in refused.err) == (2, True)
+    more = ("--allow-tools", "--run-dir", "r", "--param", "reader=Ann")
+    said = cli("run_dot", put(tmp_path, text), "--agent-cmd", agent, *more)
     assert said.code == 0, said.err
     document = read(tmp_path / "r" / "checkpoint.json")
     assert document["completed_nodes"] == ["start", "plan", "write", "exit"]
     assert document["context"]["x"] == "1"
+    assert (tmp_path / "r" / "write" / "response.md").read_text() == "WRITE IT FOR ANN"
 
 
-def test_failing_agent_fails_its_node(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+FAN = """digraph Fan {
+  node [timeout="20s"]
+  start [shape=Mdiamond]
+  split [shape=component, max_parallel=MOST]
+  a [prompt="A"]
+  b [prompt="B"]
+  join [shape=tripleoctagon]
+  exit [shape=Msquare]
+  start -> split
+  split -> a -> join
+  split -> b -> join
+  join -> exit
+}
+"""
+
+#: Prints an outcome that names the node.
+LEAVE = 'printf \'{"outcome": "success", "notes": "of %s"}\' $PIPELINE_NODE'
+
+
+@pytest.fixture
+def fan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
-    said = cli("run_dot", put(tmp_path, SHIP), "--agent-cmd", "echo broken >&2; exit 3", "--allow-tools")
+    return put(tmp_path, FAN.replace("MOST", "2"))
+
+
+def test_agents_of_a_fan_out_run_at_once(cli: Cli, fan: str, tmp_path: Path) -> None:
+    # Each end of the pipe waits for the other one: one agent after the other would never end.
+    os.mkfifo(tmp_path / "pipe")
+    agent = 'if [ "$PIPELINE_NODE" = a ]; then cat pipe; else echo met > pipe; fi'
+    said = cli("run", fan, "--agent-cmd", agent, "--allow-tools", "--run-dir", "r")
+    assert said.code == 0, said.err
+    assert (tmp_path / "r" / "a" / "response.md").read_text() == "met\n"
+
+
+def test_agents_of_a_fan_out_are_no_more_than_it_lets(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    alone = "mkdir lock && cat > said && rmdir lock"
+    said = cli("run", put(tmp_path, FAN.replace("MOST", "1")), "--agent-cmd", alone, "--allow-tools")
+    assert said.code == 0, said.err
+
+
+@pytest.mark.parametrize("place", [[], ["--stage-dir", "there"]])
+def test_agents_of_a_fan_out_leave_their_outcomes_apart(cli: Cli, fan: str, tmp_path: Path, place: list[str]) -> None:
+    agent = f"{LEAVE} > $ATTRACTOR_STAGE_DIR/outcome.json"
+    said = cli("run", fan, "--agent-cmd", agent, "--allow-tools", "--run-dir", "r", *place)
+    assert said.code == 0, said.err
+    results = read(tmp_path / "r" / "checkpoint.json")["context"]["parallel.results"]
+    assert [(row["id"], row["notes"]) for row in results] == [("a", "of a"), ("b", "of b")]
+
+
+def test_an_outcome_that_may_be_any_branchs_is_nobodys(cli: Cli, fan: str) -> None:
+    agent = 'echo \'{"outcome": "fail"}\' > .attractor/outcome.json'
+    said = cli("run", fan, "--agent-cmd", agent, "--allow-tools")
     assert said.code == 6
-    assert "exit code 3: broken" in said.err
+    assert "may be any branch's" in said.err
+
+
+def test_commands_of_a_fan_out_leave_their_outcomes_apart(cli: Cli, tmp_path: Path) -> None:
+    command = f"{LEAVE} > $ATTRACTOR_STAGE_DIR/outcome.json".replace("\\", "\\\\").replace('"', '\\"')
+    tool = f'shape=parallelogram, tool_command="{command}"'
+    text = FAN.replace("MOST", "2").replace('prompt="A"', tool).replace('prompt="B"', tool)
+    said = cli("run", put(tmp_path, text), "--allow-tools", "--simulate", "--stage-dir", str(tmp_path / "there"))
+    assert said.code == 0, said.err
+    assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["a", "b"]
