@@ -48,7 +48,6 @@ UNCOUNTED = frozenset(
         "tests/unit/engine/test_engine_laws.py",
         "tests/unit/formats/test_formats_attractor_laws.py",
         "tests/unit/formats/test_formats_casys_runs.py",
-        "tests/unit/formats/test_formats_deaths.py",
         "tests/unit/graph/test_graph_follows.py",
         "tests/unit/graph/test_graph_readiness.py",
         "tests/unit/lessons/test_offline.py",

@@ -169,7 +169,7 @@ def nodes(graph: DotGraph) -> Iterator[Diagnostic]:
 def stylesheet(graph: DotGraph) -> Iterator[Diagnostic]:
     """Find faults of the stylesheet: syntax, unknown properties, selectors that fit no node."""
     try:
-        rules = parse_stylesheet(graph.text("model_stylesheet")).rules
+        rules = parse_stylesheet(graph.text("model_stylesheet"))
     except GraphError as error:
         yield finding("stylesheet_syntax", ERROR, graph, error.message, error.hint)
         return

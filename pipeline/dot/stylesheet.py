@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pipeline.dot.model import DotGraph, DotNode
@@ -50,22 +50,8 @@ class Rule:
         return self.weight == _ANY or node.id == name
 
 
-@dataclass(frozen=True, slots=True)
-class Stylesheet:
-    """Rules in order; the more particular one wins, of equals the later."""
-
-    rules: tuple[Rule, ...]
-
-    def properties(self, node: DotNode) -> dict[str, str]:
-        """Return what the rules set on a node, by the properties' own names."""
-        fitting = [rule for rule in sorted(self.rules, key=lambda rule: rule.weight) if rule.fits(node)]
-        return {
-            PROPERTIES[name]: value for rule in fitting for name, value in rule.declared.items() if name in PROPERTIES
-        }
-
-
-def parse_stylesheet(text: str) -> Stylesheet:
-    """Return the stylesheet that a text says: `SELECTOR { property: value; … }`, again and again.
+def parse_stylesheet(text: str) -> list[Rule]:
+    """Return the rules that a text says: `SELECTOR { property: value; … }`, again and again.
 
     Raises:
         GraphError: It says none; names the line within it.
@@ -77,7 +63,7 @@ def parse_stylesheet(text: str) -> Stylesheet:
         declared, at = _block(text, at)
         rules += [Rule(selector, declared) for selector in selectors]
         at = _skip(text, at)
-    return Stylesheet(tuple(rules))
+    return rules
 
 
 def apply(graph: DotGraph) -> DotGraph:
@@ -88,18 +74,21 @@ def apply(graph: DotGraph) -> DotGraph:
     Raises:
         GraphError: The stylesheet cannot be read.
     """
-    sheet = parse_stylesheet(graph.text("model_stylesheet"))
+    # The more particular rule wins, of equals the later.
+    rules = sorted(parse_stylesheet(graph.text("model_stylesheet")), key=lambda rule: rule.weight)
     defaults = {name: graph.attributes[name] for name in _FILLED if name in graph.attributes}
-    nodes = {name: _styled(node, sheet, defaults) for name, node in graph.nodes.items()}
+    nodes = {name: _styled(node, rules, defaults) for name, node in graph.nodes.items()}
     return replace(graph, nodes=nodes)
 
 
-def _styled(node: DotNode, sheet: Stylesheet, defaults: Mapping[str, Value]) -> DotNode:
+def _styled(node: DotNode, rules: Sequence[Rule], defaults: Mapping[str, Value]) -> DotNode:
     own = dict(node.attributes)
     for name, meant in PROPERTIES.items():
         if name in own and not as_text(own.get(meant, "")):
             own[meant] = own[name]
-    filled = {**defaults, **sheet.properties(node), **{name: value for name, value in own.items() if as_text(value)}}
+    said = {PROPERTIES[name]: value for rule in rules if rule.fits(node) for name, value in rule.declared.items()
+            if name in PROPERTIES}  # fmt: skip
+    filled = {**defaults, **said, **{name: value for name, value in own.items() if as_text(value)}}
     return node if filled == node.attributes else replace(node, attributes={**own, **filled})
 
 

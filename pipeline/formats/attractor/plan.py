@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline.dot import kinds
 from pipeline.dot.attributes import EDGE, NODE, Use, decides
-from pipeline.dot.conditions import Condition, compile_condition, readable
+from pipeline.dot.conditions import compile_condition, readable
 from pipeline.dot.model import DotEdge, DotGraph, DotNode
 from pipeline.dot.values import plain
 from pipeline.engine.changes import LEADS
@@ -82,12 +82,8 @@ class Plan:
         plan = cls(dot, types, Regions(without_recalls(dot), types), Graph.of([], [], ""))
         nodes = [plan._node(node, *effects[node.id]) for node in dot.nodes.values()]
         for edge in dot.edges:
-            plan.condition(edge)
+            compile_condition(edge.condition)
         return replace(plan, graph=Graph.of(nodes, [*plan._drawn(), *plan._jumps()], dot.start))
-
-    def condition(self, edge: DotEdge) -> Condition:
-        """Return what an edge asks."""
-        return compile_condition(edge.condition)
 
     def outgoing(self, node: str) -> Sequence[DotEdge]:
         """Return the edges that a visit's end may choose among: not those between a supervisor and its child."""

@@ -23,8 +23,6 @@ class FanOut:
     branches: tuple[str, ...]
     #: Where they are gathered; "": nowhere.
     gather: str = ""
-    #: The gathering node is drawn as a fan-in.
-    drawn: bool = False
     #: Nodes inside → the branches (bits, in their order) that lead there.
     members: Mapping[str, int] = field(default_factory=dict)
 
@@ -87,7 +85,7 @@ class Regions:
             for name, mask in inside.items()
             if (name in back or name not in outside) and self._types[name] != kinds.EXIT
         }
-        return FanOut(fan, branches, gather, bool(gather) and self._types[gather] == kinds.FAN_IN, members)
+        return FanOut(fan, branches, gather, members)
 
     def _apart(self, fans: dict[str, FanOut]) -> dict[str, FanOut]:
         """Give an inner fan-out that found the fan-in of an outer one the node where its branches meet before."""

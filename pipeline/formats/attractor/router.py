@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from pipeline.dot import kinds
+from pipeline.dot.conditions import compile_condition
 from pipeline.dot.labels import normal_label
 from pipeline.dot.model import DotEdge, DotGraph, DotNode, target_of
 from pipeline.dot.values import plain
@@ -86,7 +87,7 @@ def choose(plan: Plan, node: str, end: VisitEnd, closed: Closed) -> EdgeChoice:
     by_label: list[DotEdge] = []
     if plan.types[node] == kinds.CONDITIONAL and not any(edge.condition or edge.weight for edge in edges):
         by_label = [edge for edge in edges if normalise(normal_label(edge.label)) == end.outcome]
-    best = _best([edge for edge in edges if edge.condition and holds(plan, edge, end)])
+    best = _best([edge for edge in edges if edge.condition and holds(edge, end)])
     for found, reason in (
         ([best] if best else [], "condition"), (preferred, "preferred_label"), (by_suggestion, "suggested"),
         (by_label, "label"),
@@ -120,7 +121,7 @@ def accepts(plan: Plan, edge: DotEdge, end: VisitEnd) -> bool:
         if at.flag("loop_restart") and not is_transient(end.kind):
             continue
         if at.condition:
-            if holds(plan, at, end):
+            if holds(at, end):
                 return True
             continue
         if plan.dot.nodes[at.source].flag("continue_on_fail"):
@@ -144,7 +145,7 @@ def asks_for_retry(plan: Plan, node: str) -> bool:
             if edge.condition and any(
                 clause.about_outcome and not negated and clause.operator in ("=", "IN")
                 and RETRY in map(normalise, clause.literals)
-                for clause, negated in plan.condition(edge).clauses()
+                for clause, negated in compile_condition(edge.condition).clauses()
             ):  # fmt: skip
                 return True
             # A diamond's edges count for what leads to it.
@@ -154,9 +155,9 @@ def asks_for_retry(plan: Plan, node: str) -> bool:
     return False
 
 
-def holds(plan: Plan, edge: DotEdge, end: VisitEnd) -> bool:
+def holds(edge: DotEdge, end: VisitEnd) -> bool:
     """Return whether an edge's condition holds."""
-    return plan.condition(edge).holds(end.lookup)
+    return compile_condition(edge.condition).holds(end.lookup)
 
 
 def _best(edges: Sequence[DotEdge]) -> DotEdge | None:
@@ -267,7 +268,7 @@ class _Decision:
             # One edge to each node that branches begin with.
             chosen: dict[str, str] = {}
             for edge in edges:
-                if not edge.condition or holds(self._plan, edge, end):
+                if not edge.condition or holds(edge, end):
                     chosen.setdefault(edge.target, edge.id)
             if chosen:
                 return self._go(list(chosen.values()), end, kinds.PARALLEL)

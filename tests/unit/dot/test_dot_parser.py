@@ -1,4 +1,4 @@
-"""What the parser makes of DOT text; and what it says of text that is no graph: where, what stands there, what is right."""
+"""What the parser makes of DOT text; and what it says of text that is no graph: where, and what is right."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def body(text: str) -> DotGraph:
          "f>e a>b:1 a>c:1 a>d:1 b>e:1 b>f:1 c>e:1 c>f:1 d>e:1 d>f:1"),
         ("edge [weight=2]; a -> b -> c; a -> c [weight=3]", None, "a>b:2 b>c:2 a>c:3"),
         # Ports, ids in quotes, numbers, names like keywords; keywords in any case.
-        ('a:out -> b:in:ne; "a" -> "two_words":"p" ; 1 -> 2.5; my-node -> a.b; nodes -> edge_1; Node -> a; "a:b"->a', None,
-         "a>b a>two_words 1>2.5 my-node>a.b nodes>edge_1 Node>a a:b>a"),
+        ('a:out -> b:in:ne; "a" -> "two_words":"p" ; 1 -> 2.5; my-node -> a.b; nodes -> edge_1; Node -> a; "a:b"->a',
+         None, "a>b a>two_words 1>2.5 my-node>a.b nodes>edge_1 Node>a a:b>a"),
         ('NODE [m=1]; Edge [weight=3]; a -> b; a; SUBGRAPH s { c }; "node" [m=2]; graphics',
          {"a": {"m": 1}, "b": {"m": 1}, "c": {"m": 1}, "node": {"m": 2}, "graphics": {"m": 1}}, "a>b:3"),
     ],
@@ -134,7 +134,8 @@ def test_graph_finds_start_exits_and_kinds() -> None:
     )
     assert (graph.start, graph.exits) == ("s", ("e1", "e2"))
     assert [graph.kind(name) for name in "htdpfwmbo"] == [
-        "wait.human", "tool", "conditional", "parallel", "parallel.fan_in", "tool", "stack.manager_loop", "codergen", "own",
+        "wait.human", "tool", "conditional", "parallel", "parallel.fan_in", "tool", "stack.manager_loop", "codergen",
+        "own",
     ]  # fmt: skip
     split = body(
         'graph [dialect="split"] a [shape=ellipse] b [shape=hexagon] c [shape=house] d [shape=component]\n'

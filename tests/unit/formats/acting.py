@@ -1,12 +1,13 @@
-"""Plays DOT graphs in tests with the handlers that are built in: a store in memory, a model with a script."""
+"""Plays DOT graphs in tests on a store in memory: with a model that has a script, or with handlers that have one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pipeline.cost.prices import PriceBook
+from pipeline.dot import kinds
 from pipeline.dot.parser import parse
 from pipeline.engine.changes import Stale
 from pipeline.engine.engine import Engine
@@ -16,8 +17,11 @@ from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.step import StepContext
 from pipeline.formats.attractor.children import from_texts, inline_children
 from pipeline.formats.attractor.compilation import compile_graph
-from pipeline.formats.attractor.handlers.registry import Registry
-from pipeline.formats.attractor.handlers.standard import standard_registry
+from pipeline.formats.attractor.handlers.fan import fan_in
+from pipeline.formats.attractor.handlers.registry import Handler, Registry, Visit
+from pipeline.formats.attractor.handlers.standard import conditional, standard_registry
+from pipeline.formats.attractor.outcome import NodeOutcome, outcome_of
+from pipeline.formats.attractor.run_documents import shaped
 from pipeline.llm.base import Request
 from pipeline.records.run import RunState, StepRun
 from pipeline.store.memory import MemoryStore
@@ -125,3 +129,58 @@ def system(request: Request) -> str:
 
 def turns(request: Request) -> list[tuple[str, str]]:
     return [(turn.role, turn.text) for turn in request.messages]
+
+
+#: What a node does: its outcomes by visit (the last one for all later), or a function of its context.
+Said = str | NodeOutcome | Sequence[str | NodeOutcome] | Callable[[StepContext], Any]
+
+
+class Play(Act):
+    """One graph whose handlers do as a script says."""
+
+    def __init__(self, text: str, script: Mapping[str, Said] | None = None) -> None:
+        self.script = dict(script or {})
+        #: Paths and attempts in the order in which the handlers were called.
+        self.called: list[tuple[str, int]] = []
+        made = Registry([Handler(kinds.CONDITIONAL, conditional), Handler(kinds.FAN_IN, self._gather)])
+        for kind in kinds.KINDS:
+            if kind.type not in (kinds.CONDITIONAL, kinds.FAN_IN):
+                made.register(kind.type, self._act, effect="pure")
+        super().__init__(text if "digraph" in text else f"digraph g {{\n{text}\n}}", handlers=made)
+
+    def _act(self, ctx: StepContext) -> Any:
+        self.called.append((ctx.path, ctx.attempt))
+        said = self.script.get(ctx.place.node.id, NodeOutcome())
+        if callable(said):
+            return said(ctx)
+        if not isinstance(said, str | NodeOutcome):
+            said = said[min(self.count(ctx.place.node.id), len(said)) - 1]
+        return NodeOutcome(said) if isinstance(said, str) else said
+
+    def _gather(self, visit: Visit) -> NodeOutcome:
+        if visit.node.id in self.script:
+            return outcome_of(self._act(visit.ctx))
+        self.called.append((visit.ctx.path, visit.ctx.attempt))
+        return fan_in(visit)
+
+    def count(self, node: str) -> int:
+        """How often a node's handler was called."""
+        return sum(path.rpartition("#")[0] == node for path, _ in self.called)
+
+    @property
+    def order(self) -> list[str]:
+        """Nodes in the order in which their visits ended."""
+        return [visit.partition("#")[0] for visit in super().order]
+
+    def told(self, name: str) -> Any:
+        """What checkpoint.json says of the run under one of the dialects' names."""
+        return shaped(self.dot, {}, self.state)[name]
+
+    def reason(self, path: str) -> str:
+        return self.state.steps[path].reason
+
+
+def played(text: str, script: Mapping[str, Said] | None = None) -> tuple[Play, RunResult]:
+    """A graph that ran, and how that ended."""
+    play = Play(text, script)
+    return play, play.go(model=False)

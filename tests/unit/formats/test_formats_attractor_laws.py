@@ -1,33 +1,30 @@
-"""Laws of DOT runs over random graphs: killed at any record and resumed, a run ends as if nothing had been."""
+"""Laws of DOT runs, of random graphs and of one with all kinds of nodes: killed and resumed they end as undisturbed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.cost.prices import PriceBook
-from pipeline.dot.parser import parse
-from pipeline.engine.engine import Engine
-from pipeline.engine.events import Emitter
 from pipeline.engine.result import RunResult
-from pipeline.engine.setup import Setup
 from pipeline.engine.step import StepContext
-from pipeline.formats.attractor.compilation import compile_graph
 from pipeline.formats.attractor.handlers.fan import fan_in
+from pipeline.formats.attractor.handlers.interviewers import Callback
 from pipeline.formats.attractor.handlers.registry import Handler, Registry
 from pipeline.formats.attractor.handlers.standard import conditional
 from pipeline.formats.attractor.outcome import NodeOutcome
 from pipeline.llm.base import Message, Request
 from pipeline.llm.script import ScriptedModel
-from pipeline.records.kinds import CallEnded, CallStarted
+from pipeline.records.kinds import CallEnded, CallStarted, Decision
 from pipeline.records.run import RunState
-from pipeline.store.reader import load, records
-from pipeline.testing import FakeClock
+from pipeline.store.reader import records
 from tests.unit.engine.test_engine_laws import MODEL, Killed, MortalStore
+from tests.unit.formats.acting import ENDS, Act, system
 
 #: What a visit may come to; "raise": its handler raises.
 WORDS = ("success", "partial_success", "fail", "retry", "raise", "other")
@@ -127,55 +124,52 @@ def drawings(draw: st.DrawFn) -> Drawing:
     return made
 
 
-class Bench:
-    """Runs one drawing on one store; says what was asked."""
+class Mortal(Act):
+    """A graph on a store that dies."""
 
-    def __init__(self, drawing: Drawing) -> None:
-        self.drawing = drawing
+    store: MortalStore
+
+    def __init__(self, text: str, script: Any = None, **how: Any) -> None:
+        super().__init__(text, script, **how)
         self.store = MortalStore()
-        self.model = ScriptedModel(lambda request: request.messages[0].text.upper(), model_id=MODEL, paid=True)
-        text = "digraph g {\n" + "\n".join(drawing.lines) + "\n}"
-        made = Registry([Handler("conditional", conditional), Handler("parallel.fan_in", fan_in)])
-        for kind in ("start", "exit", "codergen", "parallel"):
-            made.register(kind, self._act)
-        self.definition = compile_graph(parse(text), made)
 
-    def _act(self, ctx: StepContext) -> NodeOutcome:
+    def live(self, lives: int | None = None, *, after: bool = False, **how: Any) -> RunResult | None:
+        """Start or resume; None where it was killed."""
+        self.store.lives, self.store.after = lives, after
+        with suppress(Killed):
+            return self.go(**how)
+        self.run_id = next((head.run_id for head in self.store.heads()), "")
+        return None
+
+    def count(self, kind: type) -> int:
+        return sum(isinstance(record.fact, kind) for record in records(self.store, self.run_id))
+
+
+def bench(drawing: Drawing) -> Mortal:
+    """One drawing; a node asks as often as it says, and tells all that it sees."""
+
+    def act(ctx: StepContext) -> NodeOutcome:
         node = ctx.place.node.id
-        said = [
-            ctx.ask(Request(MODEL, [Message("user", f"{ctx.path} asks {number}")], max_tokens=50)).text
-            for number in range(self.drawing.asks.get(node, 0))
-        ]
-        words = self.drawing.words.get(node, ["success"])
+        asked = (Request(MODEL, [Message("user", f"{ctx.path} asks {number}")], max_tokens=50)
+                 for number in range(drawing.asks.get(node, 0)))  # fmt: skip
+        said = [ctx.ask(request).text for request in asked]
+        words = drawing.words.get(node, ["success"])
         word = words[min(ctx.visit, len(words)) - 1]
         if word == "raise" or (word == "attempt" and ctx.attempt == 1):
             raise ValueError("no luck")
         seen = {key: ctx.context[key] for key in ctx.context}
         return NodeOutcome(
-            word,
-            context_updates={node: int(seen.get(node, 0)) + 1},
+            word, context_updates={node: int(seen.get(node, 0)) + 1},
             outputs={"said": said, "seen": dict(sorted(seen.items()))},
             failure_reason=f"{node} said no" if word == "fail" else "",
-        )
+        )  # fmt: skip
 
-    def go(self, run: str | None, lives: int | None = None, *, after: bool = False) -> RunResult | None:
-        """Start or resume; None where it was killed."""
-        self.store.lives, self.store.after = lives, after
-        clock = FakeClock()
-        setup = Setup(self.store, clock, Emitter(clock), {"concurrency": 2}, self.model, yes=True)
-        setup.info, setup.prices = self.model.check(), PriceBook()
-        engine = Engine(self.definition, setup)
-        try:
-            return engine.resume(run) if run else engine.start({}, identity={"model": MODEL}, pins={})
-        except Killed:
-            return None
-
-    def run_id(self) -> str | None:
-        return next((head.run_id for head in self.store.heads()), None)
-
-    @property
-    def state(self) -> RunState:
-        return load(self.store, str(self.run_id()))
+    made = Registry([Handler("conditional", conditional), Handler("parallel.fan_in", fan_in)])
+    for kind in ("start", "exit", "codergen", "parallel"):
+        made.register(kind, act)
+    found = Mortal("digraph g {\n" + "\n".join(drawing.lines) + "\n}", handlers=made)
+    found.model = ScriptedModel(lambda request: request.messages[0].text.upper(), model_id=MODEL, paid=True)
+    return found
 
 
 def view(state: RunState) -> Mapping[str, Any]:
@@ -187,23 +181,17 @@ def view(state: RunState) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def calls(bench: Bench) -> tuple[int, int]:
-    """Calls started and calls ended."""
-    facts = [record.fact for record in records(bench.store, str(bench.run_id()))]
-    return sum(isinstance(fact, CallStarted) for fact in facts), sum(isinstance(fact, CallEnded) for fact in facts)
-
-
 @settings(max_examples=40)
 @given(drawing=drawings(), first=st.integers(1, 150), second=st.integers(1, 150), after=st.booleans())
 def test_dot_run_killed_twice_and_resumed_equals_the_undisturbed_one(
     drawing: Drawing, first: int, second: int, after: bool
 ) -> None:
-    calm, shaken = Bench(drawing), Bench(drawing)
-    calm_result = calm.go(None)
+    calm, shaken = bench(drawing), bench(drawing)
+    calm_result = calm.live(concurrency=2)
     assert calm_result is not None
     for lives in (first, second):
-        shaken.go(shaken.run_id(), lives, after=after)
-    result = shaken.go(shaken.run_id())
+        shaken.live(lives, after=after, concurrency=2)
+    result = shaken.live(concurrency=2)
     assert result is not None
     assert (result.status, bool(result.error)) == (calm_result.status, bool(calm_result.error))
     if calm_result.status != "completed":
@@ -211,7 +199,7 @@ def test_dot_run_killed_twice_and_resumed_equals_the_undisturbed_one(
         assert set(shaken.state.failed_paths) == set(calm.state.failed_paths)
         return
     assert view(shaken.state) == view(calm.state)
-    started, ended = calls(shaken)
+    started, ended = shaken.count(CallStarted), shaken.count(CallEnded)
     assert (ended, started - ended) == (calm.model.calls, len(shaken.state.open_calls))
     assert started - ended <= 4, "two in flight at each death"
 
@@ -219,11 +207,11 @@ def test_dot_run_killed_twice_and_resumed_equals_the_undisturbed_one(
 @settings(max_examples=25)
 @given(drawing=drawings())
 def test_dot_run_always_ends_and_every_visit_is_accounted_for(drawing: Drawing) -> None:
-    bench = Bench(drawing)
-    result = bench.go(None)
+    made = bench(drawing)
+    result = made.live(concurrency=2)
     assert result is not None
     assert result.status in ("completed", "failed")
-    state = bench.state
+    state = made.state
     assert not state.open_paths
     if result.status == "completed":
         assert not state.waiting
@@ -234,3 +222,51 @@ def test_dot_run_always_ends_and_every_visit_is_accounted_for(drawing: Drawing) 
     for run in state.steps.values():
         assert run.ended_seq
         assert run.status == "completed" or run.edges or run.path in state.failed_paths
+
+
+# One graph with every kind of node
+
+CHILD = (
+    f'digraph child {{ goal="small"\n{ENDS}fan [shape=component, max_parallel=1]\nx [prompt=X]\ny [prompt=Y]\n'
+    "all [shape=tripleoctagon, join_policy=first_success]\n"
+    "start -> fan\nfan -> x -> all\nfan -> y -> all\nall -> exit }"
+)
+GRAPH = (
+    'graph [goal="big"]\nplan [prompt="Plan $goal"]\nask [shape=hexagon]\n'
+    'm [shape=house, stack.child_dotfile="child.dot"]\n'
+    't [shape=parallelogram, tool_command="echo told", effect=read]\nlook [shape=diamond]\n'
+    'judge [prompt="Judge $plan.response", goal_gate=true, retry_target=m]\n'
+    "start -> plan -> ask\nask -> m [label=Go]\nask -> plan [label=Back]\nm -> t -> look\n"
+    'look -> judge [condition="context.tool_stdout=told"]\nlook -> exit\njudge -> exit [condition="outcome=success"]\n'
+    'judge -> exit [condition="outcome=fail"]'
+)
+
+
+def script(request: Request) -> str:
+    """As the request says, never by when it is asked: the first verdict is no, the next is yes."""
+    if request.label == "judge":
+        return f"STATUS: {'success' if 'judge: fail' in system(request) else 'fail'}"
+    return "STATUS: fail" if request.label == "m.x" else f"{request.label} of {len(system(request))}"
+
+
+def answer(question: Any) -> str:
+    """The plan is sent back once."""
+    return "Back" if question.path == "ask#1" else "Go"
+
+
+@pytest.mark.parametrize(("after", "stride"), [(False, 1), (True, 4)])
+def test_graph_of_every_kind_of_node_killed_at_any_record_ends_as_the_undisturbed_one(after: bool, stride: int) -> None:
+    how: dict[str, Any] = {"services": {"interviewer": Callback(answer)}, "allow_tools": True, "concurrency": 1}
+    calm = Mortal(GRAPH, script, children={"child.dot": CHILD})
+    assert calm.live(**how) is not None
+    assert calm.state.status == "completed"
+    assert calm.order.count("judge#2") == 1
+    for lives in range(0, calm.state.seq - 1, stride):
+        shaken = Mortal(GRAPH, script, children={"child.dot": CHILD})
+        assert shaken.live(lives, after=after, **how) is None, lives
+        assert shaken.live(**how), lives
+        assert (view(shaken.state), shaken.state.context) == (view(calm.state), calm.state.context), lives
+        started, ended = shaken.count(CallStarted), shaken.count(CallEnded)
+        assert ended == calm.model.calls, "a reply that was recorded is not paid for again"
+        assert started - ended <= 1, "at most what was in flight"
+        assert shaken.count(Decision) == calm.count(Decision)

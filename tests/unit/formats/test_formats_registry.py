@@ -25,8 +25,7 @@ from pipeline.formats.attractor.handlers.standard import standard_registry
 from pipeline.formats.attractor.outcome import NodeOutcome, failure, from_json, normalise, outcome_of, to_engine
 from pipeline.formats.attractor.router import graph_context
 from pipeline.store.memory import MemoryStore
-from tests.unit.formats.acting import Act
-from tests.unit.formats.playing import ENDS, Play, played
+from tests.unit.formats.acting import ENDS, Act, Play, played
 
 
 def test_what_is_built_in_is_listed_with_what_it_does_outside() -> None:
@@ -360,7 +359,7 @@ def agreeable(dot: DotGraph, node: str) -> str:
 def test_real_file_compiles_and_runs_to_its_end(name: str) -> None:
     play = Play((DOTS / name).read_text(encoding="utf-8"))
     play.script = {node: agreeable(play.dot, node) for node in play.dot.nodes}
-    result = play.go()
+    result = play.go(model=False)
     assert (result.status, str(result.error)) == ("completed", "None")
     assert play.order[-1] in play.dot.exits
 

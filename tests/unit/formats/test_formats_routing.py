@@ -11,7 +11,7 @@ from pipeline.engine.step import StepContext
 from pipeline.errors import CredentialMissing, ModelRejected
 from pipeline.formats.attractor.outcome import NodeOutcome, failure
 from pipeline.formats.attractor.visit_end import is_transient, most_retries, wait_seconds
-from tests.unit.formats.playing import ENDS, Play, Said, played
+from tests.unit.formats.acting import ENDS, Play, Said, played
 
 RED = failure("red")
 
@@ -78,11 +78,11 @@ def took(edges: str, said: Said) -> tuple[str, str]:
         # Conditions see the context as text.
         *(
             (f'w -> a\nw -> b [condition="{condition}"]', NodeOutcome(context_updates=updates), "w->b", "condition")
-            for condition, updates in {
+            for condition, updates in dict[str, dict[str, Any]]({
                 "context.kind=new": {"kind": "new"}, "kind=new": {"kind": "new"}, "context.ready=true": {"ready": True},
                 "context.count=3": {"count": 3}, "ready": {"ready": True}, "context.missing=''": {},
                 "context.list CONTAINS ab": {"list": ["xab"]}, "context.last_stage=w && current_node=w": {},
-            }.items()
+            }).items()
         ),
     ],
 )  # fmt: skip
@@ -293,7 +293,7 @@ def test_route(text: str, script: dict[str, Said], shown: str) -> None:
     assert " ".join([*play.order, *(["!"] if result.status == "failed" else [])]) == shown
     if result.status == "failed":
         assert result.exit_code == 6
-        assert play.go().status == "failed", "what ended it is in the records"
+        assert play.go(model=False).status == "failed", "what ended it is in the records"
         assert len(play.order) == len(shown.split()) - 1
 
 
@@ -436,7 +436,7 @@ def test_attempts_are_repeated_until_used_up_but_for_what_would_come_again(said:
 def test_failed_run_that_is_resumed_tries_the_failed_node_again() -> None:
     play, tried = attempts("", ["fail", "success"])
     assert (play.state.status, tried) == ("failed", [1])
-    assert play.go().status == "completed"
+    assert play.go(model=False).status == "completed"
     assert play.called == [("start#1", 1), ("w#1", 1), ("w#1", 2), ("exit#1", 1)]
 
 
