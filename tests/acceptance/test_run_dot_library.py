@@ -9,16 +9,12 @@ import pytest
 
 import pipeline
 from pipeline import (
-    Checkpoint,
-    NodeOutcome,
     RunFolder,
     compile_graph,
     load_checkpoint,
     parse_dot,
     run_compiled_graph,
     run_dot,
-    save_checkpoint,
-    standard_registry,
 )
 from pipeline.clock import SystemClock
 from pipeline.errors import GraphError, RunExists, RunNotFound, SettingsConflict
@@ -57,26 +53,6 @@ def test_entry_node_that_is_not_there_is_refused(node: str, near: str) -> None:
     assert near in caught.value.hint
 
 
-@pytest.mark.parametrize(
-    ("checkpoint", "ran"),
-    [
-        (Checkpoint({"reader": "Ann"}, "write", ("start", "plan")), ["write", "exit"]),
-        (Checkpoint({"reader": "Ann"}, "plan", ("start", "plan")), ["write", "exit"]),
-        (Checkpoint({}, "start", ()), ["start", "plan", "write", "exit"]),
-        (Checkpoint({"reader": "Ann"}, "exit", ("start", "plan", "write", "exit")), []),
-    ],
-)
-def test_checkpoint_is_gone_on_with(tmp_path: Path, checkpoint: Checkpoint, ran: list[str]) -> None:
-    save_checkpoint(tmp_path / "checkpoint.json", checkpoint)
-    result = run_compiled_graph(
-        compile_graph(parse_dot(SHIP)), tmp_path, load_checkpoint(tmp_path / "checkpoint.json"), simulate=True
-    )
-    assert result.status == "completed"
-    before = list(checkpoint.completed_nodes)
-    assert list(result.completed_nodes) == before + ran
-    assert (tmp_path / "write").exists() == ("write" in ran)
-
-
 def test_file_runs_and_goes_on(tmp_path: Path) -> None:
     path = put(tmp_path, GATE)
     waits = run_dot(path, tmp_path / "run", simulate=True)
@@ -90,20 +66,6 @@ def test_file_runs_and_goes_on(tmp_path: Path) -> None:
     assert read(tmp_path / "run" / "final.json")["status"] == "completed"
     with pytest.raises(RunNotFound):
         run_dot(path, resume=tmp_path / "nothing")
-
-
-def test_handlers_of_ones_own(tmp_path: Path) -> None:
-    seen: list[Any] = []
-    handlers = standard_registry()
-    handlers.register("greet", lambda ctx: NodeOutcome("port", context_updates={"who": ctx.context["reader"]}))
-    handlers.register("codergen", lambda ctx: seen.append(ctx.place.node.id))
-    text = SHIP.replace('write [prompt="Write it for $reader"]', "write [type=greet]")
-    text = text.replace("-> exit", '\n  write -> exit [condition="outcome=port && context.who=Ann"]').replace(
-        "-> write \n", "-> write\n"
-    )
-    result = run_dot(put(tmp_path, text), registry=handlers, params={"reader": "Ann"})
-    assert (result.status, seen) == ("completed", ["plan"])
-    assert result.context["who"] == "Ann"
 
 
 def test_paid_replies_are_asked_once(tmp_path: Path) -> None:

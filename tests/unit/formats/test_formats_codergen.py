@@ -84,28 +84,23 @@ def test_what_a_reply_sets_may_not_steer_the_program() -> None:
     assert any("may not set graph.goal, internal.retry_count.a" in note for note in act.notes)
 
 
-def test_a_refusal_fails_the_node_and_is_kept() -> None:
-    act = Act('a [prompt=p]\nb [prompt=q]\nstart -> a -> exit\na -> b [condition="failure_class=refusal"]\nb -> exit',
-              [Reply("I cannot.", "refusal"), "fine"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("replies", "kind", "asked"),
+    [
+        ([Reply("I cannot.", "refusal"), "fine"], "refusal", [100]),
+        ([Reply("x", "max_tokens"), Reply("x", "max_tokens"), "fine"], "truncated", [100, 200]),
+        ([ModelRejected("400: no such thing"), "fine"], "deterministic", [100]),
+    ],
+)
+def test_what_is_no_answer_fails_the_node_once_and_says_its_kind(
+    replies: list[Any], kind: str, asked: list[int]
+) -> None:
+    act = Act('a [prompt=p, max_tokens=100, max_retries=3]\nb [prompt=q]\nstart -> a -> exit\n'
+              f'a -> b [condition="failure_class={kind}"]\nb -> exit', replies)  # fmt: skip
     assert act.go().status == "completed"
-    assert (act.visit("a").status, act.visit("a").outputs["response"]) == ("failed", "I cannot.")
     assert act.order == ["start", "a", "b", "exit"]
-
-
-def test_a_reply_that_is_cut_off_twice_fails_the_node() -> None:
-    act = Act(
-        'a [prompt="p", max_tokens=100]\nstart -> a -> exit', [Reply("x", "max_tokens"), Reply("x", "max_tokens")]
-    )
-    result = act.go()
-    assert result.status == "failed"
-    assert [request.max_tokens for request in act.model.requests] == [100, 200]
-    assert (act.visit("a").error or {})["class"] == "truncated"
-
-
-def test_a_request_that_is_rejected_is_not_tried_again() -> None:
-    act = Act('a [prompt="p", max_retries=3]\nstart -> a -> exit', [ModelRejected("400: no such thing")])
-    assert act.go().status == "failed"
-    assert act.model.calls == 1
+    assert [request.max_tokens for request in act.model.requests[:-1]] == asked
+    assert act.visit("a").outputs.get("response") == ("I cannot." if kind == "refusal" else None)
 
 
 def test_a_node_says_its_model_effort_and_most_tokens() -> None:
@@ -127,14 +122,6 @@ def test_another_provider_is_refused_before_the_run_and_fails_in_it() -> None:
     assert (result.status, act.model.calls) == ("failed", 0)
     assert "provider 'openai'" in str(result.error)
     assert act.go(simulate=True).status == "completed"
-
-
-def test_a_simulation_asks_no_model() -> None:
-    act = Act('a [prompt="Do $goal"]\nstart -> a -> exit')
-    result = act.go(simulate=True, model=False)
-    assert result.status == "completed"
-    assert str(result.outputs["a"]["response"]).startswith("[Simulated] a")
-    assert act.model.calls == 0
 
 
 def test_without_a_model_the_run_stands_still_and_no_edge_takes_it_for_a_failure() -> None:

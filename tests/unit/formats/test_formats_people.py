@@ -38,17 +38,6 @@ def test_an_answer_leads_where_it_says(answer: str) -> None:
     assert question.shown["keys"] == {"[A] Approve": "A", "R) Revise": "R"}
 
 
-def test_an_answer_does_not_steer_what_comes_later() -> None:
-    act, _ = asked(
-        "g [shape=hexagon]\nx [prompt=X]\ny [prompt=Y]\nz [prompt=Z]\nstart -> g\ng -> x [label=b]\ng -> y [label=a]\n"
-        'x -> z [label="a"]\nx -> exit [label="b"]\ny -> z\nz -> exit',
-        "b",
-    )
-    # x has no preferred label of its own: weight and name decide.
-    assert act.order == ["start", "g", "x", "exit"]
-    assert act.visit("x").reason == "id"
-
-
 def test_an_answer_that_is_no_choice_is_asked_again_and_never_the_first_choice() -> None:
     act, person = asked(GATE, "perhaps", "revise", "a")
     assert act.order == ["start", "gate", "mend", "gate#2", "ship", "exit"]

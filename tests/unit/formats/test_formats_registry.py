@@ -42,23 +42,6 @@ def with_type(handler: Any, type: str = "mine", **more: Any) -> Registry:
     return made
 
 
-def own(handler: Any, rest: str = "x -> exit", **more: Any) -> Act:
-    more_nodes = "b [prompt=B]\n" if "b ->" in rest else ""
-    act = Act(f"x [type=mine, size=3]\n{more_nodes}start -> x\n{rest}", handlers=with_type(handler, **more))
-    act.go()
-    return act
-
-
-def test_a_function_of_ones_own_works_a_node() -> None:
-    def size(ctx: StepContext) -> dict[str, Any]:
-        """How large it is."""
-        return {"size": ctx.place.node.attributes["size"]}
-
-    act = own(size)
-    assert act.visit("x").outputs == {"size": 3}
-    assert with_type(size).resolve("mine").purpose == "How large it is."
-
-
 @pytest.mark.parametrize(
     ("value", "outcome"),
     [
@@ -117,12 +100,15 @@ def test_an_object_with_execute_works_a_node(tmp_path: Path) -> None:
 
 
 def test_registering_a_known_type_replaces_it_and_keeps_its_shape_and_effect() -> None:
-    made = with_type(lambda ctx: {"ran": ctx.place.node.attributes["tool_command"]}, "tool")
+    def run(ctx: StepContext) -> dict[str, Any]:
+        """What it is for."""
+        return {"ran": ctx.place.node.attributes["tool_command"]}
+
+    made = with_type(run, "tool")
     row = made.resolve("tool")
-    assert (row.shape, row.effect) == ("parallelogram", "external")
+    assert (row.shape, row.effect, row.purpose) == ("parallelogram", "external", "What it is for.")
     act = Act('t [shape=parallelogram, tool_command="rm -rf /"]\nstart -> t -> exit', handlers=made)
     assert act.go().outputs["t"] == {"ran": "rm -rf /"}
-    assert standard_registry().resolve("tool").purpose != row.purpose
 
 
 @pytest.mark.parametrize(("type", "handler", "more"), [("", len, {}), ("x", 3, {}), ("x", len, {"effect": "magic"})])
@@ -275,27 +261,6 @@ w [class=hard, prompt="Do it", timeout=5m, fan=x, implicit=true]""")
     assert edge.attributes == {"condition": "outcome=x", "weight": 2}
 
 
-def test_jumps_are_declared_as_virtual_edges() -> None:
-    made = compiled(f"""{ENDS}fallback_retry_target=start
-start -> w -> exit
-w [goal_gate=true, retry_target=w]""")
-    virtual = {edge.id: edge.attributes["virtual"] for edge in made.graph.edges if "virtual" in edge.attributes}
-    assert virtual == {
-        "start->start#retry": "retry_target",
-        "w->w#retry": "retry_target",
-        "w->start#retry": "retry_target",
-        "exit->w#gate:w": "goal_gate",
-        "exit->start#gate:w": "goal_gate",
-    }
-
-
-def test_graph_of_a_run_is_what_was_compiled_again() -> None:
-    text = f"{ENDS}start -> P\nP [shape=component]\nP -> a -> J\nP -> b -> J\nJ -> exit"
-    made = compiled(text)
-    assert compiled(text).graph == made.graph
-    assert type(made.graph).from_json(made.graph.to_json()) == made.graph
-
-
 @pytest.mark.parametrize(
     ("text", "code"),
     [
@@ -362,13 +327,3 @@ def test_real_file_compiles_and_runs_to_its_end(name: str) -> None:
     result = play.go(model=False)
     assert (result.status, str(result.error)) == ("completed", "None")
     assert play.order[-1] in play.dot.exits
-
-
-@pytest.mark.skipif(not DOTS.is_dir(), reason="the field's files are not here")
-def test_branches_of_a_real_file_meet_where_it_draws_no_fan_in() -> None:
-    play = Play((DOTS / "kilroy_reference_template.dot").read_text(encoding="utf-8"))
-    scopes = {name: node.attributes["scope"] for name, node in play.definition.graph.nodes.items()
-              if "scope" in node.attributes}  # fmt: skip
-    assert scopes == {
-        "consolidate_dod": "dod_fanout", "debate_consolidate": "plan_fanout", "review_consensus": "review_fanout",
-    }  # fmt: skip

@@ -75,41 +75,38 @@ def test_nothing_runs_where_commands_are_not_allowed(tmp_path: Path) -> None:
     assert act.state.status == "in_progress"
 
 
-def test_values_of_the_run_reach_a_command_as_variables_and_are_never_run(tmp_path: Path) -> None:
-    text = 'printf %s \\"$goal|$last_response|$unknown|$(echo $HOME | wc -l)\\"'
-    act = Act(
-        f'graph [goal="ship; it"]\na [prompt=A]\nt [shape=parallelogram, tool_command="{text}"]\n'
-        "start -> a -> t -> exit",
-        ["$(touch trap); touch trap # `touch trap`"],
-    )
-    act.go(allow_tools=True, services={"workdir": tmp_path})
-    assert act.context("tool.output") == "ship; it|$(touch trap); touch trap # `touch trap`||1"
-    assert not list(tmp_path.iterdir())
-
-
-def test_names_with_dots_reach_a_command_as_variables_too() -> None:
-    act = Act(
-        "t [shape=parallelogram, tool_command=\"echo '$(date)'; echo b\"]\n"
-        "u [shape=parallelogram, "
-        'tool_command="echo \\"$tool.output ${tool.exit_code} $t.output.txt $tool.none $goal.md\\""]\n'
-        "graph [goal=it]\nstart -> t -> u -> exit"
-    )
-    act.go(allow_tools=True)
-    assert act.context("tool.output") == "$(date)\nb 0 $(date)\nb.txt .none it.md"
-
-
-def test_a_context_key_does_not_replace_what_the_shell_lives_by(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("command", "value", "output"),
+    [
+        # Values are variables: no shell reads them as text of the command.
+        ('printf %s "$goal|$v|$unknown|$(echo $HOME | wc -l)"', "$(touch trap); touch trap # `touch trap`",
+         "ship; it|$(touch trap); touch trap # `touch trap`||1"),
+        # Names with dots are, too.
+        ('echo "$first.output ${tool.exit_code} $first.output.txt $tool.none $v.md"', "it",
+         "a b 0 a b.txt .none it.md"),
+        # None replaces what the shell lives by, or what this process has; none is longer than a command can take.
+        ("echo $PATH $LD_PRELOAD $HELD", "/evil", None), ("echo $v", "x" * 120_000, "$v is longer than"),
+    ],
+    ids=["text", "dots", "held", "long"],
+)  # fmt: skip
+def test_values_of_the_run_reach_a_command_as_variables_and_are_never_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, value: str, output: str | None
+) -> None:
     monkeypatch.setenv("HELD", "ours")
-    updates = {"PATH": "/evil", "LD_PRELOAD": "/evil", "HELD": "no"}
-    reply = f"```json\n{json.dumps({'outcome': 'success', 'context_updates': updates})}\n```"
+    updates = dict.fromkeys(("v", "PATH", "LD_PRELOAD", "HELD"), value)
+    reply = json.dumps({"outcome": "success", "context_updates": updates})
     act = Act(
-        't [shape=parallelogram, tool_command="echo $PATH $LD_PRELOAD $HELD"]\na [prompt=A]\nstart -> a -> t -> exit',
-        [reply],
-    )
-    act.go(allow_tools=True)
-    assert act.context("HELD") == "no"
-    assert "/evil" not in act.context("tool.output")
-    assert act.context("tool.output").endswith(" ours")
+        f'graph [goal="ship; it"]\nfirst [shape=parallelogram, tool_command="echo a b"]\na [prompt=A]\n'
+        f"t [shape=parallelogram, tool_command={json.dumps(command)}]\nstart -> first -> a -> t -> exit", [reply],
+    )  # fmt: skip
+    act.go(allow_tools=True, services={"workdir": tmp_path})
+    assert act.context("HELD") == value or value.startswith("x")
+    said = str((act.visit("t").error or {}).get("message", act.context("tool.output")))
+    if output is None:
+        assert ("/evil" in said, said.endswith(" ours")) == (False, True)
+    else:
+        assert said == output or output in said
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -195,16 +192,6 @@ def test_a_command_that_was_cut_off_is_not_repeated_without_a_word() -> None:
         act.go(allow_tools=True)
     act.yes = True
     assert act.go(allow_tools=True).status == "completed"
-
-
-def test_a_value_too_long_for_a_command_is_said_so() -> None:
-    updates = {"outcome": "success", "context_updates": {"note": "x" * 120_000}}
-    act = Act(
-        'a [prompt=A]\nt [shape=parallelogram, tool_command="echo $note"]\nstart -> a -> t -> exit',
-        [f"```json\n{json.dumps(updates)}\n```"],
-    )
-    act.go(allow_tools=True)
-    assert "$note is longer than" in str((act.visit("t").error or {})["message"])
 
 
 def test_commands_that_run_are_ended_where_the_process_leaves_at_once(tmp_path: Path) -> None:
