@@ -99,69 +99,45 @@ def test_failed_visits_are_told_of_and_no_turn_of_a_conversation() -> None:
 # --- after a resume
 
 
-def stopped_before_c(attributes: str = "default_fidelity=full", script: Any = None) -> Act:
-    act = chain(attributes, script)
-    assert act.go(until="b").detail == "stopped_as_asked"
-    return act
-
-
-def test_the_first_node_after_a_resume_is_asked_at_compact_and_that_is_recorded() -> None:
-    act = stopped_before_c()
-    assert act.go().status == "completed"
-    assert turns(act.model.requests[2]) == [("user", "C")]
-    assert "b gave:" in system(act.model.requests[2])
-    assert act.visit("c").outputs["fidelity"] == "compact"
-    assert act.context("internal.fidelity.c") == "compact"
-
-
-def test_the_node_after_that_is_asked_as_the_graph_says() -> None:
-    act = chain("default_fidelity=full")
-    act.go(until="a")
-    act.go()
-    assert [act.visit(name).outputs["fidelity"] for name in "abc"] == ["full", "compact", "full"]
-    assert turns(act.model.requests[2])[2:] == [("user", "B"), ("assistant", "B is done"), ("user", "C")]
-    assert act.context("internal.fidelity.c") is None
-
-
-@pytest.mark.parametrize(("graph", "asked"), [("truncate", None), ("full", "summary:high")])
-def test_another_mode_may_be_asked_for_and_only_full_is_taken_down(graph: str, asked: str | None) -> None:
-    act = stopped_before_c(f"default_fidelity={graph}")
-    act.go(resume_fidelity="summary:high")
-    assert act.visit("c").outputs["fidelity"] == (asked or graph)
-    assert act.context("internal.fidelity.c") == asked
-
-
-def test_a_reply_that_was_paid_for_at_full_is_used_after_the_resume() -> None:
-    act = chain("default_fidelity=full")
-    act.dying_after("c")
-    assert act.go().detail == "stopped_as_asked"
-    assert act.go().status == "completed"
-    assert act.model.calls == 3
-    assert act.visit("c").outputs["fidelity"] == "full"
-
-
-def test_a_reply_that_was_paid_for_at_compact_is_used_after_the_next_resume() -> None:
-    act = stopped_before_c(script=lambda request: f"{said(request)} is done " * 500)
-    act.dying_after("c")
-    assert act.go(resume_fidelity="summary:low").detail == "stopped_as_asked"
-    assert act.go().status == "completed"
-    assert act.model.calls == 3
-    assert act.visit("c").outputs["fidelity"] == "summary:low"
-
-
-def test_a_call_that_never_ended_is_asked_anew_at_compact() -> None:
-    act = chain("default_fidelity=full")
-
+@pytest.mark.parametrize(
+    ("graph", "stops", "dies", "wanted", "modes", "calls"),
+    [
+        # The first node after a resume is asked with less, and the next one as the graph says.
+        ("full", [], "", None, "full full full", 3), ("full", ["start"], "", None, "compact full full", 3),
+        ("full", ["a"], "", None, "full compact full", 3), ("full", ["b"], "", None, "full full compact", 3),
+        ("full", ["a", "b"], "", "summary:high", "full summary:high summary:high", 3),
+        # Only full is taken down.
+        ("truncate", ["b"], "", "summary:high", "truncate truncate truncate", 3),
+        # What was paid for is used as it was asked for, in whichever mode; a call that never ended is asked anew.
+        ("full", [], "after", None, "full full full", 3),
+        ("full", ["b"], "after", "summary:low", "full full summary:low", 3),
+        ("full", [], "within", None, "full full compact", 4),
+    ],
+)  # fmt: skip
+def test_mode_after_a_resume_is_recorded_pays_nothing_twice_and_is_replayed(
+    graph: str, stops: list[str], dies: str, wanted: str | None, modes: str, calls: int
+) -> None:
     def script(request: Request) -> Any:
-        if said(request) == "C" and len(act.model.requests) == 3:
+        if dies == "within" and said(request) == "C" and act.model.calls == 3:
             raise KeyboardInterrupt
-        return f"{said(request)} is done"
+        return f"{said(request)} is done " * 300
 
-    act.model._script = script
-    act.go()
-    act.go()
-    assert act.visit("c").outputs["fidelity"] == "compact"
-    assert act.model.calls == 4
+    act = chain(f"default_fidelity={graph}", script)
+    for stop in stops:
+        assert act.go(until=stop, resume_fidelity=wanted).detail == "stopped_as_asked"
+    if dies == "after":
+        act.dying_after("c")
+    if dies:
+        assert act.go(resume_fidelity=wanted).status == "in_progress"
+    assert act.go(resume_fidelity=wanted).status == "completed"
+    assert [act.visit(name).outputs["fidelity"] for name in "abc"] == modes.split()
+    assert act.model.calls == calls
+    for name, mode in zip("abc", modes.split(), strict=True):
+        assert act.context(f"internal.fidelity.{name}") == (None if mode == graph else mode)
+        asked = next(request for request in reversed(act.model.requests) if request.label == name)
+        before = "abc".index(name) if mode == "full" else 0
+        assert len(turns(asked)) == 2 * before + 1
+    assert replay(act.store, act.run_id, act.definition).differences == ()
 
 
 def test_the_first_node_after_another_systems_checkpoint_is_asked_at_compact() -> None:
@@ -186,21 +162,10 @@ def test_loops_tell_of_every_visit_once() -> None:
     assert "w#2 gave:\nw2" in text
 
 
-FULL = "graph [default_fidelity=full]\na [prompt=A]\nb [prompt=B]\nc [prompt=C]\nstart -> a -> b -> c -> exit"
 PEOPLE = (
     "g [shape=hexagon]\nfan [shape=component]\nx [prompt=X]\ny [prompt=Y]\nall [shape=tripleoctagon, prompt=Best]\n"
     "start -> g -> fan\nfan -> x -> all\nfan -> y -> all\nall -> exit"
 )
-
-
-@pytest.mark.parametrize("stops", [[], ["start"], ["a"], ["b"], ["a", "b"]])
-def test_a_replay_of_a_conversation_asks_what_was_asked(stops: list[str]) -> None:
-    act = Act(FULL, lambda request: f"{said(request)} is done " * 300)
-    for stop in stops:
-        act.go(until=stop, resume_fidelity="summary:low")
-    assert act.go().status == "completed"
-    replayed = replay(act.store, act.run_id, act.definition)
-    assert (replayed.differences, replayed.replies) == ((), 3)
 
 
 def test_a_replay_asks_nobody_and_ranks_by_the_recorded_reply() -> None:
