@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipeline.clock import SystemClock
-from pipeline.dot.model import DotGraph
-from pipeline.dot.parser import parse
-from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
-from pipeline.engine.recorder import HeadView
 from pipeline.engine.result import RunResult
-from pipeline.engine.routing import Route, Settled
-from pipeline.engine.setup import Definition, Setup
-from pipeline.engine.step import Outcome, StepContext, StepSpec
+from pipeline.engine.setup import Setup
+from pipeline.engine.step import Outcome, StepContext
 from pipeline.formats.attractor.documents import load_checkpoint
-from pipeline.formats.attractor.run_documents import shaped
-from pipeline.formats.attractor.views import Views, folder_name
-from pipeline.graph.model import Edge, Graph, Node
+from pipeline.formats.attractor.handlers.standard import standard_registry
+from pipeline.formats.attractor.runner import CompiledGraph, GraphRunner
+from pipeline.formats.attractor.source import Source
+from pipeline.formats.attractor.views import folder_name
+from pipeline.store.reader import load
 from pipeline.store.run_folder import RunFolder
 from pipeline.testing import FakeClock
 from tests.faulty_disk import LazyDisk
@@ -33,21 +30,10 @@ SOURCE = """digraph Ship {
   write [prompt="Write it", goal_gate=true]
   exit [shape=Msquare]
   start -> write -> exit
-  write -> write [condition="outcome=fail"]
+  write -> write [condition="outcome=again"]
 }
 """
 Body = Callable[[StepContext], Any]
-
-
-def router(settled: Settled) -> Route:
-    """To itself where the outcome is fail, else onward; nowhere from a step that raised."""
-    again = f"{settled.node.id}->{settled.node.id}"
-    ids = [edge.id for edge in settled.graph.outgoing(settled.node.id)]
-    if settled.failed:
-        return Route()
-    if settled.outcome == "fail":
-        return Route([again], reason="condition")
-    return Route([name for name in ids if name != again], reason="weight")
 
 
 class Ship:
@@ -55,23 +41,17 @@ class Ship:
 
     def __init__(self, folder: Path, write: Body) -> None:
         self.folder = folder
-        self.graph: DotGraph = parse(SOURCE)
         self.store = RunFolder(folder, SystemClock(), disk=LazyDisk())
-        nodes = [Node(name) for name in self.graph.nodes]
-        edges = [Edge(edge.source, edge.target, id=edge.id) for edge in self.graph.edges]
-        bodies: Mapping[str, Body] = {"start": lambda _: {}, "write": write, "exit": lambda _: {}}
-        steps = {name: StepSpec(name, body) for name, body in bodies.items()}
-        self.what = Definition("Ship", Graph.of(nodes, edges, "start"), steps, router=router)
+        handlers = standard_registry()
+        handlers.register("codergen", write)
+        self.graph = CompiledGraph.of(Source(SOURCE), handlers)
+        self.notes: list[str] = []
 
     def go(self, resume: str = "") -> RunResult:
-        views = Views(self.folder, self.store, self.graph)
         clock = FakeClock()
-        view = HeadView(lambda document, state: shaped(self.graph, document, state), each_checkpoint=True)
-        engine = Engine(self.what, Setup(self.store, clock, Emitter(clock, [views]), {}, view=view))
-        result = engine.resume(resume) if resume else engine.start({}, identity={}, pins={})
-        views.close()
-        assert views.problem == ""
-        return result
+        emit = Emitter(clock, [lambda event: self.notes.append(str(event.data.get("text", "")))])
+        runner = GraphRunner(self.graph, Setup(self.store, clock, emit, {}), self.folder)
+        return runner.resume(load(self.store, resume)) if resume else runner.start({}, {})
 
     def read(self, name: str) -> Any:
         return json.loads((self.folder / name).read_text())
@@ -86,9 +66,9 @@ class Ship:
 
 
 def twice(ctx: StepContext) -> Outcome:
-    """Fails first, succeeds at its second visit."""
+    """Wants to go on first, succeeds at its second visit."""
     if ctx.visit == 1:
-        return Outcome({"prompt": "Write it", "response": "half"}, "fail", {"last_response": "half"})
+        return Outcome({"prompt": "Write it", "response": "half"}, "again", {"last_response": "half"})
     return Outcome({"prompt": "Write it", "response": "w" * 40_000}, context={"last_response": "whole"})
 
 
@@ -109,8 +89,8 @@ def test_folder_holds_the_files_of_a_run(ship: Ship) -> None:
     assert (ship.folder / "graph.dot").read_text() == SOURCE
     assert (ship.folder / "write/response.md").read_text() == "half"
     assert (ship.folder / "write/visit_2/response.md").read_text() == "w" * 40_000
-    assert ship.read("write/status.json")["outcome"] == "fail"
-    assert ship.read("write/status.json")["context_updates"] == {"last_response": "half"}
+    assert ship.read("write/status.json")["outcome"] == "again"
+    assert ship.read("write/status.json")["context_updates"]["last_response"] == "half"
     assert ship.read("manifest.json")["name"] == "Ship"
     assert ship.read("manifest.json")["goal"] == "ship it"
     assert ship.read("final.json")["status"] == "completed"
@@ -124,11 +104,11 @@ def test_checkpoint_has_the_names_of_every_dialect(ship: Ship) -> None:
     )  # fmt: skip
     assert document["completed_nodes"] == ["start", "write", "write", "exit"]
     assert document["node_history"] == [
-        ["start", "success"], ["write", "fail"], ["write", "success"], ["exit", "success"],
+        ["start", "success"], ["write", "again"], ["write", "success"], ["exit", "success"],
     ]  # fmt: skip
     assert document["goal_gate_status"] == {"write": "satisfied"}
     assert document["outcome"]["status"] == "success"
-    assert document["context"] == {"last_response": "whole"}
+    assert document["context"]["last_response"] == "whole"
     assert [(visit["node"], visit["visit"], visit["status"]) for visit in document["node_outcomes"].values()] == [
         ("start", 1, "success"), ("write", 2, "success"), ("exit", 1, "success"),
     ]  # fmt: skip
@@ -136,25 +116,25 @@ def test_checkpoint_has_the_names_of_every_dialect(ship: Ship) -> None:
     assert (before["node"], before["visit"], before["status"], before["edges"]) == (
         "write",
         1,
-        "fail",
+        "again",
         ["write->write"],
     )
-    assert document["node_outcomes"]["write"]["reason"] == "weight"
+    assert document["node_outcomes"]["write"]["reason"] == "only"
     assert (document["last_completed_step"], document["status"], document["total_cost_usd"]) == ("exit", "completed", 0)
     assert {"timestamp", "node_retries", "logs", "fidelity_state"} <= set(document)
     found = load_checkpoint(ship.folder)
-    assert (found.current_node_id, found.completed, found.visits()[1]) == ("exit", True, ("write", "fail"))
+    assert (found.current_node_id, found.completed, found.visits()[1]) == ("exit", True, ("write", "again"))
 
 
 def test_numbered_checkpoints_say_how_it_stood_then(ship: Ship) -> None:
     then = ship.read("checkpoints/002_write.json")
-    assert (then["current_node"], then["outcome"]["status"], then["context"]) == (
-        "write", "fail", {"last_response": "half"},
+    assert (then["current_node"], then["outcome"]["status"], then["context"]["last_response"]) == (
+        "write", "again", "half",
     )  # fmt: skip
     assert (then["goal_gate_status"], then["next_nodes"], then["number"]) == ({"write": "unsatisfied"}, ["write"], 2)
     assert then["edge_selected"] == {"edges": ["write->write"], "reason": "condition"}
     found = load_checkpoint(ship.folder / "checkpoints/002_write.json")
-    assert (found.outcome, found.next_node_id) == ("fail", "write")
+    assert (found.outcome, found.next_node_id) == ("again", "write")
 
 
 def test_events_are_told_in_the_familys_words(ship: Ship) -> None:
@@ -212,16 +192,11 @@ def test_run_goes_on_where_views_cannot_be_written(tmp_path: Path) -> None:
     ship = Ship(tmp_path / "run", twice)
     (tmp_path / "run" / "checkpoints").mkdir(parents=True)
     (tmp_path / "run" / "write").write_text("a file where a folder is needed")
-    views = Views(ship.folder, ship.store, ship.graph)
-    clock = FakeClock()
-    result = Engine(ship.what, Setup(ship.store, clock, Emitter(clock, [views]), {})).start({}, identity={}, pins={})
-    views.close()
+    result = ship.go()
     assert result.status == "completed"
-    assert "no longer updated" in views.problem
+    assert any("no longer updated" in note for note in ship.notes)
     (ship.folder / "write").unlink()
-    again = Views(ship.folder, ship.store, ship.graph)
-    again.follow(result.run_id)
-    again.close()
+    assert ship.go(result.run_id).worked is False
     assert len(ship.files()) == 16
 
 
