@@ -23,7 +23,7 @@ BUDGETS = {
     "root": Budget(1_050, 1),
     "records": Budget(3_430, 7),
     "graph": Budget(790, 3),
-    "dot": Budget(2_860, 6),
+    "dot": Budget(2_850, 6),
     "cost": Budget(1_820, 5),
     "store": Budget(9_970, 8),
     "llm": Budget(1_830, 6),

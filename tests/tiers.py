@@ -24,7 +24,6 @@ LONG = frozenset(
         "tests/acceptance",
         "tests/contract/test_langgraph_threads.py",
         "tests/contract/test_objects_owners.py",
-        "tests/unit/formats/test_formats_deaths.py",
         "tests/unit/lessons/test_offline.py",
         "tests/unit/publish/test_publish_every_page.py",
         "tests/unit/store/test_store_damage.py",

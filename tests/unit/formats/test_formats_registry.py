@@ -28,14 +28,6 @@ from pipeline.store.memory import MemoryStore
 from tests.unit.formats.acting import ENDS, Act, Play, played
 
 
-def test_what_is_built_in_is_listed_with_what_it_does_outside() -> None:
-    rows = {type: standard_registry().resolve(type) for type in standard_registry().types()}
-    assert (rows["tool"].shape, rows["tool"].effect) == ("parallelogram", "external")
-    assert (rows["wait.human"].shape, rows["wait.human"].effect) == ("hexagon", "human")
-    assert (rows["codergen"].shape, rows["codergen"].effect) == ("box", "read")
-    assert all(row.purpose for row in rows.values())
-
-
 def with_type(handler: Any, type: str = "mine", **more: Any) -> Registry:
     made = standard_registry()
     made.register(type, handler, **more)
@@ -121,14 +113,13 @@ def test_the_effect_of_a_step_is_its_handlers_or_what_the_node_says() -> None:
     graph = parse("digraph { a [shape=parallelogram]; b [shape=parallelogram, effect=write, repeatable=true] }")
     made = standard_registry()
     assert made.resolve("unheard.of") is made.resolve("codergen")
+    assert [made.resolve(type).effect for type in ("wait.human", "codergen", "conditional")] == [
+        "human",
+        "read",
+        "pure",
+    ]
     steps = [made.step(graph, node) for node in graph.nodes.values()]
     assert [(step.effect, step.repeatable) for step in steps] == [("external", False), ("write", True)]
-
-
-# --- diamonds
-
-
-# --- names in texts
 
 
 @pytest.mark.parametrize(
@@ -184,19 +175,11 @@ def test_handler_whose_code_raises_hears_its_replies_again_in_its_own_retries_an
     assert asked == ["0", "1", "2"]
 
 
-@pytest.mark.parametrize(
-    ("said", "word"),
-    [
-        ("success", "success"), ("SUCCEEDED", "success"), ("Failed", "fail"), ("FAILURE", "fail"),
-        ("PARTIAL", "partial_success"), ("partially_succeeded", "partial_success"), (" retry ", "retry"),
-        ("needs_dod", "needs_dod"), ("Port", "Port"),
-    ],
-)  # fmt: skip
-def test_outcome_words_have_one_spelling_and_others_stay(said: str, word: str) -> None:
-    assert normalise(said) == word
-
-
-def test_status_document_is_read_whole() -> None:
+def test_status_document_is_read_whole_and_outcomes_have_one_spelling() -> None:
+    words = ["success", "SUCCEEDED", "Failed", "FAILURE", "PARTIAL", "partially_succeeded", "needs_dod", "Port"]
+    assert [normalise(word) for word in (*words, " retry ")] == [
+        "success", "success", "fail", "fail", "partial_success", "partial_success", "needs_dod", "Port", "retry",
+    ]  # fmt: skip
     assert from_json({
         "outcome": "failed", "preferred_next_label": "Fix", "suggested_next_ids": ["a", "b"],
         "context_updates": {"k": 1}, "notes": "n", "failure_reason": "r", "failure_class": "auth", "other": [],
@@ -275,14 +258,7 @@ def test_graph_that_cannot_run_is_refused(text: str, code: str) -> None:
 
 
 def test_type_that_nobody_registered_is_worked_as_its_shape_says() -> None:
-    calls: list[str] = []
-    handlers = Registry()
-    for kind in ("start", "exit", "codergen", "tool"):
-        handlers.register(kind, lambda ctx, kind=kind: calls.append(kind))
-    text = (
-        f'digraph g {{ {ENDS}start -> a -> b -> exit\na [type="stack.observe"]\nb [type=mine, shape=parallelogram] }}'
-    )
-    made = compile_graph(parse(text), handlers)
+    made = compiled(f'{ENDS}start -> a -> b -> exit\na [type="stack.observe"]\nb [type=mine, shape=parallelogram]')
     assert [made.graph.nodes[name].attributes["type"] for name in ("a", "b")] == ["codergen", "tool"]
 
 
