@@ -1,4 +1,4 @@
-"""The table of code checks: each row one small function, its severity, and its number in the quality rules.
+"""The table of code checks: each row one small function, its severity, and its number.
 
 A lesson whose shape is wrong is told only that. Nothing here asks a model; text is treated as hostile.
 """

@@ -14,6 +14,8 @@ from pipeline.store.runs import RunStore
 class FileStore(RunStore):
     """A folder of runs; see store.base.Store."""
 
+    backend: FolderBackend
+
     def __init__(self, root: Path | str, clock: Clock, *, concurrency: int = 4, disk: Disk | None = None) -> None:
         """Name the folder, which need not be there.
 
@@ -26,4 +28,4 @@ class FileStore(RunStore):
 
     def account(self) -> FileAccount:
         """Return the account beside the runs."""
-        return FileAccount(self.root, self._clock)
+        return FileAccount(self.root, self._clock, disk=self.backend.disk)

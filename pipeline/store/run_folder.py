@@ -138,7 +138,7 @@ class RunFolder(RunStore):
 
     def account(self) -> FileAccount:
         """Return the account in the run's folder."""
-        return FileAccount(self.root, self._clock)
+        return FileAccount(self.root, self._clock, disk=self.backend.disk)
 
     def create(
         self, first: bytes, blobs: Sequence[bytes], *, at: datetime, claim: Claim | None = None

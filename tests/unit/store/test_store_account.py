@@ -13,6 +13,8 @@ import pytest
 from pipeline.errors import WriteFailed
 from pipeline.records.lines import encode_line
 from pipeline.store.account import FileAccount
+from pipeline.store.files import FileStore
+from pipeline.store.run_folder import RunFolder
 from tests.faulty_disk import FaultyDisk
 from tests.journals import AT, StillClock
 
@@ -146,3 +148,12 @@ def test_change_of_an_account_is_durable_on_return(tmp_path: Path) -> None:
     with pytest.raises(WriteFailed):
         account.reserve("me", Decimal(1), AT, LIMIT)
     assert account.total(AT.date()) == 3
+
+
+@pytest.mark.parametrize("kind", [FileStore, RunFolder])
+def test_account_is_written_by_the_disk_of_its_store(tmp_path: Path, kind: type[FileStore] | type[RunFolder]) -> None:
+    disk = FaultyDisk()
+    account = kind(tmp_path, CLOCK, disk=disk).account()
+    before = disk.syncs
+    account.reserve("a", Decimal(4), AT, LIMIT)
+    assert disk.syncs > before
