@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.clock import SystemClock
-from pipeline.store.base import Store
+from pipeline.store.runs import RunStore
+from pipeline.store.sql.backend import SqlBackend
 from pipeline.store.url import open_store
 from tests.acceptance.partner import Partner
 from tests.servers.billing import BillingServer
@@ -63,8 +64,10 @@ class Course:
         self.url = self.url or f"files:{self.home / 'store'}"
 
     @property
-    def store(self) -> Store:
-        return open_store(self.url, CLOCK)
+    def store(self) -> RunStore:
+        store = open_store(self.url, CLOCK)
+        assert isinstance(store, RunStore)
+        return store
 
     def begin(self, *more: str) -> int:
         """Start or go on; the pid."""
@@ -99,7 +102,13 @@ def course(
 ) -> Iterator[Course]:
     home.mkdir(parents=True)
     with BillingServer(plan=Plan(faults, seed), responder=answer, latency=LATENCY) as server:
-        yield Course(home, server, starter, url=url, env=env or {})
+        made = Course(home, server, starter, url=url, env=env or {})
+        yield made
+        if made.url.startswith("postgresql:"):
+            # One connection of each of some hundred databases is more than a server has.
+            backend = made.store.backend
+            assert isinstance(backend, SqlBackend)
+            backend.database.close_idle()
 
 
 def kill_at(pid: int, moment: float, number: int) -> None:
