@@ -83,14 +83,15 @@ def _module(name: str, file: str) -> ModuleType:
 def load_file(name: str, path: Path) -> ModuleType:
     """Load a Python file as a module of that name; it can import from its own folder, as when it is run as a script."""
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if spec is None:
         raise ImportError(f"{path} is not a Python file")
     if str(path.parent) not in sys.path[:1]:
         sys.path.insert(0, str(path.parent))
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        # Not by the loader: it takes kept bytecode for current if an edit left second and size alike.
+        exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
     except BaseException:
         del sys.modules[name]
         raise

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ from pipeline import Pipeline, PriceBook, Reply, Request, StepContext, compile_g
 from pipeline.clock import SystemClock
 from pipeline.engine import bodies
 from pipeline.engine.bodies import code_of
+from pipeline.engine.remote.parcels import load_file
 from pipeline.engine.step import VisitPlace
 from pipeline.errors import BudgetExceeded, ConfigError, InvalidValue, SecretRefused, StepFailed
 from pipeline.formats.attractor.handlers.standard import standard_registry
@@ -333,3 +335,14 @@ def test_function_that_a_graph_or_a_layer_calls_is_found() -> None:
     codes = {name: code_of(spec.run) for name, spec in graph.definition.steps.items()}
     assert {name for name, code in codes.items() if code} == {"x"}
     assert code_of(step_of(DagTask("a"), mine, {}, SystemClock())) == code_of(mine) == codes["x"]
+
+
+def test_file_edited_within_a_second_to_the_same_size_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    file = tmp_path / "edited_at_once.py"
+    for value in (1, 2):
+        file.write_text(f"VALUE = {value}\n")
+        os.utime(file, (1_000_000_000, 1_000_000_000))
+        assert value == load_file(file.stem, file).VALUE
