@@ -132,7 +132,7 @@ _DENIED = frozenset({"AccessDenied", "AllAccessDisabled", "AccountProblem"})
 
 
 class Refusal(NamedTuple):
-    """Why a request failed."""
+    """The reason for which a request failed, and what to do about it."""
 
     #: Of the error: foreign_object, no_credential, bucket_missing, wrong_region, credential_expired, clock_skew,
     #: access_denied, credential_refused, unsupported_server, server_error, server_silent or server_unreachable.
