@@ -161,8 +161,9 @@ class FolderBackend(Backend):
     def tips(self, claim: str = "") -> Iterator[Tip]:
         """See Backend.tips."""
         names = entries(self.root)
-        for name in newest_first([name for name in names if is_id(name)]):
-            if tip := self.tip(f"{self.root}/{name}", name):
+        for name in newest_first(names):
+            # Names are looked at as far as the list is read: most callers want the newest few.
+            if is_id(name) and (tip := self.tip(f"{self.root}/{name}", name)):
                 yield tip
         for name in sorted(names):
             if name.startswith((BUILDING, REMOVING)):
