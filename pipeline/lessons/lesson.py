@@ -67,17 +67,11 @@ class WrongAnswer(Part):
     mistake: Number | None = Field(default=None, description="number of the misconception; absent for a slip")
 
 
-class More(Part):
-    """Something that only some items need."""
-
-    kind: Literal["accept", "must", "reject", "alternative", "follow_through", "hint", "calculator"] = Field(
-        description=(
-            "accept, must, reject: for answers in words; alternative: another valid method and what earns its marks; "
-            "follow_through: marks still open after an error; hint: help for the pupil; calculator: yes or no, only "
-            "where the item differs from its lesson"
-        )
-    )
-    text: Text = Field(min_length=1, max_length=240)
+#: Something that only some items need, with its kind before it.
+MORE_KINDS = ("accept", "must", "reject", "alternative", "follow_through", "hint", "calculator")
+More = Annotated[
+    Text, StringConstraints(pattern=rf"^({'|'.join(MORE_KINDS)}): ", min_length=8, max_length=260)
+]  # fmt: skip
 
 
 class QuestionPart(Part):
@@ -124,7 +118,16 @@ class Item(Part):
         ),
     )
     feedback: Text = Field(min_length=10, max_length=400, description="says why, not only what")
-    more: list[More] | None = Field(default=None, min_length=1, max_length=12)
+    more: list[More] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=12,
+        description=(
+            'texts that begin with their kind, "hint: Draw it first.": accept, must, reject (answers in words), '
+            "alternative (another valid method and what earns its marks), follow_through (marks still open after an "
+            "error), hint (help for the pupil), calculator (yes or no, only where the item differs from its lesson)"
+        ),
+    )
     figures: list[Figure] | None = Field(default=None, min_length=1, max_length=2)
     ask: Text = Field(
         min_length=10, max_length=600, description="the question, last: all data, units, rounding and form it wants"
@@ -132,7 +135,7 @@ class Item(Part):
 
     def of(self, kind: str) -> list[str]:
         """Return the texts of `more` of one kind."""
-        return [entry.text for entry in self.more or () if entry.kind == kind]
+        return [text.removeprefix(f"{kind}: ") for text in self.more or () if text.startswith(f"{kind}: ")]
 
     def numbers(self, target: str) -> list[int]:
         """Return the numbers of one kind of target ("point", "key point", "mistake", "prior", "lesson")."""
