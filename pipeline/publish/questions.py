@@ -1,0 +1,175 @@
+"""A question as pages show it: its number, its options in order, its parts, its marks, and how its answer was checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from pipeline.publish.html import clean
+from pipeline.records.values import digest
+
+COMPUTED, PARTLY, NOBODY = "computed", "in part", "nobody"
+SENTENCES = {
+    COMPUTED: "Checked by calculation.",
+    PARTLY: "Checked by calculation in part; the rest was not checked by code, a person must judge it.",
+    NOBODY: "Not checked by code: a person must judge it.",
+}
+SOLVED = {
+    "agreed": "A second solver, who saw the question only, found the same answer.",
+    "differs": "A second solver, who saw the question only, found another answer: look at it.",
+}
+
+#: An option that is one number: a sign, pounds, digits or a fraction; what follows is its unit.
+_NUMBER = re.compile(
+    r"(?P<pounds>£?)(?P<sign>[-−]?)(?P<pounds_after>£?)"
+    r"(?:\\frac\{(?P<top>\d+)\}\{(?P<bottom>\d+)\}|(?P<digits>\d[\d,]*(?:\.\d+)?)(?:/(?P<under>[1-9]\d*))?)"
+    r"(?P<unit>[^\d=<>]*)\Z"
+)
+_PART = re.compile(r"\(([a-h])\) ")
+
+
+def letter(place: int) -> str:
+    """Return A, B, C, … for places from 0."""
+    return chr(ord("A") + place)
+
+
+def places(texts: Sequence[str]) -> list[int]:
+    """Return the options' indices in the order in which people see them.
+
+    Numbers in one unit rise; other texts stand by a hash, so that the order tells nothing of the right one.
+    """
+    numbers = [_number(text) for text in texts]
+    if None not in numbers and len({unit for _, unit in filter(None, numbers)}) == 1:
+        return sorted(range(len(texts)), key=lambda index: (numbers[index], index))
+    together = "\n".join(sorted(texts))
+    return sorted(range(len(texts)), key=lambda index: (digest(f"{texts[index]}\n{together}".encode()), index))
+
+
+def _number(text: str) -> tuple[Fraction, str] | None:
+    found = _NUMBER.match(text.replace("\\(", "").replace("\\)", "").strip())
+    if not found:
+        return None
+    top, under = found["top"] or found["digits"].replace(",", ""), found["bottom"] or found["under"] or "1"
+    value = Fraction(top) / (int(under) or 1)
+    return -value if found["sign"] else value, (found["pounds"] or found["pounds_after"]) + found["unit"].strip()
+
+
+@dataclass(frozen=True)
+class Option:
+    """One choice at its place."""
+
+    letter: str
+    text: str
+    why: str
+    right: bool
+
+
+@dataclass(frozen=True)
+class Part:
+    """(a), (b), … of a question."""
+
+    label: str
+    ask: str
+    answer: str
+    marks: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """One item with its number on the page."""
+
+    number: int
+    #: As checks name it: c4.q2.
+    address: str
+    item: Mapping[str, Any]
+    card: Mapping[str, Any]
+    #: What code found out about the answers of its lesson: {"by", "wrong", "blind"}.
+    checks: Mapping[str, Any]
+    calculator: bool
+
+    @property
+    def anchor(self) -> str:
+        """Return its id, the same on the lesson and the answers page."""
+        return f"q{self.number}"
+
+    @property
+    def ask(self) -> str:
+        return str(self.item["ask"])
+
+    @property
+    def marks(self) -> int:
+        return len(self.item["marks"])
+
+    @property
+    def checked(self) -> str:
+        """Return how what is printed was checked: COMPUTED, PARTLY or NOBODY."""
+        found = (self.checks.get("by") or {}).get(self.address)
+        return found if found in SENTENCES else NOBODY
+
+    @property
+    def solved(self) -> str:
+        """Return "agreed" or "differs" where a second solver answered it, else ""."""
+        return str((self.checks.get("blind") or {}).get(self.address, ""))
+
+    @cached_property
+    def options(self) -> list[Option]:
+        """Return the choices in their order."""
+        made = self.item.get("options") or ()
+        order = places([option["text"] for option in made])
+        return [
+            Option(letter(place), made[index]["text"], made[index]["why"], index == 0)
+            for place, index in enumerate(order)
+        ]
+
+    @property
+    def key(self) -> Option | None:
+        """Return the right choice."""
+        return next((option for option in self.options if option.right), None)
+
+    @property
+    def parts(self) -> list[Part]:
+        """Return (a), (b), … with the marks that the mark scheme gives each."""
+        marks = [label for label, _, _ in self.scheme]
+        labels = [f"({chr(ord('a') + place)})" for place in range(len(self.item.get("parts") or ()))]
+        return [
+            Part(label, part["ask"], part["answer"], marks.count(label))
+            for label, part in zip(labels, self.item.get("parts") or (), strict=True)
+        ]
+
+    @property
+    def answer(self) -> str:
+        """Return the answer of a question without parts, without the letter of an option."""
+        return str(self.key.text if self.key else self.item.get("answer", ""))
+
+    @cached_property
+    def scheme(self) -> list[tuple[str, str, str]]:
+        """Return label of the part ("" for none), what earns the mark and why it is given, mark by mark."""
+        answers = [part["answer"] for part in self.item.get("parts") or ()]
+        rows = []
+        for text in self.item["marks"]:
+            found = _PART.match(text) if answers else None
+            why, earns = divided(text[found.end() :] if found else text)
+            place = ord(found[1]) - ord("a") if found else len(answers)
+            shown = answers[place] if place < len(answers) else self.answer
+            rows.append((found[0].strip() if found else "", earns or shown or why, why))
+        return rows
+
+    def of(self, kind: str) -> list[str]:
+        """Return the texts of `more` of one kind."""
+        return [text.removeprefix(f"{kind}: ") for text in self.item.get("more") or () if text.startswith(f"{kind}: ")]
+
+    def wrong(self) -> Iterator[tuple[str, str, str]]:
+        """Yield each wrong answer: its printed value, else "", its method, and what the pupil did."""
+        values = self.checks.get("wrong") or {}
+        for place, slip in enumerate(self.item.get("wrong") or (), 1):
+            yield str(values.get(f"{self.address}.wrong.{place}", "")), slip["method"], slip["error"]
+
+
+def divided(text: str) -> tuple[str, str]:
+    """Return the words before the line break, and the line after it or ""."""
+    words, _, line = clean(text).partition("\n")
+    return words.strip(), line.strip()
