@@ -1,0 +1,127 @@
+"""Figures as lessons have them, {"kind", "lines"}: their faults, numbers, description, data and drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from pipeline.publish.drawing import charts, graphs, lines, physics, shapes
+from pipeline.publish.drawing.lines import Entry, Figure, Kind
+from pipeline.publish.drawing.values import plain, printed_numbers
+
+KINDS: tuple[Kind, ...] = (*shapes.KINDS, *graphs.KINDS, *charts.KINDS, *physics.KINDS)
+_NAMES = {name.lower(): kind for kind in KINDS for name in (kind.name, *kind.also)}
+#: Longer descriptions are cut: the data are in the table.
+_LONGEST_ALT = 150
+
+Data = Mapping[str, Any]
+
+
+def faults(figure: Data) -> list[str]:
+    """Return what is wrong with a figure; empty where it can be drawn."""
+    return list(_read(figure).faults)
+
+
+def warnings(figure: Data) -> list[str]:
+    """Return what looks wrong with a figure that can be drawn."""
+    return list(_read(figure).warnings)
+
+
+def numbers(figure: Data) -> list[str]:
+    """Return the numbers that a figure gives, as printed, in its order."""
+    return list(dict.fromkeys(found for entry in _given(_read(figure)) for found in printed_numbers(_data(entry))))
+
+
+def title(figure: Data) -> str:
+    """Return the caption its author gave it, or nothing."""
+    return _read(figure).text("title")
+
+
+def alt(figure: Data) -> str:
+    """Return a description of at most 150 characters: all that is given, nothing that is sought.
+
+    Where the data are longer, the rest is in the table.
+    """
+    return _alt(_kind(figure), _read(figure))[0]
+
+
+def table(figure: Data) -> tuple[list[str], list[list[str]]]:
+    """Return the data as column heads and rows; two empty lists where the description says all."""
+    kind, read = _kind(figure), _read(figure)
+    if kind and kind.rows:
+        heads, rows = kind.rows(read)
+        if rows:
+            return heads, rows
+    if kind and _alt(kind, read)[1]:
+        return ["Given"], [[entry.said()] for entry in read.entries if entry.said()]
+    return [], []
+
+
+def svg(figure: Data, prefix: str) -> str:
+    """Return the drawing as one element; empty where a figure has faults or is a table."""
+    return ""
+
+
+def prompt_lines() -> list[str]:
+    """Return the kinds with their lines, one kind a line."""
+    said: dict[tuple[lines.Line, ...], str] = {}
+    out = []
+    for kind in KINDS:
+        shown = "; ".join(dict.fromkeys(line.example for line in kind.lines))
+        out.append(f"{kind.name} ({kind.says})" + (f": {shown}" if kind.lines not in said else ""))
+        said[kind.lines] = kind.name
+    return out
+
+
+def _kind(figure: Data) -> Kind | None:
+    return _NAMES.get(str(figure.get("kind", "")).strip().lower().replace("_", " "))
+
+
+def _read(figure: Data) -> Figure:
+    return _read_lines(_kind(figure), str(figure.get("kind", "")), tuple(map(str, figure.get("lines", ()))))
+
+
+@lru_cache(maxsize=512)
+def _read_lines(kind: Kind | None, name: str, raw: tuple[str, ...]) -> Figure:
+    if kind is None:
+        return Figure(faults=[f"no kind '{name[:40]}'; there are: {', '.join(one.name for one in KINDS)}"])
+    return lines.read(raw, (lines.TITLE, *kind.lines))
+
+
+def _given(figure: Figure) -> list[Entry]:
+    hidden = {entry.value for entry in figure.all("hide")}
+    return [entry for entry in figure.entries if entry.line.given and _family(entry) not in hidden]
+
+
+def _family(entry: Entry) -> str:
+    return entry.line.key.split(" {")[0]
+
+
+def _data(entry: Entry) -> str:
+    """Return the numbers' part of an entry: its value, and its places where they are numbers."""
+    places = entry.places if entry.line.key in ("class {n} to {n}", "force at {n}°") else ()
+    return " ".join((*map(plain, places), entry.text))
+
+
+def _alt(kind: Kind | None, figure: Figure) -> tuple[str, bool]:
+    """Return the description and whether it had to be cut."""
+    if kind is None:
+        return "", False
+    hidden = {entry.value for entry in figure.all("hide")}
+    head = figure.text("title") or (kind.head(figure) if kind.head else kind.name)
+    parts = [entry.said() for entry in figure.entries if _family(entry) not in hidden]
+    said = _sentence(head, [part for part in parts if part])
+    if len(said) <= _LONGEST_ALT:
+        return said, False
+    ending = "; data in the table"
+    kept: list[str] = []
+    for part in filter(None, parts):
+        if len(_sentence(head, [*kept, part], ending)) > _LONGEST_ALT:
+            break
+        kept.append(part)
+    return _sentence(head[: _LONGEST_ALT - len(ending) - 1], kept, ending), True
+
+
+def _sentence(head: str, parts: Sequence[str], ending: str = "") -> str:
+    return f"{head.rstrip('.')}{': ' if parts else ''}{', '.join(parts)}{ending}."

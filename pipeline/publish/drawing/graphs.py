@@ -1,0 +1,140 @@
+"""Graphs on axes, number lines, vectors, bearings."""
+
+from __future__ import annotations
+
+import re
+
+from pipeline.publish.drawing.lines import Figure, Kind, Line, Rows, choice
+from pipeline.publish.drawing.values import Fault, axis, corners, function, known, number, plain, point, points, size
+
+_AXES = (
+    Line("x", axis, "x: time / s, 0 to 10", say="", given=False, needed=True),
+    Line("y", axis, "y: velocity / m s⁻¹, 0 to 20", say="", given=False, needed=True),
+    *(
+        line
+        for n in ("", " {n}")
+        for line in (
+            Line(f"function{n}", function, "function: y = x^2 - 4*x + 3", say="{v}", many=True),
+            Line(f"points{n}", points, "points: (1, 2) (3, 4)", say="points {v}", many=True),
+            Line(f"line{n}", points, "line: (0, 0) (4, 12)", say="line {v}", many=True),
+        )
+    ),
+    Line("label {R}", point, "label A: (1, 2)", say="{0}{v}"),
+    Line("best fit", function, "best fit: y = 2*x + 1", say="line of best fit {v}"),
+    Line("hide", choice("function", "best fit", "points"), "hide: function", say="", given=False, many=True),
+    Line("grid", choice("yes", "no"), "grid: no", say="", given=False),
+)
+
+
+def _graph(figure: Figure) -> str:
+    x, y = (figure.value(name) for name in "xy")
+    return f"Graph of {y.label or 'y'} against {x.label or 'x'}" if x and y else "Graph"
+
+
+def _series(figure: Figure) -> Rows:
+    """Return the points of a graph as rows."""
+    heads = [(figure.value(name).label or name) if figure.value(name) else name for name in "xy"]
+    listed = [entry for key in ("points", "points {n}", "line", "line {n}") for entry in figure.all(key)]
+    pairs = [pair for entry in listed for pair in re.findall(r"\(([^,()]+),\s*([^()]+?)\s*\)", entry.text)]
+    return heads, [list(pair) for pair in pairs]
+
+
+AXES = Kind(
+    "axes",
+    "curves, lines and points on axes; hide keeps an equation from the pupil",
+    _AXES,
+    head=_graph,
+    rows=_series,
+    also=("graph", "line graph"),
+)
+SCATTER = Kind(
+    "scatter graph",
+    "as axes",
+    _AXES,
+    head=lambda figure: _graph(figure).replace("Graph", "Scatter graph", 1),
+    rows=_series,
+    also=("scatter",),
+)  # fmt: skip
+MOTION = Kind(
+    "motion graph",
+    "as axes; straight pieces through the corners of line",
+    _AXES,
+    head=_graph,
+    rows=_series,
+)
+_SIGN = r"(?:<=|>=|[<>≤≥])"
+_INEQUALITY = re.compile(rf"(?:(?P<a>[-−\d./]+)\s*(?P<one>{_SIGN})\s*)?[a-z]\s*(?P<two>{_SIGN})\s*(?P<b>[-−\d./]+)\Z")
+
+
+def inequality(value: str) -> tuple[float | None, bool, float | None, bool]:
+    """Return (low, low is in, high, high is in) of "x > 2", "-1 <= x < 3"."""
+    found = _INEQUALITY.match(value.strip())
+    if not found:
+        raise Fault(f"'{value}' is not an inequality such as x > 2 or -1 <= x < 3")
+    sign, end = plain(found["two"]), number(found["b"])
+    if found["a"] is None:
+        return (end, sign == "≥", None, False) if sign in ">≥" else (None, False, end, sign == "≤")
+    one, start = plain(found["one"]), number(found["a"])
+    if (one in "<≤") != (sign in "<≤"):
+        raise Fault(f"'{value}': both signs must point the same way")
+    made = (start, one in "≤≥", end, sign in "≤≥")
+    return made if sign in "<≤" else (end, sign in "≤≥", start, one in "≤≥")
+
+
+NUMBER_LINE = Kind(
+    "number line",
+    "numbers, points, inequalities on a line",
+    (
+        Line("from", number, "from: -5", given=False, needed=True, say="from {v}"),
+        Line("to", number, "to: 5", given=False, needed=True, say="to {v}"),
+        Line("step", number, "step: 1", given=False, say="step {v}"),
+        Line("point {R}", number, "point A: 2", say="{0} at {v}"),
+        Line("inequality", inequality, "inequality: x > 2", say="{v}", many=True),
+        Line("hide", choice("inequality", "points"), "hide: inequality", say="", given=False),
+    ),
+    head=lambda figure: "Number line",
+)
+VECTORS = Kind(
+    "vectors",
+    "vectors by components, on squares",
+    (
+        Line("{u}", point, "u: (3, -2)"),
+        Line("{PQ}", point, "AB: (1, 4)"),
+        Line("{P}", point, "A: (0, 0)", say="{0}{v}", given=False),
+        Line("{u} from {P}", point, "u from A: (3, -2)"),
+        Line("grid", choice("yes", "no"), "grid: yes", say="", given=False),
+        Line("hide", choice("components"), "hide: components", say="", given=False),
+        Line("find", str, "find: AC", say="find {v}", given=False),
+    ),
+    head=lambda figure: "Vectors",
+)
+_BEARING = re.compile(r"(?P<bearing>\d{3}(?:\.\d+)?|[a-z?])°?(?:,\s*(?P<far>.+))?\Z")
+
+
+def bearing(value: str) -> tuple[float | None, str, str]:
+    """Return (degrees or None, bearing as text, distance as text) of "065°, 12 km"."""
+    found = _BEARING.match(value)
+    if not found:
+        raise Fault(f"'{value}' is not a bearing in three figures with its distance, such as 065°, 12 km")
+    shown = found["bearing"]
+    turn = float(shown) if shown[0].isdigit() else None
+    if turn is not None and turn > 360:
+        raise Fault(f"'{value}': a bearing is from 000° to 360°")
+    if found["far"]:
+        size(found["far"])
+    return turn, shown + ("" if shown == "?" else "°"), (found["far"] or "").strip()
+
+
+BEARINGS = Kind(
+    "bearings",
+    "legs of a journey with north lines",
+    (
+        Line("{P} to {P}", bearing, "A to B: 065°, 12 km", needed=True),
+        Line("angle {PQR}", known, "angle ABC: 90°"),
+        Line("{PQ}", size, "AC: 15 km"),
+        Line("find", str, "find: AC", say="find {v}", given=False),
+    ),
+    head=lambda figure: "Bearings",
+)
+KINDS = (AXES, SCATTER, MOTION, NUMBER_LINE, VECTORS, BEARINGS)
+__all__ = ["KINDS", "corners"]

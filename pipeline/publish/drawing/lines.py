@@ -1,0 +1,178 @@
+"""The lines a kind of figure may have, and the reading of them: "name: value"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from pipeline.publish.drawing.values import Fault, plain
+from pipeline.publish.html import clean
+
+_CORNER = r"[A-Z][′'₀-₉\d]?"
+#: What stands for a place in the name of a line.
+_PLACES = {
+    "P": f"({_CORNER})",
+    "PQ": f"({_CORNER}{_CORNER})",
+    "PQR": f"({_CORNER}(?:{_CORNER}{_CORNER})?)",
+    "u": r"([a-z](?:_\d)?)",
+    "R": r"([A-Za-z][\w₀-₉]{0,9})",
+    "n": r"([-−]?\d+(?:\.\d+)?)",
+    "name": r"(\S(?:.{0,38}\S)?)",
+}
+#: A figure whose words are longer is a text.
+LONGEST = 200
+_LONGEST_LABEL = 60
+
+Rows = tuple[list[str], list[list[str]]]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One kind of line.
+
+    Args:
+        key: Its name, places in braces.
+        read: Makes the value from its text.
+        example: As an author writes it; shown in the documentation and to the model.
+        say: How the alt text says it: {0}, {1} for places, {v} for the value; "" leaves it out.
+        given: Whether its numbers are data of the task.
+        needed: Whether each figure of the kind has one.
+        many: Whether the same name may stand on several lines.
+    """
+
+    key: str
+    read: Callable[[str], Any]
+    example: str
+    say: str | None = None
+    given: bool = True
+    needed: bool = False
+    many: bool = False
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The name as a pattern."""
+        parts = re.split(r"\{(\w+)\}", self.key)
+        return re.compile(
+            "".join(_PLACES[part] if at % 2 else re.escape(part) for at, part in enumerate(parts)) + r"\Z"
+        )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line that was read."""
+
+    line: Line
+    places: tuple[str, ...]
+    text: str
+    value: Any
+
+    def said(self) -> str:
+        """Return how the alt text says it."""
+        if self.line.say is not None:
+            return self.line.say.format(*self.places, v=self.text)
+        name = re.sub(r"\{\w+\}", "{}", self.line.key).format(*self.places)
+        return f"{name} not known" if self.text == "?" else f"{name} {self.text}".strip()
+
+
+@dataclass
+class Figure:
+    """The lines of one figure, read; what is wrong with them is in `faults`."""
+
+    entries: list[Entry] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def all(self, key: str) -> list[Entry]:
+        """Return the lines of a name, in their order."""
+        return [entry for entry in self.entries if entry.line.key == key]
+
+    def get(self, key: str) -> Entry | None:
+        """Return the first line of a name."""
+        return next(iter(self.all(key)), None)
+
+    def value(self, key: str, default: Any = None) -> Any:
+        """Return the value of the first line of a name."""
+        found = self.get(key)
+        return found.value if found else default
+
+    def text(self, key: str, default: str = "") -> str:
+        """Return the printed text of the first line of a name."""
+        found = self.get(key)
+        return found.text if found else default
+
+
+TITLE = Line("title", str, "title: A field by the river", say="", given=False)
+
+
+def read(lines: Sequence[str], known: Sequence[Line]) -> Figure:
+    """Return the lines, read; lines that no pattern fits or whose value is wrong are faults."""
+    figure = Figure()
+    for raw in lines:
+        try:
+            entry = _entry(plain(clean(raw)) if "function" not in raw else clean(raw).strip(), known)
+        except Fault as fault:
+            figure.faults.append(str(fault))
+            continue
+        same = [one for one in figure.all(entry.line.key) if one.places == entry.places]
+        if same and not entry.line.many:
+            figure.faults.append(f"'{raw}': this line stands twice")
+        figure.entries.append(entry)
+    missing = [line for line in known if line.needed and not figure.all(line.key)]
+    figure.faults += [f"a line '{line.example}' is missing" for line in missing]
+    return figure
+
+
+def _entry(raw: str, known: Sequence[Line]) -> Entry:
+    if len(raw) > LONGEST:
+        raise Fault(f"'{raw[:40]}…' is too long")
+    name, _, value = (part.strip() for part in raw.partition(":"))
+    for line in known:
+        if found := line.pattern.match(name):
+            longest = LONGEST if line.many or line is TITLE or "|" in value or "(" in value else _LONGEST_LABEL
+            if len(value) > longest:
+                raise Fault(f"'{name}': the value is longer than {longest} characters")
+            try:
+                return Entry(line, found.groups(), plain(value), line.read(value))
+            except Fault as fault:
+                raise Fault(f"line '{name}': {fault}") from None
+    raise Fault(f"no line '{name}' here; there are: {', '.join(dict.fromkeys(line.key for line in known))}")
+
+
+def choice(*allowed: str) -> Callable[[str], str]:
+    """Return the reader of a word that must be one of those allowed."""
+
+    def read_choice(value: str) -> str:
+        if value.lower() not in allowed:
+            raise Fault(f"'{value}' is not one of {', '.join(allowed)}")
+        return value.lower()
+
+    return read_choice
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of figure.
+
+    Args:
+        name: As authors write it.
+        says: What it shows.
+        lines: The lines it may have.
+        draw: Checks the lines and draws them onto a canvas.
+        head: How the alt text begins.
+        rows: The data as column heads and rows, where a table says them better.
+        also: Other names of it.
+    """
+
+    name: str
+    says: str
+    lines: tuple[Line, ...]
+    draw: Callable[[Figure, Any], None] | None = None
+    head: Callable[[Figure], str] | None = None
+    rows: Callable[[Figure], Rows] | None = None
+    also: tuple[str, ...] = ()
+
+
+Data = Mapping[str, Any]

@@ -1,0 +1,282 @@
+"""The values on the lines of a figure: numbers as printed, quantities, points, axes, functions of x."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+#: A number as authors write it: 1,200 · −2.18 × 10⁻¹⁸ · 3/5.
+NUMBER = r"(?:\d{1,3}(?:[,\u202f\u00a0 ]\d{3})+|\d+)(?:\.\d+)?(?:/\d+)?(?:\s?×\s?10(?:\^\(?[-−]?\d+\)?|[⁻⁰¹²³⁴-⁹]+))?"
+_SIGNED = re.compile(rf"(?:(?<![\w)°])[-−])?{NUMBER}")
+_ROOT = re.compile(r"(\d*)√(\d+)\Z")
+_PRODUCT = re.compile(r"\s*×\s*10\^?\(?([-−\d]+)\)?\Z")
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+_RAISE = str.maketrans("0123456789-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻")
+#: Units that may follow their number without a blank; any word may follow after one.
+_CLOSE = r"(?:mm|cm|km|m|kg|mg|g|kN|N|kJ|J|kW|W|kHz|Hz|mV|kV|V|mA|A|kΩ|Ω|[µμ]F|°C?|%|s|h)"
+_QUANTITY = re.compile(
+    rf"£?\s*(?P<number>[-−+]?(?:{NUMBER}|\d*√\d+))(?P<unit>{_CLOSE}(?![A-Za-z])|\s+[^\d\s+−=*/-].*|)\Z"
+)
+_TEX = (
+    (re.compile(r"\\[()]|\$|\\(?:left|right)|\\,"), ""),
+    (re.compile(r"\\d?frac\{([^{}]*)\}\{([^{}]*)\}"), r"\1/\2"),
+    (re.compile(r"\\sqrt\{([^{}]*)\}"), r"√\1"),
+    (re.compile(r"\bsqrt\((\w+)\)"), r"√\1"),
+    (re.compile(r"\\(?:text|mathrm|mathbf)\{([^{}]*)\}"), r"\1"),
+    (re.compile(r"\\times\b"), "×"),
+    (re.compile(r"\\(?:circ|degree)\b"), "°"),
+    (re.compile(r"\^\{?°\}?"), "°"),
+    (re.compile(r"\\(alpha|beta|theta|lambda|phi|mu|pi|Omega|le|ge)q?\b"), lambda found: _GREEK[found[1]]),
+    (re.compile(r"(?<=[\w)])\s*\*\s*(?=[A-Za-z(√])"), ""),
+    (re.compile(r"\*"), "×"),
+    (re.compile(r"\^[{(]?([-−]?\d+)[})]?"), lambda found: found[1].translate(_RAISE)),
+    (re.compile(r"<="), "≤"),
+    (re.compile(r">="), "≥"),
+    (re.compile(r"(?<![\w.)°])-(?=[\d\w(.])|(?<=[\s(])-(?=\s)"), "−"),
+    (re.compile(r"\s+"), " "),
+)  # fmt: skip
+_GREEK = {"alpha": "α", "beta": "β", "theta": "θ", "lambda": "λ", "phi": "φ", "mu": "μ", "pi": "π", "Omega": "Ω",
+          "le": "≤", "ge": "≥"}  # fmt: skip
+
+
+class Fault(ValueError):
+    """What is wrong with a figure, said to its author."""
+
+
+def plain(value: str) -> str:
+    """Return a text of a line as the figure prints it: real minus signs, raised powers, simple TeX as characters."""
+    for pattern, shown in _TEX:
+        value = pattern.sub(shown, value)  # type: ignore[arg-type]
+    return value.strip()
+
+
+def printed_numbers(value: str) -> list[str]:
+    """Return the numbers of a printed text, in its order."""
+    return [found.strip() for found in _SIGNED.findall(value)]
+
+
+def number(value: str) -> float:
+    """Return the value of a number as it is printed.
+
+    Raises:
+        Fault: It is no number.
+    """
+    shown = re.sub(r"(?<=\d)[,\u202f\u00a0 ](?=\d{3}\b)", "", value.strip().replace("−", "-").lstrip("+£"))
+    sign, root = (-1, shown[1:]) if shown.startswith("-") else (1, shown)
+    try:
+        if found := _ROOT.match(root):
+            return sign * float(found[1] or 1) * math.sqrt(int(found[2]))
+        power = 0
+        if found := _PRODUCT.search(shown.translate(_RAISED)):
+            power, shown = int(found[1].replace("−", "-")), re.split(r"\s*×", shown)[0]
+        over, _, under = shown.partition("/")
+        made = float(over) / float(under or 1) * 10.0 ** max(-99, min(99, power))
+    except (ValueError, ZeroDivisionError):
+        raise Fault(f"'{value.strip()}' is not a number") from None
+    if not math.isfinite(made) or abs(made) > 1e30:
+        raise Fault(f"'{value.strip()}' is too large")
+    return made
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number with its unit, or an unknown such as x, 2x + 1, ?; `value` is None for an unknown."""
+
+    text: str
+    value: float | None
+    unit: str = ""
+
+
+def quantity(value: str) -> Quantity:
+    """Return the quantity a text gives; what is no number with a unit is an unknown, shown as it is."""
+    found = _QUANTITY.match(value)
+    if not found:
+        return Quantity(value, None)
+    return Quantity(value, number(found["number"]), found["unit"].strip() or ("£" if value.startswith("£") else ""))
+
+
+def known(value: str) -> Quantity:
+    """Return a quantity that must be known."""
+    made = quantity(value)
+    if made.value is None:
+        raise Fault(f"'{value}' must be a number with its unit")
+    return made
+
+
+def size(value: str) -> Quantity:
+    """Return a quantity that is positive or unknown."""
+    made = quantity(value)
+    if made.value is not None and made.value <= 0:
+        raise Fault(f"'{value}' must be greater than 0")
+    return made
+
+
+def degrees(value: str) -> Quantity:
+    """Return an angle between 0° and 360°, or an unknown one; the sign of degrees may be missing."""
+    made = quantity(value)
+    if made.value is None:
+        return made
+    if made.unit not in ("°", "") or not 0 <= made.value <= 360:
+        raise Fault(f"'{value}' is not an angle from 0° to 360°")
+    return made if made.unit else Quantity(f"{value}°", made.value, "°")
+
+
+def numbers(value: str) -> tuple[float, ...]:
+    """Return a row of numbers."""
+    return tuple(number(part) for part in re.split(r"[\s,;]+", value.strip()))
+
+
+def words(value: str) -> tuple[str, ...]:
+    """Return names: divided by bars, else by blanks or commas."""
+    parts = value.split("|") if "|" in value else re.split(r"[\s,]+", value)
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def cells(value: str) -> tuple[str, ...]:
+    """Return the cells of a row, divided by bars."""
+    return tuple(part.strip() for part in value.split("|"))
+
+
+def corners(value: str) -> tuple[str, ...]:
+    """Return names of points: capital letters, each perhaps with a dash or number, with or without blanks."""
+    found = tuple(re.findall(r"[A-Z][′'₀-₉\d]?", value))
+    if not found or re.sub(r"[\s,]|and", "", value) != "".join(found):
+        raise Fault(f"'{value}' does not name points with capital letters")
+    return found
+
+
+_PAIR = re.compile(r"\(\s*([^(),]+),\s*([^(),]+?)\s*\)")
+
+
+def points(value: str) -> tuple[tuple[float, float], ...]:
+    """Return points (x, y) in their order."""
+    found = _PAIR.findall(value)
+    if not found or _PAIR.sub("", value).strip(" ,;"):
+        raise Fault(f"'{value}' is not a row of points such as (1, 2) (3, 4)")
+    return tuple((number(x), number(y)) for x, y in found)
+
+
+def point(value: str) -> tuple[float, float]:
+    """Return one point or the two components of a vector."""
+    found = points(value)
+    if len(found) != 1:
+        raise Fault(f"'{value}' must be one pair such as (3, -2)")
+    return found[0]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What an axis shows, and from where to where; None where the data say it."""
+
+    label: str
+    low: float | None = None
+    high: float | None = None
+    step: float | None = None
+
+
+_RANGE = re.compile(
+    r"(?P<label>.*?)(?:^|,)\s*(?P<low>[-−\d.,/ ]+) to (?P<high>[-−\d.,/ ]+?)(?:,? steps? (?:of )?(?P<step>[\d./]+))?\Z"
+)
+
+
+def axis(value: str) -> Axis:
+    """Return an axis: "time / s, 0 to 10", with or without its range, perhaps "step 2" behind it."""
+    found = _RANGE.match(value)
+    if not found:
+        return Axis(value)
+    low, high = number(found["low"]), number(found["high"])
+    step = number(found["step"]) if found["step"] else None
+    if low >= high:
+        raise Fault(f"'{value}': the range must rise")
+    if step is not None and not 1 <= (high - low) / step <= 40:
+        raise Fault(f"'{value}': the step does not fit the range")
+    return Axis(found["label"].strip(" ,"), low, high, step)
+
+
+_FUNCTIONS: dict[str, Callable[[float], float]] = {
+    "sin": lambda angle: math.sin(math.radians(angle)),
+    "cos": lambda angle: math.cos(math.radians(angle)),
+    "tan": lambda angle: math.tan(math.radians(angle)),
+    "sqrt": math.sqrt,
+    "abs": abs,
+}
+_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Div: lambda a, b: a / b,
+    ast.Pow: lambda a, b: math.pow(a, b),
+}
+_POWER = 64
+_NODES = 160
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of x by its expression; where it has no value, it returns None."""
+
+    text: str
+    tree: ast.expr
+
+    def __call__(self, x: float) -> float | None:
+        """Return the value at x."""
+        try:
+            made = _value(self.tree, x)
+        except (ArithmeticError, ValueError):
+            return None
+        return made if math.isfinite(made) and abs(made) < 1e12 else None
+
+
+def function(value: str) -> Function:
+    """Return the function of "y = x^2 - 4*x + 3"; angles are in degrees.
+
+    Raises:
+        Fault: It holds more than numbers, x, + - * / ^, brackets and sin, cos, tan, sqrt, abs.
+    """
+    source = re.sub(r"^\s*(?:y|f\(x\)|[a-z])\s*=", "", value).replace("^", "**").replace("−", "-").replace("×", "*")
+    source = source.translate(_RAISED) if not re.search(r"[⁰¹²³⁴-⁹⁻]", source) else re.sub(
+        r"[⁰¹²³⁴-⁹⁻]+", lambda found: f"**({found[0].translate(_RAISED)})", source)  # fmt: skip
+    source = re.sub(r"(?<=[\dx)])\s*(?=\()|(?<=[\d)])\s*(?=[a-z])", "*", re.sub(r"√(\w+)", r"sqrt(\1)", source.strip()))
+    try:
+        tree = ast.parse(source, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise Fault(f"'{value}' is not a function such as y = x^2 - 4*x + 3") from None
+    nodes = list(ast.walk(tree))
+    if len(nodes) > _NODES or not all(_allowed(node) for node in nodes):
+        raise Fault(f"'{value}' may hold numbers, x, + - * / ^, brackets, sin, cos, tan, sqrt, abs, and no more")
+    return Function(value, tree)
+
+
+def _allowed(node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant):
+        return type(node.value) in (int, float) and abs(node.value) < 1e12
+    if isinstance(node, ast.Name):
+        return node.id in ("x", "pi", *_FUNCTIONS)
+    if isinstance(node, ast.Call):
+        return (
+            isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS and len(node.args) == 1 and not node.keywords
+        )
+    return isinstance(node, (ast.BinOp, ast.UnaryOp, ast.USub, ast.UAdd, ast.Load, *_OPERATORS))
+
+
+def _value(node: ast.expr, x: float) -> float:
+    if isinstance(node, ast.Constant):
+        return float(node.value)  # type: ignore[arg-type]
+    if isinstance(node, ast.Name):
+        if node.id in _FUNCTIONS:
+            raise ValueError(node.id)
+        return math.pi if node.id == "pi" else x
+    if isinstance(node, ast.UnaryOp):
+        value = _value(node.operand, x)
+        return -value if isinstance(node.op, ast.USub) else value
+    if isinstance(node, ast.Call):
+        assert isinstance(node.func, ast.Name)
+        return _FUNCTIONS[node.func.id](_value(node.args[0], x))
+    assert isinstance(node, ast.BinOp)
+    left, right = _value(node.left, x), _value(node.right, x)
+    if isinstance(node.op, ast.Pow) and abs(right) > _POWER:
+        raise ValueError("power")
+    return _OPERATORS[type(node.op)](left, right)
