@@ -1,0 +1,188 @@
+"""What was written, as a tree: its form is kept, and its value is worked out exactly, within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from sympy import (
+    Abs,
+    ImmutableMatrix,
+    Integer,
+    Mul,
+    Pow,
+    Rational,
+    Symbol,
+    acos,
+    asin,
+    atan,
+    cos,
+    nan,
+    pi,
+    root,
+    sin,
+    sqrt,
+    tan,
+    zoo,
+)
+
+#: Bounds of powers: greatest exponent, most binary digits of a number.
+MOST_POWER, MOST_BITS = 64, 4096
+
+#: A SymPy expression or a column of them.
+Value = Any
+
+_FUNCTIONS = {"sin": sin, "cos": cos, "tan": tan}
+_INVERSES = {"asin": asin, "acos": acos, "atan": atan}
+
+
+class NotReadError(Exception):
+    """Why a text is not compared by code; never a fault of the text."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A part of an expression.
+
+    kind: number, letter, pi, minus, sum, product, quotient, power, root, function, abs, percent, mixed, unit, vector.
+    """
+
+    kind: str
+    parts: tuple[Node, ...] = ()
+    #: Digits, a name, or the unit.
+    text: str = ""
+
+    @cached_property
+    def value(self) -> Value:
+        """Return its exact value, letters as symbols, per cent as hundredths."""
+        return evaluate(self, {})
+
+    def walk(self) -> Iterator[Node]:
+        """Yield this part and all inside it, outermost first."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
+    @cached_property
+    def letters(self) -> frozenset[str]:
+        """Return the names of its letters."""
+        return frozenset(part.text for part in self.walk() if part.kind == "letter")
+
+
+def number(text: str) -> Node:
+    """Return the node of a number."""
+    return Node("number", (), text)
+
+
+def evaluate(node: Node, at: Mapping[str, Value]) -> Value:
+    """Return the value of a tree; letters that `at` leaves out stay symbols, "%" is the value of one per cent.
+
+    Raises:
+        NotReadError: It has no value (a division by nought), or one out of bounds.
+    """
+    value = _evaluate(node, at)
+    if not isinstance(value, ImmutableMatrix) and value.has(zoo, nan):
+        raise NotReadError("division by nought")
+    return value
+
+
+def _evaluate(node: Node, at: Mapping[str, Value]) -> Value:
+    if node.kind == "letter":
+        return at.get(node.text, Symbol(node.text))
+    parts = [_evaluate(part, at) for part in node.parts]
+    if node.kind == "percent":
+        return _scalar(parts[0]) * at.get("%", Rational(1, 100))
+    return _KINDS[node.kind](node.text, parts)
+
+
+def _scalar(value: Value) -> Value:
+    if isinstance(value, ImmutableMatrix):
+        raise NotReadError("a vector where a number is needed")
+    return value
+
+
+def _sum(parts: list[Value]) -> Value:
+    total = parts[0]
+    for part in parts[1:]:
+        both = [isinstance(side, ImmutableMatrix) for side in (total, part)]
+        if any(both) and not (all(both) and total.shape == part.shape):
+            raise NotReadError("a vector and a number are added")
+        total = total + part
+    return total
+
+
+def _product(parts: list[Value]) -> Value:
+    if sum(isinstance(part, ImmutableMatrix) for part in parts) > 1:
+        raise NotReadError("a product of vectors")
+    total: Value = Integer(1)
+    for part in parts:
+        total = total * part
+        _bounded(total)
+    return total
+
+
+def _quotient(top: Value, low: Value) -> Value:
+    if _scalar(low) == 0:
+        raise NotReadError("division by nought")
+    return top / low
+
+
+def _power(base: Value, exponent: Value) -> Value:
+    base, exponent = _scalar(base), _scalar(exponent)
+    if exponent.is_number:
+        if not exponent.is_comparable or abs(exponent) > MOST_POWER:
+            raise NotReadError("a power out of bounds")
+        if base == 0 and exponent <= 0:
+            raise NotReadError("division by nought")
+        if base.is_Rational and max(base.p.bit_length(), base.q.bit_length()) * abs(exponent) > MOST_BITS:
+            raise NotReadError("a power out of bounds")
+    elif exponent.has(Pow):
+        raise NotReadError("a power of powers")
+    if base.is_negative and exponent.is_Rational and exponent.q > 1 and exponent.q % 2:
+        # In school the cube root of -8 is -2.
+        return (-1) ** exponent.p * Pow(-base, exponent)
+    return _bounded(Pow(base, exponent))
+
+
+def _bounded(value: Value) -> Value:
+    if isinstance(value, Pow) and value.exp.is_Rational and abs(value.exp) > 4 * MOST_POWER:
+        raise NotReadError("a power out of bounds")
+    if getattr(value, "is_Rational", False) and max(value.p.bit_length(), value.q.bit_length()) > MOST_BITS:
+        raise NotReadError("a number out of bounds")
+    return value
+
+
+def _root(inside: Value, index: Value) -> Value:
+    inside, index = _scalar(inside), _scalar(index)
+    if not (index.is_Integer and 1 < index <= MOST_POWER):
+        raise NotReadError("a root out of bounds")
+    return -root(-inside, index) if inside.is_negative and index % 2 else root(inside, index)
+
+
+def _function(name: str, argument: Value) -> Value:
+    if name in _INVERSES:
+        return Mul(_INVERSES[name](argument), 180) / pi
+    return _FUNCTIONS[name](argument * pi / 180)
+
+
+def _magnitude(value: Value) -> Value:
+    return sqrt(value.dot(value)) if isinstance(value, ImmutableMatrix) else Abs(value)
+
+
+_KINDS: dict[str, Callable[[str, list[Value]], Value]] = {
+    "number": lambda text, parts: Rational(text),
+    "pi": lambda text, parts: pi,
+    "minus": lambda text, parts: -parts[0],
+    "sum": lambda text, parts: _sum(parts),
+    "product": lambda text, parts: _product(parts),
+    "quotient": lambda text, parts: _quotient(*parts),
+    "power": lambda text, parts: _power(*parts),
+    "root": lambda text, parts: _root(*parts),
+    "function": lambda text, parts: _function(text, _scalar(parts[0])),
+    "abs": lambda text, parts: _magnitude(parts[0]),
+    "mixed": lambda text, parts: parts[0] + parts[1] / parts[2],
+    "unit": lambda text, parts: parts[0],
+    "vector": lambda text, parts: ImmutableMatrix([_scalar(part) for part in parts]),
+}
