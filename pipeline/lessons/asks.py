@@ -22,9 +22,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from pipeline.lessons.cast import cast
 from pipeline.lessons.course import Course, Group
 from pipeline.lessons.fields import wire_schema
-from pipeline.lessons.names import shown
+from pipeline.lessons.levels import level_text
 from pipeline.lessons.plan import Plan
 from pipeline.lessons.prompts import render
 from pipeline.lessons.schemas import (
@@ -246,81 +247,3 @@ def _reach(plan: Plan) -> str:
         f"So few lessons cannot reach the whole course. Teach all points of these outcomes, in this order, "
         f"and nothing of the others: {', '.join(plan.covered)}."
     )
-
-
-@dataclass(frozen=True, slots=True)
-class LevelRow:
-    """Demand and reading limits of one level."""
-
-    #: Command words an outcome may use, easiest first.
-    commands: str
-    #: Steps in one question, least and most.
-    steps: tuple[int, int]
-    #: Words in a sentence of an explainer: mean and longest.
-    sentence: tuple[int, int]
-    #: Words in a sentence of a plain twin: mean and longest.
-    plain: tuple[int, int] = (10, 16)
-    #: Share of words with three syllables or more, per cent, keywords not counted.
-    long_words: int = 15
-    #: Options of a multiple-choice question.
-    options: int = 4
-
-
-LEVEL_ROWS: Mapping[str, LevelRow] = {
-    "national_3": LevelRow(
-        "state, identify, name, match, calculate in one step", (1, 2), (10, 18), long_words=8, options=3
-    ),
-    "national_4": LevelRow("describe, calculate, compare", (2, 3), (12, 20), long_words=12, options=3),
-    "national_5": LevelRow("explain, determine, show, justify simply", (2, 5), (14, 24)),
-    "higher": LevelRow("justify, derive, evaluate, predict", (3, 6), (18, 28), (12, 18), 20),
-    # No figures of its own: read as Higher until somebody measures it.
-    "advanced_higher": LevelRow("justify, derive, evaluate, predict, prove", (3, 6), (18, 28), (12, 18), 20),
-}
-
-
-def level_row(level: str) -> LevelRow:
-    """Return the row of a level; a level of another system reads as National 5."""
-    return LEVEL_ROWS.get(level, LEVEL_ROWS["national_5"])
-
-
-def level_text(level: str) -> str:
-    """Return the row as the prompts carry it."""
-    row = level_row(level)
-    return "\n".join(
-        (
-            f"Level: {shown(level)}.",
-            f"- Command words up to: {row.commands}.",
-            f"- Steps in one question: {row.steps[0]} to {row.steps[1]}.",
-            f"- Explainer sentences: {row.sentence[0]} words on average, {row.sentence[1]} at most;"
-            f" at most {row.long_words} % of the words with three or more syllables, keywords not counted.",
-            f"- Plain twin sentences: {row.plain[0]} words on average, {row.plain[1]} at most;"
-            " at most 6 % of the words with three or more syllables.",
-            f"- Multiple choice: {row.options} options, 3 in quick checks.",
-        )
-    )
-
-
-PEOPLE = (
-    "Aileen", "Amara", "Angus", "Ayesha", "Beth", "Bilal", "Callum", "Catriona", "Chidi", "Craig", "Daniel", "Eilidh",
-    "Ewan", "Farah", "Fergus", "Fiona", "Grace", "Hamish", "Hana", "Iain", "Imran", "Isla", "Jakub", "Kirsty", "Lewis",
-    "Mairi", "Marek", "Megan", "Mohammed", "Morag", "Nadia", "Niamh", "Oliwia", "Priya", "Rory", "Ruaridh", "Samira",
-    "Sandeep", "Sorcha", "Struan", "Tomasz", "Wei", "Yusuf", "Zara",
-)  # fmt: skip
-PLACES = (
-    "Aberdeen", "Arbroath", "Aviemore", "Ayr", "Campbeltown", "Dingwall", "Dumfries", "Dunblane", "Dundee", "Dunoon",
-    "Edinburgh", "Elgin", "Falkirk", "Fort William", "Galashiels", "Glasgow", "Greenock", "Inverness", "Kelso",
-    "Kilmarnock", "Kirkcaldy", "Kirkwall", "Lerwick", "Livingston", "Motherwell", "Oban", "Paisley", "Perth",
-    "Peterhead", "Portree", "Stirling", "Stornoway", "Stranraer", "Thurso", "Ullapool", "Wick",
-)  # fmt: skip
-#: Steps through the lists: without a common factor with their lengths, so that every name has its turn.
-_STEP = 7
-
-
-def cast(order: int) -> tuple[list[str], list[str]]:
-    """Return six people and three places for the lesson with this order."""
-    return _pick(PEOPLE, order, 6), _pick(PLACES, order, 3)
-
-
-def _pick(names: tuple[str, ...], order: int, number: int) -> list[str]:
-    start = order * number
-    return [names[(start + index) * _STEP % len(names)] for index in range(number)]

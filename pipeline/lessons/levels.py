@@ -1,0 +1,60 @@
+"""What a level demands: command words, steps, length of sentences and words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pipeline.lessons.names import shown
+
+
+@dataclass(frozen=True, slots=True)
+class LevelRow:
+    """Demand and reading limits of one level."""
+
+    #: Command words an outcome may use, easiest first.
+    commands: str
+    #: Steps in one question, least and most.
+    steps: tuple[int, int]
+    #: Words in a sentence of an explainer: mean and longest.
+    sentence: tuple[int, int]
+    #: Words in a sentence of a plain twin: mean and longest.
+    plain: tuple[int, int] = (10, 16)
+    #: Share of words with three syllables or more, per cent, keywords not counted.
+    long_words: int = 15
+    #: Options of a multiple-choice question.
+    options: int = 4
+
+
+LEVEL_ROWS: Mapping[str, LevelRow] = {
+    "national_3": LevelRow(
+        "state, identify, name, match, calculate in one step", (1, 2), (10, 18), long_words=8, options=3
+    ),
+    "national_4": LevelRow("describe, calculate, compare", (2, 3), (12, 20), long_words=12, options=3),
+    "national_5": LevelRow("explain, determine, show, justify simply", (2, 5), (14, 24)),
+    "higher": LevelRow("justify, derive, evaluate, predict", (3, 6), (18, 28), (12, 18), 20),
+    # No figures of its own: read as Higher until somebody measures it.
+    "advanced_higher": LevelRow("justify, derive, evaluate, predict, prove", (3, 6), (18, 28), (12, 18), 20),
+}
+
+
+def level_row(level: str) -> LevelRow:
+    """Return the row of a level; a level of another system reads as National 5."""
+    return LEVEL_ROWS.get(level, LEVEL_ROWS["national_5"])
+
+
+def level_text(level: str) -> str:
+    """Return the row as the prompts carry it."""
+    row = level_row(level)
+    return "\n".join(
+        (
+            f"Level: {shown(level)}.",
+            f"- Command words up to: {row.commands}.",
+            f"- Steps in one question: {row.steps[0]} to {row.steps[1]}.",
+            f"- Explainer sentences: {row.sentence[0]} words on average, {row.sentence[1]} at most;"
+            f" at most {row.long_words} % of the words with three or more syllables, keywords not counted.",
+            f"- Plain twin sentences: {row.plain[0]} words on average, {row.plain[1]} at most;"
+            " at most 6 % of the words with three or more syllables.",
+            f"- Multiple choice: {row.options} options, 3 in quick checks.",
+        )
+    )
