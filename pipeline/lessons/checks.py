@@ -14,8 +14,10 @@ from pipeline.lessons.checks_answers import fault
 from pipeline.lessons.findings import Case, Check, Finding, Severity, quoted
 from pipeline.lessons.schemas import Item
 from pipeline.lessons.shape import parse_lesson
-from pipeline.publish.view import NOBODY, verified
 
+NOBODY = "nobody"
+#: Kinds of answers that were put back into the question or tried at points; words and choices are nobody's.
+_HOW = {"algebra": "point-tested"} | dict.fromkeys(("equation", "system", "inequality"), "substituted")
 #: The row of shape: pydantic's part and what one field says about another.
 SHAPE = 1
 #: Findings of one check beyond this many say the same again.
@@ -100,6 +102,14 @@ def summary(lesson: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _verified(item: Item) -> str:
-    # Pages say the same of an answer's kind; here it was computed, too.
-    ways = [NOBODY if fault(answer) else verified(answer.model_dump()) for _, answer in item.answers()]
+    ways = [NOBODY if fault(answer) else _how(answer.model_dump()) for _, answer in item.answers()]
     return NOBODY if NOBODY in ways else ways[0]
+
+
+def _how(answer: Mapping[str, Any]) -> str:
+    if answer["kind"] == "short_text":
+        return NOBODY
+    if answer["kind"] == "mcq":
+        key = answer["options"][answer["key"]]
+        return "computed" if key["expression"] and key["method"] else NOBODY
+    return _HOW.get(answer["kind"], "computed")

@@ -41,6 +41,14 @@ def converted(lesson: Mapping[str, Any], points: Sequence[str] = ()) -> Json:
     return _Lesson(lesson, points).read()
 
 
+def current(row: Mapping[str, Any], entry: Mapping[str, Any]) -> Json:
+    """Return a stored row of a lesson as one of today's; what version 1 said of its checks had no addresses."""
+    if row.get("schema", 1) != 1 or row["lesson"] is None:
+        return dict(row)
+    checks = {"warnings": row["checks"].get("warnings", [])}
+    return {**row, "schema": 2, "lesson": converted(row["lesson"], entry.get("points", ())), "checks": checks}
+
+
 def _present(**fields: Any) -> Json:
     return {name: value for name, value in fields.items() if value not in (None, "", [])}
 

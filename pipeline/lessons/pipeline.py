@@ -21,6 +21,7 @@ from pipeline.lessons.author import (
 )
 from pipeline.lessons.checks import repeats
 from pipeline.lessons.course import Course
+from pipeline.lessons.earlier import current
 from pipeline.lessons.outline_checks import entry_problems, outline_problems
 from pipeline.lessons.plan import make_plan
 from pipeline.lessons.prompts import PLACEHOLDERS
@@ -144,15 +145,17 @@ def bundle_name(course_id: str, *, draft: bool) -> str:
 
 def make_bundle(ctx: StepContext) -> Bundle:
     """Return all that is published; nothing in it depends on run, time, attempts or money."""
-    course, rows = ctx.pin("catalogue"), ctx.load("lessons")
+    course, scheme = ctx.pin("catalogue"), ctx.load("scheme")
+    rows = [current(row, entry) for row, entry in zip(ctx.load("lessons"), scheme["entries"], strict=True)]
     draft = offline(ctx)
     return Bundle(
         name=bundle_name(course["course_id"], draft=draft),
         course=course,
-        scheme=ctx.load("scheme"),
+        scheme=scheme,
         lessons=[row for row in rows if row["lesson"] is not None],
         failed=[
             {"order": row["order"], "label": row["label"], "reason": row["failed"]}
+            | {key: row[key] for key in ("not_written",) if row.get(key)}
             for row in rows
             if row["lesson"] is None
         ],

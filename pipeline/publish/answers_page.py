@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from pipeline.publish.figures import group_row, row, table
 from pipeline.publish.html import Html, clean, count, el, join, section
-from pipeline.publish.lesson_page import card_section, letter, options, working
+from pipeline.publish.lesson_page import card_section, figures, options, working
 from pipeline.publish.page import Page, link
 from pipeline.publish.prose import blocks, calculated, inline
-from pipeline.publish.view import NOBODY, PARTLY, SENTENCES, CourseView, LessonView, NumberedQuestion, counts
+from pipeline.publish.questions import COMPUTED, SENTENCES, SOLVED, Question
+from pipeline.publish.view import CourseView, LessonView, counts
 
+#: What written answers may, must and must not say, as pages name it.
+_WORDS = (("accept", "Also accept"), ("must", "Must have"), ("reject", "Do not accept"))
+_LESSON = re.compile(r"lesson \d+")
 _MARKS = ("Expected answer", "Give the mark for", "Mark")
 #: What a pupil with extra time gets, in quarters.
 _EXTRA_TIME = 5
@@ -49,7 +55,7 @@ def index(view: CourseView) -> Page:
 def build(view: CourseView, lesson: LessonView) -> Page:
     """Return answers/NN-slug.html."""
     path = f"answers/{lesson.file}.html"
-    total = sum(int(question.item["marks"]) for question in lesson.questions)
+    total = sum(question.marks for question in lesson.questions)
     back = el("a", "Open this lesson as pupils see it", href=link(path, f"lessons/{lesson.file}.html"))
     asked = [card for card in lesson.cards if card.get("items")]
     said = f"{count(len(lesson.questions), 'question')}, {count(total, 'mark')}. "
@@ -78,135 +84,99 @@ def _pager(view: CourseView, lesson: LessonView) -> Html:
 
 def _notes(lesson: LessonView) -> Html:
     """Return what the teacher needs before the lesson."""
-    data = lesson.lesson
-    notes = data.get("teacher_notes") or {}
-    minutes = int(data["minutes"])
-    prior = [
-        join([inline(known["text"]), f" (lesson {known['from_lesson']})" if known.get("from_lesson") else
-              " (earlier level)"])
-        for known in data.get("prior_knowledge") or ()
-    ]  # fmt: skip
+    data, minutes = lesson.lesson, lesson.minutes
     labels = [
         join([clean(label["category"]).replace("_", " "), ": ", inline(label["quotation"])])
         for label in data.get("labels") or ()
     ]
-    watch = [notes.get("watch_for"), *(card.get("watch_for") for card in lesson.cards)]
+    watch = [*lesson.notes("watch_for"), *(card.get("watch_for") for card in lesson.cards)]
     rows: list[tuple[str, Sequence[object]]] = [
-        ("Pupils will know", [inline(point["text"]) for point in data.get("key_learning_points") or ()]),
-        ("Needed to start", prior),
-        ("Resources", [inline(name) for name in notes.get("resources") or ()]),
+        ("Pupils will know", [inline(point) for point in data["key_points"]]),
+        ("Needed to start", [inline(_prior(text)) for text in data["prior"]]),
+        ("Resources", [inline(text) for text in lesson.notes("resources")]),
         ("Watch for", [inline(words) for words in watch if words]),
-        *(
-            (name, [inline(notes[key])] if notes.get(key) else [])
-            for name, key in (("If they struggle", "if_they_struggle"), ("If they fly", "if_they_fly"),
-                              ("Safety", "safety"))
-        ),
+        ("If they struggle", [inline(text) for text in lesson.notes("if_they_struggle")]),
+        ("If they fly", [inline(text) for text in lesson.notes("if_they_fly")]),
+        ("Safety", [inline(text) for text in lesson.notes("safety")]),
         ("Guidance", labels),
         ("Time", [f"{minutes} minutes; with extra time {-(-minutes * _EXTRA_TIME // 4)} minutes"]),
-    ]  # fmt: skip
+    ]
     made = [[el("dt", name), el("dd", [el("div", line) for line in lines])] for name, lines in rows if lines]
     return section("notes", "Notes for the lesson", el("dl", made, cls="facts"))
 
 
+def _prior(text: str) -> str:
+    """Return what is needed to start and where it was learned: "You can add. (lesson 3)"."""
+    where, _, known = text.partition(": ")
+    return f"{known} ({where})" if _LESSON.fullmatch(where) else f"{text} (earlier level)"
+
+
 def _card(card: Mapping[str, Any], place: int, lesson: LessonView) -> Html:
-    bands = [row(f"{band['from_marks']} or more", inline(band["means"])) for band in card.get("rubric") or ()]
-    rubric = table("What a score means", ("Marks", "What to do next"), [el("tbody", bands)]) if bands else None
+    bands = [text.partition(": ") for text in card.get("rubric") or ()]
+    rows = [row(f"{marks} or more", inline(means)) for marks, _, means in bands]
+    rubric = table("What a score means", ("Marks", "What to do next"), [el("tbody", rows)]) if rows else None
     answers = [_question(question) for question in lesson.questions_of(card)]
     return card_section(card, lesson, f"a{place}", answers, rubric)
 
 
-def _question(question: NumberedQuestion) -> Html:
-    item = question.item
-    answer = item["answer"]
-    parts = answer.get("parts") or ()
+def _question(question: Question) -> Html:
+    item, key = question.item, question.key
+    # Data in a figure are part of the question.
+    parts = [
+        [
+            el("p", el("strong", f"{part.label} "), inline(part.ask)),
+            el("p", f"Answer {part.label}: ", inline(part.answer), cls="result"),
+        ]
+        for part in question.parts
+    ]
+    letter = f"{key.letter}, " if key else ""
     return el(
         "div",
         el("h3", f"Question {question.number}", id=question.anchor),
-        blocks(item["stem"]),
-        _key(answer),
-        [_part(part) for part in parts],
-        None if parts else el("p", "Answer: ", _answer(answer), cls="result"),
+        blocks(question.ask),
+        figures(item, question.anchor),
+        options(question.options, marked=True) if key else None,
+        parts or el("p", "Answer: ", letter, inline(question.answer), cls="result"),
         working(item["working"]),
         _mark_table(question),
-        _labelled("Follow-through", item.get("follow_through")),
-        _list("Other valid methods", item.get("alternatives")),
-        _labelled("Feedback", item.get("feedback")),
+        _list("Follow-through", question.of("follow_through")),
+        _list("Other valid methods", question.of("alternative")),
+        _list("Feedback", [item["feedback"]]),
+        [_list(name, question.of(kind)) for kind, name in _WORDS],
         _wrong_answers(question),
-        el("p", SENTENCES[question.verified], cls="muted"),
+        el("p", " ".join(filter(None, (SENTENCES[question.checked], SOLVED.get(question.solved)))), cls="muted"),
         cls="answer",
     )
 
 
-def _labelled(name: str, words: str | None) -> Html | None:
-    return el("p", el("strong", f"{name}: "), inline(words)) if words else None
-
-
-def _key(answer: Mapping[str, Any]) -> Html | None:
-    return options(answer, key=int(answer["key"])) if answer["kind"] == "mcq" else None
-
-
-def _part(part: Mapping[str, Any]) -> list[Html | None]:
-    prompt = el("p", el("strong", f"{part['label']} "), inline(part["prompt"]))
-    said = el("p", f"Answer {part['label']}: ", _answer(part["answer"]), cls="result")
-    return [prompt, _key(part["answer"]), said]
-
-
-def _answer(answer: Mapping[str, Any]) -> Html:
-    if answer["kind"] == "mcq":
-        return join([f"{letter(int(answer['key']))}, ", inline(answer["shown"])])
-    return inline(answer["shown"])
-
-
-def _list(name: str, lines: Sequence[str] | None) -> list[Html | None]:
-    if not lines or len(lines) == 1:
-        return [_labelled(name, line) for line in lines or ()]
+def _list(name: str, lines: Sequence[str]) -> list[Html]:
+    if not lines:
+        return []
+    if len(lines) == 1:
+        return [el("p", el("strong", f"{name}: "), inline(lines[0]))]
     return [el("p", el("strong", f"{name}:")), el("ul", [el("li", inline(line)) for line in lines])]
 
 
-def _mark_table(question: NumberedQuestion) -> Html | None:
-    item = question.item
-    parts = item["answer"].get("parts") or ()
-    groups = [(part["label"], part["scheme"]) for part in parts] or [("", item.get("scheme") or ())]
-    total = sum(len(scheme) for _, scheme in groups)
-    if not total:
-        return None
+def _mark_table(question: Question) -> Html:
     bodies = []
-    for label, scheme in groups:
-        rows = [row(inline(line["illustration"]), inline(line["generic"]), 1, right=2) for line in scheme]
+    for label, marks in groupby(question.scheme, key=lambda mark: mark[0]):
+        rows = [row(inline(earns), inline(why), 1, right=2) for _, earns, why in marks]
         bodies.append(el("tbody", group_row(label, len(_MARKS)) if label else None, rows))
-    foot = el("tr", el("th", "Total", scope="row", colspan=2), el("td", total, cls="r"))
-    return table(f"Question {question.number}, {count(total, 'mark')}", _MARKS, bodies, foot=foot, right=2)
+    foot = el("tr", el("th", "Total", scope="row", colspan=2), el("td", question.marks, cls="r"))
+    caption = f"Question {question.number}, {count(question.marks, 'mark')}"
+    return table(caption, _MARKS, bodies, foot=foot, right=2)
 
 
-def _wrong_answers(question: NumberedQuestion) -> list[Html | None]:
-    answer = question.item["answer"]
-    pairs = [("", answer)] if answer["kind"] != "structured" else [(p["label"], p["answer"]) for p in answer["parts"]]
-    made: list[Html | None] = []
-    for label, one in pairs:
-        # What a written answer may say, must say and must not say.
-        after = f" {label}" if label else ""
-        for key, name in (("accepted", "Also accept"), ("must_have", "Must have"), ("reject", "Do not accept")):
-            made += _list(f"{name}{after}", [line for line in one.get(key) or () if line != one["shown"]])
-    rows = [made for label, one in pairs for made in _wrong_rows(f"{label} " if label else "", one)]
+def _wrong_answers(question: Question) -> Html | None:
+    rows = [
+        row(join([f"{option.letter}: ", inline(option.text)]), inline(option.why))
+        for option in question.options
+        if not option.right
+    ]
+    for value, method, error in question.wrong():
+        rows.append(row(inline(value) if value else calculated(clean(method)), inline(error)))
     caption = f"Wrong answers to question {question.number} and what they show"
-    return [*made, table(caption, ("Wrong answer", "What it shows"), [el("tbody", rows)])] if rows else made
-
-
-def _wrong_rows(before: str, answer: Mapping[str, Any]) -> Iterator[Html]:
-    if answer["kind"] == "mcq":
-        for place, option in enumerate(answer["options"]):
-            if place != int(answer["key"]):
-                yield row(join([f"{before}{letter(place)}: ", inline(option["text"])]), inline(option["why"]))
-    for wrong in answer.get("wrong") or ():
-        value = join([before, _with_unit(wrong["value"], answer.get("unit", ""))])
-        yield row(value, inline(wrong.get("shows") or "a slip"))
-
-
-def _with_unit(value: str, unit: str) -> Html:
-    if unit == "£":
-        return join(["£", calculated(value)])
-    between = "" if unit in ("°", "%", "") else "\u202f"
-    return join([calculated(value), between, inline(unit)])
+    return table(caption, ("Wrong answer", "What it shows"), [el("tbody", rows)]) if rows else None
 
 
 # --- for the reviewer: where each point is taught and asked, warnings, the critic's scores ----------
@@ -214,9 +184,8 @@ def _with_unit(value: str, unit: str) -> Html:
 
 def _review(view: CourseView, lesson: LessonView) -> Html:
     found = counts([lesson])
-    human = found[NOBODY] + found[PARTLY]
     total = sum(found.values())
-    first = f"{total - human} of {total} answers were checked by code; {human} need a person."
+    first = f"{found[COMPUTED]} of {total} answers were checked by code; {total - found[COMPUTED]} need a person."
     read = (
         "A critic model scored this lesson; no teacher has read it."
         if lesson.critic
@@ -224,18 +193,26 @@ def _review(view: CourseView, lesson: LessonView) -> Html:
     )
     rows = [el("li", inline(line)) for line in lesson.warnings]
     warnings = [el("h3", "Warnings of the checks"), el("ul", rows)] if rows else None
-    sentence = el("p", first, " ", read)
+    sentence = el("p", first, " ", solved_line([lesson]), " ", read)
     return section("review", "For the reviewer", sentence, warnings, _points(view, lesson), _scores(lesson))
 
 
+def solved_line(lessons: Sequence[LessonView]) -> str:
+    """Return what a second solver found, in a sentence."""
+    found = [question.solved for lesson in lessons for question in lesson.questions if question.solved]
+    if not any("blind" in lesson.checks for lesson in lessons):
+        return "No second solver answered the questions."
+    agreed = found.count("agreed")
+    return f"A second solver, who saw the questions only, answered {len(found)} and agreed in {agreed}."
+
+
 def _points(view: CourseView, lesson: LessonView) -> Html | None:
-    numbers = {question.item["id"]: question.number for question in lesson.questions}
-    titles = {card["id"]: card["title"] for card in lesson.cards}
     rows = []
-    for point in lesson.lesson.get("points") or ():
-        asked = ", ".join(map(str, sorted(numbers[name] for name in point["items"] if name in numbers))) or "–"
-        taught = inline(titles.get(point["card"], point["card"]))
-        rows.append(row(inline(view.point_names.get(point["ref"], point["ref"])), taught, asked))
+    for number, ref in enumerate(lesson.entry.get("points") or (), 1):
+        taught = [inline(card["title"]) for card in lesson.cards if number in card.get("teaches", ())]
+        asked = [str(question.number) for question in lesson.questions if f"point {number}" in question.item["tests"]]
+        name = inline(view.point_names.get(ref, ref))
+        rows.append(row(name, join(taught, "; ") or "–", ", ".join(asked) or "–"))
     head = ("Point of the course", "Taught in", "Asked in")
     return table("Where each point is taught and asked", head, [el("tbody", rows)]) if rows else None
 

@@ -17,9 +17,9 @@ class Bundle:
     course: Mapping[str, Any]
     #: The scheme of work (lessons.schemas.Scheme as JSON).
     scheme: Mapping[str, Any]
-    #: The lessons in order (lessons.schemas.Lesson as JSON, with checks and scores).
+    #: The lessons in order: {"order", "lesson" (lessons.lesson.Lesson as JSON), "checks", "critic"}.
     lessons: Sequence[Mapping[str, Any]]
-    #: Lessons that failed: {"order", "label", "reason"} (only with --skip-failed).
+    #: Lessons that are not there: {"order", "label", "reason"}; "not_written" where no bank covers them.
     failed: Sequence[Mapping[str, Any]] = ()
     #: Who wrote it: {"author": "offline"|"model", "model", "prompts": {name: hash}, "catalogue": hash, …}.
     about: Mapping[str, Any] = field(default_factory=dict)

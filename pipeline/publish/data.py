@@ -8,9 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pipeline.publish import mathml
+from pipeline.publish.figures import described
 from pipeline.publish.html import clean
-from pipeline.publish.lesson_page import letter
-from pipeline.publish.view import SENTENCES, CourseView, LessonView
+from pipeline.publish.questions import SENTENCES, Question, divided
+from pipeline.publish.view import CourseView, LessonView
+
+#: Version of the lessons in data/: of their schema, and raised with it.
+_VERSION = 2
 
 #: Where a bracket would close the words of a link, a picture or the target of a link.
 _LINK = re.compile(r"\](?=[(\[:])")
@@ -62,20 +66,21 @@ def _text(blocks: Iterator[str]) -> bytes:
 def _record(lesson: LessonView) -> dict[str, Any]:
     """Return the lesson with what a reviewer needs: how each answer was checked, warnings, scores."""
     return {
+        "schema": _VERSION,
+        "order": lesson.order,
+        "entry": lesson.entry,
         "lesson": lesson.lesson,
         "checks": lesson.checks,
         "critic": lesson.critic,
         "review": {
             "items": [
-                {"number": question.number, "verified": question.verified, "kind": question.item["answer"]["kind"]}
-                | {name: question.item[name] for name in ("id", "marks")}
+                {"number": question.number, "address": question.address, "marks": question.marks}
+                | {"checked": question.checked, "solved": question.solved, "key": question.key and question.key.letter}
                 for question in lesson.questions
             ],
-            "points": lesson.lesson.get("points", []),
             "warnings": lesson.warnings,
             "fidelity": lesson.score("fidelity"),
             "quality": lesson.score("quality"),
-            "labels": lesson.lesson.get("labels", []),
         },
     }
 
@@ -111,16 +116,17 @@ def _heading(view: CourseView, lesson: LessonView, title: str) -> Iterator[str]:
     if view.bundle.draft:
         yield "**Offline draft: made without a model and read by nobody.**"
     place = f"{lesson.type.lower()} {lesson.order} of {view.total}"
-    yield f"{_md(view.title)}, {place}, {lesson.lesson['minutes']} minutes."
+    yield f"{_md(view.title)}, {place}, {lesson.minutes} minutes."
 
 
 def _lesson(view: CourseView, lesson: LessonView) -> Iterator[str]:
     data = lesson.lesson
     yield from _heading(view, lesson, _md(lesson.title))
     yield _md(data["outcome"])
-    if data.get("keywords"):
+    if data["keywords"] and not lesson.mock_exam:
         yield "## Words you need"
-        yield from _lines(f"- **{_md(word['term'])}**: {_md(word['definition'])}" for word in data["keywords"])
+        words = [word.partition(": ") for word in data["keywords"]]
+        yield from _lines(f"- **{_md(term)}**: {_md(meaning)}" for term, _, meaning in words)
     for card in lesson.cards:
         yield f"## {_md(card['title'])}"
         yield from _card(lesson, card)
@@ -129,41 +135,42 @@ def _lesson(view: CourseView, lesson: LessonView) -> Iterator[str]:
 def _card(lesson: LessonView, card: Mapping[str, Any]) -> Iterator[str]:
     if card["kind"] == "explainer":
         yield _md(card["text"])
+        yield from _figures(card)
         yield f"Not an example: {_md(card['non_example'])}"
         yield "### In plainer words"
         yield _md(card["plain"])
-        beliefs = {belief["id"]: belief for belief in lesson.lesson.get("misconceptions") or ()}
-        for name in card.get("misconceptions") or ():
-            if belief := beliefs.get(name):
-                yield f"- A common mistake: {_md(belief['belief'])}\n- What is true: {_md(belief['correction'])}"
+        beliefs = dict(enumerate(lesson.lesson["misconceptions"], 1))
+        for belief in (beliefs[number] for number in card["mistakes"] if number in beliefs):
+            yield f"- A common mistake: {_md(belief['belief'])}\n- What is true: {_md(belief['correction'])}"
     for example in card.get("examples") or ():
-        yield f"Example: {_md(example['problem'])}"
-        yield from _lines(_steps(example["steps"]))
-        yield f"Answer: {_md(example['answer'])}"
-    if card.get("items"):
-        yield from _questions(lesson, card)
-
-
-def _steps(steps: Any) -> Iterator[str]:
-    for number, step in enumerate(steps, 1):
-        line = f" – {_md(step['shows'])}" if step.get("shows") else ""
-        yield f"{number}. {_md(step['does'])}{line}"
-
-
-def _questions(lesson: LessonView, card: Mapping[str, Any]) -> Iterator[str]:
+        yield f"Example: {_md(example['ask'])}"
+        yield from _figures(example)
+        yield from _lines(_steps(example["working"]))
+        if example.get("answer"):
+            yield f"Answer: {_md(example['answer'])}"
     if card.get("instructions"):
         yield _md(card["instructions"])
     for question in lesson.questions_of(card):
-        answer = question.item["answer"]
-        yield f"**{question.number}.** {_md(question.item['stem'])} ({question.item['marks']})"
-        for figure in question.item.get("figures") or ():
-            yield _md(figure["alt"])
-            rows = [_row(figure["columns"]), "|" + " --- |" * len(figure["columns"]), *map(_row, figure["rows"])]
-            yield "\n".join(rows)
-        options, parts = answer.get("options") or (), answer.get("parts") or ()
-        lines = [f"- {letter(place)}: {_md(option['text'])}" for place, option in enumerate(options)]
-        lines += [f"- {part['label']} {_md(part['prompt'])} ({part['marks']})" for part in parts]
-        yield from _lines(lines)
+        yield from _question(question)
+
+
+def _steps(steps: Iterable[str]) -> Iterator[str]:
+    for number, (words, line) in enumerate(map(divided, steps), 1):
+        yield f"{number}. {_md(words)}" + (f" – {_md(line)}" if line else "")
+
+
+def _figures(owner: Mapping[str, Any]) -> Iterator[str]:
+    for figure in owner.get("figures") or ():
+        words, columns, rows = described(figure)
+        yield _md(words)
+        yield "\n".join([_row(columns), "|" + " --- |" * len(columns), *map(_row, rows)])
+
+
+def _question(question: Question) -> Iterator[str]:
+    yield f"**{question.number}.** {_md(question.ask)} ({question.marks})"
+    yield from _figures(question.item)
+    lines = [f"- {option.letter}: {_md(option.text)}" for option in question.options]
+    yield from _lines([*lines, *(f"- {part.label} {_md(part.ask)} ({part.marks})" for part in question.parts)])
 
 
 def _row(cells: Iterable[object]) -> str:
@@ -173,12 +180,15 @@ def _row(cells: Iterable[object]) -> str:
 def _answers(view: CourseView, lesson: LessonView) -> Iterator[str]:
     yield from _heading(view, lesson, f"Answers: {_md(lesson.title)}")
     for question in lesson.questions:
-        answer = question.item["answer"]
-        parts = answer.get("parts") or ()
+        letter = f"{question.key.letter}, " if question.key else ""
         yield f"## Question {question.number}"
-        yield f"Answer: **{_md(answer['shown'])}**"
-        yield from _lines(f"- {part['label']} {_md(part['answer']['shown'])}" for part in parts)
+        if question.parts:
+            yield from _lines(f"- {part.label} {_md(part.answer)}" for part in question.parts)
+        else:
+            yield f"Answer: **{letter}{_md(question.answer)}**"
         yield from _lines(_steps(question.item["working"]))
-        scheme = [*question.item.get("scheme", ()), *(bullet for part in parts for bullet in part["scheme"])]
-        marks = [f"- 1 mark: {_md(bullet['generic'])} ({_md(bullet['illustration'])})" for bullet in scheme]
-        yield "\n".join([*marks, "", SENTENCES[question.verified]])
+        marks = [
+            f"- 1 mark: {label + ' ' if label else ''}{_md(why)} ({_md(earns)})"
+            for label, earns, why in question.scheme
+        ]
+        yield "\n".join([*marks, "", SENTENCES[question.checked]])

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pipeline.publish.figures import figure, squared_paper
 from pipeline.publish.html import Html, clean, count, el, join, section
 from pipeline.publish.page import INDEX, Page, link
 from pipeline.publish.prose import Plain, Terms, blocks, inline
-from pipeline.publish.view import CALCULATOR, KINDS, CourseView, LessonView, NumberedQuestion
+from pipeline.publish.questions import Option, Part, Question, divided
+from pipeline.publish.view import CALCULATOR, KINDS, CourseView, LessonView
 
 #: Outcomes named beside a lesson where it has more than one more.
 _FEW = 3
@@ -19,9 +20,11 @@ _FEW = 3
 def build(view: CourseView, lesson: LessonView) -> Page:
     """Return lessons/NN-slug.html."""
     path = f"lessons/{lesson.file}.html"
-    text = _Text(lesson)
+    text = _Text(view, lesson)
     sections = [text.section(card, place) for place, card in enumerate(lesson.cards, 1)]
-    main = el("div", text.words(), sections, _pager(view, lesson, path), cls="main")
+    main = el(
+        "div", text.sheets() if lesson.mock_exam else text.words(), sections, _pager(view, lesson, path), cls="main"
+    )
     body = join([_head(view, lesson), el("div", _rail(view, lesson, path), main, cls="cols")])
     return Page(path, lesson.title, body, foot=f"{view.title}, lesson {lesson.order}: {lesson.title}")
 
@@ -40,7 +43,7 @@ def _head(view: CourseView, lesson: LessonView) -> Html:
 
 def kind_of(card: Mapping[str, Any], lesson: LessonView) -> tuple[str, str]:
     """Return class and word of a card."""
-    if card["kind"] == "assessment" and lesson.lesson.get("lesson_type") == "mock_exam":
+    if card["kind"] == "assessment" and lesson.mock_exam:
         return "exit", "Mock exam"
     return KINDS[card["kind"]]
 
@@ -56,22 +59,30 @@ def card_section(card: Mapping[str, Any], lesson: LessonView, anchor: str, *cont
 class _Text:
     """The lesson's content; keeps which keywords are already linked."""
 
-    def __init__(self, lesson: LessonView) -> None:
+    def __init__(self, view: CourseView, lesson: LessonView) -> None:
+        self._view = view
         self._lesson = lesson
-        self._keywords = list(lesson.lesson.get("keywords") or ())
-        self._plain: Plain = Terms((clean(word["term"]), f"w{place}") for place, word in enumerate(self._keywords, 1))
-        self._beliefs = {belief["id"]: belief for belief in lesson.lesson.get("misconceptions") or ()}
-        met = {name for card in lesson.cards for name in card.get("misconceptions") or ()}
+        self._keywords = [] if lesson.mock_exam else [word.partition(": ") for word in lesson.lesson["keywords"]]
+        self._plain: Plain = Terms((clean(term), f"w{place}") for place, (term, _, _) in enumerate(self._keywords, 1))
+        self._beliefs = dict(enumerate(lesson.lesson["misconceptions"], 1))
+        met = {number for card in lesson.cards for number in card.get("mistakes") or ()}
         #: Misconceptions that no explanation claims; the first one that can hold them gets them.
-        self._homeless = [name for name in self._beliefs if name not in met]
+        self._homeless = [number for number in self._beliefs if number not in met]
 
     def words(self) -> Html | None:
         """Return the keywords with their meanings."""
-        rows = []
-        for place, word in enumerate(self._keywords, 1):
-            gaelic = el("span", clean(word["gaelic"]), lang="gd") if word.get("gaelic") else None
-            rows += [el("dt", inline(word["term"]), gaelic, id=f"w{place}"), el("dd", inline(word["definition"]))]
+        rows = [
+            [el("dt", inline(term), id=f"w{place}"), el("dd", inline(meaning))]
+            for place, (term, _, meaning) in enumerate(self._keywords, 1)
+        ]
         return section("words", "Words you need", el("dl", rows), cls="words") if rows else None
+
+    def sheets(self) -> list[Html]:
+        """Return what a candidate is given with an exam paper, where the catalogue has it."""
+        return [
+            section(f"sheet{place}", sheet["title"], el("ul", [el("li", inline(line)) for line in sheet["lines"]]))
+            for place, sheet in enumerate(self._view.assessment.get("sheets") or (), 1)
+        ]
 
     def section(self, card: Mapping[str, Any], place: int) -> Html:
         """Return one card."""
@@ -79,15 +90,16 @@ class _Text:
         return card_section(card, self._lesson, f"s{place}", body(card, place))
 
     def _explainer(self, card: Mapping[str, Any], place: int) -> list[object]:
-        names = [*(card.get("misconceptions") or ()), *self._homeless]
+        numbers = [*card["mistakes"], *self._homeless]
         self._homeless = []
         plainer = el("summary", "Read this part in plainer words")
         return [
             blocks(card["text"], self._plain),
-            [figure(data, f"s{place}-f{number}") for number, data in enumerate(card.get("figures") or (), 1)],
-            [el("h3", "Not an example"), blocks(card["non_example"])] if card.get("non_example") else None,
+            figures(card, f"s{place}"),
+            el("h3", "Not an example"),
+            blocks(card["non_example"]),
             el("details", plainer, el("div", blocks(card["plain"]), cls="plain")),
-            self._watch([self._beliefs[name] for name in names if name in self._beliefs]),
+            self._watch([self._beliefs[number] for number in numbers if number in self._beliefs]),
         ]
 
     def _watch(self, beliefs: Sequence[Mapping[str, Any]]) -> Html | None:
@@ -102,34 +114,36 @@ class _Text:
         return [
             [
                 el("h3", f"Example {number}" if several else "Example"),
-                blocks(example["problem"]),
-                working(example["steps"]),
-                el("p", "Answer: ", inline(example["answer"]), cls="result"),
+                blocks(example["ask"]),
+                figures(example, f"s{place}-e{number}"),
+                working(example["working"]),
+                el("p", "Answer: ", inline(example["answer"]), cls="result") if example.get("answer") else None,
             ]
             for number, example in enumerate(card["examples"], 1)
         ]
 
     def _questions(self, card: Mapping[str, Any], place: int) -> list[object]:
         asked = self._lesson.questions_of(card)
-        rules = sorted({calculator_rule(one.item) for one in asked})
+        rules = sorted({calculator_rule(one) for one in asked})
         mixed = len(rules) > 1
-        sometimes = self._lesson.lesson.get("calculator") == "mixed"
+        said = rules[:1] if self._lesson.entry.get("calculator") in ("mixed", "exam_conditions") and not mixed else []
+        provided = self._view.assessment.get("provided") if self._lesson.mock_exam else None
+        said += [f"You may use the {' and the '.join(map(clean, provided))}."] if provided else []
         return [
             el("div", blocks(card["instructions"]), cls="lead") if card.get("instructions") else None,
-            el("p", rules[0], cls="muted lead") if sometimes and not mixed else None,
+            el("p", " ".join(said), cls="muted lead") if said else None,
             el("ol", [question(one, mixed=mixed) for one in asked], cls="questions"),
         ]
 
 
 def _rail(view: CourseView, lesson: LessonView, path: str) -> Html:
-    data = lesson.lesson
-    outcomes = [view.outcome_names.get(ref, ref) for ref in data["outcome_refs"]]
+    outcomes = [view.outcome_names.get(ref, ref) for ref in lesson.outcome_refs]
     named = outcomes if len(outcomes) <= _FEW + 1 else [*outcomes[:_FEW], f"and {len(outcomes) - _FEW} more"]
     facts = [
-        el("dt", "Time"), el("dd", f"{data['minutes']} minutes"),
+        el("dt", "Time"), el("dd", f"{lesson.minutes} minutes"),
         el("dt", "Outcome" if len(outcomes) == 1 else "Outcomes"), el("dd", [el("div", inline(n)) for n in named]),
-        el("dt", "Calculator"), el("dd", CALCULATOR.get(data.get("calculator", ""), "No")),
-        _guidance(data),
+        el("dt", "Calculator"), el("dd", CALCULATOR.get(lesson.entry.get("calculator", ""), "No")),
+        _guidance(lesson),
     ]  # fmt: skip
     links = []
     for place, card in enumerate(lesson.cards, 1):
@@ -142,9 +156,9 @@ def _rail(view: CourseView, lesson: LessonView, path: str) -> Html:
     return el("aside", el("dl", facts, cls="facts"), contents, answers, cls="rail", aria_label="This lesson")
 
 
-def _guidance(data: Mapping[str, Any]) -> list[Html]:
-    labels = [clean(label["category"]).replace("_", " ") for label in data.get("labels") or ()]
-    if (data.get("teacher_notes") or {}).get("safety"):
+def _guidance(lesson: LessonView) -> list[Html]:
+    labels = [clean(label["category"]).replace("_", " ") for label in lesson.lesson.get("labels") or ()]
+    if lesson.notes("safety"):
         labels.append("practical work")
     if not labels:
         return []
@@ -175,52 +189,46 @@ _LEAST_ROOM, _MOST_ROOM = 2, 6
 _WIDE = 40
 
 
-def letter(place: int) -> str:
-    """Return A, B, C, … for options."""
-    return chr(ord("A") + place)
-
-
-def question(asked: NumberedQuestion, *, mixed: bool) -> Html:
+def question(asked: Question, *, mixed: bool) -> Html:
     """Return the question as a list item; `mixed` where its neighbours differ in the use of the calculator."""
-    item = asked.item
-    answer = item["answer"]
-    parts = answer.get("parts") or ()
-    figures = item.get("figures") or ()
     body = [
-        blocks(item["stem"]),
-        el("p", calculator_rule(item), cls="muted") if mixed else None,
-        [figure(data, f"{asked.anchor}-f{place}") for place, data in enumerate(figures, 1)],
-        options(answer) if answer["kind"] == "mcq" else None,
-        el("ol", [_part(part) for part in parts], cls="parts") if parts else None,
+        blocks(asked.ask),
+        el("p", calculator_rule(asked), cls="muted") if mixed else None,
+        figures(asked.item, asked.anchor),
+        options(asked.options) if asked.options else None,
+        el("ol", [_part(part) for part in asked.parts], cls="parts") if asked.parts else None,
         _hints(asked),
-        None if parts or answer["kind"] == "mcq" else room(int(item["marks"]), item["stem"]),
+        None if asked.parts or asked.options else room(asked.marks, asked.ask),
     ]
-    return el("li", _numbered(asked.number, body, item["marks"]), id=asked.anchor, cls="q")
+    return el("li", _numbered(asked.number, body, asked.marks), id=asked.anchor, cls="q")
 
 
-def _part(part: Mapping[str, Any]) -> Html:
-    answer, number = part["answer"], int(part["marks"])
-    space = options(answer) if answer["kind"] == "mcq" else room(number, part["prompt"])
-    return el("li", _numbered(part["label"], [blocks(part["prompt"]), space], number))
+def _part(part: Part) -> Html:
+    return el("li", _numbered(part.label, [blocks(part.ask), room(part.marks, part.ask)], part.marks))
 
 
-def _numbered(number: object, body: object, marks: Any) -> list[Html]:
-    said = el("span", count(int(marks), "mark"), cls="marks")
+def _numbered(number: object, body: object, marks: int) -> list[Html]:
+    said = el("span", count(marks, "mark"), cls="marks")
     return [el("span", number, cls="n"), el("div", body, cls="body"), said]
 
 
-def calculator_rule(item: Mapping[str, Any]) -> str:
+def figures(owner: Mapping[str, Any], anchor: str) -> list[Html]:
+    """Return the drawings of a card, an example or a question."""
+    return [figure(data, f"{anchor}-f{place}") for place, data in enumerate(owner.get("figures") or (), 1)]
+
+
+def calculator_rule(asked: Question) -> str:
     """Return whether the calculator is allowed, as a sentence."""
-    return "Calculator allowed." if item.get("calculator") else "No calculator."
+    return "Calculator allowed." if asked.calculator else "No calculator."
 
 
-def options(answer: Mapping[str, Any], *, key: int | None = None) -> Html:
-    """Return options in rings; `key` marks the right one."""
+def options(choices: Iterable[Option], *, marked: bool = False) -> Html:
+    """Return options in rings; the right one is marked where `marked`."""
     rows = []
-    for place, option in enumerate(answer["options"]):
-        right = place == key
-        words = el("span", inline(option["text"]), " (right)" if right else None)
-        rows.append(el("li", el("span", letter(place), cls="ring"), words, cls="right" if right else None))
+    for option in choices:
+        right = marked and option.right
+        words = el("span", inline(option.text), " (right)" if right else None)
+        rows.append(el("li", el("span", option.letter, cls="ring"), words, cls="right" if right else None))
     return el("ol", rows, cls="options")
 
 
@@ -232,8 +240,8 @@ def room(number: int, stem: str) -> Html:
     return el("div", cls=f"space m{size}" if size > _LEAST_ROOM else "space")
 
 
-def _hints(asked: NumberedQuestion) -> Html | None:
-    hints = asked.item.get("hints") or ()
+def _hints(asked: Question) -> Html | None:
+    hints = asked.of("hint")
     if not hints or asked.card["kind"] in _WITHOUT_HINTS:
         return None
     noun = "Hint" if len(hints) == 1 else "Hints"
@@ -241,12 +249,11 @@ def _hints(asked: NumberedQuestion) -> Html | None:
     return el("details", el("summary", f"{noun} for question {asked.number}"), words)
 
 
-def working(steps: object) -> Html:
+def working(steps: Iterable[str]) -> Html:
     """Return numbered steps: what we do beside the line of mathematics."""
     rows = []
-    for step in steps if isinstance(steps, (list, tuple)) else ():
-        shows = step.get("shows") or ""
+    for words, shows in map(divided, steps):
         label = {"role": "group", "tabindex": "0", "aria_label": "Line of working"} if len(shows) > _WIDE else {}
         line = el("p", inline(shows), cls="line", **label) if shows else None
-        rows.append(el("li", el("div", el("p", inline(step["does"])), line, cls="two")))
+        rows.append(el("li", el("div", el("p", inline(words)), line, cls="two")))
     return el("ol", rows, cls="steps")

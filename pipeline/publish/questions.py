@@ -1,4 +1,4 @@
-"""A question as pages show it: its number, its options in order, its parts, its marks, and how its answer was checked."""
+"""A question as pages show it: its number, options in order, parts and marks, and how its answer was checked."""
 
 from __future__ import annotations
 

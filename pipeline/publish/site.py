@@ -12,13 +12,14 @@ from itertools import groupby
 from typing import Any
 
 from pipeline.publish import answers_page, data, lesson_page
+from pipeline.publish.answers_page import solved_line
 from pipeline.publish.base import Bundle
 from pipeline.publish.figures import group_row, row, table
 from pipeline.publish.html import Html, clean, count, el, join, section
-from pipeline.publish.lesson_page import letter
 from pipeline.publish.page import ABOUT, INDEX, SCHEME, Page, by_line, frame, link
 from pipeline.publish.prose import inline
-from pipeline.publish.view import NOBODY, PARTLY, TYPES, CourseGroup, CourseView, LearningOutcome, LessonView, counts
+from pipeline.publish.questions import COMPUTED, NOBODY, PARTLY
+from pipeline.publish.view import TYPES, CourseGroup, CourseView, LearningOutcome, LessonView, counts
 from pipeline.records.values import value_hash
 
 STYLE = "site.css"
@@ -93,7 +94,7 @@ def _coverage(view: CourseView) -> Html:
 def _group(group: CourseGroup) -> Html | None:
     if not group.outcomes:
         return None
-    anchor, taught = f"g-{group.id}", sum(bool(outcome.lessons) for outcome in group.outcomes)
+    anchor, taught = f"g-{group.id}", sum(outcome.taught for outcome in group.outcomes)
     said = el("p", f"{taught} of {count(len(group.outcomes), 'outcome')}", cls="muted")
     head = el("div", el("h2", group.title, id=anchor), said, cls="topic-head")
     rows = [_outcome(outcome) for outcome in group.outcomes]
@@ -102,7 +103,13 @@ def _group(group: CourseGroup) -> Html | None:
 
 def _outcome(outcome: LearningOutcome) -> Html:
     title = _numbered(outcome)
-    failed = [el("li", el("p", f"Lesson {row['order']} failed", cls="muted")) for row in outcome.failed]
+    failed = [
+        el(
+            "li",
+            el("p", f"Lesson {row['order']} {'not written yet' if row.get('not_written') else 'failed'}", cls="muted"),
+        )
+        for row in outcome.failed
+    ]
     if not outcome.lessons and not failed:
         return el("li", title, el("p", "No lesson yet", cls="muted"))
     return el("li", title, el("ul", [_lesson_item(lesson) for lesson in outcome.lessons], failed, cls="lessons"))
@@ -127,7 +134,7 @@ def _other_lessons(view: CourseView) -> Html | None:
 def _cross_cutting(view: CourseView, group: CourseGroup) -> Html:
     rows = []
     for outcome in group.outcomes:
-        used = [lesson.order for lesson in view.lessons if outcome.id in lesson.lesson.get("cross_cutting", ())]
+        used = [lesson.order for lesson in view.lessons if outcome.id in lesson.entry.get("cross_cutting", ())]
         where = f"Practised in lessons {ranges(used)}." if used else "In no lesson yet."
         rows.append(el("li", el("p", inline(outcome.title)), el("p", where, cls="muted")))
     return section(f"g-{group.id}", f"Cross-cutting skills: {group.title}", el("ul", rows, cls="outcomes"))
@@ -145,14 +152,14 @@ def ranges(numbers: Sequence[int]) -> str:
 
 
 def _not_covered(view: CourseView) -> Html | None:
-    rows = [el("li", _numbered(outcome), cls="wide") for outcome in view.outcomes if not outcome.lessons]
+    rows = [el("li", _numbered(outcome), cls="wide") for outcome in view.outcomes if not outcome.taught]
     words = el("p", "This course does not reach these outcomes. They are listed in teaching order.")
     return section("not-covered", "Not covered", words, el("ul", rows, cls="outcomes")) if rows else None
 
 
 def _failed(view: CourseView) -> Html | None:
     rows = []
-    for failed in view.failed:
+    for failed in (lost for lost in view.failed if not lost.get("not_written")):
         name = join([f"Lesson {failed['order']}: ", inline(failed.get("label") or "untitled")])
         reason = clean(failed.get("reason") or "no reason recorded")
         rows.append(el("li", el("p", name), el("p", reason, cls="muted")))
@@ -251,23 +258,23 @@ def _signed(sign_off: Mapping[str, Any]) -> str:
 def _checked(view: CourseView) -> Html:
     found = counts(view.lessons)
     total = sum(found.values())
-    answers = total - found[NOBODY]
     rows = [
         row("Questions", total, right=1),
-        row("Answers computed again by code", answers - found[PARTLY], right=1),
-        row("Answers computed in part", found[PARTLY], right=1),
-        row("Answers that need a person", found[NOBODY], right=1),
+        row("Checked by calculation", found[COMPUTED], right=1),
+        row("Checked by calculation in part", found[PARTLY], right=1),
+        row("Not checked by code", found[NOBODY], right=1),
     ]
     sentence = (
-        f"{answers} of {count(total, 'answer')} were recomputed from the question's own numbers, at least in part."
+        f"{found[COMPUTED]} of {count(total, 'question')} were checked by calculation: code read all mathematics that "
+        "is printed for them, answers, working and marks, and compared it with the numbers of the question."
     )
     also = (
-        "Code also checked that the lines of working it can calculate are true, that lessons refer only to outcomes of "
-        "the course, that marks add up and that no lesson asks a question twice."
+        "Code also checked that lessons refer only to outcomes of the course, that marks add up and that no lesson "
+        f"asks a question twice. {solved_line(view.lessons)}"
     )
     # A place of the right option that is always the same gives the answer away.
-    keys = [question.item["answer"] for lesson in view.lessons for question in lesson.questions]
-    places = Counter(letter(int(answer["key"])) for answer in keys if answer["kind"] == "mcq")
+    keys = [question.key for lesson in view.lessons for question in lesson.questions]
+    places = Counter(key.letter for key in keys if key)
     listed = ", ".join(f"{place} {places[place]}" for place in sorted(places))
     return join(
         [
@@ -309,7 +316,7 @@ def _nobody(view: CourseView) -> Html:
     rows = [
         "Whether the explanations are the best for your class.",
         "Statements of fact in words, and pictures described in words.",
-        "Answers marked as not checkable by code.",
+        "Questions marked as not checked by code.",
     ]
     if not view.scored:
         rows.insert(0, "The reading of any lesson from start to end: no person and no second model has done it.")

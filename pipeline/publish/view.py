@@ -10,6 +10,7 @@ from typing import Any
 
 from pipeline.publish.base import Bundle
 from pipeline.publish.html import clean, slug
+from pipeline.publish.questions import Question
 
 #: Kind of lesson, as pages say it.
 TYPES = {
@@ -36,39 +37,6 @@ CALCULATOR = {
     "mixed": "In some questions",
     "exam_conditions": "As in the exam",
 }
-COMPUTED, TESTED, SUBSTITUTED, PARTLY, NOBODY = "computed", "point-tested", "substituted", "in part", "nobody"
-
-#: How an answer of each kind is checked before its lesson may be published; the key carries the calculation.
-_HOW = {
-    **dict.fromkeys(
-        ("numeric", "surd", "fraction", "power", "statistics", "geometry", "trig", "vector", "science"), COMPUTED
-    ),
-    "algebra": TESTED,
-    "equation": SUBSTITUTED,
-    "system": SUBSTITUTED,
-    "inequality": SUBSTITUTED,
-}
-SENTENCES = {
-    COMPUTED: "Checked by calculation.",
-    TESTED: "Checked by calculation at many points.",
-    SUBSTITUTED: "Checked by putting it back into the question.",
-    PARTLY: "Checked by calculation in part; the rest is not checkable by code, a person must judge it.",
-    NOBODY: "Not checkable by code: a person must judge it.",
-}
-
-
-def verified(answer: Mapping[str, Any]) -> str:
-    """Return how an answer was checked: one of COMPUTED, TESTED, SUBSTITUTED, PARTLY, NOBODY."""
-    kind = answer["kind"]
-    if kind == "structured":
-        found = {verified(part["answer"]) for part in answer["parts"]}
-        if NOBODY in found and len(found) > 1:
-            return PARTLY
-        return found.pop() if len(found) == 1 else COMPUTED
-    if kind == "mcq":
-        key = answer["options"][int(answer["key"])]
-        return COMPUTED if key.get("expression") and key.get("method") else NOBODY
-    return _HOW.get(kind, NOBODY)
 
 
 def _line(found: object) -> str:
@@ -79,37 +47,22 @@ def _line(found: object) -> str:
 
 
 @dataclass(frozen=True)
-class NumberedQuestion:
-    """One item with its number on the page."""
-
-    number: int
-    item: Mapping[str, Any]
-    card: Mapping[str, Any]
-
-    @property
-    def anchor(self) -> str:
-        """Return its id, the same on the lesson and the answers page."""
-        return f"q{self.number}"
-
-    @property
-    def verified(self) -> str:
-        """Return how its answer was checked."""
-        return verified(self.item["answer"])
-
-
-@dataclass(frozen=True)
 class LessonView:
     """A published lesson: what was written, what code found, what the critic scored."""
 
     lesson: Mapping[str, Any]
     checks: Mapping[str, Any]
     critic: Mapping[str, Any] | None
-    #: Its entry in the scheme of work.
+    #: Its entry in the scheme of work: order, type, minutes, calculator, outcomes and points.
     entry: Mapping[str, Any]
+    #: Components of the course's exam by their id.
+    components: Mapping[str, Mapping[str, Any]]
+    #: Outcomes of its entry that it does not teach.
+    not_written: frozenset[str] = frozenset()
 
     @property
     def order(self) -> int:
-        return int(self.lesson["order"])
+        return int(self.entry["order"])
 
     @property
     def title(self) -> str:
@@ -118,7 +71,20 @@ class LessonView:
     @property
     def type(self) -> str:
         """Return the kind of lesson as a word."""
-        return TYPES.get(self.lesson.get("lesson_type", ""), "Lesson")
+        return TYPES.get(self.entry.get("lesson_type", ""), "Lesson")
+
+    @property
+    def mock_exam(self) -> bool:
+        return bool(self.entry.get("lesson_type") == "mock_exam")
+
+    @property
+    def minutes(self) -> int:
+        return int(self.entry.get("minutes") or sum(card["minutes"] for card in self.cards))
+
+    @property
+    def outcome_refs(self) -> list[str]:
+        """Return the outcomes it teaches or asks."""
+        return [ref for ref in self.entry.get("outcome_refs", ()) if ref not in self.not_written]
 
     @property
     def file(self) -> str:
@@ -130,14 +96,33 @@ class LessonView:
         return list(self.lesson.get("cards", ()))
 
     @cached_property
-    def questions(self) -> list[NumberedQuestion]:
+    def questions(self) -> list[Question]:
         """Return all questions, numbered through the lesson."""
-        pairs = [(card, item) for card in self.cards for item in card.get("items", ())]
-        return [NumberedQuestion(number, item, card) for number, (card, item) in enumerate(pairs, 1)]
+        rows = [
+            (f"c{place}.q{number}", item, card)
+            for place, card in enumerate(self.cards, 1)
+            for number, item in enumerate(card.get("items") or (), 1)
+        ]
+        return [
+            Question(number, address, item, card, self.checks, self._calculator(item, card))
+            for number, (address, item, card) in enumerate(rows, 1)
+        ]
 
-    def questions_of(self, card: Mapping[str, Any]) -> list[NumberedQuestion]:
+    def _calculator(self, item: Mapping[str, Any], card: Mapping[str, Any]) -> bool:
+        """Return what the item says; else its paper; else the lesson."""
+        for text in item.get("more") or ():
+            if text.startswith("calculator: "):
+                return bool(text == "calculator: yes")
+        paper = self.components.get(card.get("component", ""), {})
+        return bool(paper.get("calculator", self.entry.get("calculator") == "calc"))
+
+    def questions_of(self, card: Mapping[str, Any]) -> list[Question]:
         """Return the questions of one of its cards."""
         return [question for question in self.questions if question.card is card]
+
+    def notes(self, kind: str) -> list[str]:
+        """Return the notes to the teacher of one kind."""
+        return [note["text"] for note in self.lesson.get("notes") or () if note["kind"] == kind]
 
     @cached_property
     def warnings(self) -> list[str]:
@@ -152,7 +137,7 @@ class LessonView:
 
 def counts(lessons: Iterable[LessonView]) -> Counter[str]:
     """Return how many questions of these lessons were checked how."""
-    return Counter(question.verified for lesson in lessons for question in lesson.questions)
+    return Counter(question.checked for lesson in lessons for question in lesson.questions)
 
 
 @dataclass(frozen=True)
@@ -164,6 +149,8 @@ class LearningOutcome:
     number: str
     title: str
     lessons: tuple[LessonView, ...]
+    #: A lesson is there that teaches it, not only questions on it.
+    taught: bool
     failed: tuple[Mapping[str, Any], ...] = ()
 
 
@@ -188,11 +175,11 @@ class CourseView:
         self.groups = tuple(self._groups())
 
     def _lessons(self) -> Iterator[LessonView]:
+        papers = {part["id"]: part for part in self.assessment.get("components") or ()}
         for row in self.bundle.lessons:
-            lesson = row.get("lesson", row)
-            if lesson:
-                entry = self.entries.get(int(lesson["order"]), {})
-                yield LessonView(lesson, row.get("checks") or {}, row.get("critic") or None, entry)
+            entry = self.entries.get(int(row["order"]), {"order": row["order"]})
+            missing = frozenset(row.get("not_written") or ())
+            yield LessonView(row["lesson"], row.get("checks") or {}, row.get("critic") or None, entry, papers, missing)
 
     def _groups(self) -> Iterator[CourseGroup]:
         for place, group in enumerate(self.bundle.course.get("groups", ()), 1):
@@ -202,14 +189,15 @@ class CourseView:
             yield CourseGroup(group["id"], clean(group["title"]), bool(group.get("cross_cutting")), tuple(outcomes))
 
     def _outcome(self, outcome: Mapping[str, Any], number: str) -> LearningOutcome:
-        lessons = [lesson for lesson in self.lessons if outcome["id"] in lesson.lesson.get("outcome_refs", ())]
-        taught = [lesson for lesson in lessons if lesson.lesson.get("lesson_type") == "teach"]
+        lessons = [lesson for lesson in self.lessons if outcome["id"] in lesson.outcome_refs]
+        taught = [lesson for lesson in lessons if lesson.entry.get("lesson_type") == "teach"]
         failed = [row for row in self.failed if outcome["id"] in self._planned(int(row["order"]))]
         return LearningOutcome(
             outcome["id"],
             clean(outcome.get("code") or number),
             clean(outcome["title"]),
             tuple(taught or lessons),
+            bool(taught),
             tuple(failed),
         )
 
@@ -220,6 +208,11 @@ class CourseView:
     @property
     def title(self) -> str:
         return clean(self.bundle.course["title"])
+
+    @property
+    def assessment(self) -> Mapping[str, Any]:
+        """Return how the course is assessed."""
+        return self.bundle.course.get("assessment") or {}
 
     @property
     def total(self) -> int:
@@ -233,8 +226,8 @@ class CourseView:
 
     @property
     def taught(self) -> int:
-        """Return how many outcomes have a lesson."""
-        return sum(bool(outcome.lessons) for outcome in self.outcomes)
+        """Return how many outcomes a lesson teaches."""
+        return sum(outcome.taught for outcome in self.outcomes)
 
     @cached_property
     def outcome_names(self) -> dict[str, str]:
@@ -243,7 +236,7 @@ class CourseView:
 
     @cached_property
     def point_names(self) -> dict[str, str]:
-        """Point id → its text in the catalogue."""
+        """Return point id → its text in the catalogue."""
         return {
             point["id"]: clean(point["text"])
             for group in self.bundle.course.get("groups", ())
@@ -255,6 +248,11 @@ class CourseView:
     def offline(self) -> bool:
         """Return true where no model wrote it."""
         return self.bundle.about.get("author") == "offline"
+
+    @property
+    def solved(self) -> bool:
+        """Return true where a second solver answered questions from their text alone."""
+        return any("blind" in lesson.checks for lesson in self.lessons)
 
     @property
     def scored(self) -> bool:

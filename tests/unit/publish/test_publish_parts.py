@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import pipeline.publish
-from pipeline.publish import view
 from pipeline.publish.figures import figure, squared_paper
 from pipeline.publish.lesson_page import room
 from pipeline.publish.prose import Terms, blocks, calculated, formula, inline, tex, words
+from pipeline.publish.questions import _number, places
 from pipeline.publish.site import ranges
+from pipeline.publish.view import CourseView
 from tests import publishing
 from tests.pages import read
 
@@ -88,32 +94,12 @@ def test_notation_becomes_tex_and_what_is_no_expression_stays_text() -> None:
 # --- figures -------------------------------------------------------------------------------------
 
 
-def test_figure_always_stands_with_its_data() -> None:
-    for data in publishing.figures():
-        tree = read(figure(data, "f").encode())
-        cells = [cell.text for cell in tree.one("tbody").all("th", "td")]
-        assert len(cells) == sum(len(row) for row in data["rows"])
-        assert len(list(tree.all("svg"))) == (data["kind"] != "triangle")
-
-
-def test_bar_chart_draws_bars_in_proportion_from_zero() -> None:
-    data = {**publishing.figures()[0], "rows": [["a", "10"], ["b", "-5"], ["c", "£20"]]}
-    bars = [bar.attributes for bar in read(figure(data, "f").encode()).all("rect")]
-    heights = [float(bar["height"]) for bar in bars]
-    assert heights[0] == pytest.approx(2 * heights[1], rel=0.01)
-    assert heights[2] == pytest.approx(2 * heights[0], rel=0.01)
-    assert float(bars[0]["y"]) + heights[0] == pytest.approx(float(bars[1]["y"]), abs=0.02)
-
-
-def test_figure_whose_data_are_not_numbers_is_a_table_only_and_awkward_plots_stay_in_their_frame() -> None:
-    bars, plot, _ = publishing.figures()
-    for rows in ([["a", "many"], ["b", "2"]], [["a", "1"]], [["1"], ["2"]], [[str(n), "1"] for n in range(30)]):
-        made = figure({**bars, "rows": rows}, "f")
-        assert ("<svg" in made, "<table" in made) == (False, True)
-    for rows in ([["1", "5"], ["2", "5"]], [["3", "0"], ["3", "0"]], [["0.001", "1"], ["0.002", "1000000"]]):
-        for spot in read(figure({**plot, "rows": rows}, "f").encode()).all("circle"):
-            assert 0 <= float(spot.attributes["cx"]) <= 340
-            assert 0 <= float(spot.attributes["cy"]) <= 240
+def test_figure_always_stands_with_its_data_or_in_words() -> None:
+    chart, graph, shape = (figure(data, "f") for data in publishing.figures())
+    assert [[cell.text for cell in line.children] for line in read(chart.encode()).one("tbody").children] == [
+        ["May", "60"], ["June", "70"], ["July", "85"]]  # fmt: skip
+    assert "−3" in graph
+    assert "40°" in shape
 
 
 def test_room_for_an_answer_grows_with_its_marks() -> None:
@@ -123,11 +109,40 @@ def test_room_for_an_answer_grows_with_its_marks() -> None:
     assert (ranges([1, 2, 3, 5, 8, 9]), ranges([4])) == ("1–3, 5, 8–9", "4")
 
 
-def test_every_kind_of_answer_has_a_sentence_on_its_check() -> None:
-    found = {answer["kind"]: view.verified(answer) for answer in publishing.answers()}
-    assert set(found.values()) <= set(view.SENTENCES)
-    wanted = {"numeric": view.COMPUTED, "short_text": view.NOBODY, "structured": view.PARTLY, "mcq": view.NOBODY}
-    assert wanted.items() <= found.items()
+# --- questions -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "rising",
+    [["48 m", "64 m", "96 m"], ["£9", "£12.50", "£1,100"], ["-5", "−3", "2"], [r"\(\frac{1}{3}\)", "1/2", "0.75"]],
+)
+def test_options_that_are_numbers_in_one_unit_rise(rising: list[str]) -> None:
+    for texts in itertools.permutations(rising):
+        assert [texts[index] for index in places(texts)] == rising
+
+
+@given(st.lists(st.text(min_size=1), min_size=3, max_size=5, unique=True), st.randoms(use_true_random=False))
+def test_order_of_options_depends_on_their_texts_only(texts: list[str], chance: random.Random) -> None:
+    mixed = list(texts)
+    chance.shuffle(mixed)
+    seen = [mixed[index] for index in places(mixed)]
+    assert sorted(seen) == sorted(texts)
+    if len({_number(text) for text in texts}) == len(texts):
+        assert seen == [texts[index] for index in places(texts)]
+
+
+def test_right_option_stands_at_every_place_about_as_often() -> None:
+    found = Counter(places([f"right {n}", f"wrong {n}", f"false {n}", f"no {n}"]).index(0) for n in range(400))
+    assert all(60 <= found[place] <= 140 for place in range(4)), found
+
+
+def test_marks_show_what_earns_them_or_the_answer_of_their_part() -> None:
+    shown = [question for question in CourseView(publishing.bundle()).lessons[0].questions if question.number in (2, 9)]
+    assert shown[0].scheme == [
+        ("", r"\(\sqrt{25 \times 2}\)", "finds the square factor"), ("", r"\(4\sqrt{3}\)", "finds it")
+    ]  # fmt: skip
+    assert [label for label, _, _ in shown[1].scheme] == ["(a)", "(a)", "(b)"]
+    assert shown[1].scheme[1][1] == r"\(5\sqrt{2}\)"
 
 
 # --- colours -------------------------------------------------------------------------------------
