@@ -192,6 +192,17 @@ def test_golden_batch_that_is_out_is_fetched(golden: Golden, cli: Cli, server: B
     assert asks(server) == 21 - (before.calls - out)
 
 
+def check_published(golden: Golden, out: Path) -> None:
+    """The same course stands there: its facts byte for byte, its lessons as today's pages need them."""
+    found = {path.name: path.read_bytes() for path in out.glob("course_*/data/*")}
+    assert found.keys() == golden.facts["published"].keys()
+    for name, data in found.items():
+        if name in ("about.json", "course.json", "scheme.json"):
+            assert hashlib.sha256(data).hexdigest() == golden.facts["published"][name], name
+        else:
+            assert json.loads(data)["schema"] == 2
+
+
 @pytest.mark.parametrize("golden", ["lessons_half", "lessons_redone"], indirect=True)
 def test_golden_lessons_are_finished_and_publish_the_same_data(
     golden: Golden, cli: Cli, server: BillingServer, tmp_path: Path
@@ -202,10 +213,8 @@ def test_golden_lessons_are_finished_and_publish_the_same_data(
     sums_up(golden, before, server)
     # Half done: the lesson in flight, its critic, and both of the third. Redone: the critic that was in flight.
     assert asks(server) == (3 if golden.home.name == "lessons_half" else 1)
-    data = {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (tmp_path / "out").glob("course_*/data/*")
-    }
-    assert golden.home.name == "lessons_redone" or data == golden.facts["published"]
+    if golden.home.name == "lessons_half":
+        check_published(golden, tmp_path / "out")
 
 
 @pytest.mark.parametrize("golden", ["lessons_paid", "lessons_offline"], indirect=True)
@@ -215,8 +224,7 @@ def test_golden_lessons_that_are_complete_are_published_again_for_nothing(
     said = cli("lessons", "--resume", golden.run, "--out", str(tmp_path / "out"), "--json")
     assert said.code == 0, said.err
     assert asks(server) == 0
-    files = (tmp_path / "out").glob("course_*/data/*")
-    assert {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files} == golden.facts["published"]
+    check_published(golden, tmp_path / "out")
 
 
 @pytest.mark.parametrize("golden", ["measured_unpriced"], indirect=True)
