@@ -11,7 +11,7 @@ from pipeline.publish.figures import group_row, row, table
 from pipeline.publish.html import Html, clean, count, el, join, section
 from pipeline.publish.lesson_page import card_section, figures, options, working
 from pipeline.publish.page import Page, link
-from pipeline.publish.prose import blocks, calculated, inline
+from pipeline.publish.prose import blocks, inline
 from pipeline.publish.questions import COMPUTED, SENTENCES, SOLVED, Question
 from pipeline.publish.view import CourseView, LessonView, counts
 
@@ -174,7 +174,7 @@ def _wrong_answers(question: Question) -> Html | None:
         if not option.right
     ]
     for value, method, error in question.wrong():
-        rows.append(row(inline(value) if value else calculated(clean(method)), inline(error)))
+        rows.append(row(inline(value) if value else el("code", method), inline(error)))
     caption = f"Wrong answers to question {question.number} and what they show"
     return table(caption, ("Wrong answer", "What it shows"), [el("tbody", rows)]) if rows else None
 

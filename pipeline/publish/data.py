@@ -64,25 +64,14 @@ def _text(blocks: Iterator[str]) -> bytes:
 
 
 def _record(lesson: LessonView) -> dict[str, Any]:
-    """Return the lesson with what a reviewer needs: how each answer was checked, warnings, scores."""
-    return {
-        "schema": _VERSION,
-        "order": lesson.order,
-        "entry": lesson.entry,
-        "lesson": lesson.lesson,
-        "checks": lesson.checks,
-        "critic": lesson.critic,
-        "review": {
-            "items": [
-                {"number": question.number, "address": question.address, "marks": question.marks}
-                | {"checked": question.checked, "solved": question.solved, "key": question.key and question.key.letter}
-                for question in lesson.questions
-            ],
-            "warnings": lesson.warnings,
-            "fidelity": lesson.score("fidelity"),
-            "quality": lesson.score("quality"),
-        },
-    }
+    """Return the lesson with its entry, what code and critic found, and its questions as pages show them."""
+    shown = [
+        {"number": question.number, "address": question.address, "marks": question.marks, "checked": question.checked}
+        | ({"key": question.key.letter} if question.key else {})
+        for question in lesson.questions
+    ]
+    stored = {"lesson": lesson.lesson, "checks": lesson.checks, "critic": lesson.critic}
+    return {"schema": _VERSION, "order": lesson.order, "entry": lesson.entry, **stored, "questions": shown}
 
 
 def _md(value: object) -> str:

@@ -65,9 +65,11 @@ def figure(data: Mapping[str, Any], anchor: str) -> Html:
     drawing, (words, columns, rows) = Html(draw.svg(data, anchor)), described(data)
     body = el("tbody", [row(inline(cells[0]), *map(inline, cells[1:])) for cells in rows])
     heads = [inline(cell) or "\u2013" for cell in columns]
-    if not drawing:
-        return table(inline(words), heads, [body], cls="data") if rows else el("p", inline(words))
     caption = draw.title(data)
+    if not drawing:
+        # The data need not be said twice.
+        said = caption or words.partition(":")[0]
+        return table(inline(said), heads, [body], cls="data") if rows else el("p", inline(words))
     shown = el("figure", drawing, el("figcaption", inline(caption)) if caption else None)
     same = table("The same data", heads, [body], cls="data") if rows else None
     return join([shown, el("details", el("summary", "The data of this figure"), same) if same else None])

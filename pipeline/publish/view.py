@@ -250,11 +250,6 @@ class CourseView:
         return self.bundle.about.get("author") == "offline"
 
     @property
-    def solved(self) -> bool:
-        """Return true where a second solver answered questions from their text alone."""
-        return any("blind" in lesson.checks for lesson in self.lessons)
-
-    @property
     def scored(self) -> bool:
         """Return true where a critic scored a lesson."""
         return any(lesson.critic for lesson in self.lessons)

@@ -1,4 +1,4 @@
-"""The parts of pages: prose, calculator notation, figures, colours."""
+"""The parts of pages: prose, figures, questions, colours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import pipeline.publish
 from pipeline.publish.figures import figure, squared_paper
 from pipeline.publish.lesson_page import room
-from pipeline.publish.prose import Terms, blocks, calculated, formula, inline, tex, words
+from pipeline.publish.prose import Terms, blocks, formula, inline, words
 from pipeline.publish.questions import _number, places
 from pipeline.publish.site import ranges
 from pipeline.publish.view import CourseView
@@ -73,22 +73,6 @@ def test_terms_link_only_the_first_use_of_whole_words() -> None:
     assert link("another surd") == "another surd"
     # Signs of patterns are words all the same.
     assert Terms([("f(x)", "w1"), ("(", "w2")])("the value f(x) here").count("<dfn>f(x)</dfn>") == 1
-
-
-# --- calculator notation -------------------------------------------------------------------------
-
-
-def test_notation_becomes_tex_and_what_is_no_expression_stays_text() -> None:
-    for value, wanted in (
-        ("3*sqrt(2)", r"3\sqrt{2}"), ("2^(-3)", "2^{-3}"), ("x^2 - 9", "x^{2} - 9"), ("(7/12)", r"\frac{7}{12}"),
-        ("-7/12", r"-\frac{7}{12}"), ("4*15", r"4\times 15"), ("sqrt(x^(2)+1)", r"\sqrt{x^{2}+1}"),
-        ("2*pi*r", r"2{\pi}r"), ("x <= 3", r"x \le  3"), ("a**2", "a^{2}"),
-    ):  # fmt: skip
-        assert tex(value) == wanted
-        assert calculated(value).startswith("<math")
-    for value in ("60", "-3.5", "Monday", "sqrt(", "2^", '3*"<b>', "((((*"):
-        assert "<b>" not in calculated(value)
-        assert calculated(value) == words(value) or calculated(value).startswith("<math")
 
 
 # --- figures -------------------------------------------------------------------------------------
