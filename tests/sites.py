@@ -10,10 +10,11 @@ from tests import publishing
 from tests.pages import read
 
 _CRITIC = {
+    "rule": "A lesson is released if no score is below 3.",
     "fidelity": 0.95,
     "quality": 0.875,
     "judgements": [
-        {"criterion": "F1", "evidence": [{"id": "c5.q1", "quotation": "a question"}], "finding": "All taught.",
+        {"criterion": "F1", "evidence": [{"path": "c5.q1", "quotation": "a question"}], "finding": "All taught.",
          "missing": False, "score": 5, "fix": ""},
         {"criterion": "Q4", "evidence": [], "finding": "Nothing to judge.", "missing": True, "score": 1, "fix": ""},
     ],

@@ -222,7 +222,7 @@ def _scores(lesson: LessonView) -> Html | None:
     for judgement in (lesson.critic or {}).get("judgements") or ():
         name = CRITERIA.get(judgement["criterion"], clean(judgement["criterion"]))
         evidence = [
-            el("span", join([clean(part["id"]), ": “", inline(part["quotation"]), "”"]), cls="sub")
+            el("span", clean(part.get("path") or part["id"]), ": “", inline(part["quotation"]), "”", cls="sub")
             for part in judgement.get("evidence") or ()
         ]
         score = "–" if judgement.get("missing") else str(judgement["score"])

@@ -294,11 +294,9 @@ def _scores(view: CourseView) -> Html:
         name = el("a", inline(lesson.title), href=f"lessons/{lesson.file}.html")
         scores = [lesson.score(criterion) for criterion in criteria]
         rows.append(row(lesson.order, name, sum(found.values()), found[NOBODY] + found[PARTLY], *scores))
-    words = (
-        "A critic model scored each lesson; code set the verdict: fidelity at least 0.90, quality at least 0.80."
-        if criteria
-        else "No critic scored these lessons: nobody has read them."
-    )
+    rules = {clean((lesson.critic or {}).get("rule", "")) for lesson in view.lessons}
+    scored = f"A critic model scored each lesson; code decided. {' '.join(sorted(rules))}"
+    words = scored if criteria else "No critic scored these lessons: nobody has read them."
     head = ["No", "Lesson", "Questions", "Need a person", *(criterion.capitalize() for criterion in criteria)]
     return join([el("p", words), table("Lessons and their checks", head, [el("tbody", rows)])])
 
