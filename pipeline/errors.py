@@ -1,7 +1,7 @@
 """The error tree: each class is one thing a user can meet, with its exit code and the way on.
 
 PipelineError (Exception)
-├── ConfigError 2: CatalogueError, SettingsConflict, CredentialMissing, InvalidValue, MissingValue,
+├── ConfigError 2: CatalogueError, BankError, SettingsConflict, CredentialMissing, InvalidValue, MissingValue,
 │                  SecretRefused, PackageMissing
 ├── GraphError 2
 ├── StoreError 3: RunNotFound, RunExists, RunLocked, CheckpointCorrupt, SchemaTooNew, WriteFailed
@@ -63,6 +63,10 @@ class ConfigError(PipelineError):
 
 class CatalogueError(ConfigError):
     """The course catalogue does not hold this, or a catalogue file is wrong."""
+
+
+class BankError(ConfigError):
+    """The question bank does not hold this, or a file of it is wrong."""
 
 
 class SettingsConflict(ConfigError):

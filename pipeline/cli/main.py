@@ -47,6 +47,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "handlers": ("pipeline.cli.dot", "handlers", "List the kinds of nodes a DOT pipeline may have."),
     "draw": ("pipeline.cli.dot", "draw", "Draw a DOT pipeline, or a run with statuses and costs."),
     "subjects": ("pipeline.cli.subjects", "subjects", "List the courses of the catalogue; check or start a new one."),
+    "bank": ("pipeline.cli.bank", "bank", "Check and show topics of the question bank."),
     "mark-done": ("pipeline.cli.run", "mark_done", "Mark an interrupted step as completed."),
     "redo": ("pipeline.cli.lessons", "redo", "Make one lesson again, with a note, and publish again."),
     "batches": ("pipeline.cli.batches", "batches", "List the batches that runs have submitted."),

@@ -22,6 +22,7 @@ from pipeline.lessons.maths.numbers import (
     MAX_POWER,
     EvaluationError,
     UndefinedValue,
+    is_number,
     is_zero,
     measured,
     order,
@@ -93,6 +94,8 @@ def same(left: Value, right: Value) -> bool:
     if isinstance(left, tuple | list) or isinstance(right, tuple | list):
         alike = isinstance(left, tuple | list) and isinstance(right, tuple | list) and len(left) == len(right)
         return alike and all(same(a, b) for a, b in zip(left, right, strict=True))
+    if is_number(left) and is_number(right):
+        return order(left, right) == 0
     return is_zero(_subtract(left, right))
 
 

@@ -13,6 +13,7 @@ from pipeline.lessons.maths.numbers import (
     EvaluationError,
     UndefinedValue,
     bounded,
+    is_number,
     is_zero,
     measured,
     order,
@@ -111,7 +112,9 @@ def _angle(name: str) -> _Function:
 
 
 def _abs(value: Value) -> Value:
-    return abs(value) if isinstance(value, Fraction) else abs(symbolic(value))
+    if is_number(value):
+        return value if order(value, Fraction(0)) >= 0 else -value
+    return abs(symbolic(value))
 
 
 def _floor(value: Value) -> Value:
@@ -135,7 +138,7 @@ def _whole_number(value: Value, what: str, low: int, high: int) -> int:
 def _whole_pair(function: Callable[[int, int], int], name: str) -> _Function:
     def of_two(left: Value, right: Value) -> Value:
         top = 10**18
-        return Fraction(function(_whole_number(left, name, 0, top), _whole_number(right, name, 0, top)))
+        return Fraction(function(_whole_number(left, name, -top, top), _whole_number(right, name, -top, top)))
 
     return of_two
 
@@ -214,6 +217,18 @@ def _factor(value: Value) -> Value:
     return sympy.factor(plain)
 
 
+def _rational(name: str) -> _Function:
+    """Return together (one fraction) or cancel (in lowest terms)."""
+
+    def function(value: Value) -> Value:
+        import sympy
+
+        bounded(symbolic(value))
+        return getattr(sympy, name)(symbolic(value))
+
+    return function
+
+
 def _sum(*values: Value) -> Value:
     if all(isinstance(value, Fraction) for value in values):
         return sum(values, Fraction(0))
@@ -281,4 +296,5 @@ TABLE: Mapping[str, tuple[int, _Function]] = {
     "sum": (MANY, _sum), "mean": (MANY, _mean), "median": (MANY, _median), "mode": (MANY, _mode),
     "sd": (MANY, _deviation), "lower_quartile": (MANY, _quartile(False)), "upper_quartile": (MANY, _quartile(True)),
     "iqr": (MANY, _iqr), "roots": (2, _roots), "item": (2, _item), "expand": (1, _expand), "factor": (1, _factor),
+    "together": (1, _rational("together")), "cancel": (1, _rational("cancel")),
 }  # fmt: skip

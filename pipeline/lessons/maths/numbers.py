@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from pipeline.lessons.maths.rounding import RoundingError, decimal_of
+
 #: Largest numerator or denominator, and largest power in either direction.
 MAX_BITS, MAX_POWER = 4_096, 64
-#: Digits by which two irrational numbers are told apart.
-_DIGITS, _NOTHING = 60, 1e-40
+#: Irrational numbers that differ by less are one.
+_NOTHING = Decimal("1e-30")
 #: Most terms of an expression that is multiplied out.
 MAX_TERMS = 400
 
@@ -89,24 +92,26 @@ def order(left: Any, right: Any) -> int:
     """
     if isinstance(left, Fraction) and isinstance(right, Fraction):
         return (left > right) - (left < right)
-    gap = symbolic(left) - symbolic(right)
-    if not gap.is_number:
-        raise EvaluationError(f"{gap.free_symbols} cannot be compared: they have no value")
-    if is_zero(gap):
-        return 0
-    return 1 if gap.evalf(_DIGITS) > 0 else -1
+    try:
+        first, second = (part if isinstance(part, Fraction) else symbolic(part) for part in (left, right))
+        gap = decimal_of(first) - decimal_of(second)
+    except RoundingError as error:
+        raise EvaluationError(f"{error}, so it cannot be compared") from None
+    return 0 if abs(gap) < _NOTHING else 1 if gap > 0 else -1
+
+
+def is_number(value: Any) -> bool:
+    """Say whether a value is one number, without letters."""
+    return isinstance(value, Fraction) or bool(getattr(value, "is_number", False))
 
 
 def is_zero(value: Any) -> bool:
     """Say whether a number is 0, or an expression is 0 for all values of its letters."""
-    if isinstance(value, Fraction):
-        return value == 0
-    value = symbolic(value)
-    if value.is_number:
-        return bool(value == 0) or bool(abs(value.evalf(_DIGITS)) < _NOTHING)
+    if is_number(value):
+        return order(value, Fraction(0)) == 0
     import sympy
 
-    plain = bounded(value)
+    plain = bounded(symbolic(value))
     return bool(plain == 0) or bool(sympy.cancel(sympy.together(plain)) == 0) or bool(sympy.simplify(plain) == 0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 #: Digits of a rounded value at most: enough for every number a school prints.
@@ -32,10 +33,13 @@ def decimal_of(value: Any) -> Decimal:
     """
     if isinstance(value, int | Fraction):
         return _WIDE.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return _irrational(value)
+
+
+@lru_cache(8_192)
+def _irrational(value: Any) -> Decimal:
     digits = value.evalf(_DIGITS) if getattr(value, "is_number", False) else None
-    if digits is None or not digits.is_Float:
-        if digits is not None and digits.is_Integer:
-            return Decimal(int(digits))
+    if digits is None or not (digits.is_Float or digits.is_Integer):
         raise RoundingError(f"{value} is not one real number")
     exact = Decimal(str(digits))
     return _WIDE.quantize(exact, Decimal(1).scaleb(min(exact.adjusted(), 0) - _TRUSTED)).normalize(_WIDE)

@@ -1,0 +1,141 @@
+"""The numbers a question may be drawn with: ranges and rows, in an order that a key decides, none twice."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from pipeline.lessons.bank.source import Fault, Mapping, Sequence, Text
+
+#: Most values of one range, rows of one list and entries of one `let`.
+MAX_VALUES, MAX_ENTRIES = 1_000_000, 40
+_RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?: step (\d+(?:\.\d+)?))?(?: not (-?\d[-\d. ]*))?")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?|-?\d+/[1-9]\d*")
+_NAME = re.compile(r"[A-Za-zΑ-ω][A-Za-z0-9_]*")
+#: Values of the names of one entry, place by place.
+Rows: TypeAlias = "list[tuple[Fraction | str, ...]] | Steps"
+#: First names and towns, drawn apart from the numbers: two questions that differ only in these are one.
+NAMES = {
+    "person": [
+        "Ailsa", "Callum", "Eilidh", "Fraser", "Iona", "Rory", "Zainab", "Kacper", "Priya", "Mairi", "Yusuf", "Skye",
+        "Lewis", "Aisha", "Finlay", "Sofia", "Ravi", "Omar", "Nadia", "Mei", "Struan", "Kirsty", "Hamza", "Isla", "Jan",
+    ],
+    "place": [
+        "Oban", "Stornoway", "Paisley", "Dundee", "Inverness", "Kirkwall", "Lerwick", "Ayr", "Perth", "Stirling",
+        "Falkirk", "Elgin", "Thurso", "Peebles", "Portree", "Dumfries", "Hawick", "Greenock", "Arbroath", "Wick",
+    ],
+}  # fmt: skip
+
+
+def digest(*parts: object) -> int:
+    """Return a number of 256 bits that depends on the parts alone."""
+    return int.from_bytes(hashlib.sha256("\x1f".join(map(str, parts)).encode()).digest(), "big")
+
+
+def permuted(place: int, size: int, key: str) -> int:
+    """Return where a place of range(size) goes in the order of a key: each place once, without a list of them.
+
+    Four rounds of a Feistel network over the next even number of bits; what falls beyond the range walks on.
+    """
+    half = max(1, ((size - 1).bit_length() + 1) // 2)
+    mask = (1 << half) - 1
+    while True:
+        left, right = place >> half, place & mask
+        for turn in range(4):
+            left, right = right, left ^ (digest(key, turn, right) & mask)
+        place = left << half | right
+        if place < size:
+            return place
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The values of a range, made when asked for."""
+
+    low: Fraction
+    step: Fraction
+    count: int
+    #: Places that are left out, rising.
+    without: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return self.count - len(self.without)
+
+    def __getitem__(self, place: int) -> tuple[Fraction]:
+        for left_out in self.without:
+            place += left_out <= place
+        return (self.low + place * self.step,)
+
+
+class Space:
+    """The draws of one `let`: what is drawn, what follows from it, and what is only a name."""
+
+    def __init__(self, let: Mapping) -> None:
+        if len(let) > MAX_ENTRIES:
+            raise Fault(let.line, f"more than {MAX_ENTRIES} entries in let")
+        self.axes: list[tuple[list[str], Rows]] = []
+        self.formulas: dict[str, Text] = {}
+        self.people: dict[str, str] = {}
+        for key, spec in let.items():
+            self._entry(key, spec)
+        self.size = math.prod(len(rows) for _, rows in self.axes)
+
+    def _entry(self, key: Text, spec: Any) -> None:
+        names = [name.strip() for name in key.split(",")]
+        if bad := [name for name in names if not _NAME.fullmatch(name)]:
+            raise Fault(key.line, f"'{bad[0]}' is no name; a name has letters, digits and _")
+        if isinstance(spec, Text) and len(names) == 1 and spec.startswith("="):
+            self.formulas[key] = Text(spec[1:].strip())
+            self.formulas[key].line = spec.line
+        elif isinstance(spec, Text) and len(names) == 1 and spec in NAMES:
+            self.people[key] = spec
+        elif rows := self._rows(key, spec):
+            uneven = {len(row) for row in (rows if isinstance(rows, list) else [rows[0]])} - {len(names)}
+            if uneven:
+                raise Fault(key.line, f"'{key}' has {len(names)} names, a row has {uneven.pop()}")
+            self.axes.append((names, rows))
+        else:
+            raise Fault(key.line, f"'{key}: {spec}' is no range (2..9), list, formula (= a + b), person or place")
+
+    def _rows(self, key: Text, spec: Any) -> Rows:
+        if isinstance(spec, Sequence) and len(spec) <= MAX_VALUES:
+            rows = [list(row) if isinstance(row, Sequence) else [row] for row in spec]
+            if all(isinstance(cell, Text) for row in rows for cell in row):
+                return [tuple(Fraction(cell) if _NUMBER.fullmatch(cell) else str(cell) for cell in row) for row in rows]
+            return []
+        match = _RANGE.fullmatch(spec) if isinstance(spec, Text) else None
+        if not match:
+            return []
+        low, high, step = Fraction(match[1]), Fraction(match[2]), Fraction(match[3] or 1)
+        count = math.floor((high - low) / step) + 1 if step else 0
+        if not 0 < count <= MAX_VALUES:
+            raise Fault(key.line, f"'{key}: {spec}' has {max(count, 0):,} values, wanted 1 to {MAX_VALUES:,}")
+        without = {(Fraction(number) - low) / step for number in (match[4] or "").split()}
+        return Steps(low, step, count, tuple(sorted(int(n) for n in without if n.denominator == 1 and 0 <= n < count)))
+
+    def drawn(self) -> list[str]:
+        """Return the names that are drawn with their numbers or texts."""
+        return [name for names, _ in self.axes for name in names]
+
+    def at(self, place: int, compute: Callable[[str, dict[str, Any]], Any]) -> dict[str, Any]:
+        """Return the values of one place, formulas worked out in their order."""
+        values: dict[str, Any] = {}
+        for names, rows in self.axes:
+            place, row = divmod(place, len(rows))
+            values.update(zip(names, rows[row], strict=True))
+        for name, formula in self.formulas.items():
+            values[name] = compute(formula, values)
+        return values
+
+    def named(self, place: int, *key: object) -> dict[str, str]:
+        """Return names for people and places of the n-th instance, all different."""
+        named = {}
+        for turn, (name, kind) in enumerate(self.people.items()):
+            pool = NAMES[kind]
+            named[name] = pool[(digest(*key, kind) + place + turn) % len(pool)]
+        return named

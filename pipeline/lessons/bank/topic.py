@@ -1,0 +1,143 @@
+"""Topics and where they are found: people's own folders first, then the shipped one; each file is read when needed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from pipeline.errors import BankError
+from pipeline.lessons.bank import shape, source
+from pipeline.lessons.bank.source import Fault, Mapping
+from pipeline.lessons.bank.template import Setting, Template
+
+SHIPPED = Path(__file__).parent.parent / "topics"
+_HEADER = re.compile(r"^(course|teaches):[ ]*([^\s#]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Misconception:
+    """A belief that wrong answers come from."""
+
+    belief: str
+    correction: str
+
+
+class Topic:
+    """One file of the bank.
+
+    Raises:
+        Fault: A `let` is wrong.
+    """
+
+    def __init__(self, root: Mapping, path: Path) -> None:
+        self.root, self.path = root, path
+        self.course, self.outcome, self.name = str(root["course"]), str(root["teaches"]), str(root["topic"])
+        self.can, self.aim = str(root["can"]), str(root["aim"])
+        self.prior, self.facts = [str(text) for text in root["prior"]], [str(text) for text in root["facts"]]
+        self.keywords = {str(term): str(text) for term, text in root["keywords"].items()}
+        self.misconceptions = {
+            str(name): Misconception(str(entry["belief"]), str(entry["correction"]))
+            for name, entry in root["misconceptions"].items()
+        }
+        self.explain, self.plain, self.non_example = (
+            re.sub(r"(?<!\n)\n(?!\n)", " ", root[key]) for key in ("explain", "plain", "non_example")
+        )
+        self.watch_for = " ".join(root.get("watch_for", []))
+        self.calculator = root.get("calculator", "yes") == "yes"
+        setting = Setting(
+            self.name, str(root.get("letters", "")), root.get("numbers", "decimal") == "fraction", self.calculator
+        )
+        self.examples, self.starters, self.questions = (
+            [Template(setting, item, f"{group}{n}") for n, item in enumerate(root[group], 1)] for group in shape.GROUPS
+        )
+
+    def templates(self) -> list[Template]:
+        """Return examples, starters and questions."""
+        return [*self.examples, *self.starters, *self.questions]
+
+
+def read_topic(path: Path) -> Topic:
+    """Return the topic of a file; one whose text was seen before is not read again.
+
+    Raises:
+        BankError: It cannot be read, or its shape is wrong; each fault names file, line and reason.
+    """
+    return _topic(path, source.read_text(path))
+
+
+@lru_cache(256)
+def _topic(path: Path, text: str) -> Topic:
+    try:
+        root = source.parse(text)
+        faults = shape.problems(root)
+        if not faults:
+            return Topic(root, path)
+    except Fault as fault:
+        faults = [fault]
+    lines = sorted({(fault.line, fault.reason) for fault in faults})
+    raise BankError(
+        "\n".join(f"{path}:{line}: {reason}" for line, reason in lines), code="invalid_bank", file=str(path)
+    )
+
+
+class Bank:
+    """All topics there are.
+
+    Args:
+        folders: People's own folders; a topic there stands before the shipped one.
+
+    Raises:
+        BankError: A folder is missing, or two files of the own folders are of one topic.
+    """
+
+    def __init__(self, folders: Sequence[Path] = ()) -> None:
+        self._own: dict[tuple[str, str], Path] = {}
+        for folder in folders:
+            if not folder.is_dir():
+                raise BankError(f"--bank {folder}: there is no such folder", code="unreadable_file")
+            for path in files(folder):
+                key = _key(path)
+                if key in self._own:
+                    raise BankError(f"{self._own[key]} and {path} are both of {' '.join(key)}", code="topic_twice")
+                self._own[key] = path
+
+    def paths(self, course: str) -> dict[str, Path]:
+        """Return the file of each outcome of a course ("mathematics/national_5")."""
+        shipped = {path.stem: path for path in files(SHIPPED / course.replace("/", "-"))}
+        own = {outcome: path for (of, outcome), path in self._own.items() if of == course}
+        return dict(sorted({**shipped, **own}.items()))
+
+    def all_paths(self) -> dict[tuple[str, str], Path]:
+        """Return the file of each course and outcome."""
+        courses = {folder.name.replace("-", "/", 1) for folder in SHIPPED.iterdir()} | {of for of, _ in self._own}
+        return {(of, outcome): path for of in sorted(courses) for outcome, path in self.paths(of).items()}
+
+    def topic(self, course: str, outcome: str) -> Topic | None:
+        """Return the topic of an outcome, or None where nobody has written one.
+
+        Raises:
+            BankError: Its file is wrong.
+        """
+        path = self.paths(course).get(outcome)
+        return read_topic(path) if path else None
+
+    def hash(self, course: str) -> str:
+        """Return what changes when a topic of a course is edited, added or taken away."""
+        parts = [f"{outcome}\n{source.read_text(path)}" for outcome, path in self.paths(course).items()]
+        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+
+
+def files(folder: Path) -> list[Path]:
+    """Return the files of topics in a folder and below, sorted."""
+    return sorted(path for path in folder.rglob("*.yaml") if path.is_file())
+
+
+def _key(path: Path) -> tuple[str, str]:
+    found = dict(reversed(_HEADER.findall(source.read_text(path))))
+    if len(found) < 2:
+        raise BankError(f"{path}:1: 'course' and 'teaches' must say what the topic is of", code="invalid_bank")
+    return found["course"], found["teaches"]
