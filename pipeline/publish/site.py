@@ -103,16 +103,10 @@ def _group(group: CourseGroup) -> Html | None:
 
 def _outcome(outcome: LearningOutcome) -> Html:
     title = _numbered(outcome)
-    failed = [
-        el(
-            "li",
-            el("p", f"Lesson {row['order']} {'not written yet' if row.get('not_written') else 'failed'}", cls="muted"),
-        )
-        for row in outcome.failed
-    ]
-    if not outcome.lessons and not failed:
+    missing = [el("li", el("p", words, cls="muted")) for words in outcome.missing]
+    if not outcome.lessons and not missing:
         return el("li", title, el("p", "No lesson yet", cls="muted"))
-    return el("li", title, el("ul", [_lesson_item(lesson) for lesson in outcome.lessons], failed, cls="lessons"))
+    return el("li", title, el("ul", [_lesson_item(lesson) for lesson in outcome.lessons], missing, cls="lessons"))
 
 
 def _numbered(outcome: LearningOutcome) -> Html:
@@ -159,7 +153,7 @@ def _not_covered(view: CourseView) -> Html | None:
 
 def _failed(view: CourseView) -> Html | None:
     rows = []
-    for failed in (lost for lost in view.failed if not lost.get("not_written")):
+    for failed in view.failed:
         name = join([f"Lesson {failed['order']}: ", inline(failed.get("label") or "untitled")])
         reason = clean(failed.get("reason") or "no reason recorded")
         rows.append(el("li", el("p", name), el("p", reason, cls="muted")))
@@ -203,7 +197,8 @@ def _entry(view: CourseView, entry: Mapping[str, Any]) -> Html:
     if found:
         name: object = el("a", inline(found.title), href=f"lessons/{found.file}.html")
     else:
-        name = join([inline(entry.get("label", "")), " (not in this course)"])
+        why = "not written yet" if order in view.unwritten else "not in this course"
+        name = join([inline(entry.get("label", "")), f" ({why})"])
     numbers = [view.outcome_names.get(ref, ref).split(" ")[0] for ref in entry.get("outcome_refs", ())]
     codes = ", ".join(clean(number) for number in numbers[:_FEW])
     codes += f" and {len(numbers) - _FEW} more" if len(numbers) > _FEW else ""

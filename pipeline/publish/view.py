@@ -151,7 +151,8 @@ class LearningOutcome:
     lessons: tuple[LessonView, ...]
     #: A lesson is there that teaches it, not only questions on it.
     taught: bool
-    failed: tuple[Mapping[str, Any], ...] = ()
+    #: What became of other lessons that were to teach it.
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,10 @@ class CourseView:
         self.bundle = bundle
         self.entries = {int(entry["order"]): entry for entry in bundle.scheme.get("entries", ())}
         self.lessons = tuple(sorted(self._lessons(), key=lambda lesson: lesson.order))
-        self.failed = tuple(sorted(bundle.failed, key=lambda row: int(row["order"])))
+        rows = sorted(bundle.failed, key=lambda row: int(row["order"]))
+        self.failed = [row for row in rows if not row.get("not_written")]
+        #: Lessons that nobody could write: no bank has their outcomes.
+        self.unwritten = [int(row["order"]) for row in rows if row.get("not_written")]
         self.groups = tuple(self._groups())
 
     def _lessons(self) -> Iterator[LessonView]:
@@ -191,14 +195,15 @@ class CourseView:
     def _outcome(self, outcome: Mapping[str, Any], number: str) -> LearningOutcome:
         lessons = [lesson for lesson in self.lessons if outcome["id"] in lesson.outcome_refs]
         taught = [lesson for lesson in lessons if lesson.entry.get("lesson_type") == "teach"]
-        failed = [row for row in self.failed if outcome["id"] in self._planned(int(row["order"]))]
+        missing = [(int(row["order"]), "failed") for row in self.failed]
+        missing += [(order, "is not written yet") for order in self.unwritten]
         return LearningOutcome(
             outcome["id"],
             clean(outcome.get("code") or number),
             clean(outcome["title"]),
             tuple(taught or lessons),
             bool(taught),
-            tuple(failed),
+            tuple(f"Lesson {order} {words}" for order, words in missing if outcome["id"] in self._planned(order)),
         )
 
     def _planned(self, order: int) -> Sequence[str]:

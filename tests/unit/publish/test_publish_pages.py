@@ -51,7 +51,8 @@ def test_site_holds_the_pages_of_a_course() -> None:
             "Lessons that failed", "Lesson 3: Adding two fractions simply", "answer of p3 is wrong",
         ], []),
         ("failed", "scheme.html", ["(not in this course)"], []),
-        ("mock", "index.html", ["Lesson 3 not written yet", "1 of 3 outcomes taught", "Not covered"],
+        ("mock", "scheme.html", ["Adding two fractions simply (not written yet)"], []),
+        ("mock", "index.html", ["Lesson 3 is not written yet", "1 of 3 outcomes taught", "Not covered"],
          ["Lessons that failed"]),
         ("model", f"lessons/{LESSON}.html", [
             "Read this part in plainer words", "CalculatorIn some questions", "Hints for question 2",
