@@ -11,7 +11,7 @@ from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.checks import ROWS
 from pipeline.lessons.findings import Case, Finding
 from pipeline.lessons.offline import answer
-from pipeline.lessons.shape import parse_lesson
+from pipeline.lessons.reading import read_lesson
 
 Json = dict[str, Any]
 EXACT = {"kind": "exact", "amount": 0}
@@ -60,10 +60,10 @@ def fresh() -> Json:
 
 def found(lesson: Json, check: int, entry: Json = ENTRY) -> list[Finding]:
     """What one row finds; the other rows are not run, to keep the suite quick."""
-    parsed, problems = parse_lesson(lesson)
-    assert parsed is not None, problems
+    read = read_lesson(lesson)
+    assert read.lesson is not None, read.findings
     row = next(row for row in ROWS if row.number == check)
-    faults = row.check(Case(parsed, entry, course()))
+    faults = row.check(Case(read.lesson, entry, course()))
     return [Finding(check, fault.severity or row.severity, fault.where, fault.found, fault.wanted) for fault in faults]
 
 

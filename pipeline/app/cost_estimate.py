@@ -11,11 +11,12 @@ from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from pipeline.app.course_work import CourseWork, Piece
+from pipeline.app.course_work import LESSON_CALLS, CourseWork, Piece
 from pipeline.app.stores import open_store
 from pipeline.clock import SystemClock
 from pipeline.lessons.asks import Asks
 from pipeline.lessons.estimate import Estimate, Row, estimate
+from pipeline.lessons.lesson import LESSON_SCHEMA
 from pipeline.records.charge import TOKEN_KINDS
 from pipeline.records.statuses import COMPLETED
 from pipeline.records.structure import count
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 #: How a course can be bought: in a batch or not, with a shared prefix cached or not.
 WAYS = ("sync", "sync_uncached", "batch", "batch_uncached")
 #: Which step makes which kind of call.
-_STEPS = {"outline": "sow", "entry": "sow", "lesson": "lessons", "critic": "lessons"}
+_STEPS = {"outline": "sow", "entry": "sow", **dict.fromkeys(LESSON_CALLS, "lessons")}
 #: The source of an expectation that no earlier course gives.
 COUNTED = "prompts, counted"
 #: The newest so many completed courses count.
@@ -132,6 +133,8 @@ def _counts(head: Head, model: str) -> bool:
         and document.get("pipeline") == "lessons"
         and document.get("status") == COMPLETED
         and identity.get("model") == model
+        # Lessons of another schema have another length.
+        and identity.get("lesson_schema") == LESSON_SCHEMA[1]
         and bool(document.get("spend"))
         and not count(identity.get("lessons") or 1)
     )
@@ -260,7 +263,8 @@ def remaining(
     history: CourseHistory | None = None,
 ) -> tuple[Decimal | None, Decimal | None]:
     """Return (expected, worst) USD of what a start makes; `scheme`: the course's, where there is one."""
-    asks = Asks(course, prompts, str(identity["model"]), identity.get("effort"))
+    solved = identity.get("blind_solve") is not False
+    asks = Asks(course, prompts, str(identity["model"]), identity.get("effort"), solved)
     asked, now = estimate(asks, work.total, scheme), SystemClock().now()
     items = to_pay(work.pieces(), priced(asked, prices, asks.model, now, batch=batch, history=history))
     return total_usd(item.expected_usd for item in items), total_usd(item.worst_usd for item in items)

@@ -12,13 +12,15 @@ from pipeline.app.course_identity import (
     changed_settings,
     check_same_course,
     course_of_run,
+    earlier_schema,
     identity_of,
     lost_pins,
     pinned,
     prompts_in,
     scheme_of,
+    todays_prompts,
 )
-from pipeline.app.course_work import CourseWork
+from pipeline.app.course_work import RUN, CourseWork
 from pipeline.app.executors import on_executor
 from pipeline.app.run_report import RunReport, finish, published_now
 from pipeline.app.start import (
@@ -34,11 +36,13 @@ from pipeline.app.start import (
     settings_now,
     without_model,
 )
+from pipeline.cost.prices import PriceBook
 from pipeline.engine.engine import Engine
 from pipeline.engine.missing_values import find as find_lost
 from pipeline.errors import ConfigError, PipelineError, RunExists
 from pipeline.formats.langgraph.threads import check_is_no_thread
 from pipeline.lessons.catalogue import Catalogue
+from pipeline.lessons.lesson import LESSON_SCHEMA
 from pipeline.lessons.pipeline import PIPELINE, bundle_name
 from pipeline.lessons.run_selection import choose_run
 from pipeline.publish.folder import FolderPublisher
@@ -57,6 +61,8 @@ if TYPE_CHECKING:
 
 #: The one visit of the step that writes lessons.
 _LESSONS = "lessons#1"
+#: Settings that change with others, or that void nothing of what is made.
+_NO_CHANGE = frozenset({"author", "lesson_schema"})
 _NOTHING_LEFT = "nothing is left to do"
 
 
@@ -179,18 +185,18 @@ def _resume(start: Start, asked: Identity, run: str, wanted: Redo | None = None)
         return _nothing_to_do(start, state)
     if missing:
         start.emit("run_continuing", run=run, reason="; ".join(missing.values()))
+    tasks = [task for _, task in wanted.tasks]
+    lost = find_lost(start.store, state).forget(state)
+    pins, identity, work = _with_todays_prompts(start, asked, state, (pins, identity), (again, tasks))
     now = {**state.identity, **identity}
     course, prompts = pinned(start.store, state, pins)
     setup = _set_up(start, str(now["model"]), state.execution, course)
     if f"{again}#1" in state.steps:
         start.emit("note", text=f"Re-running {again} and every step that depends on it.")
-    tasks = [task for _, task in wanted.tasks]
     if tasks:
         start.emit("note", text=f"Regenerating {', '.join(tasks)} as requested.")
-    lost = find_lost(start.store, state).forget(state)
     if state.status != COMPLETED or identity or again or tasks or lost:
-        work = work_of(execution, int(now.get("lessons") or 1), state, identity, again, tasks)
-        scheme = None if identity else scheme_of(start.store, state)
+        scheme = None if work.changed else scheme_of(start.store, state)
         _announce(start, setup, now, course, prompts, work, scheme)
     with on_executor(execution, PIPELINE.definition, setup):
         result = Engine(PIPELINE.definition, setup).resume(
@@ -200,6 +206,48 @@ def _resume(start: Start, asked: Identity, run: str, wanted: Redo | None = None)
     if not result.worked:
         start.emit("run_already_completed", run=run, reason="another process has just completed it")
     return finish(start, setup, result)
+
+
+def _with_todays_prompts(
+    start: Start,
+    asked: Identity,
+    state: RunState,
+    given: tuple[dict[str, Any], dict[str, Any]],
+    wanted: tuple[str, Sequence[str]],
+) -> tuple[dict[str, Any], dict[str, Any], CourseWork]:
+    """Return the pins and settings a resume works with, and what it makes.
+
+    Args:
+        given: Pins and settings that are replaced.
+        wanted: A step and lessons that are made again.
+
+    Raises:
+        SettingsConflict: Lessons are to be written in a run of an earlier schema, and that is not accepted.
+    """
+    pins, identity = given
+    total = int({**state.identity, **identity}.get("lessons") or 1)
+    work = work_of(start.execution, total, state, identity, *wanted)
+    prompts = todays_prompts(state, pins)
+    left = sum(piece.name.startswith("lessons/") and piece.action == RUN for piece in work.pieces())
+    if not (prompts and left):
+        return pins, identity, work
+    pins = {**pins, **prompts}
+    if not start.execution.accept_changes:
+        usd = price_of_rest(start, state, pins, identity, work)
+        raise earlier_schema(state, left, usd)
+    return pins, {**identity, "lesson_schema": LESSON_SCHEMA[1]}, work
+
+
+def price_of_rest(
+    start: Start, state: RunState, pins: Mapping[str, Any], identity: Mapping[str, Any], work: CourseWork
+) -> str:
+    """Return what the rest of a run costs, for people: "about $1.23", or that its model has no known price."""
+    course, prompts = pinned(start.store, state, pins)
+    how, now = settings_now(start.execution, state.execution), {**state.identity, **identity}
+    prices = PriceBook(Path(how["prices"]) if how["prices"] else None)
+    scheme = None if work.changed else scheme_of(start.store, state)
+    expected, _ = remaining(course, prompts, now, prices, work, scheme, batch=bool(how["batch"]))
+    return "no known price" if expected is None else f"about {dollars(expected)}"
 
 
 def _set_up(start: Start, model: str, recorded: Mapping[str, Any], course: Course) -> Setup:
@@ -294,5 +342,5 @@ def work_of(
         changed: Settings that are given otherwise than the run has them; they may void all but the seed.
         again, redo: A step and lessons that are made again.
     """
-    why = ", ".join(f"changed {option_name(name)[2:]}" for name in changed if name != "author")
+    why = ", ".join(f"changed {option_name(name)[2:]}" for name in changed if name not in _NO_CHANGE)
     return CourseWork(total, state, execution.until, execution.sample, why, again, redo, execution.skip_failed)

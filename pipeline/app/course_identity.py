@@ -11,8 +11,9 @@ from pipeline.errors import CatalogueError, CheckpointCorrupt, ConfigError, Sett
 from pipeline.files import parse_json
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.course import Course
+from pipeline.lessons.lesson import LESSON_SCHEMA
 from pipeline.lessons.names import level_name, subject_name
-from pipeline.lessons.prompts import load_prompts
+from pipeline.lessons.prompts import LESSON_PROMPTS, load_prompts
 from pipeline.lessons.run_selection import conflicts
 from pipeline.lessons.schemas import Scheme
 from pipeline.records.statuses import COMPLETED
@@ -39,6 +40,8 @@ def identity_of(asked: Identity, model: str, course: Course) -> tuple[dict[str, 
         "model": model,
         "effort": asked.effort,
         "lessons": asked.lessons,
+        "blind_solve": asked.blind_solve,
+        "lesson_schema": LESSON_SCHEMA[1],
         "catalogue": course.content_hash(),
         "prompts": value_hash(prompts),
     }
@@ -48,6 +51,34 @@ def identity_of(asked: Identity, model: str, course: Course) -> tuple[dict[str, 
 def prompts_in(pins: Mapping[str, Any]) -> dict[str, str]:
     """Return the prompts among pinned texts."""
     return {name.removeprefix(_PROMPT): text for name, text in pins.items() if name.startswith(_PROMPT)}
+
+
+def todays_prompts(state: RunState, pins: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the prompts of today's lessons that a run of an earlier schema of lessons is not pinned to, as pins.
+
+    They have other names than its own: what it made from those stands, and the two are never mixed.
+    """
+    missing = [name for name in LESSON_PROMPTS if not {f"{_PROMPT}{name}"} & {*state.pins, *pins}]
+    prompts = load_prompts() if missing else {}
+    return {f"{_PROMPT}{name}": prompts[name] for name in missing}
+
+
+def earlier_schema(state: RunState, left: int, usd: str) -> SettingsConflict:
+    """Return the refusal to write the rest of a course in another schema than its finished lessons.
+
+    Args:
+        left: Lessons that are not written yet.
+        usd: What they cost, for people.
+    """
+    lessons = "lesson is" if left == 1 else "lessons are"
+    return SettingsConflict(
+        f"Run {state.run_id} was begun by an earlier version, with prompts for an earlier form of lesson; "
+        f"{left} {lessons} still to be written.",
+        code="earlier_lesson_schema",
+        hint=f"--accept-changes writes them with today's prompts ({usd}); what is finished is kept, for nothing. "
+        "--force starts a new run.",
+        changed={"lesson_schema": [state.identity.get("lesson_schema", 1), LESSON_SCHEMA[1]]},
+    )
 
 
 def course_of_run(asked: Identity, state: RunState) -> Course:
@@ -65,7 +96,9 @@ def changed_settings(asked: Identity, state: RunState, *, accept: bool) -> tuple
         SettingsConflict: There are some, and they are not accepted; or another kind of author, or course.
     """
     check_same_course(asked, state)
-    given: dict[str, Any] = {name: getattr(asked, name) for name in ("effort", "lessons") if name in asked.given}
+    given: dict[str, Any] = {
+        name: getattr(asked, name) for name in ("effort", "lessons", "blind_solve") if name in asked.given
+    }
     if asked.model is not None:
         given |= {"model": asked.model, "author": author_kind(asked.model)}
     course = course_of_run(asked, state) if "catalogue" in asked.given else None

@@ -12,6 +12,8 @@ from pipeline.records.statuses import COMPLETED, FAILED
 RUN, REUSE, SKIP = "run", "reuse", "skip"
 _STEPS = ("seed", "sow", "lessons", "publish")
 _LESSONS, _SOW = "lessons#1", "sow#1"
+#: Kinds of call that a lesson takes.
+LESSON_CALLS = ("lesson", "correction", "solve", "critic")
 _MADE = (REUSE, "made before")
 
 
@@ -23,7 +25,7 @@ class Piece:
     #: run, reuse, or skip (it failed before, and the course does without).
     action: str
     why: str
-    #: Which part of the whole course's calls of a kind (outline, entry, lesson, critic) it asks for.
+    #: Which part of the whole course's calls of a kind (outline, entry, LESSON_CALLS) it asks for.
     shares: Mapping[str, Fraction] = field(default_factory=dict)
 
 
@@ -94,7 +96,7 @@ class CourseWork:
             found = (SKIP if self.skip_failed else RUN, why)
         action, why = (RUN, "as requested") if name in self.redo else self._anew("lessons", found)
         one = Fraction(1, self.total)
-        return Piece(name, action, why, {"lesson": one, "critic": one} if action == RUN else {})
+        return Piece(name, action, why, dict.fromkeys(LESSON_CALLS, one) if action == RUN else {})
 
     def _anew(self, step: str, found: tuple[str, str]) -> tuple[str, str]:
         """Return what was found of a step, or that it is made again: a setting has changed, or it was asked for."""

@@ -20,7 +20,7 @@ from pipeline.app.cost_estimate import (
     total_usd,
 )
 from pipeline.app.course import work_of
-from pipeline.app.course_identity import changed_settings, identity_of, pinned, scheme_of
+from pipeline.app.course_identity import changed_settings, identity_of, pinned, scheme_of, todays_prompts
 from pipeline.app.executors import check_executor
 from pipeline.app.start import author_kind, model_name, settings_now
 from pipeline.app.stores import open_store
@@ -120,10 +120,11 @@ def plan(asked: Identity, execution: Execution) -> CoursePlan:
         choice = choose_run(store.heads(), claim, identity_of(asked, model, course)[0], now)
         state = load(store, choice.run) if choice.kind != "new" else None
     how = settings_now(execution, state.execution if state else {})
-    identity: Mapping[str, Any] = {"effort": asked.effort, "lessons": asked.lessons}
+    identity: Mapping[str, Any] = {"effort": asked.effort, "lessons": asked.lessons, "blind_solve": asked.blind_solve}
     changed: Mapping[str, Any] = {}
     if state is not None and state.pins:
         changed, pins = changed_settings(asked, state, accept=execution.accept_changes)
+        pins |= todays_prompts(state, pins)
         identity = {**state.identity, **changed}
         model = str(identity.get("model") or model)
         course, prompts = pinned(store, state, pins)
@@ -131,7 +132,7 @@ def plan(asked: Identity, execution: Execution) -> CoursePlan:
     if state is not None:
         find_lost(store, state).forget(state)
     lessons = int(identity.get("lessons") or asked.lessons)
-    asks = Asks(course, prompts, model, identity.get("effort"))
+    asks = Asks(course, prompts, model, identity.get("effort"), identity.get("blind_solve") is not False)
     calls = estimate(asks, lessons, scheme)
     prices = PriceBook(Path(how["prices"]) if how["prices"] else None)
     history = expectations(execution.store_url, model, course.subject)

@@ -28,8 +28,8 @@ _WAYS = {
 
 @click.command("lessons")
 @settings_options(
-    "subject", "level", "lessons", "effort", "catalogue", "out", "until", "sample", "dry_run", "prompts", "force",
-    "accept_changes", "skip_failed", "retry_failed", "overwrite", *EXECUTION,
+    "subject", "level", "lessons", "effort", "blind_solve", "catalogue", "out", "until", "sample", "dry_run", "prompts",
+    "force", "accept_changes", "skip_failed", "retry_failed", "overwrite", *EXECUTION,
 )  # fmt: skip
 @click.pass_context
 def lessons(ctx: click.Context, /, **_: Any) -> int:
@@ -126,7 +126,7 @@ def _prompts(plan: CoursePlan, place: Path | None) -> str:
         return "Prompts: --prompts DIR writes each of them to a file, --prompts - prints them."
     kinds: Counter[str] = Counter()
     for name, text in plan.prompts():
-        kinds["revision" if name.endswith("revision") else name.partition("-")[0]] += 1
+        kinds["correction" if name.endswith("correction") else name.partition("-")[0]] += 1
         if str(place) == "-":
             say(text + "\n")
         else:

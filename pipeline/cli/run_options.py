@@ -63,6 +63,8 @@ _DETAILS: Mapping[str, Mapping[str, Any]] = {
     "model": {"metavar": "ID",
               "help": "A Claude model, or offline.  [default: claude-sonnet-5-5 with a credential, else offline]"},
     "effort": {"type": click.Choice(settings.EFFORTS), "help": "How hard the model thinks."},
+    "blind_solve": {"is_flag": True, "default": True,
+                    "help": "Solve each lesson's questions without their keys and compare.  [default: on]"},
     "catalogue": {"type": _FOLDER, "metavar": "DIR", "help": "Folder of your own course files."},
     "bank": {"type": _FOLDER, "metavar": "DIR", "help": "Folder of your own topics of the question bank."},
     "store": {"metavar": "URL", "callback": remember,
@@ -104,6 +106,8 @@ _DETAILS: Mapping[str, Mapping[str, Any]] = {
     "quiet": {"is_flag": True, "help": "Print only the final lines."},
     "json": {"is_flag": True, "help": "One JSON object per line on stdout."},
 }  # fmt: skip
+#: Flags that can also be given as off.
+_SWITCHES = frozenset({"batch", "blind_solve"})
 #: Every command that starts a run has these.
 EXECUTION = (
     "store", "max_cost_usd", "budget", "daily_budget_usd", "concurrency", "executor", "batch", "batch_min", "no_wait",
@@ -122,7 +126,7 @@ def settings_options(*names: str, **helps: str) -> Callable[[F], F]:
     def decorate(command: F) -> F:
         for name in reversed(names):
             variable = environment.VARIABLES[name]
-            spelled = option_name(name) + ("/--no-batch" if name == "batch" else "")
+            spelled = option_name(name) + (f"/--no-{option_name(name)[2:]}" if name in _SWITCHES else "")
             details = {**_DETAILS[name], **({"help": helps[name]} if name in helps else {})}
             command = click.option(spelled, name, envvar=variable, show_envvar=variable is not None, **details)(command)
         return command

@@ -2,14 +2,16 @@
 
 `request.data`, and the same JSON between <task_data> marks at the end of the message, is:
 
-- outline: {"kind", "course", "lessons", "plan" (plan.Plan.to_json), "previous", "faults"}
-- entry:   {"kind", "course", "order", "entries" (of the outline), "previous", "faults"}; "entries", the same for all,
-  stand in the prefix instead, as {"entries"} between such marks of their own
-- lesson:  {"kind", "course", "entry" (scheme.Entry), "entries" (those it builds on), "previous", "faults"}
-- critic:  {"kind", "course", "entry", "lesson", "checks"}
+- outline:    {"kind", "course", "lessons", "plan" (plan.Plan.to_json), "previous", "faults"}
+- entry:      {"kind", "course", "order", "entries" (of the outline), "previous", "faults"}
+- lesson:     {"kind", "course", "entry" (scheme.Entry), "entries" (those it builds on), "previous", "faults"}
+- correction: {"kind", "course", "entry", "present" (address -> JSON of what may be changed), "findings", "whole"}
+- solve:      {"kind", "questions" (without keys)}
+- critic:     {"kind", "course", "entry", "lesson", "facts", "former", "void"}
 
-"course" is the pinned catalogue cut to the outcomes the task is about. "previous" (null at first) is
-the answer that was not accepted, "faults" says why.
+What stands in the prompts already is left out of the JSON that is sent: the catalogue, the findings; "entries" of an
+outline, the same for all, stand in the prefix as {"entries"} between such marks of their own. "previous" (null at
+first) is the answer that was not accepted, "faults" says why.
 """
 
 from __future__ import annotations
@@ -25,25 +27,24 @@ from pydantic import BaseModel
 from pipeline.lessons.cast import cast
 from pipeline.lessons.course import Course, Group
 from pipeline.lessons.fields import wire_schema
+from pipeline.lessons.lesson import BLIND_SCHEMA, CORRECTIONS_SCHEMA, LESSON_SCHEMA, Corrections, Lesson, Solutions
 from pipeline.lessons.levels import level_text
 from pipeline.lessons.plan import Plan
-from pipeline.lessons.prompts import render
+from pipeline.lessons.prompts import fields_of, render
 from pipeline.lessons.schemas import (
     CRITIQUE_SCHEMA,
     ENTRY_SCHEMA,
-    LESSON_SCHEMA,
     OUTLINE_SCHEMA,
     Critique,
     Entry,
     EntryDetails,
-    Lesson,
     Outline,
     OutlineEntry,
 )
 from pipeline.llm.base import Message, Request, Segment
 
 #: Output tokens a reply may take, thinking included; a truncated one is asked again with more.
-MAX_TOKENS = {"entry": 4_000, "lesson": 20_000, "critic": 10_000}
+MAX_TOKENS = {"entry": 4_000, "lesson": 20_000, "correction": 8_000, "solve": 12_000, "critic": 10_000}
 #: An exam is as long as several lessons.
 MOCK_TOKENS = 40_000
 #: For an outline: some, and so many for each lesson.
@@ -72,6 +73,8 @@ class Asks:
     prompts: Mapping[str, str]
     model: str
     effort: str | None = None
+    #: Questions are solved by somebody who sees no key.
+    blind_solve: bool = True
 
     def outline(self, plan: Plan, draft: Draft | None = None) -> Request:
         """Return the request for the outline of the whole scheme."""
@@ -83,7 +86,7 @@ class Asks:
             "plan": plan.to_json(),
         }
         most = OUTLINE_TOKENS + OUTLINE_TOKENS_EACH * plan.lessons
-        return self._request([self._shared()], text, data, Outline, OUTLINE_SCHEMA, draft, most)
+        return self._request([self._shared()], text, data, Outline, OUTLINE_SCHEMA, draft, most, apart=_COURSE)
 
     def entry(self, entries: Sequence[OutlineEntry], order: int, draft: Draft | None = None) -> Request:
         """Return the request for the details of one lesson of an outline."""
@@ -92,49 +95,90 @@ class Asks:
         data = {"kind": "entry", "course": self._about([entry]), "order": order, **shared}
         scheme = self._text("scheme", scheme=_marked(shared))
         system = [self._shared(), Segment(scheme + "\n" + self.prompts["entry"], cache=True)]
-        text = self._text("detail", order=str(order))
-        most = MAX_TOKENS["entry"]
-        return self._request(system, text, data, EntryDetails, ENTRY_SCHEMA, draft, most, apart=frozenset(shared))
+        people, places = cast(order)
+        values = {"order": str(order), "people": ", ".join(people), "places": ", ".join(places)}
+        # Prompts of earlier runs have no place for the names.
+        known = {name: value for name, value in values.items() if name in fields_of(self.prompts["detail"])}
+        text, most = self._text("detail", **known), MAX_TOKENS["entry"]
+        return self._request(system, text, data, EntryDetails, ENTRY_SCHEMA, draft, most, apart=_COURSE | set(shared))
 
     def lesson(self, entries: Sequence[Entry], order: int, draft: Draft | None = None) -> Request:
         """Return the request for one lesson of a scheme."""
         entry = entries[order - 1]
         used = [other.model_dump(mode="json") for other in entries if other.order in entry.prerequisites]
-        data = {
-            "kind": "lesson",
-            "course": self._about([entry]),
-            "entry": entry.model_dump(mode="json"),
-            "entries": used,
-        }
-        system = [self._shared(), Segment(self._scheme(entries) + "\n" + self.prompts["lesson"], cache=True)]
+        data = self._of(entry) | {"kind": "lesson", "entries": used}
         people, places = cast(order)
         text = self._text(
-            "write",
+            "task",
             order=str(order),
             lesson_type=entry.lesson_type,
+            points=self._points(entry),
             people=", ".join(people),
             places=", ".join(places),
         )
         most = MOCK_TOKENS if entry.lesson_type == "mock_exam" else MAX_TOKENS["lesson"]
-        return self._request(system, text, data, Lesson, LESSON_SCHEMA, draft, most)
+        return self._request([self._author(entries)], text, data, Lesson, LESSON_SCHEMA, draft, most, apart=_COURSE)
+
+    def correction(
+        self, entries: Sequence[Entry], order: int, present: Mapping[str, Any], findings: Sequence[str],
+        whole: Sequence[str] = (),
+    ) -> Request:  # fmt: skip
+        """Return the request for corrections of a lesson.
+
+        Args:
+            present: What may be changed, and what has to fit it, as it is now: address -> JSON.
+            findings: One line each.
+            whole: Addresses of questions that are to be written anew.
+        """
+        entry = entries[order - 1]
+        anew = f"Write these questions anew, each as a whole: {', '.join(whole)}." if whole else ""
+        text = self._text(
+            "correction", order=str(order), points=self._points(entry), findings=_lines(findings), anew=anew
+        )
+        data = self._of(entry) | {
+            "kind": "correction", "present": dict(present), "findings": list(findings), "whole": list(whole)
+        }  # fmt: skip
+        return self._request(
+            [self._author(entries)], text, data, Corrections, CORRECTIONS_SCHEMA, None, MAX_TOKENS["correction"],
+            apart=_COURSE | {"findings", "whole"},
+        )  # fmt: skip
+
+    def solve(self, questions: Sequence[Mapping[str, Any]]) -> Request:
+        """Return the request for the answers to questions whose keys are not shown."""
+        system = [Segment(self.prompts["solver"], cache=True)]
+        data = {"kind": "solve", "questions": [dict(each) for each in questions]}
+        most = MAX_TOKENS["solve"]
+        return self._request(system, self.prompts["solve"], data, Solutions, BLIND_SCHEMA, None, most)
 
     def critic(
-        self, entry: Entry, lesson: Mapping[str, Any], checks: Sequence[str], again: Sequence[str] = ()
-    ) -> Request:
-        """Return the request for one judgement; `again`: what was wrong with the form before."""
-        data = {
-            "kind": "critic",
-            "course": self._about([entry]),
-            "entry": entry.model_dump(mode="json"),
-            "lesson": without_empty(dict(lesson)),
-            "checks": list(checks),
-        }
-        text = self._text("judge", order=str(entry.order))
-        draft = Draft(None, again) if again else None
-        critic = render("critic", self.prompts["critic"], self._frame())
+        self, entry: Entry, lesson: Mapping[str, Any], facts: Sequence[str], former: Any = None,
+        void: Sequence[str] = (),
+    ) -> Request:  # fmt: skip
+        """Return the request for one judgement; `former`: the form before, and what of it was void."""
+        data = self._of(entry) | {"kind": "critic", "lesson": dict(lesson), "facts": list(facts)}
+        if void:
+            data |= {"former": former, "void": list(void)}
+        again = "Your former form is in the task data under former. Fill in the whole form again; void was:\n"
+        text = self._text(
+            "review", order=str(entry.order), points=self._points(entry), facts=_lines(facts),
+            again=f"{again}{_lines(void)}" if void else "",
+        )  # fmt: skip
+        system = [Segment(render("reviewer", self.prompts["reviewer"], self._frame()), cache=True)]
+        apart = _COURSE | {"facts", "void"}
         return self._request(
-            [Segment(critic, cache=True)], text, data, Critique, CRITIQUE_SCHEMA, draft, MAX_TOKENS["critic"]
-        )
+            system, text, data, Critique, CRITIQUE_SCHEMA, None, MAX_TOKENS["critic"], apart=apart
+        )  # fmt: skip
+
+    def _of(self, entry: Entry) -> dict[str, Any]:
+        return {"course": self._about([entry]), "entry": entry.model_dump(mode="json")}
+
+    def _points(self, entry: OutlineEntry) -> str:
+        """Return the points of an entry, numbered from 1, word for word."""
+        known = {
+            point.id: f"{point.text} ({'; '.join(point.skills)})" if point.skills else point.text
+            for out in self.course.outcomes() for point in out.points
+        }  # fmt: skip
+        return "\n".join(f"{number}. {ref}: {known.get(ref, '')}" for number, ref in enumerate(entry.points, 1))
 
     def _request(
         self,
@@ -147,13 +191,11 @@ class Asks:
         max_tokens: int,
         apart: frozenset[str] = frozenset(),
     ) -> Request:
-        """Return a request; keys of the data that are `apart` stand in the system prompt already."""
-        if data["kind"] != "critic":
-            # The critic never sees an earlier version or its scores.
+        """Return a request; keys of the data that are `apart` stand in the prompts already."""
+        if data["kind"] in ("outline", "entry", "lesson"):
             data |= {"previous": draft.value if draft else None, "faults": list(draft.faults) if draft else []}
         if draft is not None:
-            faults = "\n".join(f"- {fault}" for fault in draft.faults)
-            text = f"{text}\n{self._text('revision', faults=faults)}"
+            text = f"{text}\n{self._text('revision', faults=_lines(draft.faults))}"
         return Request(
             model=self.model,
             messages=(Message("user", f"{text}\n{_marked({key: data[key] for key in data if key not in apart})}"),),
@@ -173,12 +215,13 @@ class Asks:
     def _frame(self) -> dict[str, str]:
         return {"level": level_text(self.course.level), "course": course_text(self.course)}
 
+    def _author(self, entries: Iterable[OutlineEntry]) -> Segment:
+        """Return what the author of every lesson reads, its corrections too."""
+        values = {**self._frame(), "scheme": _scheme_text(entries)}
+        return Segment(render("author", self.prompts["author"], values), cache=True)
+
     def _shared(self) -> Segment:
         return Segment(render("shared", self.prompts["shared"], self._frame()), cache=True)
-
-    def _scheme(self, entries: Iterable[OutlineEntry]) -> str:
-        lines = [f"{row.order}: {row.lesson_type}, {', '.join(row.points)}: {row.label}" for row in entries]
-        return self._text("scheme", scheme="\n".join(["Lesson: kind, points, label.", "", *lines]))
 
     def _about(self, entries: Sequence[OutlineEntry]) -> dict[str, Any]:
         """Return the course cut to the outcomes that these entries name."""
@@ -190,6 +233,18 @@ class Asks:
         kept = {key: full[key] for key in ("id", "subject", "level", "title", "code", "course_id", "assessment")}
         cut: dict[str, Any] = without_empty({**kept, "groups": [group for group in groups if group["outcomes"]]})
         return cut
+
+
+#: The catalogue stands in the system prompt, as text.
+_COURSE = frozenset({"course"})
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _scheme_text(entries: Iterable[OutlineEntry]) -> str:
+    return "\n".join(f"{row.order}: {row.lesson_type}, {', '.join(row.points)}: {row.label}" for row in entries)
 
 
 def without_empty(value: Any) -> Any:

@@ -1,32 +1,37 @@
-"""One lesson: ask, check by code, judge once, revise; at most MAX_REVISIONS times."""
+"""One lesson: ask, check by code, solve blindly, judge; what is wrong is corrected in its place, a few times."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from pipeline.engine.step import StepContext
-from pipeline.errors import TaskRejected
-from pipeline.lessons import release
+from pipeline.errors import ConfigError, TaskRejected
+from pipeline.lessons import blind, patches, release
+from pipeline.lessons.addresses import item_of, owner, value_at
 from pipeline.lessons.asks import Asks, Draft
 from pipeline.lessons.checks import check_lesson, summary
 from pipeline.lessons.course import Course
-from pipeline.lessons.fields import MAX_PROBLEMS, problems
+from pipeline.lessons.earlier import converted
+from pipeline.lessons.fields import problems
 from pipeline.lessons.findings import Finding
-from pipeline.lessons.prompts import PLACEHOLDERS
-from pipeline.lessons.release import Verdict
-from pipeline.lessons.schemas import Critique, Entry, Lesson, Scheme
-from pipeline.lessons.shape import parse_lesson
+from pipeline.lessons.lesson import LESSON_SCHEMA, Corrections, Lesson, Solutions
+from pipeline.lessons.prompts import EARLIER_PROMPTS, PLACEHOLDERS
+from pipeline.lessons.reading import read_lesson, tidy
+from pipeline.lessons.schemas import Critique, Scheme
 from pipeline.llm.answers import json_in, unwrapped
 from pipeline.llm.base import Request
+from pipeline.records.values import value_hash
 
-#: Answers asked for after the first.
-MAX_REVISIONS = 3
-#: Forms asked of the critic for one lesson, while they cannot be used.
-CRITIC_FORMS = 2
+#: Answers asked for after the first: of an outline or entry; whole lessons, where one cannot be read; corrections.
+MAX_REVISIONS, MAX_UNREADABLE, MAX_CORRECTIONS = 3, 1, 4
+#: Forms asked of the critic, and sets of solutions, while they cannot be used.
+FORMS = 2
 
 Build = Callable[[Draft | None], Request]
 M = TypeVar("M", bound=BaseModel)
@@ -48,12 +53,22 @@ class PinnedPrompts(Mapping[str, str]):
         return len(PLACEHOLDERS)
 
 
+def prompt_hashes(ctx: StepContext) -> dict[str, str]:
+    """Return the hash of each prompt that the run is pinned to; earlier runs had others."""
+    found = {}
+    for name in sorted({*PLACEHOLDERS, *EARLIER_PROMPTS}):
+        with suppress(ConfigError):
+            found[name] = value_hash(ctx.prompt(name))
+    return found
+
+
 def asks_of(ctx: StepContext) -> Asks:
     """Return the run's requests."""
     settings = ctx.settings
     return Asks(
-        Course.from_json(ctx.pin("catalogue")), PinnedPrompts(ctx), str(settings["model"]), settings.get("effort")
-    )
+        Course.from_json(ctx.pin("catalogue")), PinnedPrompts(ctx), str(settings["model"]), settings.get("effort"),
+        blind_solve=settings.get("blind_solve") is not False,
+    )  # fmt: skip
 
 
 def offline(ctx: StepContext) -> bool:
@@ -77,59 +92,175 @@ def ask_until_valid(ctx: StepContext, build: Build, read: Callable[[str], Examin
 
 
 def write_lesson(ctx: StepContext, order: int) -> dict[str, Any]:
-    """Return one lesson of the scheme, released by code: {"order", "lesson", "checks", "critic"}.
+    """Return one lesson of the scheme, released by code: {"order", "schema", "lesson", "checks", "critic"}.
 
     Raises:
-        TaskRejected: Refused, or not good enough after the last revision; says why.
+        TaskRejected: Refused, or not good enough after the last correction; says why.
     """
-    scheme = Scheme.model_validate(ctx.load("scheme"))
-    entry, asks, course = scheme.entries[order - 1], asks_of(ctx), ctx.pin("catalogue")
-    what = f"lesson {order}"
-    draft = _asked_again(ctx)
-    # The offline author would only say the same again.
-    for _ in range(1 if offline(ctx) else 1 + MAX_REVISIONS):
-        text = _text(ctx, asks.lesson(scheme.entries, order, draft), what)
-        answer = examine_lesson(text, entry, course)
+    return _Writing(ctx, order).row()
+
+
+class _Writing:
+    """One lesson on its way from the first reply to its release."""
+
+    def __init__(self, ctx: StepContext, order: int) -> None:
+        self._ctx, self._order = ctx, order
+        self._entries = Scheme.model_validate(ctx.load("scheme")).entries
+        self._entry = self._entries[order - 1]
+        self._plan = self._entry.model_dump(mode="json")
+        self._asks, self._course, self._offline = asks_of(ctx), ctx.pin("catalogue"), offline(ctx)
+        self._lesson: Any = None
+        self._warnings: list[Finding] = []
+        #: Corrections that nobody asked for: of the last reply, and of all.
+        self._refused: list[Finding] = []
+        self._left_out: list[Finding] = []
+        #: How often each question failed, and how often its blind solution differed.
+        self._failed: Counter[str] = Counter()
+        self._differed: Counter[str] = Counter()
+        #: Question → (what was solved, what came of it).
+        self._solved: dict[str, tuple[Any, str]] = {}
+        self._critic: dict[str, Any] | None = None
+
+    def row(self) -> dict[str, Any]:
+        missing = self._first()
+        findings: Sequence[Finding] = ()
+        for left in reversed(range(1 + (0 if self._offline else MAX_CORRECTIONS)) if self._lesson is not None else ()):
+            findings = self._findings()
+            if not findings:
+                break
+            if left:
+                self._correct(findings)
+        if findings:
+            raise _rejected(f"lesson {self._order}", [each.line() for each in findings])
+        return self._written(missing)
+
+    def _first(self) -> Sequence[str]:
+        """Ask for the lesson until one can be read; returns the outcomes that nobody has written for it (offline)."""
+        draft, what = _asked_again(self._ctx, self._plan), f"lesson {self._order}"
+        faults: Sequence[str] = ()
+        for _ in range(1 if self._offline else 1 + MAX_UNREADABLE):
+            request = self._asks.lesson(self._entries, self._order, draft)
+            raw, fault = read_json(_text(self._ctx, request, what), frozenset(Lesson.model_fields) | {"not_written"})
+            missing = raw.pop("not_written", ()) if isinstance(raw, dict) else ()
+            self._lesson = tidy(raw)
+            if not self._lesson and missing:
+                self._lesson = None
+                return list(missing)
+            faults = [fault] if fault else [each.line() for each in _unreadable(self._lesson)]
+            if not faults:
+                return list(missing)
+            draft = Draft(None, faults)
+        raise _rejected(what, faults)
+
+    def _findings(self) -> Sequence[Finding]:
+        """Return what holds the lesson back: by code, else by its blind solution, else by its critic."""
+        found = check_lesson(self._lesson, entry=self._plan, course=dict(self._course))
+        self._warnings = [each for each in found if each.severity == "W"]
+        blocking = [each for each in found if each.severity != "W"]
+        if blocking or self._offline:
+            return blocking
+        return self._solve() or self._judge()
+
+    def _correct(self, findings: Sequence[Finding]) -> None:
+        """Ask for corrections and apply those that the findings allow."""
+        items = dict.fromkeys(item for each in findings if (item := item_of(each.where)))
+        whole = [item for item in items if self._failed[item] and ".q" in item]
+        self._failed.update(list(items))
+        scope = patches.Scope.of(findings, whole)
+        present = _present(self._lesson, scope)
+        lines = [each.line() for each in (*findings, *self._refused)]
+        request = self._asks.correction(self._entries, self._order, present, lines, whole)
+        answer = examine(_text(self._ctx, request, f"a correction of lesson {self._order}"), Corrections)
         if answer.value is None:
-            draft = Draft(answer.raw, answer.faults)
-            continue
-        if offline(ctx):
-            return _written(order, answer, None)
-        critique, verdict = _judge(ctx, asks, entry, answer)
-        if verdict.released:
-            return _written(order, answer, release.record(critique, verdict))
-        draft = Draft(answer.raw, (*verdict.reasons, *verdict.fixes))
-    raise _rejected(what, draft.faults if draft else ())
+            return
+        self._lesson, self._refused = patches.apply(self._lesson, answer.value, scope)
+        self._left_out += self._refused
+
+    def _solve(self) -> list[Finding]:
+        """Have the questions solved that were not solved as they are now; returns where the answers differ."""
+        lesson = read_lesson(self._lesson).lesson
+        if lesson is None or not self._asks.blind_solve:
+            return []
+        now = {where: blind.asked_of(where, item) for where, item in lesson.items()}
+        new = [where for where, item in now.items() if self._solved.get(where, ("",))[0] != item]
+        asked = blind.questions(lesson, new)
+        if not asked:
+            return []
+        text = _text(self._ctx, self._asks.solve(asked), f"the solutions of lesson {self._order}")
+        solutions = examine(text, Solutions)
+        if solutions.value is None:
+            raise _rejected(f"the blind solution of lesson {self._order}", solutions.faults)
+        results, findings = blind.compared(lesson, solutions.value)
+        for where in new:
+            self._solved[where] = (now[where] if results.get(where) != blind.DIFFERS else None, results.get(where, ""))
+        self._differed.update({item_of(each.where) for each in findings})
+        if twice := [each for each in findings if self._differed[item_of(each.where)] > 1]:
+            raise _rejected(f"lesson {self._order}", [each.line() for each in twice])
+        return findings
+
+    def _judge(self) -> Sequence[Finding]:
+        """Have the lesson judged; an unusable form is asked for once more, with what was wrong with it."""
+        former, void, what = None, (), f"the critic of lesson {self._order}"
+        for _ in range(FORMS):
+            request = self._asks.critic(self._entry, self._lesson, self._facts(), former, void)
+            form = examine(_text(self._ctx, request, what), Critique)
+            former, void = form.raw, form.faults
+            if form.value is not None:
+                verdict = release.decide(form.value, self._lesson)
+                void = tuple(f"{key}: {why}" for key, why in verdict.void.items())
+                if not void:
+                    self._critic = release.record(form.value, verdict)
+                    return verdict.findings
+        raise _rejected(what, void)
+
+    def _facts(self) -> list[str]:
+        """Return what passed, for the critic."""
+        by = summary(self._lesson, entry=self._plan, course=dict(self._course))["by"]
+        computed = sum(how != "nobody" for how in by.values())
+        facts = [
+            f"Code found nothing wrong with counts, references, marks, units and notation. Of {len(by)} questions it "
+            f"computed the answers of {computed} anew.",
+        ]
+        results = [how for _, how in self._solved.values() if how]
+        if results:
+            facts.append(f"Somebody who saw only the questions found the same answer for {len(results)} of {len(by)}.")
+        return facts + [f"Warning, {each.line()}" for each in self._warnings]
+
+    def _written(self, missing: Sequence[str]) -> dict[str, Any]:
+        row: dict[str, Any] = {"order": self._order, "schema": LESSON_SCHEMA[1], "lesson": self._lesson}
+        checks: dict[str, Any] = {"warnings": [warning(each) for each in (*self._warnings, *self._left_out)]}
+        if self._lesson is not None:
+            checks |= summary(self._lesson, entry=self._plan, course=dict(self._course))
+        if self._solved:
+            checks["blind"] = {where: how for where, (_, how) in self._solved.items() if how}
+        row |= {"checks": checks, "critic": self._critic}
+        return row | ({"not_written": list(missing)} if missing else {})
 
 
-def _asked_again(ctx: StepContext) -> Draft | None:
+def _unreadable(lesson: Any) -> Sequence[Finding]:
+    """Return why a value is no lesson at all; what can be read in part is corrected."""
+    read = read_lesson(lesson)
+    return read.findings if read.lesson is None or not read.lesson.cards else ()
+
+
+def _present(lesson: Any, scope: patches.Scope) -> dict[str, Any]:
+    """Return what a correction may change, and the lists that targets number."""
+    if "cards" in scope.places:
+        return {"lesson": lesson}
+    names = ["prior", "key_points", "misconceptions", *(owner(place) for place in scope.places)]
+    return {name: value_at(lesson, name) for name in dict.fromkeys(names)}
+
+
+def _asked_again(ctx: StepContext, entry: Mapping[str, Any]) -> Draft | None:
     """Return the lesson as it was, and what a person wants changed in it."""
     if ctx.remark is None:
         return None
     note, former = ctx.remark
     lesson = former.get("lesson") if isinstance(former, Mapping) else None
+    if isinstance(former, Mapping) and lesson and former.get("schema", 1) == 1:
+        lesson = converted(lesson, entry["points"])
     wish = note.strip() or "A teacher was not content with it: write it anew."
     return Draft(lesson, (f"A teacher asks: {wish}",))
-
-
-def _judge(ctx: StepContext, asks: Asks, entry: Entry, answer: Examined[Any]) -> tuple[Critique, Verdict]:
-    """Return the critic's form and what code makes of it; an unusable form is asked for once more."""
-    warnings = [f"{row['where']}: {row['text']}" for row in answer.warnings]
-    again: tuple[str, ...] = ()
-    judged: tuple[Critique, Verdict] | None = None
-    for _ in range(CRITIC_FORMS):
-        text = _text(ctx, asks.critic(entry, answer.raw, warnings, again), f"the critic of lesson {entry.order}")
-        form = examine(text, Critique)
-        if form.value is None:
-            again = form.faults
-            continue
-        judged = form.value, release.decide(form.value, answer.raw)
-        if not judged[1].void:
-            break
-        again = tuple(f"{key}: {why}" for key, why in judged[1].void.items())
-    if judged is None:
-        raise _rejected(f"the critic of lesson {entry.order}", again)
-    return judged
 
 
 def _text(ctx: StepContext, request: Request, what: str) -> str:
@@ -143,11 +274,6 @@ def _text(ctx: StepContext, request: Request, what: str) -> str:
     return reply.text
 
 
-def _written(order: int, answer: Examined[Any], critic: dict[str, Any] | None) -> dict[str, Any]:
-    checks = {"warnings": list(answer.warnings), **summary(answer.raw)}
-    return {"order": order, "lesson": answer.raw, "checks": checks, "critic": critic}
-
-
 def _rejected(what: str, faults: Sequence[str]) -> TaskRejected:
     shown = "; ".join(faults[:3]) + (f" (and {len(faults) - 3} more)" if len(faults) > 3 else "")
     return TaskRejected(
@@ -156,10 +282,6 @@ def _rejected(what: str, faults: Sequence[str]) -> TaskRejected:
         hint="Resume to try again; the other lessons are kept.",
         faults=list(faults),
     )
-
-
-#: Copied from the scheme entry into the lesson, word for word.
-COPIED = ("order", "lesson_type", "outcome_refs", "cross_cutting", "calculator", "minutes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +293,6 @@ class Examined(Generic[M]):
     faults: tuple[str, ...] = ()
     #: The answer as JSON, for the next request; None where it was no JSON.
     raw: Any = None
-    #: Findings that do not hold the lesson back, as JSON.
-    warnings: tuple[dict[str, Any], ...] = ()
 
 
 def read_json(text: str, names: frozenset[str]) -> tuple[Any, str]:
@@ -200,28 +320,6 @@ def examine(text: str, model: type[M]) -> Examined[M]:
         return Examined(None, tuple(problems(error)), raw)
 
 
-def examine_lesson(text: str, entry: Entry, course: Mapping[str, Any]) -> Examined[Any]:
-    """Return a reply as a lesson that fits its entry and passes the code checks; the value is its JSON.
-
-    Args:
-        course: The pinned catalogue.
-    """
-    raw, fault = read_json(text, frozenset(Lesson.model_fields))
-    if fault:
-        return Examined(None, (fault,))
-    lesson, wrong = parse_lesson(raw)
-    if lesson is None:
-        return Examined(None, tuple(wrong), raw)
-    plan = entry.model_dump(mode="json")
-    differs = [f"{key}: {raw[key]!r}, wanted {plan[key]!r} as in the entry" for key in COPIED if raw[key] != plan[key]]
-    findings = check_lesson(raw, entry=plan, course=dict(course))
-    blocking = [item for item in findings if item.severity != "W"]
-    faults = [*differs, *(item.line() for item in blocking)]
-    if faults:
-        return Examined(None, tuple(faults[:MAX_PROBLEMS]), raw)
-    return Examined(lesson, (), raw, tuple(warning(item) for item in findings))
-
-
 def warning(finding: Finding) -> dict[str, Any]:
     """Return a finding as it is recorded and shown beside its lesson."""
-    return {**finding.to_json(), "text": f"{finding.found}; wanted {finding.wanted}"}
+    return {**finding.to_json(), "text": finding.line().partition(": ")[2]}

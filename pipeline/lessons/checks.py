@@ -1,6 +1,6 @@
-"""The table of code checks: each row one small function, its severity, and its number.
+"""The table of code checks: each row one small function, its severity, and the rule as the author reads it.
 
-A lesson whose shape is wrong is told only that. Nothing here asks a model; text is treated as hostile.
+What can be read of a lesson is checked, whatever else of it cannot. Nothing here asks a model; text is hostile.
 """
 
 from __future__ import annotations
@@ -9,19 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.lessons import checks_answers, checks_marks, checks_text, checks_working
-from pipeline.lessons.checks_answers import fault
+from pipeline.lessons import checks_text
 from pipeline.lessons.findings import Case, Check, Finding, Severity, quoted
-from pipeline.lessons.schemas import Item
-from pipeline.lessons.shape import parse_lesson
+from pipeline.lessons.reading import SHAPE, read_lesson
+from pipeline.lessons.shape import shape_faults
 
-NOBODY = "nobody"
-#: Kinds of answers that were put back into the question or tried at points; words and choices are nobody's.
-_HOW = {"algebra": "point-tested"} | dict.fromkeys(("equation", "system", "inequality"), "substituted")
-#: The row of shape: pydantic's part and what one field says about another.
-SHAPE = 1
-#: Findings of one check beyond this many say the same again.
-MOST = 10
+#: Findings of one check beyond this many say the same again; and all findings of a lesson.
+MOST, MOST_TOGETHER = 10, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,83 +27,63 @@ class Row:
     #: What it demands, in a few words; also for documentation and About pages.
     demands: str
     check: Check
+    #: What the author is told of it, with an example; "" where it can only warn.
+    rule: str = ""
 
 
 ROWS: Sequence[Row] = (
-    Row(2, "R", "references are those of the scheme's entry and of the catalogue", checks_marks.references),
-    Row(3, "R", "every planned point is taught and asked", checks_marks.points),
-    Row(5, "B", "an answer is what its expression gives", checks_answers.values),
-    Row(6, "R", "an expression belongs to its question", checks_answers.belongs),
-    Row(8, "B", "a multiple-choice question has exactly one right option", checks_marks.one_right),
-    Row(12, "R", "no option or stem that gives away or confuses", checks_marks.wording),
-    Row(14, "B", "every line of a worked solution is true", checks_working.lines),
-    Row(15, "R", "a final answer has the form that is asked", checks_answers.forms),
-    Row(16, "R", "a mark for each bullet, and the sums agree", checks_marks.marks),
-    Row(19, "R", "units are allowed, printed, and said in the question", checks_marks.units),
-    Row(26, "R", "no question twice", checks_text.repeats),
-    Row(31, "R", "nothing outside the page, no stray talk", checks_text.stray),
-    Row(35, "R", "mathematics can be set", checks_text.notation),
-)
+    Row(26, "R", "no question twice", checks_text.repeats,
+        "No two items of a lesson ask the same in the same words; change the numbers or the setting."),
+    Row(31, "R", "nothing outside the page, no stray talk", checks_text.stray,
+        "Nothing outside the page: no link, picture, worksheet, book, video, web site or brand; no praise, no talk "
+        "about yourself, no words to a reviewer."),
+    Row(35, "R", "mathematics can be set", checks_text.notation,
+        r"Formulas use only the notation above. A line break inside a formula, a single $ or a backslash outside a "
+        r"formula is an error."),
+)  # fmt: skip
 
 
-def check_lesson(lesson: Mapping[str, Any], *, entry: Mapping[str, Any], course: Mapping[str, Any]) -> list[Finding]:
-    """Return everything that code finds wrong with a lesson, by row.
+def check_lesson(lesson: Any, *, entry: Mapping[str, Any], course: Mapping[str, Any]) -> list[Finding]:
+    """Return everything that code finds wrong with a lesson, in the order of its parts.
 
     Args:
-        lesson: As the author wrote it, any JSON.
+        lesson: As the author wrote it (tidied), any JSON.
         entry: The scheme's entry for it.
         course: The pinned catalogue course.
     """
-    parsed, problems = parse_lesson(lesson)
-    if parsed is None:
-        return [_shape_finding(line) for line in problems]
-    case = Case(parsed, entry, course)
-    found: list[Finding] = []
-    for row in ROWS:
-        faults = [*row.check(case)][:MOST]
+    read = read_lesson(lesson)
+    if read.lesson is None:
+        return list(read.findings)
+    case, found = Case(read.lesson, entry, course), list(read.findings)
+    for number, severity, check in (
+        (SHAPE, "R", lambda case: shape_faults(case.lesson, entry)),
+        *((row.number, row.severity, row.check) for row in ROWS),
+    ):
+        faults = [fault for fault in check(case) if read.concerns(fault.where)]
         found += [
-            Finding(row.number, f.severity or row.severity, f.where, quoted(f.found), quoted(f.wanted)) for f in faults
+            Finding(number, f.severity or severity, f.where, quoted(f.found), quoted(f.wanted), tuple(f.also))
+            for f in (faults if number == SHAPE else faults[:MOST])
         ]
-    return found
+    return found[:MOST_TOGETHER]
 
 
-def _shape_finding(line: str) -> Finding:
-    where, _, said = line.partition(": ")
-    found, _, wanted = said.partition(", wanted ")
-    return Finding(SHAPE, "R", where, quoted(found), quoted(wanted or "what the schema says"))
-
-
-def repeats(lessons: Sequence[Mapping[str, Any]]) -> list[Finding]:
-    """Return the questions of a course that stand in two lessons; the later one is named.
+def repeats(lessons: Mapping[int, Mapping[str, Any]]) -> list[tuple[int, Finding]]:
+    """Return the questions of a course that stand in two lessons: (order of the later one, finding).
 
     Args:
-        lessons: Lessons that passed `check_lesson`, in order.
+        lessons: Lessons that passed `check_lesson`, by order.
     """
-    faults = checks_text.repeats_between(lessons)
-    return [Finding(26, f.severity or "R", f.where, quoted(f.found), quoted(f.wanted)) for f in faults]
+    return [
+        (order, Finding(26, "W", fault.where, quoted(fault.found), quoted(fault.wanted)))
+        for order, fault in checks_text.repeats_between(lessons)
+    ]
 
 
-def summary(lesson: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the About page says of a lesson's answers.
+def summary(lesson: Mapping[str, Any], *, entry: Mapping[str, Any], course: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what pages say of a lesson's answers: {"by": {address: how}, "wrong": {address: printed value}}.
 
-    {"questions": n, "answers_recomputed": n, "needs_human": n, "by": {item id: how}}; how is "computed",
-    "point-tested", "substituted" or "nobody". A structured question counts by its weakest part.
+    how: "computed" where all that is printed for the item was compared, "in part", "nobody".
     """
-    parsed, _ = parse_lesson(lesson)
-    by = {item.id: _verified(item) for item in parsed.items()} if parsed else {}
-    human = sum(how == NOBODY for how in by.values())
-    return {"questions": len(by), "answers_recomputed": len(by) - human, "needs_human": human, "by": by}
-
-
-def _verified(item: Item) -> str:
-    ways = [NOBODY if fault(answer) else _how(answer.model_dump()) for _, answer in item.answers()]
-    return NOBODY if NOBODY in ways else ways[0]
-
-
-def _how(answer: Mapping[str, Any]) -> str:
-    if answer["kind"] == "short_text":
-        return NOBODY
-    if answer["kind"] == "mcq":
-        key = answer["options"][answer["key"]]
-        return "computed" if key["expression"] and key["method"] else NOBODY
-    return _HOW.get(answer["kind"], "computed")
+    read = read_lesson(lesson)
+    items = read.lesson.items() if read.lesson else []
+    return {"by": {where: "nobody" for where, _ in items}, "wrong": {}}

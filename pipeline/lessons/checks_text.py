@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.lessons.banned_text import stray_talk
 from pipeline.lessons.findings import Case, Fault
-from pipeline.lessons.schemas import Item
+from pipeline.lessons.lesson import Item
 from pipeline.publish import mathml
 
 #: Two stems that share more than this part of their runs of five words are near copies.
@@ -18,31 +18,38 @@ _WORD = re.compile(r"\w+")
 
 
 def repeats(case: Case) -> Iterator[Fault]:
-    """Check row 26 within a lesson: the same stem is a fault, a near copy a warning."""
-    yield from _repeated([(item.id, _words(item.model_dump())) for item in case.lesson.items()])
+    """Check row 26 within a lesson: the same question is a fault, a near copy a warning."""
+    yield from _repeated([(where, _words(_json(item))) for where, item in case.lesson.items()])
 
 
-def repeats_between(lessons: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:
-    """Check row 26 over a course: a question that an earlier lesson asked in the same words."""
+def repeats_between(lessons: Mapping[int, Mapping[str, Any]]) -> Iterator[tuple[int, Fault]]:
+    """Check row 26 over a course: a question that an earlier lesson asked in the same words.
+
+    Yields:
+        The order of the later lesson, and the fault.
+    """
     first: dict[tuple[str, ...], str] = {}
-    for lesson in lessons:
+    for order, lesson in lessons.items():
         mine: dict[tuple[str, ...], str] = {}
-        for item in (item for card in lesson["cards"] for item in card.get("items", ())):
-            words = tuple(_words(item))
-            name = f"lesson {lesson['order']} {item['id']}"
-            if words in first:
-                yield Fault(name, f"asks what {first[words]} asked: {item['stem'][:60]}", "a new question")
-            mine.setdefault(words, name)
+        for number, card in enumerate(lesson["cards"], 1):
+            for place, item in enumerate(card.get("items", ()), 1):
+                words, where = tuple(_words(item)), f"c{number}.q{place}"
+                if words in first:
+                    yield order, Fault(where, f"asks what {first[words]} asked: {item['ask'][:60]}", "a new question")
+                mine.setdefault(words, f"lesson {order} {where}")
         first = {**mine, **first}
 
 
-def _words(item: Mapping[str, Any] | Item) -> list[str]:
+def _json(item: Item) -> Mapping[str, Any]:
+    return item.model_dump(exclude_none=True)
+
+
+def _words(item: Mapping[str, Any]) -> list[str]:
     """Return the words and numbers of a question, those in its figures included."""
-    data = item if isinstance(item, Mapping) else item.model_dump()
-    cells = [cell for figure in data["figures"] for row in figure["rows"] for cell in row]
-    parts = [part["prompt"] for part in data["answer"].get("parts", ())]
-    options = [option["text"] for option in data["answer"].get("options", ())]
-    return _WORD.findall(" ".join([data["stem"], *cells, *parts, *options]).lower())
+    lines = [line for figure in item.get("figures", ()) for line in figure["lines"]]
+    parts = [part["ask"] for part in item.get("parts", ())]
+    options = sorted(option["text"] for option in item.get("options", ()))
+    return _WORD.findall(" ".join([item["ask"], *lines, *parts, *options]).lower())
 
 
 def _repeated(stems: Sequence[tuple[str, list[str]]]) -> Iterator[Fault]:
@@ -50,11 +57,11 @@ def _repeated(stems: Sequence[tuple[str, list[str]]]) -> Iterator[Fault]:
     for index, (name, words) in enumerate(stems):
         for earlier in range(index):
             if words == runs[earlier][1]:
-                yield Fault(f"{name}.stem", f"the same question as {stems[earlier][0]}", "a new question")
+                yield Fault(f"{name}.ask", f"the same question as {stems[earlier][0]}", "a new question")
                 break
             together = len(runs[index][0] | runs[earlier][0])
             if together and len(runs[index][0] & runs[earlier][0]) > _ALIKE * together:
-                yield Fault(f"{name}.stem", f"nearly the same as {stems[earlier][0]}", "a different question", "W")
+                yield Fault(f"{name}.ask", f"nearly the same as {stems[earlier][0]}", "a different question", "W")
                 break
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pipeline.lessons.asks import Asks, Draft
-from pipeline.lessons.author import CRITIC_FORMS, MAX_REVISIONS
+from pipeline.lessons.asks import MAX_TOKENS, Asks
+from pipeline.lessons.author import FORMS, MAX_CORRECTIONS, MAX_REVISIONS, MAX_UNREADABLE
 from pipeline.lessons.offline import answer
 from pipeline.lessons.plan import make_plan
 from pipeline.lessons.schemas import Entry, OutlineEntry
@@ -19,12 +19,22 @@ from pipeline.llm.base import BLOCK_TOKENS, Request
 BYTES_PER_TOKEN = 3.5
 #: A token is never more bytes of an answer than this, on average over a whole one.
 MOST_BYTES_PER_TOKEN = 6
-#: Output tokens of one answer, thinking included, as they usually come.
-OUTPUT_TOKENS = {"outline": 600, "entry": 400, "lesson": 9_000, "critic": 2_800}
+#: Output tokens of one answer, thinking included, as they usually come. A lesson of schema 2 has some 22,000
+#: characters (five lessons of schema 1, written anew); corrections are a few parts of it.
+OUTPUT_TOKENS = {"outline": 600, "entry": 400, "lesson": 6_500, "correction": 600, "solve": 700, "critic": 2_800}
 #: The outline grows with each lesson; an exam is longer than a lesson.
-OUTLINE_EACH, MOCK_TOKENS = 110, 16_000
-#: Answers a lesson usually takes, and forms of the critic.
-LESSON_TRIES, CRITIC_TRIES = 1.3, 1.2
+OUTLINE_EACH, MOCK_TOKENS = 110, 11_000
+#: Calls of a kind for each lesson: whole lessons that cannot be read are rare; every second lesson is corrected.
+TRIES = {"lesson": 1.05, "correction": 0.5, "solve": 1.2, "critic": 1.2}
+#: Calls of a kind for each lesson at most: after each correction it is solved and judged again.
+MOST = {
+    "lesson": 1 + MAX_UNREADABLE, "correction": MAX_CORRECTIONS, "solve": 1 + MAX_CORRECTIONS,
+    "critic": FORMS * (1 + MAX_CORRECTIONS),
+}  # fmt: skip
+#: Kinds of call that carry a lesson, or parts of it.
+OF_LESSONS = ("correction", "solve", "critic")
+#: A lesson that stands in where none is written yet: characters of it as a whole, and of its questions alone.
+STAND_IN, QUESTIONS = 22_000, 4_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +86,33 @@ def prompts_of(asks: Asks, lessons: int, scheme: Sequence[Entry] | None = None) 
         yield Prompt(f"entry-{row.order:0{digits}}", asks.entry(entries, row.order), scheme is None)
     for entry in stand_in:
         number = f"{entry.order:0{digits}}"
-        request = asks.lesson(stand_in, entry.order)
-        written = answer(request.data)
-        yield Prompt(f"lesson-{number}", request, scheme is None)
+        yield Prompt(f"lesson-{number}", asks.lesson(stand_in, entry.order), scheme is None)
         if entry is stand_in[0]:
-            draft = Draft(written, [_EXAMPLE_FAULT])
-            yield Prompt(f"lesson-{number}-revision", asks.lesson(stand_in, entry.order, draft), True)
-        yield Prompt(f"critic-{number}", asks.critic(entry, written, ()), True)
+            yield Prompt(f"lesson-{number}-correction", _correction(asks, stand_in, entry), True)
+        if asks.blind_solve:
+            yield Prompt(f"solve-{number}", _solve(asks), True)
+        yield Prompt(f"critic-{number}", _critic(asks, entry), True)
 
 
 #: What a check may say of a lesson.
-_EXAMPLE_FAULT = "cards/2/items/1: the answer 12 is not what its expression gives, 14"
+_EXAMPLE_FAULT = "c4.q2.answer: 12, but the expression gives 14; wanted the value of the expression"
+
+
+def _correction(asks: Asks, scheme: Sequence[Entry], entry: Entry) -> Request:
+    return asks.correction(scheme, entry.order, {"c4.q2": _text(1_000)}, [_EXAMPLE_FAULT])
+
+
+def _solve(asks: Asks) -> Request:
+    return asks.solve([{"question": "c4.q2", "ask": _text(QUESTIONS)}])
+
+
+def _critic(asks: Asks, entry: Entry) -> Request:
+    return asks.critic(entry, {"title": entry.label, "cards": _text(STAND_IN)}, ["What passed is said here."])
+
+
+def _text(size: int) -> str:
+    """Return a text of so many characters, in the place of one that does not exist yet."""
+    return ("This part is written later. " * (size // 28 + 1))[:size]
 
 
 def _scheme(
@@ -107,25 +133,33 @@ def estimate(asks: Asks, lessons: int, scheme: Sequence[Entry] | None = None) ->
     samples = _one_of_each(scheme)
     entry = [asks.entry(entries, row.order) for row in samples]
     lesson = [asks.lesson(scheme, row.order) for row in samples]
-    critic = [asks.critic(row, answer(request.data), ()) for row, request in zip(samples, lesson, strict=True)]
+    others = {
+        "correction": [_correction(asks, scheme, row) for row in samples],
+        "solve": [_solve(asks)] if asks.blind_solve else [],
+        "critic": [_critic(asks, row) for row in samples],
+    }
     most = 1 + MAX_REVISIONS
     rows = (
         _row("outline", [outline], 1.1, most, OUTPUT_TOKENS["outline"] + OUTLINE_EACH * lessons),
         _row("entry", entry, 1.05 * lessons, most * lessons, OUTPUT_TOKENS["entry"]),
-        *_lesson_rows(scheme, lesson, most),
-        _row("critic", critic, CRITIC_TRIES * lessons, most * CRITIC_FORMS * lessons, OUTPUT_TOKENS["critic"]),
+        *_lesson_rows(scheme, lesson),
+        *(
+            _row(label, made, TRIES[label] * lessons, MOST[label] * lessons, OUTPUT_TOKENS[label])
+            for label, made in others.items()
+            if made
+        ),
     )
-    return Estimate(rows, (outline, *entry, *lesson, *critic))
+    return Estimate(rows, (outline, *entry, *lesson, *(request for made in others.values() for request in made)))
 
 
-def _lesson_rows(scheme: Sequence[Entry], requests: Sequence[Request], most: int) -> Iterator[Row]:
+def _lesson_rows(scheme: Sequence[Entry], requests: Sequence[Request]) -> Iterator[Row]:
     """Yield lessons, and the mock exam by itself: it may take a longer answer."""
     for exam in (False, True):
         number = sum((row.lesson_type == "mock_exam") is exam for row in scheme)
         asked = [request for request in requests if (request.data["entry"]["lesson_type"] == "mock_exam") is exam]
         if asked:
             output = MOCK_TOKENS if exam else OUTPUT_TOKENS["lesson"]
-            yield _row("lesson", asked, LESSON_TRIES * number, most * number, output)
+            yield _row("lesson", asked, TRIES["lesson"] * number, MOST["lesson"] * number, output)
 
 
 def _entry(asks: Asks, entries: Sequence[OutlineEntry], row: OutlineEntry) -> Entry:
@@ -143,8 +177,8 @@ def _row(label: str, requests: Sequence[Request], calls: float, most_calls: int,
     sizes = [request.size() for request in requests]
     own = [size - prefix for size, prefix in zip(sizes, shared, strict=True)]
     cap = max(request.max_tokens for request in requests)
-    # A revision carries the answer it is about; a critic's second form only sentences.
-    previous = 0 if label == "critic" else cap * MOST_BYTES_PER_TOKEN
+    # What it is about stands in it at its longest: an answer not accepted, a lesson that is judged or corrected.
+    previous = (MAX_TOKENS["lesson"] if label in OF_LESSONS else cap) * MOST_BYTES_PER_TOKEN
     return Row(
         label,
         calls,

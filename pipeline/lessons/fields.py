@@ -46,7 +46,9 @@ _LENGTHS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern
 _DROPPED = _LENGTHS | {"title", "description", "default", "discriminator", "examples"}
 
 #: At most so many errors go back to the model.
-MAX_PROBLEMS = 10
+MAX_PROBLEMS = 40
+#: Optional properties of a wire schema, counted once for each object in it: providers bound what they compile.
+MAX_OPTIONAL = 24
 
 
 def count_words(text: str) -> int:
@@ -113,7 +115,7 @@ class Part(BaseModel):
 
 
 def wire_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema for structured output: every field required, no lengths, no defaults."""
+    """Return the JSON schema for structured output: no lengths, no defaults; an optional field may be absent."""
     cleaned: dict[str, Any] = _clean(model.model_json_schema())
     return cleaned
 
@@ -130,13 +132,23 @@ def _clean(node: Any, *, names: bool = False) -> Any:
             out[key] = _clean(value)
         elif key not in _DROPPED:
             out["anyOf" if key == "oneOf" else key] = _clean(value, names=key in ("properties", "$defs"))
-    if not names and "const" in out:
+    if names:
+        return out
+    if "const" in out:
         out["enum"] = [out.pop("const")]
         out.setdefault("type", "string")
-    if not names and out.get("type") == "object":
+    if out.get("type") == "object":
         out["additionalProperties"] = False
-        out["required"] = list(out.get("properties", {}))
-    return out
+        out["required"] = [name for name, value in node.get("properties", {}).items() if "default" not in value]
+    return _without_null(out)
+
+
+def _without_null(node: dict[str, Any]) -> dict[str, Any]:
+    """Return "this or null" as this: an optional field is absent, never null."""
+    kept = [each for each in node.get("anyOf", ()) if each != {"type": "null"}]
+    if len(kept) == len(node.get("anyOf", ())):
+        return node
+    return {**node, "anyOf": kept} if len(kept) > 1 else {**kept[0], **{k: v for k, v in node.items() if k != "anyOf"}}
 
 
 def problems(error: ValidationError) -> list[str]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from pipeline.lessons.answers import PlainAnswer
-from pipeline.lessons.fields import texts
-from pipeline.lessons.schemas import Item, Lesson
+from pipeline.lessons.addresses import texts
+from pipeline.lessons.lesson import Lesson
 
-#: B: never published. R: fed back, the lesson is revised. W: recorded, shown to the reviewer.
+#: B: never published. R: fed back, the lesson is corrected. W: recorded, shown to the reviewer.
 Severity = Literal["B", "R", "W"]
 #: Longest quotation in a finding.
 _QUOTED = 160
@@ -24,18 +23,23 @@ class Finding:
     #: Number of the check's row in the table.
     check: int
     severity: Severity
-    #: Path or id of the part that is meant.
+    #: Address of the part that is meant.
     where: str
     found: str
     wanted: str
+    #: Other addresses that a correction may change.
+    also: Sequence[str] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return it as recorded with the lesson."""
-        return asdict(self)
+        names = ("check", "severity", "where", "found", "wanted")
+        return {name: getattr(self, name) for name in names}
 
     def line(self) -> str:
         """Return one line for the author: where, what was found, what is wanted."""
-        return f"{self.where}: {self.found}; wanted {self.wanted}"
+        wanted = f"; wanted {self.wanted}" if self.wanted else ""
+        also = f" (may also be put right at {', '.join(self.also)})" if self.also else ""
+        return f"{self.where}: {self.found}{wanted}{also}"
 
 
 @dataclass(frozen=True)
@@ -50,14 +54,8 @@ class Case:
 
     @cached_property
     def texts(self) -> list[tuple[str, str]]:
-        """Return every text of the lesson with its path; parts that have an id are named by it."""
-        return list(texts(self.lesson.model_dump()))
-
-    def answers(self) -> Iterator[tuple[str, Item, PlainAnswer]]:
-        """Yield every answer with the place it stands at; parts of structured items one by one."""
-        for item in self.lesson.items():
-            for label, answer in item.answers():
-                yield f"{item.id}{label}", item, answer
+        """Return every text of the lesson with its address."""
+        return list(texts(self.lesson.model_dump(exclude_none=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +67,7 @@ class Fault:
     wanted: str
     #: "" for the row's own severity.
     severity: Severity | Literal[""] = ""
+    also: Sequence[str] = ()
 
 
 Check = Callable[[Case], Iterator[Fault]]

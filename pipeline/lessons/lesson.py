@@ -70,7 +70,7 @@ class WrongAnswer(Part):
 #: Something that only some items need, with its kind before it.
 MORE_KINDS = ("accept", "must", "reject", "alternative", "follow_through", "hint", "calculator")
 More = Annotated[
-    Text, StringConstraints(pattern=rf"^({'|'.join(MORE_KINDS)}): ", min_length=8, max_length=260)
+    Text, StringConstraints(pattern=rf"^({'|'.join(MORE_KINDS)}): ", min_length=6, max_length=260)
 ]  # fmt: skip
 
 
@@ -193,7 +193,7 @@ class QuestionCard(Part):
     minutes: int = Field(ge=1, le=180)
     component: str | None = Field(default=None, min_length=1, max_length=40, description="catalogue id of a paper")
     instructions: Text | None = Field(default=None, min_length=3, max_length=300)
-    items: list[Item] = Field(min_length=1, max_length=40)
+    items: list[Item] = Field(min_length=1, max_length=60)
     rubric: list[Annotated[Text, StringConstraints(pattern=r"^\d{1,3}: ")]] | None = Field(
         default=None,
         min_length=1,

@@ -19,6 +19,7 @@ from pipeline.lessons.drafting.bench import parts_of
 from pipeline.lessons.drafting.details import details
 from pipeline.lessons.drafting.lesson import assess, examine, practise, revise, teach
 from pipeline.lessons.drafting.outline import outline
+from pipeline.lessons.earlier import converted
 from pipeline.llm.base import ModelInfo, Reply, Request
 
 #: Its name as a model, in replies and on pages.
@@ -58,7 +59,7 @@ def answer(data: Mapping[str, Any]) -> dict[str, Any]:
         if kind == "entry":
             return details(data["course"], _entries(data), int(data["order"]))
         if kind == "lesson":
-            return lesson(data["course"], data["entry"], _entries(data))
+            return converted(lesson(data["course"], data["entry"], _entries(data)), data["entry"]["points"])
     except KeyError as missing:
         raise ModelRejected(
             f"The offline author needs {missing} to answer a request for {kind}.", code="unanswerable_request"

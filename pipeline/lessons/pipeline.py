@@ -16,6 +16,7 @@ from pipeline.lessons.author import (
     asks_of,
     examine,
     offline,
+    prompt_hashes,
     warning,
     write_lesson,
 )
@@ -24,7 +25,6 @@ from pipeline.lessons.course import Course
 from pipeline.lessons.earlier import current
 from pipeline.lessons.outline_checks import entry_problems, outline_problems
 from pipeline.lessons.plan import make_plan
-from pipeline.lessons.prompts import PLACEHOLDERS
 from pipeline.lessons.schemas import DEFAULT_LESSONS, Entry, EntryDetails, Outline, OutlineEntry, Scheme
 from pipeline.publish.base import Bundle
 from pipeline.records.values import value_hash
@@ -121,8 +121,9 @@ def lessons(ctx: StepContext) -> dict[str, Any]:
     made = [_row(entry, row) for entry, row in zip(entries, rows, strict=True)]
     _note_repeats(ctx, made)
     ctx.save("lessons", made)
-    failed = sum(row["lesson"] is None for row in made)
-    return {"total_lessons": total, "completed": total - failed, "failed": failed, "skipped": 0}
+    failed = sum(row["failed"] is not None for row in made)
+    empty = sum(row["lesson"] is None for row in made) - failed
+    return {"total_lessons": total, "completed": total - failed - empty, "failed": failed, "skipped": empty}
 
 
 @step(version=1, effect="write", repeatable=True)
@@ -171,7 +172,7 @@ def _about(ctx: StepContext, course: Mapping[str, Any], *, draft: bool) -> dict[
         "model": settings["model"],
         "critic": None if draft else settings["model"],
         "effort": settings.get("effort"),
-        "prompts": {name: value_hash(ctx.prompt(name)) for name in PLACEHOLDERS},
+        "prompts": prompt_hashes(ctx),
         "catalogue": value_hash(course),
     }
 
@@ -187,10 +188,10 @@ def _row(entry: Mapping[str, Any], row: Any) -> dict[str, Any]:
 
 def _note_repeats(ctx: StepContext, rows: Sequence[dict[str, Any]]) -> None:
     """Note questions that an earlier lesson asked too; lessons are written side by side, so they are seen only here."""
-    found = repeats([row["lesson"] for row in rows if row["lesson"] is not None])
-    for finding in found:
-        order, item = finding.where.removeprefix("lesson ").split(" ", 1)
-        rows[int(order) - 1]["checks"]["warnings"].append({**warning(finding), "severity": "W", "where": item})
+    today = [current(row, entry) for row, entry in zip(rows, ctx.load("scheme")["entries"], strict=True)]
+    found = repeats({row["order"]: row["lesson"] for row in today if row["lesson"] is not None})
+    for order, finding in found:
+        rows[order - 1]["checks"]["warnings"].append(warning(finding))
     if found:
         what = "1 question stands" if len(found) == 1 else f"{len(found)} questions stand"
         ctx.note(f"{what} in two lessons; the page About names them.")

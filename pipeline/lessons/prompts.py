@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +13,16 @@ from pydantic.fields import FieldInfo
 
 from pipeline.errors import ConfigError
 from pipeline.files import read_regular
-from pipeline.lessons import answers, schemas
+from pipeline.lessons import lesson, schemas, shape
+from pipeline.lessons.checks import ROWS
 from pipeline.lessons.fields import MATHS_COMMANDS, Words
 from pipeline.lessons.plan import MAX_OUTCOMES, MAX_POINTS, POINT_LIMITS
-from pipeline.lessons.shape import (
-    ALLOWED,
-    CYCLE,
-    FORMATIVE_MARKS,
-    ITEMS,
-    PRACTICE_LEAST,
-    REQUIRED,
-    REVISION_LESSONS,
-    TEACH_LEAST,
-    TEACHER_NOTES_WORDS,
-    TIMING_SLACK,
-)
+from pipeline.lessons.release import RULE
 
 LESSON_MODELS: tuple[type[BaseModel], ...] = (
-    schemas.Lesson, schemas.PriorKnowledge, schemas.KeyPoint, schemas.Keyword, schemas.Misconception, schemas.Cycle,
-    schemas.ExplainerCard, schemas.ModellingCard, schemas.WorkedExample, schemas.WorkedStep, schemas.QuestionCard,
-    schemas.Band, schemas.Item, schemas.Given, schemas.Figure, answers.Bullet, schemas.PointCoverage, schemas.Label,
-    schemas.TeacherNotes,
-)  # fmt: skip
-ANSWER_MODELS: tuple[type[BaseModel], ...] = (
-    answers.Numeric, answers.Exact, answers.Algebra, answers.Equation, answers.Root, answers.Inequality,
-    answers.Statistics, answers.Geometry, answers.Vector, answers.Science, answers.Substitution, answers.Mcq,
-    answers.Option, answers.ShortText, answers.Structured, answers.SubPart, answers.Rounding, answers.WrongMethod,
+    lesson.Lesson, lesson.Misconception, lesson.Cycle, lesson.ExplainerCard, lesson.ModellingCard,
+    lesson.WorkedExample, lesson.QuestionCard, lesson.Item, lesson.Option, lesson.WrongAnswer, lesson.QuestionPart,
+    lesson.Figure, lesson.Label, lesson.Note,
 )  # fmt: skip
 OUTLINE_MODELS: tuple[type[BaseModel], ...] = (schemas.Outline, schemas.OutlineEntry)
 ENTRY_MODELS: tuple[type[BaseModel], ...] = (schemas.EntryDetails,)
@@ -51,15 +35,20 @@ def rule_tables() -> dict[str, str]:
     """Return every generated text a prompt file may hold, by name."""
     return {
         "lesson_fields": model_rules(LESSON_MODELS),
-        "answer_fields": model_rules(ANSWER_MODELS),
         "outline_fields": model_rules(OUTLINE_MODELS),
         "entry_fields": model_rules(ENTRY_MODELS),
         "critic_fields": model_rules(CRITIC_MODELS),
+        "release_rule": RULE,
         "criteria": "\n".join(f"- {key}: {name}" for key, name in schemas.CRITERION_NAMES.items()),
-        "card_rules": "\n".join(_card_rules()),
+        "shape_rules": _lines(shape.rules()),
+        "check_rules": _lines(row.rule for row in ROWS if row.rule),
         "lesson_limits": "\n".join(_lesson_limits()),
         "maths_commands": " ".join(f"\\{name}" for name in sorted(MATHS_COMMANDS)),
     }
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def model_rules(models: tuple[type[BaseModel], ...]) -> str:
@@ -114,23 +103,6 @@ def _model_lines(model: type[BaseModel]) -> Iterator[str]:
             yield f"- {name}: {'; '.join(parts)}."
 
 
-def _card_rules() -> Iterator[str]:
-    for kind, (low, high) in ITEMS.items():
-        yield f"- A {kind} card has {low} to {high} items."
-    for lesson_type, kinds in REQUIRED.items():
-        allowed = ", ".join(sorted(ALLOWED[lesson_type]))
-        yield f"- A {lesson_type} lesson needs {', '.join(kinds)}; it may have {allowed}."
-    yield f"- Each cycle of a teach lesson has {', '.join(CYCLE)}, in this order."
-    yield "- The starter is the first card, the exit_ticket the last."
-    least = ", ".join(f"{number} {name}" for name, number in TEACH_LEAST.items())
-    yield f"- A teach lesson has at least {least}."
-    yield f"- The practice of an independent_practice lesson has at least {PRACTICE_LEAST} items."
-    yield f"- A formative_assessment has {FORMATIVE_MARKS[0]} to {FORMATIVE_MARKS[1]} marks in all."
-    yield f"- A revision draws its items from at least {REVISION_LESSONS} earlier lessons, where there are so many."
-    yield f"- The minutes of the cards add up to those of the lesson, ± {TIMING_SLACK}."
-    yield f"- Teacher notes have at most {TEACHER_NOTES_WORDS} words in all."
-
-
 def _lesson_limits() -> Iterator[str]:
     yield f"- A teach lesson has 1 to {MAX_OUTCOMES} outcomes and 1 to {MAX_POINTS} points, 2 or more where it can."
     for kind, limit in POINT_LIMITS.items():
@@ -142,14 +114,21 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "shared": frozenset({"course", "level"}),
     "outline": frozenset({"lessons", "counts", "reach"}),
     "entry": frozenset(),
-    "detail": frozenset({"order"}),
-    "lesson": frozenset(),
-    "write": frozenset({"order", "lesson_type", "people", "places"}),
+    "detail": frozenset({"order", "people", "places"}),
     "scheme": frozenset({"scheme"}),
     "revision": frozenset({"faults"}),
-    "critic": frozenset({"course", "level"}),
-    "judge": frozenset({"order"}),
+    "author": frozenset({"course", "level", "scheme"}),
+    "task": frozenset({"order", "lesson_type", "points", "people", "places"}),
+    "correction": frozenset({"order", "points", "findings", "anew"}),
+    "solver": frozenset(),
+    "solve": frozenset(),
+    "reviewer": frozenset({"course", "level"}),
+    "review": frozenset({"order", "points", "facts", "again"}),
 }
+#: Prompts of lessons of today's schema. Raise the schema's version, and they get other names.
+LESSON_PROMPTS = ("author", "task", "correction", "solver", "solve", "reviewer", "review")
+#: Prompts of lessons of schema 1; a run that is pinned to them has none of today's.
+EARLIER_PROMPTS = frozenset({"lesson", "write", "critic", "judge"})
 _FOLDER = Path(__file__).with_name("prompts")
 _TABLE = re.compile(r"\[\[([a-z_]+)\]\]")
 _VALUE = re.compile(r"\{\{([a-z_]+)\}\}")
@@ -189,10 +168,15 @@ def render(name: str, text: str, values: Mapping[str, str]) -> str:
     Raises:
         ConfigError: A placeholder has no value, or a value no placeholder.
     """
-    unused = set(values) - set(_VALUE.findall(text))
+    unused = set(values) - fields_of(text)
     if unused:
         raise ConfigError(f"prompt {name}: no placeholder for {', '.join(sorted(unused))}", code="invalid_prompt")
     return _fill(name, text, _VALUE, values)
+
+
+def fields_of(text: str) -> set[str]:
+    """Return the values that a prompt has a place for."""
+    return set(_VALUE.findall(text))
 
 
 def _fill(name: str, text: str, pattern: re.Pattern[str], values: Mapping[str, str]) -> str:
@@ -203,7 +187,7 @@ def _fill(name: str, text: str, pattern: re.Pattern[str], values: Mapping[str, s
 
 
 def _check(name: str, text: str) -> None:
-    found, wanted = set(_VALUE.findall(text)), PLACEHOLDERS[name]
+    found, wanted = fields_of(text), PLACEHOLDERS[name]
     if found != wanted:
         wrong = ", ".join(sorted(found ^ wanted))
         raise ConfigError(f"prompt {name}: placeholders missing or unknown: {wrong}", code="invalid_prompt")

@@ -26,7 +26,7 @@ from pipeline.publish.base import Bundle, Receipt
 from pipeline.store.base import Claim, Head
 from pipeline.store.memory import MemoryStore
 from tests.checking import MATHS
-from tests.servers.lessons import critique
+from tests.servers.lessons import critique, solutions
 
 PINS = {"catalogue": MATHS.to_json(), **{f"prompt:{name}": text for name, text in load_prompts().items()}}
 
@@ -61,7 +61,8 @@ class Author:
         data = request.data
         name = f"{data['kind']} {data.get('order') or data.get('entry', {}).get('order', '')}".strip()
         self.asked.append(name)
-        value = critique(data["lesson"]) if data["kind"] == "critic" else answer(data)
+        made = {"critic": lambda: critique(data["lesson"]), "solve": lambda: solutions(data["questions"], "in words")}
+        value = made.get(data["kind"], lambda: answer(data))()
         return Reply(json.dumps(self._spoil(request, value)), "end_turn")
 
     def close(self) -> None:
@@ -112,7 +113,7 @@ def test_pipeline_publishes_a_models_course_with_scores_under_its_plain_name() -
     author = Author(author="model")
     result = bench.run(author, overwrite=True)
     assert result.status == "completed", result.error
-    assert author.asked == ["outline", "entry 1", "lesson 1", "critic 1"]
+    assert author.asked == ["outline", "entry 1", "lesson 1", "solve", "critic 1"]
     bundle = bench.shelf.bundles[0]
     assert (bundle.name, bundle.draft, bundle.about["critic"]) == ("course_c84775", False, "test-author")
     assert bundle.lessons[0]["critic"]["fidelity"] == 1.0
@@ -146,7 +147,7 @@ def test_pipeline_skip_failed_publishes_without_that_lesson_and_marks_it() -> No
     assert [row["order"] for row in bundle.lessons] == [1, 3]
     assert bundle.failed[0]["order"] == 2
     assert bundle.failed[0]["label"] == bundle.scheme["entries"][1]["label"]
-    assert "title: String should have" in bundle.failed[0]["reason"]
+    assert "title: 'bad' (3 characters); wanted string should have" in bundle.failed[0]["reason"]
 
 
 def test_pipeline_sample_stops_after_the_first_lessons_and_goes_on_from_there() -> None:

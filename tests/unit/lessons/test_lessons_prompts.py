@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,22 +15,26 @@ from pydantic import BaseModel
 from pipeline.errors import ConfigError
 from pipeline.lessons import prompts
 from pipeline.lessons.asks import Asks, Draft
+from pipeline.lessons.checks import ROWS, check_lesson
 from pipeline.lessons.estimate import estimate
-from pipeline.lessons.fields import MATHS_COMMANDS, Words, wire_schema
+from pipeline.lessons.fields import MATHS_COMMANDS, MAX_OPTIONAL, Words, wire_schema
+from pipeline.lessons.lesson import Corrections, Lesson, Solutions
 from pipeline.lessons.plan import make_plan
 from pipeline.lessons.prompts import PLACEHOLDERS, load_prompts, render
-from pipeline.lessons.schemas import CRITERIA, Critique, Entry, EntryDetails, Lesson, Outline
-from pipeline.lessons.shape import ITEMS
+from pipeline.lessons.release import RULE
+from pipeline.lessons.schemas import CRITERIA, Critique, EntryDetails, Outline
+from pipeline.lessons.shape import rules
 from pipeline.llm.base import Request
 from pipeline.publish.mathml import check
-from tests.checking import MATHS
+from tests.checking import MATHS, course, scheme_of
+from tests.small_lesson import fresh
 
 PROMPTS = load_prompts()
 ALL_MODELS = {
-    "lesson": (*prompts.LESSON_MODELS, *prompts.ANSWER_MODELS),
+    "author": prompts.LESSON_MODELS,
     "outline": prompts.OUTLINE_MODELS,
     "entry": prompts.ENTRY_MODELS,
-    "critic": prompts.CRITIC_MODELS,
+    "reviewer": prompts.CRITIC_MODELS,
 }
 EIGHTEEN = estimate(Asks(MATHS, PROMPTS, "some-model", "low"), 18)
 
@@ -39,7 +44,7 @@ def requests(label: str) -> list[Request]:
 
 
 @pytest.mark.parametrize(
-    ("prompt", "model"), [("lesson", Lesson), ("outline", Outline), ("entry", EntryDetails), ("critic", Critique)]
+    ("prompt", "model"), [("author", Lesson), ("outline", Outline), ("entry", EntryDetails), ("reviewer", Critique)]
 )
 def test_prompt_describes_every_part_of_its_schema_with_its_numbers(prompt: str, model: type[BaseModel]) -> None:
     parts = model.model_json_schema().get("$defs", {}).items()
@@ -66,17 +71,32 @@ def _numbers(rule: Any) -> list[Any]:
     return []
 
 
-def test_prompts_say_item_counts_anchors_and_examples_that_can_be_set() -> None:
-    for kind, (low, high) in ITEMS.items():
-        assert f"A {kind} card has {low} to {high} items." in PROMPTS["lesson"]
+def test_prompts_state_every_rule_that_can_send_a_lesson_back() -> None:
+    for rule in [*rules(), *(row.rule for row in ROWS if row.severity != "W")]:
+        assert rule
+        assert rule in PROMPTS["author"]
+    assert RULE in PROMPTS["reviewer"]
     for key in CRITERIA:
-        anchor = next(line for line in PROMPTS["critic"].splitlines() if line.startswith(f"{key}. "))
+        anchor = next(line for line in PROMPTS["reviewer"].splitlines() if line.startswith(f"{key}. "))
         assert all(f"{score}: " in anchor for score in (5, 3, 1))
-    shown = PROMPTS["lesson"].split("easily written badly")[1].split("Fields")[0]
-    assert "\\(" in shown
-    assert check(shown) == []
     assert set(PROMPTS) == set(PLACEHOLDERS)
     assert not any("[[" in text for text in PROMPTS.values())
+
+
+def test_examples_in_the_prompt_are_items_that_pass_the_checks() -> None:
+    """One of each kind, checked in the place of the first practice items of a good lesson."""
+    lines = [line for line in PROMPTS["author"].splitlines() if line.startswith('{"')]
+    items = [json.loads(line) for line in lines]
+    assert {next(name for name in ("answer", "options", "parts") if name in item) for item in items} == {
+        "answer", "options", "parts",
+    }  # fmt: skip
+    entry = {**scheme_of(course(), 1)[0], "points": [f"p{number}" for number in range(1, 5)]}
+    for item in items:
+        lesson = fresh()
+        lesson["misconceptions"] *= 2
+        lesson["cards"][7]["items"].append(item)
+        found = check_lesson(lesson, entry=entry, course=course())
+        assert [each for each in found if each.where.startswith("c8.q5") and each.severity != "W"] == [], item["ask"]
 
 
 def test_maths_commands_offered_to_authors_can_be_set() -> None:
@@ -97,15 +117,15 @@ def folder(tmp_path: Path) -> Path:
 def test_prompt_file_that_is_missing_unknown_or_has_a_wrong_placeholder_is_an_error(tmp_path: Path) -> None:
     here = folder(tmp_path)
     for text, said in (
-        ("{{order}} {{ordre}}", "prompt judge: placeholders missing or unknown: ordre"),
-        ("nothing", "prompt judge: placeholders missing or unknown: order"),
-        ("{{order}} [[tabel]]", "prompt judge: unknown placeholder tabel"),
+        ("{{faults}} {{ordre}}", "prompt revision: placeholders missing or unknown: ordre"),
+        ("nothing", "prompt revision: placeholders missing or unknown: faults"),
+        ("{{faults}} [[tabel]]", "prompt revision: unknown placeholder tabel"),
     ):
-        (here / "judge.md").write_text(text, encoding="utf-8")
+        (here / "revision.md").write_text(text, encoding="utf-8")
         with pytest.raises(ConfigError, match=said):
             load_prompts(here)
-    (here / "lesson.md").rename(here / "lessen.md")
-    with pytest.raises(ConfigError, match="missing or unknown: lessen, lesson"):
+    (here / "author.md").rename(here / "auther.md")
+    with pytest.raises(ConfigError, match="missing or unknown: auther, author"):
         load_prompts(here)
 
 
@@ -120,12 +140,12 @@ def test_render_refuses_a_missing_and_an_unused_value_and_leaves_values_alone() 
 
 def test_every_request_ends_with_its_data_and_says_what_it_is() -> None:
     found = EIGHTEEN.requests
-    assert {request.label for request in found} == {"outline", "entry", "lesson", "critic"}
+    assert {request.label for request in found} == {"outline", "entry", "lesson", "correction", "solve", "critic"}
     for request in found:
         text = request.messages[-1].text
         assert text.endswith("\n</task_data>")
         body = text.rsplit("<task_data>\n", 1)[1].removesuffix("\n</task_data>")
-        shared = {"entries"} if request.label == "entry" else set()
+        shared = {"course", "facts", "findings", "whole", *(["entries"] if request.label == "entry" else [])}
         assert json.loads(body) == {key: value for key, value in request.data.items() if key not in shared}
         assert request.data["kind"] == request.label
         assert (request.model, request.effort) == ("some-model", "low")
@@ -144,13 +164,6 @@ def test_requests_of_a_kind_share_one_cached_prefix() -> None:
     assert len(json.loads(body)["entries"]) == 18
 
 
-def test_requests_leave_out_empty_keys_but_not_false() -> None:
-    lesson = {"cards": [{"id": "c1", "note": "", "figures": [], "calc": False, "e": 0, "f": {"g": ""}, "a": None}]}
-    entry = Entry.model_validate(requests("lesson")[0].data["entry"])
-    asked = Asks(MATHS, PROMPTS, "m").critic(entry, lesson, [])
-    assert asked.data["lesson"] == {"cards": [{"id": "c1", "calc": False, "e": 0, "f": {}}]}
-
-
 def test_revision_carries_the_answer_and_the_faults_and_is_another_request() -> None:
     asks, plan = Asks(MATHS, PROMPTS, "m"), make_plan(MATHS, 3)
     first = asks.outline(plan)
@@ -161,18 +174,21 @@ def test_revision_carries_the_answer_and_the_faults_and_is_another_request() -> 
     assert (first.data["previous"], first.data["faults"]) == (None, [])
 
 
-@pytest.mark.parametrize("model", [Lesson, Outline, EntryDetails, Critique])
+@pytest.mark.parametrize("model", [Lesson, Corrections, Solutions, Outline, EntryDetails, Critique])
 def test_wire_schema_has_names_enums_and_nesting_but_no_lengths(model: type[BaseModel]) -> None:
     text = json.dumps(wire_schema(model))
     for word in ("minLength", "maxLength", "minItems", "maxItems", "pattern", "minimum", "oneOf", "default", "const"):
         assert f'"{word}":' not in text
     assert '"description": "' not in text
 
+    optional: list[int] = []
+
     def walk(node: Any) -> None:
         if isinstance(node, dict):
             if node.get("type") == "object":
                 assert node["additionalProperties"] is False
-                assert node["required"] == list(node["properties"])
+                assert set(node["required"]) <= set(node["properties"])
+                optional.append(len(node["properties"]) - len(node["required"]))
             for item in node.values():
                 walk(item)
         elif isinstance(node, list):
@@ -180,15 +196,29 @@ def test_wire_schema_has_names_enums_and_nesting_but_no_lengths(model: type[Base
                 walk(item)
 
     walk(wire_schema(model))
+    assert sum(optional) <= MAX_OPTIONAL
+    assert '"null"' not in text
+    assert not _is_recursive(wire_schema(model).get("$defs", {}))
     # A field may be named like a word of schemas.
     assert "title" in wire_schema(Lesson)["properties"]
-    assert wire_schema(Lesson)["properties"]["lesson_type"]["enum"][0] == "teach"
+    item = wire_schema(Lesson)["$defs"]["Item"]
+    assert item["properties"]["answer"] == {"type": "string"}
+    assert item["required"] == ["tests", "working", "marks", "feedback", "ask"]
+
+
+def _is_recursive(parts: Any) -> bool:
+    """Whether a part of a schema holds itself, in a part of a part or deeper."""
+    inside = {name: set(re.findall(r'"#/\$defs/(\w+)"', json.dumps(node))) for name, node in parts.items()}
+    for _ in inside:
+        inside = {name: within.union(*(inside[each] for each in within)) for name, within in inside.items()}
+    return any(name in within for name, within in inside.items())
 
 
 def test_estimate_counts_calls_and_holds_the_largest_request() -> None:
     rows = EIGHTEEN.rows
     assert [(row.label, row.most_calls) for row in rows] == [
-        ("outline", 4), ("entry", 72), ("lesson", 68), ("lesson", 4), ("critic", 144),
+        ("outline", 4), ("entry", 72), ("lesson", 34), ("lesson", 2), ("correction", 72), ("solve", 90),
+        ("critic", 180),
     ]  # fmt: skip
     for row in rows:
         sizes = [r.size() for r in requests(row.label) if r.max_tokens == row.max_tokens]

@@ -1,0 +1,105 @@
+"""Blind solve: what somebody who sees no key is asked, and whether their answers are the lesson's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipeline.lessons.findings import Finding
+from pipeline.lessons.lesson import Item, Lesson, Solutions
+from pipeline.publish.questions import places
+
+#: The row of the blind solve in the table of checks.
+BLIND = 7
+AGREED, DIFFERS = "agreed", "differs"
+
+
+def questions(lesson: Lesson, only: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Return the questions of a lesson as pupils see them, without keys.
+
+    Args:
+        only: Addresses; None: all.
+    """
+    return [
+        _shown(where, item)
+        for where, item in lesson.items()
+        if (only is None or where in only) and not _hides(item)
+    ]  # fmt: skip
+
+
+def _shown(where: str, item: Item) -> dict[str, Any]:
+    shown: dict[str, Any] = {"question": where, "ask": item.ask}
+    if item.options:
+        shown["options"] = [item.options[index].text for index in option_order(item)]
+    if item.parts:
+        shown["parts"] = [
+            {"question": f"{where}({chr(ord('a') + n)})", "ask": part.ask} for n, part in enumerate(item.parts)
+        ]
+    if item.figures:
+        shown["figures"] = [figure.model_dump() for figure in item.figures]
+    return shown
+
+
+def asked_of(where: str, item: Item) -> list[Any]:
+    """Return all that a solution is compared with; where it is as before, the comparison stands."""
+    first = item.options[0].text if item.options else item.answer
+    return [_shown(where, item), first, [part.answer for part in item.parts or ()]]
+
+
+def option_order(item: Item) -> list[int]:
+    """Return the options in the order of the page."""
+    return places([option.text for option in item.options or ()])
+
+
+def _hides(item: Item) -> bool:
+    """Return whether a figure draws what its lines would tell."""
+    return any(line.startswith("hide:") for figure in item.figures or () for line in figure.lines)
+
+
+def compared(lesson: Lesson, solved: Solutions) -> tuple[dict[str, str], list[Finding]]:
+    """Return what came of each question that could be compared, and a finding for each answer that differs."""
+    said = {each.question: each for each in solved.solutions}
+    results: dict[str, str] = {}
+    findings: list[Finding] = []
+    for where, item in lesson.items():
+        for place, key, same in _answers(where, item, said):
+            if same is None:
+                continue
+            results[where] = DIFFERS if not same or results.get(where) == DIFFERS else AGREED
+            if not same:
+                found = f"the lesson's answer is {key}; somebody who saw only the question found {said[place].answer}"
+                findings.append(Finding(BLIND, "R", place, found, "a question with one answer, and that answer"))
+    return results, findings
+
+
+def _answers(where: str, item: Item, said: Mapping[str, Any]) -> list[tuple[str, str, bool | None]]:
+    """Return (address, key, whether the solution is the key; None: not compared) of an item or its parts."""
+    if item.options:
+        solution = said.get(where)
+        if solution is None or not solution.options:
+            return []
+        right = option_order(item).index(0) + 1
+        return [(where, item.options[0].text, solution.options == [right])]
+    keys = (
+        [(where, item.answer or "", item.ask)]
+        if not item.parts
+        else [(f"{where}({chr(ord('a') + n)})", part.answer, part.ask) for n, part in enumerate(item.parts)]
+    )
+    accepted = [_plain(text) for text in item.of("accept")]
+    found: list[tuple[str, str, bool | None]] = []
+    for place, key, ask in keys:
+        if place in said:
+            answer = said[place].answer
+            same = same_answer(key, answer, ask) if _plain(answer) not in accepted else True
+            found.append((place, key, same))
+    return found
+
+
+def same_answer(key: str, answer: str, ask: str = "") -> bool | None:
+    """Return whether two answers say the same; None where code cannot tell."""
+    return True if _plain(key) == _plain(answer) else None
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\\[()\[\]]|[\s.]+$|\s+", "", text).replace("−", "-").casefold()
