@@ -20,7 +20,7 @@ from pipeline.lessons.author import (
     warning,
     write_lesson,
 )
-from pipeline.lessons.checks import repeats
+from pipeline.lessons.checks import repeats, summary
 from pipeline.lessons.course import Course
 from pipeline.lessons.earlier import current
 from pipeline.lessons.outline_checks import entry_problems, outline_problems
@@ -147,7 +147,8 @@ def bundle_name(course_id: str, *, draft: bool) -> str:
 def make_bundle(ctx: StepContext) -> Bundle:
     """Return all that is published; nothing in it depends on run, time, attempts or money."""
     course, scheme = ctx.pin("catalogue"), ctx.load("scheme")
-    rows = [current(row, entry) for row, entry in zip(ctx.load("lessons"), scheme["entries"], strict=True)]
+    stored = zip(ctx.load("lessons"), scheme["entries"], strict=True)
+    rows = [_today(row, entry, course) for row, entry in stored]
     draft = offline(ctx)
     return Bundle(
         name=bundle_name(course["course_id"], draft=draft),
@@ -163,6 +164,14 @@ def make_bundle(ctx: StepContext) -> Bundle:
         about=_about(ctx, course, draft=draft),
         draft=draft,
     )
+
+
+def _today(row: Mapping[str, Any], entry: Mapping[str, Any], course: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row as today's lessons are stored; what an earlier version wrote is checked by today's checks."""
+    today = current(row, entry)
+    if today["lesson"] is not None and "by" not in today["checks"]:
+        today["checks"] |= summary(today["lesson"], entry=entry, course=course)
+    return today
 
 
 def _about(ctx: StepContext, course: Mapping[str, Any], *, draft: bool) -> dict[str, Any]:

@@ -201,7 +201,7 @@ def solved_line(lessons: Sequence[LessonView]) -> str:
     """Return what a second solver found, in a sentence."""
     found = [question.solved for lesson in lessons for question in lesson.questions if question.solved]
     if not any("blind" in lesson.checks for lesson in lessons):
-        return "No second solver answered the questions."
+        return "Left out: the blind solve. No second solver answered the questions from their text alone."
     agreed = found.count("agreed")
     return f"A second solver, who saw the questions only, answered {len(found)} and agreed in {agreed}."
 
