@@ -16,7 +16,7 @@ from pipeline.records.charge import BATCH, EXACT, TOKEN_KINDS, UNPRICED, Charge,
 from pipeline.records.codec import Record
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled
-from pipeline.records.money import LOST, OPEN, USED, WASTED, waste_of
+from pipeline.records.money import LOST, OPEN, REJECTED, USED, WASTED, waste_of
 from pipeline.records.run import Spend, bare, first_heard
 from pipeline.records.values import resolve_value
 
@@ -151,6 +151,9 @@ def ledger(records: Iterable[Record]) -> Ledger:
     for seq, (path, task, attempt) in slots.items():
         if found[seq].outcome == USED and first_heard(builder.state, path, task) > attempt:
             found[seq] = replace(found[seq], outcome=WASTED, cause=builder.cause(path, task, attempt))
+    for seq in builder.rejected & found.keys():
+        if found[seq].outcome == USED:
+            found[seq] = replace(found[seq], outcome=WASTED, cause=REJECTED)
     state = builder.state
     day = next((key.day for key in state.spend if key.outcome == OPEN and not key.step), "")
     return Ledger([found[seq] for seq in sorted(found)], state.lost, day)

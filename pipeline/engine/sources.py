@@ -46,6 +46,8 @@ class Scope:
     bought: int = 0
     #: The last reply under a schema is not what the schema allows.
     unfit: bool = False
+    #: Replies that the body did not accept: request hash, and which of equal asks.
+    rejected: list[tuple[str, str]] = field(default_factory=list)
     #: What paused this body.
     paused: Pause | None = None
     #: Equal queries to the user's memory so far, and what was written to it.

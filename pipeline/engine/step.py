@@ -130,6 +130,11 @@ class StepContext:
         with self._leaving():
             return self._running.caller.ask(self._scope, request)
 
+    def reject(self, request: Request) -> None:
+        """Say that the newest reply to a request is of no use: once the task is done, its cost counts as rejected."""
+        key = request.hash()
+        self._scope.rejected.append((key, str(self._scope.counts.get(key, 1))))
+
     def answered(self, request: Request) -> bool:
         """Return whether this attempt has a recorded reply to a request, or waits for one from a batch: it is free."""
         n = self._scope.counts.get(request.hash(), 0) + 1

@@ -84,9 +84,11 @@ def ask_until_valid(ctx: StepContext, build: Build, read: Callable[[str], Examin
     """
     draft: Draft | None = None
     for _ in range(1 + MAX_REVISIONS):
-        answer = read(_text(ctx, build(draft), what))
+        request = build(draft)
+        answer = read(_text(ctx, request, what))
         if answer.value is not None:
             return answer.value
+        ctx.reject(request)
         draft = Draft(answer.raw, answer.faults)
     raise _rejected(what, draft.faults if draft else ())
 
@@ -149,6 +151,7 @@ class _Writing:
             faults = [fault] if fault else [each.line() for each in _unreadable(self._lesson)]
             if not faults:
                 return list(missing)
+            self._ctx.reject(request)
             draft = Draft(None, faults)
         raise _rejected(what, faults)
 
@@ -172,6 +175,7 @@ class _Writing:
         request = self._asks.correction(self._entries, self._order, present, lines, whole)
         answer = examine(_text(self._ctx, request, f"a correction of lesson {self._order}"), Corrections)
         if answer.value is None:
+            self._ctx.reject(request)
             return
         self._lesson, self._refused = patches.apply(self._lesson, answer.value, scope)
         self._left_out += self._refused
@@ -211,6 +215,7 @@ class _Writing:
                 if not void:
                     self._critic = release.record(form.value, verdict)
                     return verdict.findings
+            self._ctx.reject(request)
         raise _rejected(what, void)
 
     def _facts(self) -> list[str]:

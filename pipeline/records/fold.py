@@ -224,6 +224,11 @@ class Builder:
         """Return why what a closed attempt had used is wasted (money.CAUSES)."""
         return self._spending.cause((path, task, attempt))
 
+    @property
+    def rejected(self) -> frozenset[int]:
+        """Return the calls whose reply the code of a finished task did not accept."""
+        return frozenset(self._spending.rejected)
+
     def _failed(self, fact: StepFailed | TaskFailed, task: str | None) -> None:
         """Close the attempt, or leave what it heard to the next one."""
         if fact.cause in CLOSING:
@@ -295,6 +300,11 @@ class Builder:
             state.submitted.pop((path, task), None)
         if state.remarks:
             state.remarks.pop((path, task), None)
+        if fact.rejected:
+            slot = slot_of(state, path, task, fact.attempt)
+            asks = state.memo.get(slot, {})
+            tries = (asks.get((key, int(n)), ()) for key, n in fact.rejected if n.isdecimal())
+            self._spending.reject(slot, [call.seq for each in tries for call in each if call.usable])
         if state.memo or state.recalled:
             self._forget(path, task, fact.attempt)
 

@@ -205,6 +205,8 @@ class TaskCompleted(Fact, tag="task_completed"):
     reads: Mapping[str, str] = {}
     #: Hash of the source text of the user's code that made it; "": not known.
     code: str = ""
+    #: Replies that its code did not accept: request hash, and which of equal asks.
+    rejected: Sequence[Pair] = ()
 
 
 class TaskFailed(Fact, tag="task_failed"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -43,6 +43,8 @@ class Spending:
         self._closed: dict[Slot, str] = {}
         #: Calls settled while they were open: a late end adds nothing.
         self._settled: set[int] = set()
+        #: Calls whose reply code did not accept.
+        self.rejected: set[int] = set()
         #: Where records are missing whose cost is unknown: the last of each place. And what heads knew of others.
         self._missing: list[int] = []
         self._known = Spend()
@@ -180,6 +182,20 @@ class Spending:
         for key, used in self._paid.pop(slot, {}).values():
             self._take(key, used)
             self._put(self._wasted(key, slot), used)
+
+    def reject(self, slot: Slot, calls: Iterable[int]) -> None:
+        """Turn replies that code did not accept into waste; the rest of their attempt stands."""
+        paid = self._paid.get(slot, {})
+        for call in calls:
+            if call not in paid:
+                continue
+            key, used = paid.pop(call)
+            wasted = SpendKey(key.step, key.model, key.label, key.day, WASTED, REJECTED)
+            self._take(key, used)
+            self._put(wasted, used)
+            self.rejected.add(call)
+            if call in self._inexact:
+                self._inexact[call] = (slot, wasted, used, self._inexact[call][3])
 
     def waste_before(self, slot: Slot) -> None:
         """Turn what earlier attempts of the same work used into waste too."""

@@ -21,7 +21,7 @@ def head(name: str, lessons: int, *, model: str = "m", subject: str = "mathemati
         row("lesson", lessons, cache_read=300 * lessons, output=50),
     ]
     document = {"pipeline": "lessons", "status": "completed", "subject": subject, "spend": spend,
-                "identity": {"model": model, "lessons": lessons}}  # fmt: skip
+                "identity": {"model": model, "lessons": lessons, "lesson_schema": 2}}  # fmt: skip
     return Head(name, {**document, **more})
 
 

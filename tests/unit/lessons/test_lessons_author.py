@@ -38,6 +38,7 @@ class FakeContext:
     def __init__(self, answers: Sequence[Any], **settings: Any) -> None:
         self.settings = {"model": "some-model", "author": "model", "effort": None, "lessons": 1, **settings}
         self.asked: list[Request] = []
+        self.rejected: list[str] = []
         self._answers = list(answers)
         #: What a person said when the lesson was to be made again, and the lesson as it was.
         self.remark: tuple[str, Any] | None = None
@@ -58,6 +59,9 @@ class FakeContext:
         if isinstance(said, Reply):
             return said
         return Reply(said if isinstance(said, str) else json.dumps(said), "end_turn")
+
+    def reject(self, request: Request) -> None:
+        self.rejected.append(request.label)
 
     @property
     def labels(self) -> list[str]:

@@ -80,6 +80,24 @@ def test_task_failed_by_content_starts_empty_next_time_and_wastes_what_it_spent(
     )
 
 
+def test_reply_that_a_finished_task_did_not_accept_is_wasted_and_the_others_are_used(tape: Tape) -> None:
+    tape.reply(tape.call(PATH, "k", label="lesson"))
+    refused = tape.call(PATH, "k", n=2, label="critic")
+    tape.reply(refused, charge={"state": "interval", "low": "0.1", "high": "0.2", "tokens": {}})
+    tape.done(PATH, "k", rejected=[("key", "2"), ("key", "9"), ("other", "1"), ("key", "x")])
+    state = tape.state
+    assert {(key.label, key.outcome, key.cause) for key in state.spend} == {
+        ("lesson", "used", ""), ("critic", "wasted", "rejected"),
+    }  # fmt: skip
+    assert {(row.label, row.outcome, row.cause) for row in rows(tape.records)} == {
+        (key.label, key.outcome, key.cause) for key in state.spend
+    }
+    tape.put(kinds.ChargeSettled(refused, "0.15"))
+    assert sums(tape) == {"used": "0.25", "wasted": "0.15"}
+    tape.put(kinds.Invalidated("redo", tasks=[(PATH, "k")]))
+    assert {key.cause for key in tape.state.spend} == {"void", "rejected"}
+
+
 def test_reply_whose_start_was_lost_still_counts_its_money(tape: Tape) -> None:
     tape.put(kinds.Gap(3, 3, reason="crc"))
     tape.reply(99, "0.25")
