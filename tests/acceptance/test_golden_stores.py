@@ -208,11 +208,16 @@ def test_golden_lessons_are_finished_and_publish_the_same_data(
     golden: Golden, cli: Cli, server: BillingServer, tmp_path: Path
 ) -> None:
     before = golden.spent()
-    said = cli("lessons", "--resume", golden.run, "--out", str(tmp_path / "out"), "--yes", "--json")
+    resume = ("lessons", "--resume", golden.run, "--out", str(tmp_path / "out"), "--yes", "--json")
+    refused = cli(*resume)
+    assert (refused.code, refused.json()[-1]["error"]["type"]) == (2, "SettingsConflict")
+    assert "--accept-changes" in refused.err
+    said = cli(*resume, "--accept-changes")
     assert said.code == 0, said.err
     sums_up(golden, before, server)
-    # Half done: the lesson in flight, its critic, and both of the third. Redone: the critic that was in flight.
-    assert asks(server) == (3 if golden.home.name == "lessons_half" else 1)
+    # A lesson, its blind solution and its critic are one of today's, so none is half of an earlier form: half done
+    # were the second and the third, redone one of which a critic was in flight.
+    assert asks(server) == (6 if golden.home.name == "lessons_half" else 3)
     if golden.home.name == "lessons_half":
         check_published(golden, tmp_path / "out")
 

