@@ -19,6 +19,7 @@ EXAMPLES: dict[str, list[list[str]]] = {
         ["corners: A B C D E F", "shape: any", "AB: 9 m", "BC: 3 m", "CD: 5 m", "EF: 4 m", "right angle: A B C E F"],
     ],
     "circle": [
+        ["centre: O", "radius: 10 cm", "points: A at 200°, B at 340°", "middle M: AB", "join: OA AB OM", "AB: 16 cm"],
         ["centre: O", "radius: 6 cm", "points: A at 20°, B at 140°", "sector: AOB", "angle AOB: 120°"],
         ["centre: O", "radius: 5 cm", "points: A at 215°, B at 325°", "join: OA AB", "AB: 8 cm", "distance O to AB: ?"],
         [
@@ -32,6 +33,7 @@ EXAMPLES: dict[str, list[list[str]]] = {
         ["centre: O", "diameter: 10 cm", "points: P at 180°, Q at 0°, R at 60°", "join: PQ PR QR", "angle QPR: 30°"],
     ],
     "solid": [
+        ["solid: pyramid", "corners: O A B C D", "point D: (2, 2, 6)", "point B: ?"],
         ["solid: cuboid", "length: 8 cm", "breadth: 5 cm", "height: 4 cm"],
         ["solid: cuboid", "corners: O A B C D E F G", "point A: (4, 0, 0)", "point F: ?"],
         ["solid: cylinder", "radius: 3 cm", "height: 10 cm"],
@@ -66,6 +68,9 @@ EXAMPLES: dict[str, list[list[str]]] = {
         ["from: -5", "to: 5", "inequality: x > 2"],
         ["from: -3", "to: 6", "inequality: -1 <= x < 4"],
         ["from: 0", "to: 1", "step: 0.1", "point A: 0.35", "point B: 0.8"],
+    ],
+    "scale": [
+        ["from: 20", "to: 40", "numbers every: 10", "marks every: 2", "unit: °C", "pointer: 34", "hide: pointer"],
     ],
     "vectors": [
         ["u: (3, -2)", "v: (1, 4)", "grid: yes"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from pipeline.publish.drawing import bars, sets
 from pipeline.publish.drawing.lines import Figure, Kind, Line, Rows
 from pipeline.publish.drawing.values import Fault, axis, cells, degrees, number, numbers, plain, quantity, words
 
@@ -58,6 +59,7 @@ BOX = Kind(
         Line("scale", scale, "scale: 0 to 50, marks", say="", given=False, needed=True),
         Line("box {name}", five, "box Class A: 3 12 18 25 40", say="{0} {v}", needed=True),
     ),
+    bars.boxes,
     head=lambda figure: f"Box plot of {(figure.value('scale') or ('', '', ''))[2] or 'data'}",
 )
 BAR = Kind(
@@ -69,6 +71,7 @@ BAR = Kind(
         Line("groups", words, "groups: girls | boys", say="{v}", given=False),
         Line("bar {name}", amounts, "bar red: 12", say="{0} {v}", needed=True),
     ),
+    bars.bars,
     head=lambda figure: "Bar chart",
     rows=_bars,
 )
@@ -76,6 +79,7 @@ PIE = Kind(
     "pie chart",
     "slices by their angles, together 360°; one may be ?",
     (Line("slice {name}", degrees, "slice bus: 90°", say="{0} {v}", needed=True),),
+    bars.slices,
     head=lambda figure: "Pie chart",
     rows=lambda figure: (["", "Angle"], [[entry.places[0], entry.text] for entry in figure.all("slice {name}")]),
 )
@@ -87,6 +91,7 @@ HISTOGRAM = Kind(
         Line("y", axis, "y: pupils", say="", given=False, needed=True),
         Line("class {n} to {n}", number, "class 0 to 10: 5", say="{0} to {1}: {v}", needed=True),
     ),
+    bars.histogram,
     head=lambda figure: "Histogram",
     rows=lambda figure: (
         [figure.value(name).label if figure.value(name) else "" for name in "xy"],
@@ -115,6 +120,7 @@ STEM = Kind(
         Line("sides", words, "sides: girls | boys", say="{v}", given=False),
         Line("key", str, "key: 1 | 2 means 12", say="key {v}", needed=True, given=False),
     ),
+    bars.stems,
     head=lambda figure: "Stem-and-leaf diagram",
     rows=_stem_rows,
     also=("stem and leaf",),
@@ -130,6 +136,7 @@ VENN = Kind(
         Line("{name} only", quantity, "A only: 5"),
         Line("{name} and {name}", quantity, "A and B: 3"),
     ),
+    sets.venn,
     head=lambda figure: f"Venn diagram of {', '.join(figure.value('sets', ()))}",
     also=("venn diagram",),
 )
@@ -141,6 +148,7 @@ TREE = Kind(
         Line("{name} then {name}", probability, "red then blue: 2/4", say="{0} then {1} {v}"),
         Line("stages", words, "stages: first bead | second bead", say="", given=False),
     ),
+    sets.tree,
     head=lambda figure: "Tree diagram",
     also=("tree diagram",),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.publish.drawing import charts, graphs, lines, physics, shapes
 from pipeline.publish.drawing.lines import Entry, Figure, Kind
-from pipeline.publish.drawing.values import plain, printed_numbers
+from pipeline.publish.drawing.values import Fault, plain, printed_numbers
 
 KINDS: tuple[Kind, ...] = (*shapes.KINDS, *graphs.KINDS, *charts.KINDS, *physics.KINDS)
 _NAMES = {name.lower(): kind for kind in KINDS for name in (kind.name, *kind.also)}
@@ -54,13 +54,16 @@ def table(figure: Data) -> tuple[list[str], list[list[str]]]:
         if rows:
             return heads, rows
     if kind and _alt(kind, read)[1]:
-        return ["Given"], [[entry.said()] for entry in read.entries if entry.said()]
+        return ["Given"], [[_said(read, entry)] for entry in read.entries if _said(read, entry)]
     return [], []
 
 
 def svg(figure: Data, prefix: str) -> str:
     """Return the drawing as one element; empty where a figure has faults or is a table."""
-    return ""
+    kind, read = _kind(figure), _read(figure)
+    if kind is None or kind.draw is None or read.faults:
+        return ""
+    return read.canvas.element(_alt(kind, read)[0], prefix)
 
 
 def prompt_lines() -> list[str]:
@@ -86,16 +89,25 @@ def _read(figure: Data) -> Figure:
 def _read_lines(kind: Kind | None, name: str, raw: tuple[str, ...]) -> Figure:
     if kind is None:
         return Figure(faults=[f"no kind '{name[:40]}'; there are: {', '.join(one.name for one in KINDS)}"])
-    return lines.read(raw, (lines.TITLE, *kind.lines))
+    figure = lines.read(raw, (lines.TITLE, *kind.lines))
+    if kind.draw and not figure.faults:
+        try:
+            kind.draw(figure, figure.canvas)
+            figure.canvas.element("", "")
+        except Fault as fault:
+            figure.faults.append(str(fault))
+    return figure
 
 
 def _given(figure: Figure) -> list[Entry]:
-    hidden = {entry.value for entry in figure.all("hide")}
-    return [entry for entry in figure.entries if entry.line.given and _family(entry) not in hidden]
+    return [entry for entry in figure.entries if entry.line.given and not figure.hides(entry.line.hidden)]
 
 
-def _family(entry: Entry) -> str:
-    return entry.line.key.split(" {")[0]
+def _said(figure: Figure, entry: Entry) -> str:
+    """Return how the description says a line; of what is hidden, the name alone."""
+    if not figure.hides(entry.line.hidden):
+        return entry.said()
+    return " ".join(entry.places) or f"{entry.line.hidden} not told"
 
 
 def _data(entry: Entry) -> str:
@@ -108,9 +120,8 @@ def _alt(kind: Kind | None, figure: Figure) -> tuple[str, bool]:
     """Return the description and whether it had to be cut."""
     if kind is None:
         return "", False
-    hidden = {entry.value for entry in figure.all("hide")}
     head = figure.text("title") or (kind.head(figure) if kind.head else kind.name)
-    parts = [entry.said() for entry in figure.entries if _family(entry) not in hidden]
+    parts = [_said(figure, entry) for entry in figure.entries]
     said = _sentence(head, [part for part in parts if part])
     if len(said) <= _LONGEST_ALT:
         return said, False

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import re
 
+from pipeline.publish.drawing import arrows, plots
 from pipeline.publish.drawing.lines import Figure, Kind, Line, Rows, choice
 from pipeline.publish.drawing.values import Fault, axis, corners, function, known, number, plain, point, points, size
 
+_SERIES = tuple(
+    line
+    for n in ("", " {n}")
+    for line in (
+        Line(f"function{n}", function, "function: y = x^2 - 4*x + 3", say="{v}", many=True, hidden="function"),
+        Line(f"points{n}", points, "points: (1, 2) (3, 4)", say="points {v}", many=True),
+        Line(f"line{n}", points, "line: (0, 0) (4, 12)", say="line {v}", many=True),
+    )
+)
 _AXES = (
     Line("x", axis, "x: time / s, 0 to 10", say="", given=False, needed=True),
     Line("y", axis, "y: velocity / m s⁻¹, 0 to 20", say="", given=False, needed=True),
-    *(
-        line
-        for n in ("", " {n}")
-        for line in (
-            Line(f"function{n}", function, "function: y = x^2 - 4*x + 3", say="{v}", many=True),
-            Line(f"points{n}", points, "points: (1, 2) (3, 4)", say="points {v}", many=True),
-            Line(f"line{n}", points, "line: (0, 0) (4, 12)", say="line {v}", many=True),
-        )
-    ),
-    Line("label {R}", point, "label A: (1, 2)", say="{0}{v}"),
-    Line("best fit", function, "best fit: y = 2*x + 1", say="line of best fit {v}"),
-    Line("hide", choice("function", "best fit", "points"), "hide: function", say="", given=False, many=True),
+    *_SERIES,
+    Line("label {R}", point, "label A: (1, 2)", say="{0}{v}", hidden="label"),
+    Line("best fit", function, "best fit: y = 2*x + 1", say="line of best fit {v}", hidden="best fit"),
+    Line("hide", choice("function", "best fit", "label"), "hide: function", say="", given=False, many=True),
     Line("grid", choice("yes", "no"), "grid: no", say="", given=False),
 )
 
@@ -43,6 +45,7 @@ AXES = Kind(
     "axes",
     "curves, lines and points on axes; hide keeps an equation from the pupil",
     _AXES,
+    plots.draw,
     head=_graph,
     rows=_series,
     also=("graph", "line graph"),
@@ -51,6 +54,7 @@ SCATTER = Kind(
     "scatter graph",
     "as axes",
     _AXES,
+    plots.draw,
     head=lambda figure: _graph(figure).replace("Graph", "Scatter graph", 1),
     rows=_series,
     also=("scatter",),
@@ -59,6 +63,7 @@ MOTION = Kind(
     "motion graph",
     "as axes; straight pieces through the corners of line",
     _AXES,
+    plots.draw,
     head=_graph,
     rows=_series,
 )
@@ -88,24 +93,40 @@ NUMBER_LINE = Kind(
         Line("from", number, "from: -5", given=False, needed=True, say="from {v}"),
         Line("to", number, "to: 5", given=False, needed=True, say="to {v}"),
         Line("step", number, "step: 1", given=False, say="step {v}"),
-        Line("point {R}", number, "point A: 2", say="{0} at {v}"),
-        Line("inequality", inequality, "inequality: x > 2", say="{v}", many=True),
+        Line("point {R}", number, "point A: 2", say="{0} at {v}", hidden="points"),
+        Line("inequality", inequality, "inequality: x > 2", say="{v}", many=True, hidden="inequality"),
         Line("hide", choice("inequality", "points"), "hide: inequality", say="", given=False),
     ),
+    plots.number_line,
     head=lambda figure: "Number line",
+)
+SCALE = Kind(
+    "scale",
+    "a measuring scale (ruler, thermometer, jug) with a pointer",
+    (
+        *(Line(name, number, f"{name}: 20", given=False, needed=True) for name in ("from", "to")),
+        Line("numbers every", number, "numbers every: 10", given=False, needed=True),
+        Line("marks every", number, "marks every: 2", given=False),
+        Line("unit", str, "unit: °C", say="{v}", given=False),
+        Line("pointer", number, "pointer: 34", hidden="pointer"),
+        Line("hide", choice("pointer"), "hide: pointer", say="", given=False),
+    ),
+    plots.scale,
+    head=lambda figure: "Scale",
 )
 VECTORS = Kind(
     "vectors",
     "vectors by components, on squares",
     (
-        Line("{u}", point, "u: (3, -2)"),
-        Line("{PQ}", point, "AB: (1, 4)"),
+        Line("{u}", point, "u: (3, -2)", hidden="components"),
+        Line("{PQ}", point, "AB: (1, 4)", hidden="components"),
         Line("{P}", point, "A: (0, 0)", say="{0}{v}", given=False),
-        Line("{u} from {P}", point, "u from A: (3, -2)"),
+        Line("{u} from {P}", point, "u from A: (3, -2)", hidden="components"),
         Line("grid", choice("yes", "no"), "grid: yes", say="", given=False),
         Line("hide", choice("components"), "hide: components", say="", given=False),
         Line("find", str, "find: AC", say="find {v}", given=False),
     ),
+    arrows.vectors,
     head=lambda figure: "Vectors",
 )
 _BEARING = re.compile(r"(?P<bearing>\d{3}(?:\.\d+)?|[a-z?])°?(?:,\s*(?P<far>.+))?\Z")
@@ -134,7 +155,8 @@ BEARINGS = Kind(
         Line("{PQ}", size, "AC: 15 km"),
         Line("find", str, "find: AC", say="find {v}", given=False),
     ),
+    arrows.bearings,
     head=lambda figure: "Bearings",
 )
-KINDS = (AXES, SCATTER, MOTION, NUMBER_LINE, VECTORS, BEARINGS)
+KINDS = (AXES, SCATTER, MOTION, NUMBER_LINE, SCALE, VECTORS, BEARINGS)
 __all__ = ["KINDS", "corners"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from pipeline.publish.drawing.canvas import Canvas
 from pipeline.publish.drawing.values import Fault, plain
 from pipeline.publish.html import clean
 
@@ -41,6 +42,7 @@ class Line:
         given: Whether its numbers are data of the task.
         needed: Whether each figure of the kind has one.
         many: Whether the same name may stand on several lines.
+        hidden: What `hide` calls it.
     """
 
     key: str
@@ -50,6 +52,7 @@ class Line:
     given: bool = True
     needed: bool = False
     many: bool = False
+    hidden: str = ""
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -84,6 +87,7 @@ class Figure:
     entries: list[Entry] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    canvas: Canvas = field(default_factory=Canvas)
 
     def all(self, key: str) -> list[Entry]:
         """Return the lines of a name, in their order."""
@@ -102,6 +106,10 @@ class Figure:
         """Return the printed text of the first line of a name."""
         found = self.get(key)
         return found.text if found else default
+
+    def hides(self, what: str) -> bool:
+        """Return whether a line says that something is not told."""
+        return bool(what) and any(entry.value == what for entry in self.all("hide"))
 
 
 TITLE = Line("title", str, "title: A field by the river", say="", given=False)
@@ -169,7 +177,7 @@ class Kind:
     name: str
     says: str
     lines: tuple[Line, ...]
-    draw: Callable[[Figure, Any], None] | None = None
+    draw: Callable[[Figure, Canvas], None] | None = None
     head: Callable[[Figure], str] | None = None
     rows: Callable[[Figure], Rows] | None = None
     also: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from pipeline.publish.drawing import circuits, waves
 from pipeline.publish.drawing.lines import Kind, Line, choice
 from pipeline.publish.drawing.values import Fault, Quantity, cells, degrees, number, quantity, size, words
 
@@ -38,6 +39,7 @@ CIRCUIT = Kind(
         Line("voltmeter across {R}", size, "voltmeter across R1: 8 V"),
         *(Line(f"{name} {{R}}", size, f"{name} {name[0].upper()}: shown") for name in _PART),
     ),
+    circuits.draw,
     head=lambda figure: "Circuit",
 )
 RAYS = Kind(
@@ -50,6 +52,7 @@ RAYS = Kind(
         Line("reflected", degrees, "reflected: 40°"),
         Line("refractive index", number, "refractive index: 1.5"),
     ),
+    waves.rays,
     head=lambda figure: "Ray",
 )
 _WAYS = ("up", "down", "left", "right", "up the slope", "down the slope", "normal to the slope", "into the slope")
@@ -62,6 +65,7 @@ FREE_BODY = Kind(
         *(Line(f"force {way}", force, f"force {way}: 20 N normal", many=True) for way in _WAYS),
         Line("force at {n}°", force, "force at 30°: 8 N pull", many=True),
     ),
+    waves.free_body,
     head=lambda figure: "Free body",
 )
 WAVE = Kind(
@@ -73,6 +77,7 @@ WAVE = Kind(
         Line("length", size, "length: 24 m", say="{v} long in all"),
         Line("cycles", number, "cycles: 3", say="{v} waves"),
     ),
+    waves.wave,
     head=lambda figure: "Wave",
 )
 TRACE = Kind(
@@ -85,6 +90,7 @@ TRACE = Kind(
         Line("cycles", number, "cycles: 2", say="{v} cycles", needed=True),
         Line("divisions", number, "divisions: 10", say="in {v} divisions"),
     ),
+    waves.trace,
     head=lambda figure: "Oscilloscope trace",
     also=("oscilloscope",),
 )
@@ -93,9 +99,9 @@ LEVELS = Kind(
     "levels from the lowest up, transitions as arrows",
     (
         Line("level {n}", quantity, "level 1: −2.18 × 10⁻¹⁸ J", say="E{0} {v}", needed=True),
-        Line("ground", quantity, "ground: −2.18 × 10⁻¹⁸ J"),
         Line("transition", str, "transition: 3 to 1", say="transition {v}", given=False, many=True),
     ),
+    waves.levels,
     head=lambda figure: "Energy levels",
 )
 KINDS = (CIRCUIT, RAYS, FREE_BODY, WAVE, TRACE, LEVELS)

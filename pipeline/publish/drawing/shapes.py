@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pipeline.publish.drawing import circles, polygons, solids
 from pipeline.publish.drawing.lines import Figure, Kind, Line, choice
 from pipeline.publish.drawing.values import corners, degrees, size
 
@@ -27,6 +28,7 @@ TRIANGLE = Kind(
         Line("height from {P}", size, "height from P: 5 cm"),
         _FIND,
     ),
+    polygons.draw,
     head=lambda figure: f"Triangle {_corners(figure)}",
 )
 _SHAPES = ("rectangle", "square", "parallelogram", "rhombus", "kite", "trapezium", "regular", "any")
@@ -48,6 +50,7 @@ POLYGON = Kind(
         Line("diagonal", corners, "diagonal: AC", say="diagonal {v}", many=True),
         _FIND,
     ),
+    polygons.draw,
     head=_polygon,
     also=("quadrilateral", "rectangle"),
 )
@@ -59,6 +62,7 @@ CIRCLE = Kind(
         Line("radius", size, "radius: 6 cm"),
         Line("diameter", size, "diameter: 12 cm"),
         Line("points", str, "points: A at 20°, B at 140°", say="", given=False),
+        Line("middle {P}", corners, "middle M: AB", say="{0} middle of {v}"),
         Line("join", str, "join: OA OB AB", say="lines {v}"),
         Line("{PQ}", size, "AB: 8 cm"),
         Line("tangent at", str, "tangent at: A", say="tangent at {v}", many=True),
@@ -69,6 +73,7 @@ CIRCLE = Kind(
         Line("distance {P} to {PQ}", size, "distance O to AB: 3 cm", say="{0} to {1} {v}"),
         _FIND,
     ),
+    circles.draw,
     head=lambda figure: "Circle",
 )
 _SOLIDS = ("cuboid", "cube", "cylinder", "cone", "sphere", "hemisphere", "pyramid", "prism")
@@ -83,8 +88,10 @@ SOLID = Kind(
         ),
         Line("corners", corners, "corners: O A B C D E F G", say="corners {v}"),
         Line("point {P}", str, "point A: (4, 0, 0)", say="{0}{v}"),
+        Line("axes", choice("yes", "no"), "axes: yes", say="", given=False),
         _FIND,
     ),
+    solids.draw,
     head=lambda figure: figure.text("solid", "solid").capitalize(),
 )
 KINDS = (TRIANGLE, POLYGON, CIRCLE, SOLID)

@@ -1,0 +1,252 @@
+"""Axes with curves, lines and points; number lines; scales."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from pipeline.publish.drawing.canvas import SIZE, Canvas, Point, width_of, wrap
+from pipeline.publish.drawing.lines import Entry, Figure
+from pipeline.publish.drawing.values import Axis, Fault, Function, plain
+
+_WIDE, _HIGH = 240.0, 200.0
+_SAMPLES = 160
+
+Place = Callable[[float, float], Point]
+
+
+def ticks(low: float, high: float, step: float | None = None, most: int = 8) -> list[float]:
+    """Return round numbers from low to high, at most so many."""
+    if step is None or (high - low) / step > 2 * most:
+        span = high - low
+        power = 10.0 ** math.floor(math.log10(span / most))
+        step = next(factor * power for factor in (1, 2, 5, 10, 20) if span / (factor * power) <= most + 1e-9)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [count * step for count in range(first, last + 1)]
+
+
+def shown(value: float) -> str:
+    """Return a number as an axis prints it."""
+    text = f"{round(value, 6):.6f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:g}"
+    if abs(value) >= 10_000 and "." not in text and "e" not in text:
+        text = f"{int(value):,}"
+    return "0" if text == "-0" else text.replace("-", "−")
+
+
+def spread(axis: Axis, values: Iterable[float]) -> tuple[float, float]:
+    """Return from where to where an axis goes: as it says, else round the values, with 0 where it is near."""
+    if axis.low is not None and axis.high is not None:
+        return axis.low, axis.high
+    listed = list(values) or [0.0, 1.0]
+    low, high = min(listed), max(listed)
+    low, high = (min(low, 0.0) if low < high * 0.6 else low), max(high, 0.0 if low < 0 else high)
+    if low == high:
+        high = low + 1
+    made = ticks(low, high)
+    step = made[1] - made[0] if len(made) > 1 else high - low
+    return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+
+
+def frame(canvas: Canvas, x: Axis, y: Axis, across: tuple[float, float], up: tuple[float, float], grid: bool) -> Place:
+    """Draw two axes with their ticks and names; return where a point lies."""
+
+    def place(a: float, b: float) -> Point:
+        return (a - across[0]) / (across[1] - across[0]) * _WIDE, _HIGH - (b - up[0]) / (up[1] - up[0]) * _HIGH
+
+    columns = ticks(*across, x.step)
+    while sum(width_of(shown(value)) + 9 for value in columns) > _WIDE + 30:
+        columns = columns[::2]
+    rows = ticks(*up, y.step)
+    while len(rows) * (SIZE + 2) > _HIGH:
+        rows = rows[::2]
+    if grid:
+        canvas.lines(
+            [(place(value, up[0]), place(value, up[1])) for value in columns]
+            + [(place(across[0], value), place(across[1], value)) for value in rows]
+        )
+        for value in columns:
+            canvas.text(shown(value), place(value, 0)[0], _HIGH + 15.5)
+        for value in rows:
+            canvas.text(shown(value), -6, place(0, value)[1], "end")
+    zero = place(min(max(0, across[0]), across[1]), min(max(0, up[0]), up[1]))
+    canvas.arrow((0, zero[1]), (_WIDE + 10, zero[1]))
+    canvas.arrow((zero[0], _HIGH), (zero[0], -10))
+    low = _HIGH + (33 if grid else 12)
+    if width_of(x.label) <= 16 and across[0] <= 0 <= across[1] and not grid:
+        canvas.text(x.label, _WIDE + 14, zero[1] + 13, "end", "free")
+    else:
+        for n, line in enumerate(wrap(x.label, _WIDE + 40)):
+            canvas.text(line, _WIDE + 10, low + n * (SIZE + 2), "end", "free" if len(x.label) == 1 else "")
+    named = wrap(y.label, 270)
+    left = zero[0] if len(y.label) < 3 else -20.0
+    for n, line in enumerate(named):
+        canvas.text(
+            line,
+            left,
+            -22 - (len(named) - 1 - n) * (SIZE + 2),
+            "middle" if left == zero[0] else "start",
+            "free" if len(y.label) == 1 else "",
+        )
+    return place
+
+
+def draw(figure: Figure, canvas: Canvas) -> None:
+    """Check and draw a graph."""
+    x, y = figure.value("x"), figure.value("y")
+    listed = [e.value for e in figure.entries if e.line.key.split(" ")[0] in ("points", "line")]
+    listed += [(e.value,) for e in figure.all("label {R}")]
+    across = spread(x, (a for row in listed for a, _ in row))
+    functions = [e for e in figure.entries if isinstance(e.value, Function)]
+    heights = [e.value(across[0] + share * (across[1] - across[0]) / 20) for e in functions for share in range(21)]
+    up = spread(y, [b for row in listed for _, b in row] + [value for value in heights if value is not None])
+    grid = figure.text("grid", "yes") == "yes"
+    place = frame(canvas, x, y, across, up, grid)
+    for a, b in (pair for row in listed for pair in row):
+        if not (across[0] - 1e-9 <= a <= across[1] + 1e-9 and up[0] - 1e-9 <= b <= up[1] + 1e-9):
+            raise Fault(f"({shown(a)}, {shown(b)}) lies outside the axes")
+    for entry in figure.entries:
+        key = entry.line.key.split(" ")[0]
+        if key == "line":
+            canvas.line(*(place(a, b) for a, b in entry.value), style="bold")
+        elif key == "points":
+            for a, b in entry.value:
+                _cross(canvas, place(a, b))
+    for entry in functions:
+        end = _curve(canvas, entry.value, across, up, place)
+        if not figure.hides(entry.line.hidden):
+            canvas.label(entry.text, end, 160 if end[1] < _HIGH / 2 else 200, 8, "free clear")
+    _points(figure, canvas, place)
+
+
+def _points(figure: Figure, canvas: Canvas, place: Place) -> None:
+    for entry in figure.all("label {R}"):
+        at = place(*entry.value)
+        canvas.dot(at)
+        told = "" if figure.hides("label") else entry.text
+        canvas.label(f"{entry.places[0]}{told}", at, 20 if at[0] < _WIDE / 2 else 160, 4, "clear")
+
+
+def _cross(canvas: Canvas, at: Point) -> None:
+    x, y = at
+    canvas.line((x - 4, y - 4), (x + 4, y + 4))
+    canvas.line((x - 4, y + 4), (x + 4, y - 4))
+
+
+def _curve(
+    canvas: Canvas, curve: Function, across: tuple[float, float], up: tuple[float, float], place: Place
+) -> Point:
+    """Draw a function as far as it lies within the axes; return where its label may stand."""
+    pieces: list[list[Point]] = [[]]
+    before: tuple[float, float] | None = None
+    for n in range(_SAMPLES + 1):
+        x = across[0] + (across[1] - across[0]) * n / _SAMPLES
+        y = curve(x)
+        if y is None or (before and abs(y - before[1]) > 3 * (up[1] - up[0])):
+            pieces.append([])
+            before = None if y is None else (x, y)
+            continue
+        inside = up[0] <= y <= up[1]
+        if before and inside != (up[0] <= before[1] <= up[1]):
+            edge = up[0] if min(y, before[1]) < up[0] else up[1]
+            pieces[-1].append(place(before[0] + (x - before[0]) * (edge - before[1]) / (y - before[1]), edge))
+        if inside:
+            pieces[-1].append(place(x, y))
+        elif pieces[-1]:
+            pieces.append([])
+        before = (x, y)
+    drawn = [piece for piece in pieces if len(piece) > 1]
+    if not drawn:
+        raise Fault(f"no part of {plain(curve.text)} lies within the axes")
+    for piece in drawn:
+        canvas.line(*_thinned(piece), style="bold")
+    return drawn[-1][-1] if drawn[-1][-1][0] < _WIDE - 20 or len(drawn[-1]) < 9 else drawn[-1][-8]
+
+
+def _thinned(piece: Sequence[Point]) -> list[Point]:
+    """Return the points of a curve without those that lie on a straight line between their neighbours."""
+    out = [piece[0]]
+    for point, after in itertools.pairwise(piece):
+        (a, b), (c, d), (e, f) = out[-1], point, after
+        if abs((c - a) * (f - b) - (d - b) * (e - a)) > 0.6:
+            out.append(point)
+    return [*out, piece[-1]]
+
+
+def number_line(figure: Figure, canvas: Canvas) -> None:
+    """Check and draw a number line."""
+    low, high = figure.value("from"), figure.value("to")
+    if low >= high:
+        raise Fault("a number line must rise: from is less than to")
+    step = figure.value("step")
+    if step is not None and not 0 < step <= high - low:
+        raise Fault("the step does not fit the line")
+    marks = ticks(low, high, step, 12)
+    wide = 270.0
+
+    def at(value: float, level: float = 0) -> Point:
+        if not low - 1e-9 <= value <= high + 1e-9:
+            raise Fault(f"{shown(value)} lies outside the line")
+        return 15 + (value - low) / (high - low) * (wide - 30), level
+
+    canvas.arrow((15, 0), (-4, 0))
+    canvas.arrow((0, 0), (wide + 4, 0))
+    canvas.lines([((at(mark)[0], -5), (at(mark)[0], 5)) for mark in marks], "")
+    told = marks
+    while sum(width_of(shown(mark)) + 8 for mark in told) > wide:
+        told = told[::2]
+    for mark in told:
+        canvas.text(shown(mark), at(mark)[0], 17)
+    for entry in figure.all("point {R}"):
+        canvas.dot(at(entry.value), 4)
+        value = (
+            ""
+            if figure.hides("points") or abs(entry.value / (step or 1) - round(entry.value / (step or 1))) < 1e-9
+            else f" {entry.text}"
+        )
+        canvas.label(f"{entry.places[0]}{value}", at(entry.value), 90, 6, "strong")
+    for n, entry in enumerate(figure.all("inequality")):
+        _inequality(canvas, entry, wide, -18.0 - 22 * n, at)
+
+
+def _inequality(canvas: Canvas, entry: Entry, wide: float, level: float, at: Callable[[float, float], Point]) -> None:
+    start, start_in, end, end_in = entry.value
+    if start is not None and end is not None and start >= end:
+        raise Fault(f"'{entry.text}' holds for no number")
+    left, right = (
+        (at(start, level) if start is not None else (0.0, level)),
+        (at(end, level) if end is not None else (wide, level)),
+    )
+    canvas.line((left[0] + 6, level), (right[0] - 6, level), style="bold")
+    for value, place, closed, turn in ((start, left, start_in, 180), (end, right, end_in, 0)):
+        if value is None:
+            canvas.head(place, turn, "bold")
+        elif closed:
+            canvas.dot(place, 5)
+        else:
+            canvas.circle(place, 5)
+
+
+def scale(figure: Figure, canvas: Canvas) -> None:
+    """Check and draw a measuring scale with its pointer."""
+    low, high = figure.value("from"), figure.value("to")
+    every, fine = figure.value("numbers every"), figure.value("marks every", None) or figure.value("numbers every")
+    if low >= high or every <= 0 or fine <= 0 or (high - low) / fine > 60 or (high - low) / every > 12:
+        raise Fault("a scale rises, with at most 12 numbers and 60 marks")
+    wide = 260.0
+
+    def at(value: float) -> float:
+        return 20 + (value - low) / (high - low) * (wide - 40)
+
+    canvas.rect(0, -4, wide, 50)
+    canvas.lines([((at(mark), -4), (at(mark), 6)) for mark in ticks(low, high, fine, 60)], "")
+    canvas.lines([((at(mark), -4), (at(mark), 13)) for mark in ticks(low, high, every, 12)], "")
+    for mark in ticks(low, high, every, 12):
+        canvas.text(shown(mark), at(mark), 22)
+    canvas.text(figure.text("unit"), wide - 6, 38, "end")
+    for entry in figure.all("pointer"):
+        if not low <= entry.value <= high:
+            raise Fault(f"the pointer at {entry.text} lies outside the scale")
+        canvas.arrow((at(entry.value), -40), (at(entry.value), -4), "bold")
+        if not figure.hides("pointer"):
+            canvas.label(entry.text, (at(entry.value), -40), 90, 3)
