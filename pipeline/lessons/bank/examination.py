@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -18,13 +17,14 @@ from pipeline.lessons.bank.template import Template
 from pipeline.lessons.bank.topic import Topic, read_topic
 from pipeline.lessons.fields import count_words, problems
 from pipeline.lessons.lesson import Item
-from pipeline.lessons.maths import notation
+from pipeline.lessons.maths import notation, statements
 from pipeline.lessons.maths.evaluation import EvaluationError, evaluate, names_in, relations_in, same
-from pipeline.lessons.maths.numbers import measured, order
-from pipeline.lessons.maths.rounding import RoundingError, decimal_of
+from pipeline.lessons.maths.numbers import measured
 
 #: Draws of each question, and findings of one that are told.
 DRAWS, MAX_TOLD = 200, 3
+#: Draws whose lines are read back, and draws that are held against the schema of lessons.
+JUDGED, VALIDATED = 50, 5
 #: Fewest different questions that one template gives in a bank.
 FEWEST = 8
 #: Form -> words of which the stem must say one.
@@ -102,8 +102,8 @@ def _of_topic(topic: Topic) -> Iterator[tuple[int, str]]:
     texts = [root[key] for key in ("explain", "plain", "non_example", "can", "aim")] + root["prior"] + root["facts"]
     texts += [text for entry in root["misconceptions"].values() for text in (entry["correction"],)]
     for text in (*texts, *root["keywords"].values()):
-        for false in false_formulas(text):
-            yield text.line, rf"not true: \({false}\)"
+        for false in false_lines([text]):
+            yield text.line, f"not true: {false}"
 
 
 def _of_template(template: Template) -> Iterator[tuple[int, str]]:
@@ -125,12 +125,18 @@ def _of_template(template: Template) -> Iterator[tuple[int, str]]:
                     "write `expression` over the stem's numbers"
                 ),
             )
-    reached = frozenset().union(*(_reached(template, one) for one in template.seen)) | template.seen
-    for drawn in template.space.drawn():
-        if drawn not in reached:
-            yield spec["let"].line, f"{name}: '{drawn}' is drawn but the pupil never sees a number made from it"
+    shown = template.seen | _names_in(template, [text for wrong in spec.get("wrong", ()) for text in wrong.values()])
+    reached = frozenset().union(*(_reached(template, one) for one in shown)) | shown
+    for names, rows in template.space.axes:
+        if not reached & {*names} and len(rows) > 1:
+            yield spec["let"].line, f"{name}: '{names[0]}' is drawn but the pupil never sees a number made from it"
     if "figure" in spec and not _FIGURE.search(stem):
         yield template.figures()[0].line, f"{name}: the stem does not speak of the figure"
+
+
+def _names_in(template: Template, texts: Iterable[str]) -> frozenset[str]:
+    codes = [piece.code for text in texts for piece in printing.pieces(text) if piece.code]
+    return frozenset().union(*(template.at(code, lambda code=code: names_in(code)) for code in codes))
 
 
 def _reached(template: Template, code: str, stop: frozenset[str] = frozenset()) -> frozenset[str]:
@@ -154,7 +160,7 @@ def _of_draws(template: Template, draws: int, made: Examination) -> Iterator[tup
     row.different, row.drawn = len(walk.found), min(draws, walk.place)
     made.rows.append(row)
     for n, instance in enumerate(walk.found):
-        for reason in _of_instance(instance, full=n < 5):
+        for reason in _of_instance(instance, n):
             yield line, f"{template.id}: {reason}"
         answer = printing.plain(instance.right[0].text)
         row.answer_in_stem += bool(
@@ -178,18 +184,18 @@ def _mostly(template: Template) -> str:
     return f", mostly {skipped.most_common(1)[0][0]}" if skipped else ""
 
 
-def _of_instance(instance: Instance, *, full: bool) -> Iterator[str]:
+def _of_instance(instance: Instance, n: int) -> Iterator[str]:
     item = instance.item(["point 1"])
     texts = [item["ask"], item["feedback"], *item["working"], *item["marks"], *item.get("more", ())]
     texts += [option["text"] for option in item.get("options", ())]
+    for false in false_lines(texts) if n < JUDGED else ():
+        yield f"not true: {false}"
     for text in texts:
-        for false in false_formulas(text):
-            yield rf"not true: \({false}\)"
         if ugly := _UGLY.search(text):
             yield f"not as written by hand ({ugly[0]!r}): {text}"
     for answer in (*instance.right, *instance.wrong):
         yield from _of_answer(instance, answer)
-    if full:
+    if n < VALIDATED:
         try:
             Item.model_validate(item)
         except ValidationError as error:
@@ -253,35 +259,17 @@ def _read(text: str) -> object:
         return None
 
 
-def false_formulas(text: str) -> Iterator[str]:
-    r"""Yield the formulas of a printed text, without \( \), in which a relation between numbers is not true."""
-    for formula in notation.formulas(text):
-        try:
-            line = notation.statement(formula)
-            if len(line.sides) > 1 and not _true(line):
-                yield formula
-        except (notation.NotReadError, EvaluationError, RoundingError):
-            continue
+def false_lines(texts: Iterable[str]) -> Iterator[str]:
+    """Yield what is not true in the formulas of texts that belong together; the values they give letters count."""
+    lines = [[line for formula in notation.formulas(text) for line in _statement(formula)] for text in texts]
+    judge = statements.Lines(lines)
+    for line in {id(line): line for group in lines for line in group}.values():
+        yield from (verdict.said for verdict in judge.verdicts(line) if verdict.truth is False)
 
 
-def _true(line: notation.Statement) -> bool:
-    known = None
-    for sign, side in zip(("=", *line.relations), line.sides, strict=True):
-        if side.node.letters or side.unit == "%":
-            continue
-        value = measured(side.value)
-        if known is not None and not _related(known, sign, value, side):
-            return False
-        known = known if sign == "≈" and known is not None else value
-    return True
-
-
-def _related(left: object, sign: str, right: object, side: notation.Side) -> bool:
-    if sign == "=":
-        return same(left, right)
-    if sign in _ORDER:
-        return order(left, right) in _ORDER[sign]
-    digits = side.text.replace(",", "")
-    zeros = len(digits) - len(digits.rstrip("0")) if digits.isdigit() else 0
-    half = Decimal(5).scaleb(side.scale - (side.places or 0) + zeros - 1)
-    return side.places is None or abs(decimal_of(left) - decimal_of(right)) <= half
+def _statement(formula: str) -> list[notation.Statement]:
+    try:
+        line = notation.statement(formula)
+        return [line] if line.relations else []
+    except notation.NotReadError:
+        return []

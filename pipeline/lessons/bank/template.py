@@ -147,14 +147,12 @@ class Template:
 
     @cached_property
     def seen(self) -> frozenset[str]:
-        """Return the names that stand in the stem or a figure themselves."""
-        return frozenset().union(
-            *(self.at(text, lambda code=piece.code: self._names(code)) for text in self.stem_texts()
-              for piece in printing.pieces(text) if piece.code)
-        )  # fmt: skip
-
-    def _names(self, code: str) -> frozenset[str]:
-        return frozenset((code,)) if code in self.space.people else names_in(code)
+        """Return the names that stand in the stem, in a part or a figure themselves."""
+        found: set[str] = set()
+        for text in self.stem_texts():
+            for code in (piece.code for piece in printing.pieces(text) if piece.code):
+                found |= {code} if code in self.space.people else self.at(text, lambda code=code: names_in(code))
+        return frozenset(found)
 
     def answers(self) -> list[Mapping]:
         """Return where right answers stand: the question itself, or its parts."""

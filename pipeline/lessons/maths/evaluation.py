@@ -41,7 +41,7 @@ _SIGNS = str.maketrans(
     {"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "^": "**", "π": "pi", "²": "**2", "³": "**3", "≤": "<=",
      "≥": ">=", "≠": "!="}
 )  # fmt: skip
-_ALLOWED = re.compile(r"[A-Za-z0-9_Α-ω.+*/(),<>=!\s-]*")
+_ALLOWED = re.compile(r"[A-Za-z0-9_Α-ω.+*/(),\[\]<>=!\s-]*")
 _NAME = re.compile(r"(?<![\w.])[A-Za-zΑ-ω]\w*")
 _NUMBER = re.compile(r"(?:\d+(?:\.\d+)?|\.\d+)")
 _RELATION = re.compile(r"<=|>=|!=|==|=|<|>")
@@ -194,8 +194,8 @@ def _check(node: ast.AST, source: str, text: str) -> None:
 
 
 _NODES = (
-    ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Name, ast.Load, ast.Tuple, ast.Add, ast.Sub, ast.Mult,
-    ast.Div, ast.Pow, ast.USub, ast.UAdd, ast.And, ast.Or, ast.Not, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq,
+    ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Name, ast.Load, ast.List, ast.Tuple, ast.Add, ast.Sub,
+    ast.Mult, ast.Div, ast.Pow, ast.USub, ast.UAdd, ast.And, ast.Or, ast.Not, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq,
 )  # fmt: skip
 
 
@@ -226,6 +226,9 @@ class _Walk:
 
     def _tuple(self, node: ast.Tuple) -> Value:
         return tuple(self.value(part) for part in node.elts)
+
+    def _list(self, node: ast.List) -> Value:
+        return [self.value(part) for part in node.elts]
 
     def _unaryop(self, node: ast.UnaryOp) -> Value:
         inner = self.value(node.operand)

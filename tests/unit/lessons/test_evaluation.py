@@ -69,13 +69,14 @@ def test_points_and_expressions() -> None:
     assert same(evaluate("(x + 1)^2", letters="x"), evaluate("x^2 + 2*x + 1", letters="x"))
     assert same(evaluate("(sqrt(3) + 1)*(sqrt(3) - 1)"), Fraction(2))
     assert not same(evaluate("(1, 2)"), evaluate("(1, 3)"))
+    assert evaluate("[1, 2 + 1]") == [1, 3]
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "x.real", "().__class__", "open(1)", "__import__(1)", "'a'", "lambda x: 1", "lambda: 1", "[y for y in x]",
-        "x[0]", "{1: 2}", "1 if x else 2", "x := 2", "f'{x}'", "1e9", "0x10", "1_000", "1j", "2x", "3(x)", "x y",
+        "[1] + 2", "x[0]", "{1: 2}", "1 if x else 2", "x := 2", "f'{x}'", "1e9", "0x10", "1_000", "1j", "2x", "3(x)", "x y",
         "sqrt 2",
         "", "#", "yield", "await x", "*x", "sqrt(value=2)", "2**65", "9^9^9", "2^x", "((2*sqrt(2))^64)^64",
         "((x + 1)^64)^64",
