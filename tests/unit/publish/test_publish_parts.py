@@ -84,6 +84,23 @@ def test_figure_always_stands_with_its_data_or_in_words() -> None:
         ["May", "60"], ["June", "70"], ["July", "85"]]  # fmt: skip
     assert "−3" in graph
     assert "40°" in shape
+    for made in (chart, graph, shape):
+        assert read(made.encode()).one("figure").one("svg").attributes["role"] == "img"
+
+
+def test_figure_that_cannot_be_drawn_is_words_and_data_and_its_words_are_text() -> None:
+    impossible = {"kind": "triangle", "lines": ["corners: A B C", "AB: 9 cm", "BC: 1 cm", "AC: 2 cm"]}
+    assert "<svg" not in figure(impossible, "f")
+    assert "9\u202fcm" in figure(impossible, "f")
+    for name in ("<script>1</script>", "<b>", "&quot;", '" onload="x', "]]>"):
+        bars = {"kind": "bar chart", "lines": [f"title: {name}", f"x: {name}", f"y: {name}", f"bar {name}: 3"]}
+        tree = read(figure(bars, "f").encode())
+        assert {element.tag for element in tree.all()} <= {
+            "figure", "svg", "title", "desc", "g", "path", "rect", "line", "text", "tspan", "figcaption", "details",
+            "summary", "div", "table", "caption", "thead", "tbody", "tr", "th", "td",
+        }  # fmt: skip
+        assert not [element for element in tree.all() if "onload" in element.attributes]
+        assert name in tree.text
 
 
 def test_room_for_an_answer_grows_with_its_marks() -> None:
