@@ -56,8 +56,8 @@ TEXT = (
 PLAIN = (
     r"A square garden has 50 square metres. Its side is \(\sqrt{50}\) metres. A surd is a root that is no whole number "
     r"and no fraction. Find a square number that divides 50. \(50=25\times 2\). The root of 25 is 5. "
-    r"So \(\sqrt{50}=\sqrt{25}\times\sqrt{2}=5\sqrt{2}\). Choose the largest square factor. Then the surd is in its "
-    "simplest form."
+    r"So \(\sqrt{50}=\sqrt{25}\times\sqrt{2}=5\sqrt{2}\). Choose the largest square factor. Then nothing is left to "
+    "take out. The surd is in its simplest form. The number in front counts the roots."
 )
 TEXT_2 = (
     r"A rope of 6 metres is shared by a rule that gives \(\frac{6}{\sqrt{3}}\) metres. A root below the line is hard "
@@ -143,7 +143,7 @@ LESSON: Json = {
                 ]),
                 simplify(72, 36, 2, "point 1", ask=(
                     r"A square field near Oban has an area of 72 square metres, so its side is \(\sqrt{72}\) metres. "
-                    r"Write \(\sqrt{72}\) in its simplest form."
+                    r"Write the surd \(\sqrt{72}\) in its simplest form."
                 )),
             ],
         },

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.lessons import checks_text
+from pipeline.lessons import checks_items, checks_text
 from pipeline.lessons.findings import Case, Check, Finding, Severity, quoted
 from pipeline.lessons.reading import SHAPE, read_lesson
 from pipeline.lessons.shape import shape_faults
@@ -18,26 +18,72 @@ from pipeline.lessons.shape import shape_faults
 MOST, MOST_TOGETHER = 10, 40
 
 
+#: Who looks: code, a model that solves the questions without their answers, or the critic.
+CODE, SOLVER, CRITIC = "code", "blind solve", "critic"
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One check."""
 
     number: int
     severity: Severity
+    who: str
     #: What it demands, in a few words; also for documentation and About pages.
     demands: str
-    check: Check
-    #: What the author is told of it, with an example; "" where it can only warn.
+    #: None where another part of the program looks: shape.py, blind.py, release.py.
+    check: Check | None = None
+    #: What the author is told of it, with an example; "" where it can only warn, or stands elsewhere in the prompt.
     rule: str = ""
 
 
 ROWS: Sequence[Row] = (
-    Row(26, "R", "no question twice", checks_text.repeats,
-        "No two items of a lesson ask the same in the same words; change the numbers or the setting."),
-    Row(31, "R", "nothing outside the page, no stray talk", checks_text.stray,
+    Row(1, "R", CODE, "fields, counts, lengths and the order of cards are those of the schema"),
+    Row(2, "R", CODE, "what an item is for exists: points, key points, mistakes, prior knowledge, earlier lessons"),
+    Row(3, "R", CODE, "every planned point is taught and asked"),
+    Row(4, "W", CRITIC, "nothing beyond the points of the course so far", checks_text.scope),
+    Row(7, "R", SOLVER, "who sees the question only comes to the same answer"),
+    Row(10, "R", CRITIC, "somebody would choose each wrong option, by a reasoning that can be said"),
+    Row(11, "W", CODE, "options are alike in length", checks_items.alike),
+    Row(12, "R", CODE, "nothing gives the answer away or confuses", checks_items.wording,
+        'No "all of these" or "none of these", no true or false, no question for the one that is not. The answer does '
+        "not stand in its question."),
+    Row(13, "W", CODE, "right options stand at every place over the course"),
+    Row(16, "R", CODE, "each mark is for something else; bands of a rubric fall within the total", checks_items.marks,
+        'No text stands twice in marks. A question that says "state" carries 1 mark. A rubric begins with the highest '
+        'band: "4: …", "2: …", "0: …", none above the marks of its card.'),
+    Row(17, "R", CODE, "each mark says in words why it is given", checks_items.scheme,
+        r'The first line of a mark says in words why it is given ("substitutes into the formula"); the second, after a '
+        r'line break, what earns it here ("\(0.5\times 8\times 6\)").'),
+    Row(21, "R", CRITIC, "facts are right"),
+    Row(22, "R", CODE, "the people of a question are those of its working, marks and feedback", checks_text.names,
+        "Working, marks and feedback of an item speak only of the people whom its question names."),
+    Row(23, "R", CODE, "a plain twin has the numbers and equations of its text", checks_text.twin,
+        "plain has every number and equation of text and no other, and 60 to 80 % of its words."),
+    Row(24, "R", CODE, "sentences and words fit the level", checks_text.reading,
+        "Sentences of text and plain keep to the lengths given for the level; half as long again is sent back."),
+    Row(25, "R", CODE, "the starter tests prior knowledge, the exit ticket this lesson"),
+    Row(26, "R", CODE, "no question twice, also with other names, and none that is a worked example",
+        checks_text.repeats,
+        "No two items, and no item and worked example, ask the same but for names and places: change the numbers."),
+    Row(27, "W", CODE, "questions of practice get harder", checks_items.rising),
+    Row(28, "R", CODE, "keywords are defined without themselves, and used", checks_text.keywords,
+        "A keyword's definition does not hold the term; the term stands in an explainer, and better also in a "
+        "question."),
+    Row(29, "R", CRITIC, "pupils of the level hold the misconception, and its correction says why it is wrong"),
+    Row(30, "R", CODE, "British spelling, pounds and metric units", checks_text.britain,
+        "British spelling (colour, centre, metre, maths), pounds and pence, metric units."),
+    Row(31, "R", CODE, "nothing outside the page, no stray talk", checks_text.stray,
         "Nothing outside the page: no link, picture, worksheet, book, video, web site or brand; no praise, no talk "
         "about yourself, no words to a reviewer."),
-    Row(35, "R", "mathematics can be set", checks_text.notation,
+    Row(32, "W", CODE, "people of many names", checks_text.variety),
+    Row(33, "B", CODE, "nothing unsafe; a label for themes that a class may need warning of", checks_text.safety,
+        "No betting, alcohol, weight, crime, death or weapon as a setting; where the subject itself needs such a "
+        "word, a label quotes it. No instruction for dangerous practical work."),
+    Row(34, "R", CODE, "a figure can be drawn, is there, and agrees with its question", checks_items.figures,
+        "A question that speaks of a figure, graph, diagram or table has it in figures. The numbers and corners of a "
+        "figure are those of its question; its sides and angles are possible."),
+    Row(35, "R", CODE, "mathematics can be set", checks_text.notation,
         r"Formulas use only the notation above. A line break inside a formula, a single $ or a backslash outside a "
         r"formula is an error."),
 )  # fmt: skip
@@ -57,7 +103,7 @@ def check_lesson(lesson: Any, *, entry: Mapping[str, Any], course: Mapping[str, 
     case, found = Case(read.lesson, entry, course), list(read.findings)
     for number, severity, check in (
         (SHAPE, "R", lambda case: shape_faults(case.lesson, entry)),
-        *((row.number, row.severity, row.check) for row in ROWS),
+        *((row.number, row.severity, row.check) for row in ROWS if row.check),
     ):
         faults = [fault for fault in check(case) if read.concerns(fault.where)]
         found += [

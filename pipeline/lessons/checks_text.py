@@ -1,29 +1,137 @@
-"""Rows 26, 31 and 35: no question twice, nothing that belongs to no lesson, mathematics that can be printed."""
+"""Checks of texts: scope, twins, reading, repeats, keywords, names, Britain, stray talk, safety, notation."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import mean
 from typing import Any
 
 from pipeline.lessons.banned_text import stray_talk
-from pipeline.lessons.findings import Case, Fault
-from pipeline.lessons.lesson import Item
+from pipeline.lessons.cast import PEOPLE, PLACES
+from pipeline.lessons.fields import count_words
+from pipeline.lessons.findings import Case, Fault, Severity
+from pipeline.lessons.lesson import ExplainerCard, Item
+from pipeline.lessons.levels import level_row
 from pipeline.publish import mathml
 
-#: Two stems that share more than this part of their runs of five words are near copies.
+_WORD = re.compile(r"\w+")
+_MATHS = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:[, ]\d{3})*(?:\.\d+)?")
+#: Full stop, question mark or exclamation mark before a space and a capital, or the end of a paragraph.
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\\£\d(])|\n+")
+
+
+def scope(case: Case) -> Iterator[Fault]:
+    """Warn of a title word of a later outcome that neither the points nor the prior knowledge of the lesson have."""
+    mine = set(case.entry.get("outcome_refs", ())) | set(case.entry.get("cross_cutting", ()))
+    outcomes = [out for group in case.course["groups"] for out in group["outcomes"]]
+    places = [number for number, out in enumerate(outcomes) if out["id"] in mine]
+    allowed = " ".join(str(out) for out in outcomes[: max(places, default=len(outcomes)) + 1]).lower()
+    allowed += " ".join([*case.lesson.prior, *case.lesson.keywords]).lower()
+    later = {
+        word: out["title"]
+        for out in outcomes[max(places, default=len(outcomes)) + 1 :]
+        for word in re.findall(r"[a-z]{8,}", out["title"].lower())
+        if word[:7] not in allowed
+    }
+    text = " ".join(said for _, said in case.texts).lower()
+    for word, title in later.items():
+        if re.search(rf"\b{re.escape(word)}", text):
+            yield Fault("cards", f"{word!r} belongs to a later outcome, {title}", "only what is taught by now")
+
+
+def twin(case: Case) -> Iterator[Fault]:
+    """Check that a plain twin has the numbers and formulas of its text, and 60 to 80 % of its length."""
+    for number, card in enumerate(case.lesson.cards, 1):
+        if isinstance(card, ExplainerCard):
+            where = f"c{number}.plain"
+            full, plain = _figures(card.text), _figures(card.plain)
+            if added := sorted(plain - full):
+                yield Fault(where, f"{', '.join(added[:4])} is not in the text", "the same numbers and equations")
+            if lost := sorted(full - plain):
+                # A number that only names a step or a year may go; several cannot be chance.
+                grave = len(lost) > max(2, len(full) // 4)
+                yield Fault(where, f"{', '.join(lost[:4])} is missing", "the same numbers and equations", _grade(grave))
+            share = count_words(card.plain) / max(1, count_words(card.text))
+            if not 0.6 <= share <= 0.8:
+                grave = not 0.48 <= share <= 0.96
+                yield Fault(where, f"{share:.0%} as long as the text", "60 to 80 %", _grade(grave))
+
+
+def _grade(grave: bool) -> Severity:
+    return "R" if grave else "W"
+
+
+def _figures(text: str) -> set[str]:
+    """Return the numbers of a text, in formulas or beside them, without their thousands commas."""
+    return {found.replace(",", "").replace(" ", "") for found in _NUMBER.findall(text.replace("{,}", ","))}
+
+
+def reading(case: Case) -> Iterator[Fault]:
+    """Check the length of sentences and words of explainers and twins against the level."""
+    row = level_row(str(case.course["level"]))
+    terms = " ".join(keyword.split(":")[0].lower() for keyword in case.lesson.keywords)
+    for number, card in enumerate(case.lesson.cards, 1):
+        if isinstance(card, ExplainerCard):
+            yield from _readable(f"c{number}.text", card.text, row.sentence, row.long_words, terms)
+            yield from _readable(f"c{number}.plain", card.plain, row.plain, 6, terms)
+
+
+def _readable(where: str, text: str, sentence: tuple[int, int], long_words: int, terms: str) -> Iterator[Fault]:
+    plain = _MATHS.sub("x", text)
+    lengths = [len(one.split()) for one in _SENTENCE.split(plain) if one.strip()]
+    for found, limit, what in ((mean(lengths), sentence[0], "on average"), (max(lengths), sentence[1], "at most")):
+        if found > limit:
+            grave = found > 1.5 * limit
+            yield Fault(where, f"sentences of {found:.0f} words {what}", f"{limit} words {what}", _grade(grave))
+    words = [word for word in re.findall(r"[a-z]{3,}", plain.lower()) if word not in terms]
+    share = 100 * sum(_syllables(word) >= 3 for word in words) / max(1, len(words))
+    if share > 2 * long_words:
+        yield Fault(where, f"{share:.0f} % long words", f"at most {long_words} % of three or more syllables", "W")
+
+
+def _syllables(word: str) -> int:
+    return len(re.findall(r"[aeiouy]+", re.sub(r"(?:es|ed|e)$", "", word))) or 1
+
+
+#: Two questions that share more than this part of their runs of five words are near copies.
 _ALIKE = 0.6
 _RUN = 5
-_WORD = re.compile(r"\w+")
+_NAMES = re.compile(r"\b(?:" + "|".join(map(re.escape, (*PEOPLE, *PLACES))) + r")\b")
 
 
 def repeats(case: Case) -> Iterator[Fault]:
-    """Check row 26 within a lesson: the same question is a fault, a near copy a warning."""
-    yield from _repeated([(where, _words(_json(item))) for where, item in case.lesson.items()])
+    """Check that no two questions, and no question and worked example, ask the same but for names and places."""
+    asked = [(f"{where}.ask", _asked(item.model_dump(exclude_none=True))) for where, item in case.lesson.items()]
+    shown = [(where, _asked(part.model_dump(exclude_none=True))) for where, part in case.lesson.examples()]
+    for index, (where, words) in enumerate(asked):
+        for other, before in [*shown, *asked[:index]]:
+            if words == before:
+                yield Fault(where, f"the same question as {other}, names apart", "a question of its own")
+                break
+            if _near(words, before):
+                yield Fault(where, f"nearly the same as {other}", "a different question", "W")
+                break
+
+
+def _near(one: Sequence[str], two: Sequence[str]) -> bool:
+    left, right = ({tuple(words[i : i + _RUN]) for i in range(len(words) - _RUN + 1)} for words in (one, two))
+    return len(left & right) > _ALIKE * len(left | right) > 0
+
+
+def _asked(item: Mapping[str, Any]) -> list[str]:
+    """Return the words and numbers of a question, figures and options included; names of people and towns are one."""
+    lines = [line for figure in item.get("figures", ()) for line in figure["lines"]]
+    parts = [part["ask"] for part in item.get("parts", ())]
+    options = sorted(option["text"] for option in item.get("options", ()))
+    text = _NAMES.sub("Name", " ".join([item["ask"], *lines, *parts, *options]))
+    return _WORD.findall(text.lower())
 
 
 def repeats_between(lessons: Mapping[int, Mapping[str, Any]]) -> Iterator[tuple[int, Fault]]:
-    """Check row 26 over a course: a question that an earlier lesson asked in the same words.
+    """Find questions that an earlier lesson asked, in the same words or with other names.
 
     Yields:
         The order of the later lesson, and the fault.
@@ -33,49 +141,146 @@ def repeats_between(lessons: Mapping[int, Mapping[str, Any]]) -> Iterator[tuple[
         mine: dict[tuple[str, ...], str] = {}
         for number, card in enumerate(lesson["cards"], 1):
             for place, item in enumerate(card.get("items", ()), 1):
-                words, where = tuple(_words(item)), f"c{number}.q{place}"
+                words, where = tuple(_asked(item)), f"c{number}.q{place}"
                 if words in first:
                     yield order, Fault(where, f"asks what {first[words]} asked: {item['ask'][:60]}", "a new question")
                 mine.setdefault(words, f"lesson {order} {where}")
         first = {**mine, **first}
 
 
-def _json(item: Item) -> Mapping[str, Any]:
-    return item.model_dump(exclude_none=True)
+def keywords(case: Case) -> Iterator[Fault]:
+    """Check that a keyword is defined without itself, and met in an explainer and in a question."""
+    explained = " ".join(text for where, text in case.texts if where.endswith((".text", ".plain"))).lower()
+    asked = " ".join(text for where, text in case.texts if ".q" in where).lower()
+    for number, keyword in enumerate(case.lesson.keywords, 1):
+        term, _, definition = keyword.partition(":")
+        stem = _stem(term)
+        if re.search(rf"\b{re.escape(stem)}", definition.lower()):
+            yield Fault(f"keywords.{number}", f"{term!r} is defined by itself", "a definition without the term")
+        if case.entry["lesson_type"] != "teach":
+            continue
+        if stem not in explained:
+            yield Fault(f"keywords.{number}", f"{term!r} stands in no explainer", "a term that the lesson explains")
+        if stem not in asked:
+            yield Fault(f"keywords.{number}", f"{term!r} stands in no question", "a term that a question uses", "W")
 
 
-def _words(item: Mapping[str, Any]) -> list[str]:
-    """Return the words and numbers of a question, those in its figures included."""
-    lines = [line for figure in item.get("figures", ()) for line in figure["lines"]]
-    parts = [part["ask"] for part in item.get("parts", ())]
-    options = sorted(option["text"] for option in item.get("options", ()))
-    return _WORD.findall(" ".join([item["ask"], *lines, *parts, *options]).lower())
+def _stem(term: str) -> str:
+    """Return a term without the ending that changes with its use: rationalise, rationalising."""
+    plain = term.strip().lower()
+    return re.sub(r"(?:ies|es|s|ing|ed|e|y)$", "", plain) if len(plain) > 5 else plain
 
 
-def _repeated(stems: Sequence[tuple[str, list[str]]]) -> Iterator[Fault]:
-    runs = [({tuple(words[i : i + _RUN]) for i in range(len(words) - _RUN + 1)}, words) for _, words in stems]
-    for index, (name, words) in enumerate(stems):
-        for earlier in range(index):
-            if words == runs[earlier][1]:
-                yield Fault(f"{name}.ask", f"the same question as {stems[earlier][0]}", "a new question")
-                break
-            together = len(runs[index][0] | runs[earlier][0])
-            if together and len(runs[index][0] & runs[earlier][0]) > _ALIKE * together:
-                yield Fault(f"{name}.ask", f"nearly the same as {stems[earlier][0]}", "a different question", "W")
-                break
+#: American spelling → British.
+_AMERICAN = {
+    "color": "colour", "colors": "colours", "center": "centre", "centers": "centres", "meter": "metre",
+    "meters": "metres", "centimeter": "centimetre", "centimeters": "centimetres", "kilometer": "kilometre",
+    "kilometers": "kilometres", "liter": "litre", "liters": "litres", "gray": "grey", "math": "maths",
+    "favorite": "favourite", "neighbor": "neighbour", "neighbors": "neighbours", "labor": "labour",
+    "theater": "theatre", "traveled": "travelled", "traveling": "travelling", "canceled": "cancelled",
+    "modeling": "modelling", "labeled": "labelled", "labeling": "labelling", "aluminum": "aluminium",
+    "sidewalk": "pavement", "soccer": "football", "vacation": "holiday", "gasoline": "petrol", "cookie": "biscuit",
+    "cookies": "biscuits", "dime": "coin", "nickels": "coins", "trapezoid": "trapezium", "analyze": "analyse",
+    "counterclockwise": "anticlockwise", "organize": "organise", "realize": "realise", "recognize": "recognise",
+    "factorize": "factorise", "factoring": "factorising", "simplifed": "simplified", "airplane": "aeroplane",
+    "program": "programme", "license": "licence", "truck": "lorry", "apartment": "flat", "grade level": "stage",
+}  # fmt: skip
+#: Words that are American only as this, and right in computing or as a verb.
+_EITHER = frozenset({"program", "license", "truck", "meter", "meters"})
+_AMERICAN_WORD = re.compile(r"\b(" + "|".join(word for word in _AMERICAN if word not in _EITHER) + r")\b", re.I)
+_FOREIGN = re.compile(
+    r"(?<!\\)\$\s?\d|\b\d+(?:\.\d+)?\s?(?:dollars?|cents?|°F|degrees Fahrenheit|lbs?|ounces?|fluid ounces|gallons?"
+    r"|feet|foot|inch(?:es)?|yards?)\b|\b(?:kilo|centi|milli)?meters\b|\b(?:kilo|centi|milli)meter\b",
+    re.I,
+)
+
+
+def britain(case: Case) -> Iterator[Fault]:
+    """Check for British spelling, pounds and metric units."""
+    for where, text in case.texts:
+        plain = _MATHS.sub(" ", text)
+        if found := _AMERICAN_WORD.search(plain):
+            yield Fault(where, found[1], f"British English: {_AMERICAN[found[1].lower()]}")
+        if found := _FOREIGN.search(plain):
+            yield Fault(where, found[0], "pounds and pence, metric units")
+
+
+def names(case: Case) -> Iterator[Fault]:
+    """Check that working, marks and feedback speak of the people of the question."""
+    for where, item in case.lesson.items():
+        here = _people(item)
+        told = " ".join([*item.working, *item.marks, item.feedback, item.answer or ""])
+        strangers = [name for name in PEOPLE if name not in here and re.search(rf"\b{name}\b", told)]
+        if here and strangers:
+            yield Fault(f"{where}.feedback", f"{strangers[0]} is not in the question", f"{', '.join(sorted(here))}")
+
+
+def _people(item: Item) -> set[str]:
+    asked = " ".join([item.ask, *(part.ask for part in item.parts or ())])
+    return {name for name in PEOPLE if re.search(rf"\b{name}\b", asked)}
+
+
+def variety(case: Case) -> Iterator[Fault]:
+    """Warn where one person does nearly everything."""
+    every = Counter(name for _, item in case.lesson.items() for name in _people(item))
+    if every and max(every.values()) > max(4, every.total() // 2):
+        name, times = every.most_common(1)[0]
+        yield Fault("cards", f"{name} in {times} questions", "people named about equally often")
 
 
 def stray(case: Case) -> Iterator[Fault]:
-    """Check row 31: links, markup, sources that are not there, learning styles, praise, chat, words to a judge."""
+    """Check for links, markup, sources that are not there, learning styles, praise, chat, words to a judge."""
     for where, text in case.texts:
         if found := stray_talk(text):
             yield Fault(where, found, "only what stands on the page")
 
 
-def notation(case: Case) -> Iterator[Fault]:
-    """Check row 35: every formula parses; no stray dollar sign or backslash."""
+#: What never reaches a pupil; what a teacher must be warned of by a label. Whole words, lower case.
+_BLOCKED = re.compile(
+    r"\b(?:suicid\w+|self[- ]harm\w*|kill (?:yourself|himself|herself|themselves)|porn\w*|rape[ds]?|cocaine|heroin"
+    r"|how to make (?:a )?(?:bomb|weapon|explosive)\w*|terroris\w+|overdose\w*|slit (?:your|his|her) wrists?)\b",
+    re.I,
+)
+_WARNED = {
+    "gambling": r"\b(?:bet|bets|betting|gambl\w+|casino\w*|roulette|lottery|bookmaker\w*)\b",
+    "mental_health": r"\b(?:lose weight|weight loss|diet pill\w*|body mass index|bmi|anorexi\w+|depress(?:ed|ion)"
+    r"|how much (?:she|he|they) weighs?|calorie (?:limit|counting))\b",
+    "crime": r"\b(?:murder\w*|stabb\w+|shoot(?:ing)? (?:a|the) (?:person|man|woman)|burglar\w*|robber\w*|stolen)\b",
+    "upsetting_theme": r"\b(?:funeral\w*|cancer|died in|dies in|death of|fatal\w*|corpse\w*|killed)\b",
+    "violence": r"\b(?:rifle\w*|pistol\w*|handgun\w*|knife attack\w*|bullet\w*|missile\w*|grenade\w*)\b",
+    "practical_work": r"\b(?:bunsen|hydrochloric acid|sulfuric acid|mains (?:socket|voltage|plug)|radioactive source\w*"
+    r"|sodium hydroxide)\b",
+    "relationships": r"\b(?:alcohol|beer|wine|whisky|vodka|lager|vap(?:e|es|ing)|cigarette\w*|payday loan\w*)\b",
+}
+_DANGEROUS = re.compile(
+    r"\b(?:taste (?:it|the)|inhale|smell the (?:gas|fumes)|look (?:straight |directly )?at the sun"
+    r"|look (?:straight |directly )?into the (?:beam|laser)|touch the (?:live|bare) wires?"
+    r"|push .{0,20}into (?:a|the) (?:mains )?socket|without (?:goggles|supervision))\b",
+    re.I,
+)
+
+
+def safety(case: Case) -> Iterator[Fault]:
+    """Check for what must not reach a pupil, and for themes of which a label must warn the teacher."""
+    labels = case.lesson.labels or ()
+    told = {label.category for label in labels}
     for where, text in case.texts:
-        if "\\" not in text and "$" not in text:
+        if where.startswith("labels"):
             continue
-        for problem in mathml.check(text)[:1]:
-            yield Fault(where, f"{problem}: {text}", "mathematics in the allowed notation")
+        if found := _BLOCKED.search(text):
+            yield Fault(where, found[0], "nothing of the kind in a lesson")
+        if found := _DANGEROUS.search(text):
+            yield Fault(where, found[0], "no instruction for dangerous work")
+        for category, pattern in _WARNED.items():
+            # A label of any kind that quotes it will do: kinds overlap.
+            found = None if category in told else re.search(pattern, text, re.I)
+            if found and not any(found[0].lower() in label.quotation.lower() for label in labels):
+                yield Fault(where, found[0], f"another setting, or a label ({category}) that quotes it", "R")
+
+
+def notation(case: Case) -> Iterator[Fault]:
+    """Check that every formula parses; no stray dollar sign or backslash."""
+    for where, text in case.texts:
+        if "\\" in text or "$" in text:
+            for problem in mathml.check(text)[:1]:
+                yield Fault(where, f"{problem}: {text}", "mathematics in the allowed notation")

@@ -1,0 +1,216 @@
+"""Checks of questions as questions: options, wording, marks, order, figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+from pipeline.lessons.findings import Case, Fault
+from pipeline.lessons.lesson import Item, Option, QuestionCard, WorkedExample
+
+_SPACES = re.compile(r"\s+")
+_OF_ABOVE = re.compile(r"\b(?:all|none|both|neither) of (?:the )?(?:above|these)\b|\ball the above\b", re.I)
+_TRUE_FALSE = re.compile(r"\btrue or false\b|^\W*(?:true|false)\W*$", re.I)
+_NEGATIVE = re.compile(
+    r"\bwhich (?:\w+ ){0,6}(?:is|are|does|do|was|can) ?not\b|\bwhich (?:\w+ ){0,6}(?:isn|aren|doesn|don)['’]t\b"
+    r"|\b(?:all|each) (?:\w+ ){0,6}except\b|\bexcept which\b",
+    re.I,
+)
+_CONTENT = re.compile(r"[a-z]{5,}")
+_NUMBER = re.compile(r"(?<![\d.,])\d[\d,]*(?:\.\d+)?")
+
+
+def _choices(case: Case) -> Iterator[tuple[str, Item, Sequence[Option]]]:
+    for where, item in case.lesson.items():
+        if item.options:
+            yield where, item, item.options
+
+
+def alike(case: Case) -> Iterator[Fault]:
+    """Warn of an option that stands out by its length, and of right options that are the longest too often."""
+    longest = []
+    for where, _, options in _choices(case):
+        sizes = [len(option.text) for option in options]
+        if max(sizes) > 12 and max(sizes) > 1.6 * median(sizes):
+            yield Fault(f"{where}.options", f"one option has {max(sizes)} characters", "options of like length")
+        longest.append(sizes[0] > max(sizes[1:]))
+    if len(longest) >= 3 and sum(longest) > 0.4 * len(longest):
+        yield Fault("cards", f"the right option is the longest {sum(longest)} times", "no hint by length")
+
+
+def wording(case: Case) -> Iterator[Fault]:
+    """Check for "all of the above", true or false, "which is not", and an answer that stands in its question."""
+    for where, item, options in _choices(case):
+        for place, option in enumerate(options, 1):
+            if _OF_ABOVE.search(option.text) or _TRUE_FALSE.search(option.text):
+                yield Fault(f"{where}.options.{place}.text", option.text, "an answer of its own, no true or false")
+        if _TRUE_FALSE.search(item.ask) or _NEGATIVE.search(item.ask):
+            yield Fault(f"{where}.ask", item.ask, "a question asked positively, not true or false")
+        if word := _only_in_key(item.ask, options):
+            yield Fault(f"{where}.options", f"{word!r} of the question stands in the key only", "no such hint", "W")
+    for where, item in case.lesson.items():
+        for part, ask, answer, expression in _answers(item):
+            if _told(ask if not part else f"{item.ask} {ask}", answer, expression):
+                yield Fault(f"{where}{part}.ask", f"the answer {answer} stands in the question", "it is for the pupil")
+
+
+def _answers(item: Item) -> Iterator[tuple[str, str, str, str]]:
+    """Yield label, question, answer and expression of an item, or of each of its parts."""
+    if item.answer:
+        yield "", item.ask, item.answer, item.expression or ""
+    for place, part in enumerate(item.parts or ()):
+        yield f"({'abcdefgh'[place]})", part.ask, part.answer, part.expression or ""
+
+
+def _told(ask: str, answer: str, expression: str) -> bool:
+    """Say whether the question holds its answer: the words, or a number of two figures that nobody calculates with."""
+    plain, said = (_SPACES.sub(" ", text.lower()).strip(" .") for text in (answer, ask))
+    if _GIVEN.search(said):
+        return False
+    if plain.startswith("\\(") and len(plain) > 9 and plain in said:
+        return True
+    numbers = _NUMBER.findall(plain.replace("{,}", ""))
+    if numbers:
+        digits = numbers[-1].replace(",", "")
+        used = [number.replace(",", "") for number in _NUMBER.findall(expression)]
+        asked = [number.replace(",", "") for number in _NUMBER.findall(said.replace("{,}", ""))]
+        pattern = rf"\b(?:is|are|gives|equals|makes|answer|=)\W{{0,6}}£?{re.escape(digits)}(?![\d.])"
+        return len(digits) >= 2 and digits in asked and digits not in used and re.search(pattern, said) is not None
+    return len(plain.split()) >= 3 and plain in said
+
+
+#: Questions that give their answer on purpose.
+_GIVEN = re.compile(r"\b(?:show|prove|verify|check|explain|confirm) (?:that|why|how)\b", re.I)
+
+
+def _only_in_key(ask: str, options: Sequence[Option]) -> str | None:
+    asked = set(_CONTENT.findall(ask.lower()))
+    key = asked & set(_CONTENT.findall(options[0].text.lower()))
+    others = " ".join(option.text.lower() for option in options[1:])
+    return next((word for word in sorted(key) if word not in others), None)
+
+
+#: Command words that ask for one thing only.
+_ONE_MARK = re.compile(r"^\W*(?:state|name|write down)\b(?!.{0,80}\b(?:and|two|three|both)\b)", re.I)
+
+
+def marks(case: Case) -> Iterator[Fault]:
+    """Check that marks of a question differ, "state" is worth one, and bands of a rubric fall within the total."""
+    for where, item in case.lesson.items():
+        texts = [_SPACES.sub(" ", text.lower()) for text in item.marks]
+        for place, text in enumerate(texts, 1):
+            if text in texts[: place - 1]:
+                yield Fault(f"{where}.marks.{place}", "the same mark twice", "a reason of its own for each mark")
+        if len(item.marks) > 1 and not item.parts and _ONE_MARK.match(item.ask):
+            yield Fault(f"{where}.marks", f"{len(item.marks)} marks for {item.ask[:40]}", "1 mark", "W")
+    for number, card in enumerate(case.lesson.cards, 1):
+        if isinstance(card, QuestionCard) and card.rubric:
+            limits = [int(band.split(":")[0]) for band in card.rubric]
+            total = sum(len(item.marks) for item in card.items)
+            if any(one <= two for one, two in pairwise(limits)) or limits[0] > total:
+                yield Fault(f"c{number}.rubric", f"bands from {limits} of {total} marks", "falling, within the total")
+
+
+def scheme(case: Case) -> Iterator[Fault]:
+    """Check that each mark says why it is given in words; warn where long questions say nothing of follow-through."""
+    for where, item in case.lesson.items():
+        for place, text in enumerate(item.marks, 1):
+            why = text.split("\n")[0]
+            if len(re.findall(r"[A-Za-z]{4,}", re.sub(r"\\\(.*?\\\)", " ", why))) < 1:
+                yield Fault(f"{where}.marks.{place}", text, "why the mark is given, in words, then what earns it")
+        if len(item.marks) > 2 and item.expression and not item.of("follow_through"):
+            yield Fault(f"{where}.more", "no follow-through", "which marks are open after an error", "W")
+
+
+def rising(case: Case) -> Iterator[Fault]:
+    """Warn where the marks of a card of practice fall by more than one from a question to the next."""
+    for number, card in enumerate(case.lesson.cards, 1):
+        if isinstance(card, QuestionCard) and card.kind in ("guided_practice", "independent_practice"):
+            sizes = [len(item.marks) for item in card.items]
+            if any(two < one - 1 for one, two in pairwise(sizes)):
+                yield Fault(f"c{number}", f"marks {sizes}", "questions that get harder")
+
+
+#: Words by which a question speaks of a drawing it needs.
+_DRAWINGS = (
+    r"(?:figure|diagram|graph|drawing|chart|sketch|circuit|scale drawing|box plot|scatter ?graph|number line|plot"
+    r"|picture|stem[- ]and[- ]leaf diagram|map)"
+)
+_SPEAKS = re.compile(
+    rf"\b(?:in|from|on|see|use|using|shown (?:in|by|on)|of|by) (?:the|this) {_DRAWINGS}\b"
+    r"(?! of (?:y|the function|the equation|\\\())"
+    rf"|\b{_DRAWINGS} (?:below|above|shows|opposite)\b|\b(?:shown|drawn|pictured) (?:below|above|opposite)\b",
+    re.I,
+)
+_TABLE = re.compile(r"\b(?:in|from|see|use) (?:the|this) table\b|\btable (?:below|above|shows)\b", re.I)
+_SHAPE = re.compile(r"\b(?i:triangle|quadrilateral|rectangle|parallelogram|kite|rhombus|trapezium) ([A-Z]{3,5})\b")
+
+
+def figures(case: Case) -> Iterator[Fault]:
+    """Check that a figure can be drawn, is there when a question speaks of it, and agrees with the question."""
+    from pipeline.publish.drawing import figure as drawing
+
+    for where, part in [*case.lesson.items(), *case.lesson.examples()]:
+        shown = [figure.model_dump() for figure in part.figures or ()]
+        for place, figure in enumerate(shown, 1):
+            for fault in drawing.faults(figure):
+                yield Fault(f"{where}.figures.{place}", fault, "a figure that can be drawn", also=(where,))
+        asked = " ".join([part.ask, *(piece.ask for piece in getattr(part, "parts", None) or ())])
+        if not shown and (_SPEAKS.search(asked) or _TABLE.search(asked)):
+            yield Fault(
+                f"{where}.ask", "speaks of a drawing or table that is not there", "figures, or all data in words"
+            )
+        for place, figure in enumerate(shown, 1):
+            yield from _contradictions(f"{where}.figures.{place}", figure, asked)
+            yield from _other_data(f"{where}.figures.{place}", figure, asked, _calculation(part))
+    for number, card in enumerate(case.lesson.cards, 1):
+        for place, figure in enumerate(getattr(card, "figures", None) or (), 1):
+            for fault in drawing.faults(figure.model_dump()):
+                yield Fault(f"c{number}.figures.{place}", fault, "a figure that can be drawn")
+
+
+def _calculation(part: Item | WorkedExample) -> str:
+    pieces = [part, *(part.parts or ())] if isinstance(part, Item) else []
+    return " ".join(piece.expression or "" for piece in pieces)
+
+
+def _other_data(where: str, figure: Mapping[str, Any], asked: str, calculation: str) -> Iterator[Fault]:
+    """Yield where points of a graph that the question tells again are others there."""
+    lines = [line.partition(":")[2] for line in figure["lines"] if line.split(" ")[0].rstrip(":") in ("line", "points")]
+    drawn = {_value(number) for line in lines for number in _NUMBER.findall(line)}
+    told = {_value(number) for number in _NUMBER.findall(asked)}
+    used = {_value(number) for number in _NUMBER.findall(calculation)}
+    strange, missing = drawn - told, (used & told) - drawn
+    if len(drawn & told) >= 2 and len(strange) == len(missing) == 1:
+        yield Fault(where, f"{strange.pop():g} is drawn", f"{missing.pop():g}, as the question says")
+
+
+def _value(number: str) -> float:
+    return float(number.replace(",", ""))
+
+
+def _contradictions(where: str, figure: Mapping[str, Any], asked: str) -> Iterator[Fault]:
+    """Yield where a figure gives another number than the question for the same thing, or other corners."""
+    corners = set("".join(line.split(":", 1)[1] for line in figure["lines"] if line.startswith("corners:")).split())
+    for found in _SHAPE.finditer(asked):
+        if corners and figure["kind"] in ("triangle", "polygon") and not set(found[1]) <= corners:
+            yield Fault(where, f"corners {' '.join(sorted(corners))}", f"those of {found[0]}")
+    for line in figure["lines"]:
+        name, _, value = line.partition(":")
+        number = _NUMBER.search(value)
+        if number is None or len(_NUMBER.findall(value)) != 1:
+            continue
+        names = {name.strip(), name.strip()[::-1]} if re.fullmatch(r"[A-Z]{2}", name.strip()) else {name.strip()}
+        for label in names:
+            said = re.search(
+                rf"\b{re.escape(label)}\b(?: is| are| =|,? of| measures|\\\)| has(?: a)? length(?: of)?|:)*"
+                r"\s*[^\w£(]{0,3}"
+                r"(\d[\d,]*(?:\.\d+)?)(?![\d.]*\s*(?:times|:))",
+                asked,
+                re.I if len(label) > 2 else 0,
+            )
+            if said and float(said[1].replace(",", "")) != float(number[0].replace(",", "")):
+                yield Fault(where, f"{line}, but the question says {said[0]}", "the numbers of the question")
