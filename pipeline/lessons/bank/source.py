@@ -15,7 +15,7 @@ from pipeline.files import read_regular
 #: Largest file in bytes, and deepest nesting.
 MAX_BYTES, MAX_DEPTH = 400_000, 10
 #: A plain text as short as this may have a comment behind it.
-_SHORT = 25
+_SHORT = 20
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _COMMAS = "a text in [ ] or { } may not hold commas or braces; one with ': ' needs quotes"
 

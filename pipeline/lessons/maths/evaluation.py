@@ -195,7 +195,8 @@ def _check(node: ast.AST, source: str, text: str) -> None:
 
 _NODES = (
     ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Name, ast.Load, ast.List, ast.Tuple, ast.Add, ast.Sub,
-    ast.Mult, ast.Div, ast.Pow, ast.USub, ast.UAdd, ast.And, ast.Or, ast.Not, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq,
+    ast.Mult, ast.Div, ast.Pow, ast.USub, ast.UAdd, ast.And, ast.Or, ast.Not, ast.Lt, ast.LtE, ast.Gt, ast.GtE,
+    ast.Eq, ast.NotEq,
 )  # fmt: skip
 
 

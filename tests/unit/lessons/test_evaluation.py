@@ -76,9 +76,9 @@ def test_points_and_expressions() -> None:
     "text",
     [
         "x.real", "().__class__", "open(1)", "__import__(1)", "'a'", "lambda x: 1", "lambda: 1", "[y for y in x]",
-        "[1] + 2", "x[0]", "{1: 2}", "1 if x else 2", "x := 2", "f'{x}'", "1e9", "0x10", "1_000", "1j", "2x", "3(x)", "x y",
-        "sqrt 2",
-        "", "#", "yield", "await x", "*x", "sqrt(value=2)", "2**65", "9^9^9", "2^x", "((2*sqrt(2))^64)^64",
+        "[1] + 2", "x[0]", "{1: 2}", "1 if x else 2", "x := 2", "f'{x}'", "1e9", "0x10", "1_000", "1j", "2x", "3(x)",
+        "x y", "sqrt 2", "", "#", "yield", "await x", "*x", "sqrt(value=2)", "2**65", "9^9^9", "2^x",
+        "((2*sqrt(2))^64)^64",
         "((x + 1)^64)^64",
         "expand((x + 2*pi + sqrt(2))^60)", "factor(x^9 - 1)", "root(2, 65)", "dp(1, 13)", "(" * 300, "-" * 999,
         "1" * 2000, "+".join(["1"] * 100), "x < 2", "x and x", "sqrt()", "sqrt(1, 2)", "item(x, 1)", "(1, 2)*(3, 4)",
