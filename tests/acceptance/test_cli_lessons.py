@@ -228,8 +228,8 @@ def test_lessons_dry_run_shows_the_plan_and_leaves_nothing(cli: Cli, root: Path,
 def test_lessons_dry_run_shows_every_prompt_where_it_is_told_to(cli: Cli, tmp_path: Path) -> None:
     printed = cli(*COURSE, "--dry-run", "--prompts", "-").out
     titles = [line.split()[2] for line in printed.splitlines() if line.startswith("── prompt: ")]
-    names = ["outline", "entry-01", "entry-02", "lesson-01", "lesson-01-revision", "critic-01", "lesson-02",
-             "critic-02"]  # fmt: skip
+    names = ["outline", "entry-01", "entry-02", "lesson-01", "lesson-01-correction", "solve-01",
+             "critic-01", "lesson-02", "solve-02", "critic-02"]  # fmt: skip
     assert titles == names
     assert "1 outline, 2 entry, 2 lesson, 1 revision, 2 critic" in printed
     written = cli(*COURSE, "--dry-run", "--prompts", str(tmp_path / "prompts"))

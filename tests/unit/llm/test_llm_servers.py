@@ -15,9 +15,10 @@ import pytest
 from pipeline.errors import ModelUnavailable
 from pipeline.lessons.asks import Asks, Draft
 from pipeline.lessons.catalogue import Catalogue
+from pipeline.lessons.lesson import Corrections, Lesson, Solutions
 from pipeline.lessons.plan import make_plan
 from pipeline.lessons.prompts import load_prompts
-from pipeline.lessons.schemas import Critique, Entry, EntryDetails, Lesson, Outline
+from pipeline.lessons.schemas import Critique, Entry, EntryDetails, Outline
 from pipeline.llm.anthropic import AnthropicModel
 from pipeline.llm.base import Message, Request
 from pipeline.testing import FakeClock
@@ -249,21 +250,20 @@ def test_correction_that_is_asked_for_is_given(server: BillingServer, asks: Asks
         assert len(ask(asks.outline(plan, Draft(None, ["It is not JSON."])))["entries"]) == LESSONS
 
 
-def test_course_is_written_revised_and_judged_over_http(
+def test_course_is_written_corrected_solved_and_judged_over_http(
     server: BillingServer, asks: Asks, ask: Ask, model: AnthropicModel
 ) -> None:
     entries = scheme(asks, ask)
     lesson = ask(asks.lesson(entries, 1))
-    assert Lesson.model_validate(lesson).order == 1
-    assert Critique.model_validate(ask(asks.critic(entries[0], lesson, []))).verdict == "release"
+    Lesson.model_validate(lesson)
+    item = {"c1.q1": lesson["cards"][0]["items"][0]}
+    patches = Corrections.model_validate(ask(asks.correction(entries, 1, item, ["c1.q1.answer: 12, but it gives 14"])))
+    assert [patch.path for patch in patches.patches] == ["c1.q1.feedback"]
+    assert Solutions.model_validate(ask(asks.solve([{"question": "c1.q1", "ask": "What is 2 + 2?"}])))
+    assert Critique.model_validate(ask(asks.critic(entries[0], lesson, []))).judgements
     labels = [entry.label for entry in server.bill.entries()]
-    assert labels == ["outline", *["entry"] * LESSONS, "lesson", "critic"]
-    # Lessons share a prefix in the cache; a revision differs, so that its critic is asked anew.
+    assert labels == ["outline", *["entry"] * LESSONS, "lesson", "correction", "solve", "critic"]
+    # Lessons share a prefix in the cache.
     usage = model.complete(asks.lesson(entries, 2)).usage
     assert (usage["cache_creation_input_tokens"], usage["cache_read_input_tokens"] > 0) == (0, True)
-    versions = [lesson]
-    for _ in range(3):
-        versions.append(ask(asks.lesson(entries, 1, Draft(versions[-1], ["Explain more slowly."]))))
-    assert len({json.dumps(version) for version in versions}) == 4
-    assert all(Lesson.model_validate(version) for version in versions)
     assert ask(asks.lesson(entries, 1)) == lesson
