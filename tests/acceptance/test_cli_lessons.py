@@ -231,7 +231,7 @@ def test_lessons_dry_run_shows_every_prompt_where_it_is_told_to(cli: Cli, tmp_pa
     names = ["outline", "entry-01", "entry-02", "lesson-01", "lesson-01-correction", "solve-01",
              "critic-01", "lesson-02", "solve-02", "critic-02"]  # fmt: skip
     assert titles == names
-    assert "1 outline, 2 entry, 2 lesson, 1 revision, 2 critic" in printed
+    assert "1 outline, 2 entry, 2 lesson, 1 correction, 2 solve, 2 critic" in printed
     written = cli(*COURSE, "--dry-run", "--prompts", str(tmp_path / "prompts"))
     assert written.code == 0, written.err
     assert {path.stem for path in (tmp_path / "prompts").iterdir()} == set(names)
