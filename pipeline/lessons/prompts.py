@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 from annotated_types import Ge, Le, MaxLen, MinLen
-from pydantic import BaseModel
+from pydantic import BaseModel, StringConstraints
 from pydantic.fields import FieldInfo
 
 from pipeline.errors import ConfigError
@@ -16,8 +16,10 @@ from pipeline.files import read_regular
 from pipeline.lessons import lesson, schemas, shape
 from pipeline.lessons.checks import ROWS
 from pipeline.lessons.fields import MATHS_COMMANDS, Words
+from pipeline.lessons.maths import forms, notation, units
 from pipeline.lessons.plan import MAX_OUTCOMES, MAX_POINTS, POINT_LIMITS
 from pipeline.lessons.release import RULE
+from pipeline.publish.drawing import figure
 
 LESSON_MODELS: tuple[type[BaseModel], ...] = (
     lesson.Lesson, lesson.Misconception, lesson.Cycle, lesson.ExplainerCard, lesson.ModellingCard,
@@ -42,6 +44,10 @@ def rule_tables() -> dict[str, str]:
         "criteria": "\n".join(f"- {key}: {name}" for key, name in schemas.CRITERION_NAMES.items()),
         "shape_rules": _lines(shape.rules()),
         "check_rules": _lines(row.rule for row in ROWS if row.rule),
+        "notation_lines": _lines(notation.prompt_lines()),
+        "unit_lines": _lines(units.prompt_lines()),
+        "form_lines": "\n".join(forms.prompt_lines()),
+        "figure_kinds": _lines(figure.prompt_lines()),
         "lesson_limits": "\n".join(_lesson_limits()),
         "maths_commands": " ".join(f"\\{name}" for name in sorted(MATHS_COMMANDS)),
     }
@@ -57,31 +63,45 @@ def model_rules(models: tuple[type[BaseModel], ...]) -> str:
 
 
 def limits(info: FieldInfo) -> str:
-    """Return a field's limits in words; "" where it has none."""
+    """Return a field's limits in words, those of a list's texts too; "" where it has none."""
+    kinds = [info.annotation, *get_args(info.annotation)]
+    inner = next((get_args(each)[0] for each in kinds if get_origin(each) is list), None)
+    own, each = _limits(info.metadata, str(info.annotation)), _limits(_text_rules(inner))
+    alone = next((_limits(_text_rules(kind)) for kind in kinds if get_origin(kind) is Annotated), "")
+    return ", ".join(part for part in (own or alone, f"each {each}" if each else "") if part)
+
+
+def _text_rules(kind: Any) -> list[Any]:
+    """Return the limits of an annotated text; patterns are said by descriptions."""
+    if get_origin(kind) is not Annotated or get_args(kind)[0] is not str:
+        return []
+    found: list[Any] = []
+    for rule in get_args(kind)[1:]:
+        if isinstance(rule, StringConstraints):
+            found += [MinLen(rule.min_length)] if rule.min_length else []
+            found += [MaxLen(rule.max_length)] if rule.max_length else []
+        else:
+            found += rule.metadata if isinstance(rule, FieldInfo) else [rule]
+    return found
+
+
+def _limits(rules: Sequence[Any], kind: str = "") -> str:
     low: Any = None
     high: Any = None
     unit = ""
-    for rule in info.metadata:
+    for rule in rules:
         if isinstance(rule, Words):
-            return f"{rule.low} to {rule.high} words" + _and_characters(info)
+            highs = [other.max_length for other in rules if isinstance(other, MaxLen)]
+            return f"{rule.low} to {rule.high} words" + (f", at most {highs[0]} characters" if highs else "")
         if isinstance(rule, MinLen):
-            low, unit = rule.min_length, _unit(info)
+            low, unit = rule.min_length, " entries" if kind.startswith("list") else " characters"
         elif isinstance(rule, MaxLen):
-            high, unit = rule.max_length, _unit(info)
+            high, unit = rule.max_length, " entries" if kind.startswith("list") else " characters"
         elif isinstance(rule, Ge):
             low = rule.ge
         elif isinstance(rule, Le):
             high = rule.le
     return _range(low, high, unit)
-
-
-def _and_characters(info: FieldInfo) -> str:
-    highs = [rule.max_length for rule in info.metadata if isinstance(rule, MaxLen)]
-    return f", at most {highs[0]} characters" if highs else ""
-
-
-def _unit(info: FieldInfo) -> str:
-    return " entries" if str(info.annotation).startswith("list") else " characters"
 
 
 def _range(low: Any, high: Any, unit: str) -> str:

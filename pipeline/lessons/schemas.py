@@ -62,6 +62,11 @@ class _Details(Part):
 class EntryDetails(_Details, _Placed):
     """What the outline does not say of one lesson."""
 
+    # As many as a lesson has misconceptions; entries of earlier runs may have one more.
+    emphasis: list[Annotated[Text, Words(2, 30)]] = Field(
+        min_length=1, max_length=3, description="the difficulties to plan for"
+    )
+
 
 class Entry(_Details, OutlineEntry):
     """A lesson of the scheme: its place in the outline and its details."""

@@ -57,7 +57,7 @@ def rules(lesson_type: str = "") -> list[str]:
     return [
         f"Items in a card: {counts}.",
         *(
-            f"A {kind} lesson has {', '.join(needed)}"
+            f"A lesson of type {kind} has {', '.join(needed)}"
             + (" and one to three cycles" if kind == "teach" else "")
             + f"; it may have {', '.join(sorted(ALLOWED[kind] - set(needed))) or 'no other card'}."
             for kind, needed in REQUIRED.items()
