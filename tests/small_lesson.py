@@ -163,3 +163,12 @@ LESSON: Json = {
 def fresh() -> Json:
     """The lesson, to be spoilt."""
     return copy.deepcopy(LESSON)
+
+
+def lesson_for(entry: Json) -> Json:
+    """The lesson as one of another teach entry: further points are taught and asked as the second is."""
+    lesson = fresh()
+    more = range(3, len(entry["points"]) + 1)
+    lesson["cards"][4]["teaches"] += more
+    lesson["cards"][7]["items"][2]["tests"] += [f"point {number}" for number in more]
+    return lesson

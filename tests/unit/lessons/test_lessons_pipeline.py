@@ -27,6 +27,7 @@ from pipeline.store.base import Claim, Head
 from pipeline.store.memory import MemoryStore
 from tests.checking import MATHS
 from tests.servers.lessons import critique, solutions
+from tests.small_lesson import lesson_for
 
 PINS = {"catalogue": MATHS.to_json(), **{f"prompt:{name}": text for name, text in load_prompts().items()}}
 
@@ -61,7 +62,11 @@ class Author:
         data = request.data
         name = f"{data['kind']} {data.get('order') or data.get('entry', {}).get('order', '')}".strip()
         self.asked.append(name)
-        made = {"critic": lambda: critique(data["lesson"]), "solve": lambda: solutions(data["questions"], "in words")}
+        made = {
+            "lesson": lambda: lesson_for(data["entry"]),
+            "critic": lambda: critique(data["lesson"]),
+            "solve": lambda: solutions(data["questions"], "in words"),
+        }
         value = made.get(data["kind"], lambda: answer(data))()
         return Reply(json.dumps(self._spoil(request, value)), "end_turn")
 
