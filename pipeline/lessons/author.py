@@ -29,7 +29,7 @@ from pipeline.llm.base import Request
 from pipeline.records.values import value_hash
 
 #: Answers asked for after the first: of an outline or entry; whole lessons, where one cannot be read; corrections.
-MAX_REVISIONS, MAX_UNREADABLE, MAX_CORRECTIONS = 3, 1, 4
+MAX_REVISIONS, MAX_UNREADABLE, MAX_CORRECTIONS = 3, 1, 3
 #: Forms asked of the critic, and sets of solutions, while they cannot be used.
 FORMS = 2
 

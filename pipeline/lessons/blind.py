@@ -8,11 +8,14 @@ from typing import Any
 
 from pipeline.lessons.findings import Finding
 from pipeline.lessons.lesson import Item, Lesson, Solutions
+from pipeline.lessons.maths.comparison import same_answer
 from pipeline.publish.questions import places
 
 #: The row of the blind solve in the table of checks.
 BLIND = 7
 AGREED, DIFFERS = "agreed", "differs"
+#: How an answer begins where the question lacks something; prompts/solver.md asks for it.
+CANNOT = "cannot be answered"
 
 
 def questions(lesson: Lesson, only: Sequence[str] | None = None) -> list[dict[str, Any]]:
@@ -91,14 +94,9 @@ def _answers(where: str, item: Item, said: Mapping[str, Any]) -> list[tuple[str,
     for place, key, ask in keys:
         if place in said:
             answer = said[place].answer
-            same = same_answer(key, answer, ask) if _plain(answer) not in accepted else True
-            found.append((place, key, same))
+            same = _plain(answer) in (_plain(key), *accepted) or same_answer(key, answer, ask)
+            found.append((place, key, False if answer.lower().startswith(CANNOT) else same))
     return found
-
-
-def same_answer(key: str, answer: str, ask: str = "") -> bool | None:
-    """Return whether two answers say the same; None where code cannot tell."""
-    return True if _plain(key) == _plain(answer) else None
 
 
 def _plain(text: str) -> str:

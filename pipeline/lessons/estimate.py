@@ -16,12 +16,12 @@ from pipeline.lessons.schemas import Entry, OutlineEntry
 from pipeline.llm.base import BLOCK_TOKENS, Request
 
 #: Bytes of text a token stands for, on average, in prompts like ours.
-BYTES_PER_TOKEN = 3.5
+BYTES_PER_TOKEN = 3.8
 #: A token is never more bytes of an answer than this, on average over a whole one.
 MOST_BYTES_PER_TOKEN = 6
 #: Output tokens of one answer, thinking included, as they usually come. A lesson of schema 2 has some 22,000
 #: characters (five lessons of schema 1, written anew); corrections are a few parts of it.
-OUTPUT_TOKENS = {"outline": 600, "entry": 400, "lesson": 6_500, "correction": 600, "solve": 700, "critic": 2_800}
+OUTPUT_TOKENS = {"outline": 600, "entry": 400, "lesson": 5_800, "correction": 600, "solve": 450, "critic": 2_000}
 #: The outline grows with each lesson; an exam is longer than a lesson.
 OUTLINE_EACH, MOCK_TOKENS = 110, 11_000
 #: Calls of a kind for each lesson: whole lessons that cannot be read are rare; every second lesson is corrected.
@@ -34,7 +34,7 @@ MOST = {
 #: Kinds of call that carry a lesson, or parts of it.
 OF_LESSONS = ("correction", "solve", "critic")
 #: A lesson that stands in where none is written yet: characters of it as a whole, and of its questions alone.
-STAND_IN, QUESTIONS = 22_000, 4_500
+STAND_IN, QUESTIONS = 22_000, 3_500
 
 
 @dataclass(frozen=True, slots=True)

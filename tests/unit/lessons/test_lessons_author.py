@@ -185,10 +185,10 @@ def test_lesson_with_faults_is_corrected_in_its_places_and_nowhere_else() -> Non
 
 def test_question_that_fails_twice_is_only_taken_as_a_whole() -> None:
     bad = spoil("cards.3.items.0.tests", ["point 9"])
-    again = {"patches": [{"path": "c4.q1.tests", "texts": ["point 8"]}]}
     part = {"patches": [{"path": "c4.q1.tests", "texts": ["point 1"]}]}
+    wrong = {"patches": [{"path": "c4.q1.tests", "texts": ["point 8"]}]}
     whole = {"patches": [{"path": "c4.q1", "item": LESSON["cards"][3]["items"][0]}]}
-    ctx = FakeContext([bad, again, part, whole, solve(), judge()])
+    ctx = FakeContext([bad, wrong, part, whole, solve(), judge()])
     assert write(ctx)["lesson"] == LESSON
     assert ctx.labels == ["lesson", *["correction"] * 3, "solve", "critic"]
     assert [request.data["whole"] for request in ctx.asked[1:4]] == [[], ["c4.q1"], ["c4.q1"]]
@@ -198,12 +198,32 @@ def test_lesson_is_rejected_after_the_last_correction_and_says_why() -> None:
     ctx = FakeContext([spoil("title", "short"), *[patch("title", "brief")] * 9])
     with pytest.raises(TaskRejected, match="Lesson 1 is not good enough: title: 'brief'") as caught:
         write(ctx)
-    assert ctx.labels == ["lesson", *["correction"] * 4]
+    assert ctx.labels == ["lesson", *["correction"] * 3]
     assert caught.value.data["faults"]
     ctx = FakeContext([Reply("", "refusal"), LESSON])
     with pytest.raises(TaskRejected, match="declined to write lesson 1"):
         write(ctx)
     assert ctx.left == 1
+
+
+def test_answer_that_a_blind_solution_contradicts_goes_back_with_both_and_fails_the_second_time() -> None:
+    other = solve(c4_q1=r"\(3\sqrt{2}\)", c4_q2="3√5")
+    item = {**LESSON["cards"][3]["items"][0], "ask": r"Write \(\sqrt{12}\) as a surd in its simplest form."}
+    corrected = {"patches": [{"path": "c4.q1", "item": item}]}
+    ctx = FakeContext([LESSON, other, corrected, solve(c4_q1=r"\(2\sqrt{3}\)"), judge()])
+    made = write(ctx)
+    assert ctx.labels == ["lesson", "solve", "correction", "solve", "critic"]
+    (said,) = ctx.asked[2].data["findings"]
+    assert said.startswith(r"c4.q1: the lesson's answer is \(2\sqrt{3}\); somebody who saw only the question found \(3")
+    # Only what has changed is solved again.
+    assert [row["question"] for row in ctx.asked[3].data["questions"]] == ["c4.q1"]
+    assert made["checks"]["blind"] == {"c4.q1": "agreed", "c4.q2": "agreed"}
+    with pytest.raises(TaskRejected, match=r"Lesson 1 is not good enough: c4\.q1: the lesson's"):
+        write(FakeContext([LESSON, other, corrected, other]))
+    lacks = solve(c4_q1="Cannot be answered: the length is missing.")
+    ctx = FakeContext([LESSON, lacks, corrected, solve(), judge()])
+    write(ctx)
+    assert ctx.labels[2] == "correction"
 
 
 def test_lesson_with_low_scores_is_corrected_where_the_critic_says() -> None:
