@@ -183,6 +183,8 @@ def _lines(figure: Figure, canvas: Canvas, centre: str, at: dict[str, Point]) ->
         if len(named) != 3:
             raise Fault(f"an angle of a circle needs three points, such as A{centre}B")
         pairs += [(named[0], named[1]), (named[1], named[2])]
+    if any(len(set(pair)) != 2 for pair in pairs):
+        raise Fault("a line leads from one point to another, such as OA")
     unknown = [name for pair in pairs for name in pair if name not in at]
     if unknown:
         raise Fault(f"{unknown[0]} is no point of this circle")
@@ -243,7 +245,8 @@ def _sizes(figure: Figure, canvas: Canvas, centre: str, at: dict[str, Point], dr
         a, b = (at[name] for name in sorted(pair))
         turn = direction(a, b) + 90
         away = turn if math.cos(math.radians(turn - direction((0, 0), middle(a, b)))) > 0.01 else turn + 180
-        canvas.label(text, middle(a, b), away, 4, style)
+        halved = any(math.dist(middle(a, b), place) < 1 for name, place in at.items() if name not in pair)
+        canvas.label(text, middle(a, b, 0.26 if halved else 0.5), away, 4, style)
     for entry in figure.all("distance {P} to {PQ}"):
         a, b = (at[name] for name in corners(entry.places[1]))
         foot = middle(a, b)

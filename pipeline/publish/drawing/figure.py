@@ -96,6 +96,8 @@ def _read_lines(kind: Kind | None, name: str, raw: tuple[str, ...]) -> Figure:
             figure.canvas.element("", "")
         except Fault as fault:
             figure.faults.append(str(fault))
+        except ArithmeticError:
+            figure.faults.append("nothing can be drawn from these values")
     return figure
 
 
@@ -113,7 +115,7 @@ def _said(figure: Figure, entry: Entry) -> str:
 def _data(entry: Entry) -> str:
     """Return the numbers' part of an entry: its value, and its places where they are numbers."""
     places = entry.places if entry.line.key in ("class {n} to {n}", "force at {n}°") else ()
-    return " ".join((*map(plain, places), entry.text))
+    return " | ".join((*map(plain, places), entry.text))
 
 
 def _alt(kind: Kind | None, figure: Figure) -> tuple[str, bool]:

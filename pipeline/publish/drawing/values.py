@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 #: A number as authors write it: 1,200 · −2.18 × 10⁻¹⁸ · 3/5.
-NUMBER = r"(?:\d{1,3}(?:[,\u202f\u00a0 ]\d{3})+|\d+)(?:\.\d+)?(?:/\d+)?(?:\s?×\s?10(?:\^\(?[-−]?\d+\)?|[⁻⁰¹²³⁴-⁹]+))?"
+NUMBER = r"(?:\d{1,3}(?:[,\u202f\u00a0]\d{3})+|\d+)(?:\.\d+)?(?:/\d+)?(?:\s?×\s?10(?:\^\(?[-−]?\d+\)?|[⁻⁰¹²³⁴-⁹]+))?"
 _SIGNED = re.compile(rf"(?:(?<![\w)°])[-−])?{NUMBER}")
 _ROOT = re.compile(r"(\d*)√(\d+)\Z")
 _PRODUCT = re.compile(r"\s*×\s*10\^?\(?([-−\d]+)\)?\Z")
@@ -36,6 +36,7 @@ _TEX = (
     (re.compile(r"<="), "≤"),
     (re.compile(r">="), "≥"),
     (re.compile(r"(?<![\w.)°])-(?=[\d\w(.])|(?<=[\s(])-(?=\s)"), "−"),
+    (re.compile(r"\(([^(),\s]+),([^(),\s]+)\)"), r"(\1, \2)"),
     (re.compile(r"\s+"), " "),
 )  # fmt: skip
 _GREEK = {"alpha": "α", "beta": "β", "theta": "θ", "lambda": "λ", "phi": "φ", "mu": "μ", "pi": "π", "Omega": "Ω",
@@ -64,7 +65,7 @@ def number(value: str) -> float:
     Raises:
         Fault: It is no number.
     """
-    shown = re.sub(r"(?<=\d)[,\u202f\u00a0 ](?=\d{3}\b)", "", value.strip().replace("−", "-").lstrip("+£"))
+    shown = re.sub(r"(?<=\d)[,\u202f\u00a0](?=\d{3}\b)", "", value.strip().replace("−", "-").lstrip("+£"))
     sign, root = (-1, shown[1:]) if shown.startswith("-") else (1, shown)
     try:
         if found := _ROOT.match(root):
@@ -191,7 +192,7 @@ def axis(value: str) -> Axis:
     step = number(found["step"]) if found["step"] else None
     if low >= high:
         raise Fault(f"'{value}': the range must rise")
-    if step is not None and not 1 <= (high - low) / step <= 40:
+    if step is not None and (step <= 0 or not 1 <= (high - low) / step <= 40):
         raise Fault(f"'{value}': the step does not fit the range")
     return Axis(found["label"].strip(" ,"), low, high, step)
 

@@ -33,7 +33,7 @@ def rays(figure: Figure, canvas: Canvas) -> None:
     canvas.rect(-130, 0, 260, 105, "fill bare")
     canvas.line((-130, 0), (130, 0))
     canvas.line((0, -105), (0, 105), style="dash")
-    _ray(canvas, polar((0, 0), _RAY, 90 + angle_in), (0, 0))
+    _ray(canvas, polar((0, 0), _RAY, 90 + angle_in), (0, 0), 0.32)
     canvas.angle(
         (0, 0), (0, -1), polar((0, 0), 9, 90 + angle_in), figure.text("angle in"), free(figure.value("angle in"))
     )
@@ -58,10 +58,10 @@ def _bent(angle: float, media: tuple[str, ...], index: float | None) -> float:
     return math.degrees(math.asin(sine)) if sine < 0.99 else 80.0
 
 
-def _ray(canvas: Canvas, start: Point, end: Point) -> None:
+def _ray(canvas: Canvas, start: Point, end: Point, share: float = 0.78) -> None:
     canvas.line(start, end, style="bold")
     turn = direction(start, end)
-    canvas.head(polar(start, _RAY * 0.6, turn), turn, "bold")
+    canvas.head(polar(start, _RAY * share, turn), turn, "bold")
 
 
 def free_body(figure: Figure, canvas: Canvas) -> None:
@@ -161,8 +161,8 @@ def trace(figure: Figure, canvas: Canvas) -> None:
         raise Fault("a screen has 2 to 12 divisions across")
     if not 0 < peak <= 4:
         raise Fault("the peak is at most 4 divisions high")
-    if not 0 < cycles <= 10:
-        raise Fault("a screen shows at most 10 cycles")
+    if not 0.5 <= cycles <= 10:
+        raise Fault("a screen shows 0.5 to 10 cycles")
     unit = 26.0
     wide = across * unit
     canvas.lines([((n * unit, -4 * unit), (n * unit, 4 * unit)) for n in range(int(across) + 1)])
