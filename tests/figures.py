@@ -33,6 +33,7 @@ EXAMPLES: dict[str, list[list[str]]] = {
         ["centre: O", "diameter: 10 cm", "points: P at 180°, Q at 0°, R at 60°", "join: PQ PR QR", "angle QPR: 30°"],
     ],
     "solid": [
+        ["solid: cuboid", "corners: A B C D E F G H", "AB: 8 cm", "BC: 6 cm", "CG: 5 cm", "AC: 10 cm", "find: AG"],
         ["solid: pyramid", "corners: O A B C D", "point D: (2, 2, 6)", "point B: ?"],
         ["solid: cuboid", "length: 8 cm", "breadth: 5 cm", "height: 4 cm"],
         ["solid: cuboid", "corners: O A B C D E F G", "point A: (4, 0, 0)", "point F: ?"],

@@ -136,7 +136,7 @@ def _journey(figure: Figure, canvas: Canvas, at: dict[str, Point]) -> None:
         norths.add(start)
         canvas.arc(at[start], far, 90, -turn)
         told = 90 - turn * (0.5 if far == 17 else 0.82)
-        canvas.label(shown, polar(at[start], far, told), told, 3)
+        canvas.label(shown, polar(at[start], far, told), told, 3, "inside" if 50 <= turn < 75 else "")
     _distances(figure, canvas, at, heart)
     for entry in figure.all("angle {PQR}"):
         if set(named := corners(entry.places[0])) <= set(at) and len(named) == 3:
@@ -144,7 +144,7 @@ def _journey(figure: Figure, canvas: Canvas, at: dict[str, Point]) -> None:
             canvas.angle(b, a, c, entry.text)
     for name, place in at.items():
         canvas.dot(place, 2.5)
-        canvas.label(name, place, direction(heart, place), 5, "strong")
+        canvas.label(name, place, direction(heart, place), 5, "strong at")
 
 
 def _distances(figure: Figure, canvas: Canvas, at: dict[str, Point], heart: Point) -> None:

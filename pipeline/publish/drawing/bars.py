@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pipeline.publish.drawing.canvas import SIZE, Canvas, polar, width_of, wrap
 from pipeline.publish.drawing.lines import Figure
-from pipeline.publish.drawing.plots import frame, shown, spread, ticks
+from pipeline.publish.drawing.plots import fewer, frame, shown, spread, ticks
 from pipeline.publish.drawing.polygons import free
 from pipeline.publish.drawing.values import Axis, Fault, number
 
@@ -35,9 +35,7 @@ def boxes(figure: Figure, canvas: Canvas) -> None:
     canvas.lines([((at(mark), 0), (at(mark), bottom + 6)) for mark in marks])
     canvas.lines([((at(mark), bottom), (at(mark), bottom + 4)) for mark in ticks(low, high, fine, 60)], "")
     canvas.line((0, bottom), (wide, bottom))
-    while sum(width_of(shown(mark)) + 8 for mark in marks) > wide:
-        marks = marks[::2]
-    for mark in marks:
+    for mark in fewer(marks, at):
         canvas.text(shown(mark), at(mark), bottom + 18)
     canvas.text(label, wide, bottom + 37, "end")
     for n, entry in enumerate(found):

@@ -178,7 +178,8 @@ class Canvas:
 
         A line break in it is kept.
 
-        Styles: strong, inside (strictly that way), free (an unknown: its letters are variables), clear (hides lines).
+        Styles: strong, at (of a point, not a line), inside (strictly that way), free (letters are
+        variables), clear (hides lines).
         """
         if text:
             self._labels.append(_Label(text, at, turn, gap, style))
@@ -247,8 +248,11 @@ class Canvas:
         for more in (0, 5, 10, 16, 22, 30, 40) if inside else (0, 6, 13, 22, 33):
             for off in (0, 7, -7) if inside else (0, 25, -25, 50, -50, 80, -80, 120, -120, 180):
                 turn = math.radians(label.turn + off)
-                far = label.gap + more + abs(math.cos(turn)) * wide / 2 + abs(math.sin(turn)) * high / 2
-                x, y = label.at[0] + far * math.cos(turn), label.at[1] - far * math.sin(turn)
+                across, up = abs(math.cos(turn)), abs(math.sin(turn))
+                far = label.gap + across * wide / 2 + up * high / 2
+                if "at" in label.style.split():
+                    far = min((wide / 2 + label.gap) / max(across, 1e-6), (high / 2 + label.gap) / max(up, 1e-6))
+                x, y = polar(label.at, far + more, label.turn + off)
                 box = (x - wide / 2, y - high / 2, x + wide / 2, y + high / 2)
                 cost = self._hidden(box) + abs(off) / 60 + more / 12
                 if best is None or cost < best[0]:
@@ -306,6 +310,8 @@ def _n(value: float) -> str:
 
 def _style(style: str) -> dict[str, object]:
     out: dict[str, object] = {}
+    if "fine" in style:
+        out |= {"stroke_width": "0.75", "stroke_opacity": "0.16"}
     if "thin" in style:
         out |= {"stroke_width": "1", "stroke_opacity": "0.3"}
     if "dash" in style:

@@ -42,7 +42,7 @@ def draw(figure: Figure, canvas: Canvas) -> None:
     for name, place in at.items():
         if name != centre or figure.get("centre"):
             away = direction((0, 0), place) if name != centre else _free_side(centre, at, drawn)
-            canvas.label(name, place, away, 5, "strong")
+            canvas.label(name, place, away, 5, "strong at")
 
 
 def _radius(figure: Figure) -> float | None:
@@ -189,27 +189,24 @@ def _lines(figure: Figure, canvas: Canvas, centre: str, at: dict[str, Point]) ->
     if unknown:
         raise Fault(f"{unknown[0]} is no point of this circle")
     if sector:
-        a, o, b = (at[name] for name in sector)
-        start = direction(o, a)
-        canvas.arc(
-            o,
-            _RADIUS,
-            start,
-            (direction(o, b) - start + 180) % 360 - 180 if not _large(figure) else _long_way(o, a, b),
-            "fill bare",
-        )
-    tangent = {
+        _shade(figure, canvas, sector, at)
+    tangents = [
         frozenset((name, out))
         for e in figure.all("tangent at")
         for out in _outside(e.text)
         for name in corners(e.text.split(" to ")[0])
-    }
-    drawn: set[frozenset[str]] = set()
-    for a, b in pairs:
-        if frozenset((a, b)) not in drawn | tangent:
-            canvas.line(at[a], at[b])
-        drawn.add(frozenset((a, b)))
-    return drawn
+    ]
+    drawn = list(dict.fromkeys(map(frozenset, pairs)))
+    for a, b in (sorted(pair) for pair in drawn if pair not in tangents):
+        canvas.line(at[a], at[b])
+    return set(drawn)
+
+
+def _shade(figure: Figure, canvas: Canvas, sector: tuple[str, ...], at: dict[str, Point]) -> None:
+    a, o, b = (at[name] for name in sector)
+    start = direction(o, a)
+    turn = (direction(o, b) - start + 180) % 360 - 180
+    canvas.arc(o, _RADIUS, start, turn - math.copysign(360, turn) if _large(figure) else turn, "fill bare")
 
 
 def _large(figure: Figure) -> bool:
@@ -217,11 +214,6 @@ def _large(figure: Figure) -> bool:
     return any(
         corners(e.places[0]) in (sector, sector[::-1]) and (e.value.value or 0) > 180 for e in figure.all("angle {PQR}")
     )
-
-
-def _long_way(o: Point, a: Point, b: Point) -> float:
-    short = (direction(o, b) - direction(o, a) + 180) % 360 - 180
-    return short - math.copysign(360, short)
 
 
 def _sizes(figure: Figure, canvas: Canvas, centre: str, at: dict[str, Point], drawn: set[frozenset[str]]) -> None:
@@ -244,7 +236,9 @@ def _sizes(figure: Figure, canvas: Canvas, centre: str, at: dict[str, Point], dr
     for pair, (text, style) in sides.items():
         a, b = (at[name] for name in sorted(pair))
         turn = direction(a, b) + 90
-        away = turn if math.cos(math.radians(turn - direction((0, 0), middle(a, b)))) > 0.01 else turn + 180
+        others = [place for name, place in at.items() if centre in pair and name not in pair] or [(0.0, 0.0)]
+        heart = (sum(x for x, _ in others) / len(others), sum(y for _, y in others) / len(others))
+        away = turn if math.cos(math.radians(turn - direction(heart, middle(a, b)))) > 0.01 else turn + 180
         halved = any(math.dist(middle(a, b), place) < 1 for name, place in at.items() if name not in pair)
         canvas.label(text, middle(a, b, 0.26 if halved else 0.5), away, 4, style)
     for entry in figure.all("distance {P} to {PQ}"):

@@ -38,6 +38,16 @@ def _series(figure: Figure) -> Rows:
     heads = [(figure.value(name).label or name) if figure.value(name) else name for name in "xy"]
     listed = [entry for key in ("points", "points {n}", "line", "line {n}") for entry in figure.all(key)]
     pairs = [pair for entry in listed for pair in re.findall(r"\(([^,()]+),\s*([^()]+?)\s*\)", entry.text)]
+    x, y = figure.value("x"), figure.value("y")
+    if figure.hides("function") and x and y and None not in (x.low, y.low):
+        marks = plots.ticks(x.low, x.high, x.step or (90 if "°" in x.label and x.high - x.low >= 270 else None), 12)
+        for curve in (entry.value for entry in figure.entries if entry.line.hidden == "function"):
+            seen = [(mark, curve(mark)) for mark in marks]
+            pairs += [
+                (plots.shown(at), plots.shown(round(high, 2)))
+                for at, high in seen
+                if high is not None and y.low <= high <= y.high
+            ]
     return heads, [list(pair) for pair in pairs]
 
 

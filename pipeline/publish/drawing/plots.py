@@ -12,6 +12,8 @@ from pipeline.publish.drawing.values import Axis, Fault, Function, plain
 
 _WIDE, _HIGH = 240.0, 200.0
 _SAMPLES = 160
+#: Into how many parts a step may be divided, by its first digit.
+_PARTS = {"1": (5, 2), "2": (4, 2), "5": (5,)}
 
 Place = Callable[[float, float], Point]
 
@@ -24,6 +26,28 @@ def ticks(low: float, high: float, step: float | None = None, most: int = 8) -> 
         step = next(factor * power for factor in (1, 2, 5, 10, 20) if span / (factor * power) <= most + 1e-9)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [count * step for count in range(first, last + 1)]
+
+
+def _fine(
+    canvas: Canvas, marks: list[float], ends: tuple[float, float], long: float, at: Callable[[float, bool], Point]
+) -> None:
+    """Draw the finer lines of squared paper across an axis, as many as can be told apart."""
+    step = marks[1] - marks[0] if len(marks) > 1 else ends[1] - ends[0]
+    parts = next((n for n in _PARTS.get(f"{step:e}"[0], (3, 2)) if step / n * long / (ends[1] - ends[0]) >= 7), 1)
+    canvas.lines([(at(mark, False), at(mark, True)) for mark in ticks(*ends, step / parts, 99)], "fine")
+
+
+def _every_other(marks: list[float]) -> list[float]:
+    """Return every other mark, 0 among them."""
+    step = marks[1] - marks[0]
+    return [mark for mark in marks if round(mark / step) % 2 == 0]
+
+
+def fewer(marks: list[float], at: Callable[[float], float]) -> list[float]:
+    """Return so many of the marks that their numbers do not touch."""
+    while any(at(b) - at(a) < (width_of(shown(a)) + width_of(shown(b))) / 2 + 7 for a, b in itertools.pairwise(marks)):
+        marks = _every_other(marks)
+    return marks
 
 
 def shown(value: float) -> str:
@@ -54,13 +78,15 @@ def frame(canvas: Canvas, x: Axis, y: Axis, across: tuple[float, float], up: tup
     def place(a: float, b: float) -> Point:
         return (a - across[0]) / (across[1] - across[0]) * _WIDE, _HIGH - (b - up[0]) / (up[1] - up[0]) * _HIGH
 
-    columns = ticks(*across, x.step)
-    while sum(width_of(shown(value)) + 9 for value in columns) > _WIDE + 30:
-        columns = columns[::2]
+    whole = across[1] - across[0]
+    degrees = next((step for step in (90, 45, 30, 15) if whole >= 3 * step), None) if "°" in x.label else None
+    columns = fewer(ticks(*across, x.step or degrees), lambda value: place(value, 0)[0])
     rows = ticks(*up, y.step)
     while len(rows) * (SIZE + 2) > _HIGH:
-        rows = rows[::2]
+        rows = _every_other(rows)
     if grid:
+        _fine(canvas, columns, across, _WIDE, lambda mark, far: place(mark, up[far]))
+        _fine(canvas, rows, up, _HIGH, lambda mark, far: place(across[far], mark))
         canvas.lines(
             [(place(value, up[0]), place(value, up[1])) for value in columns]
             + [(place(across[0], value), place(across[1], value)) for value in rows]
@@ -124,7 +150,7 @@ def _points(figure: Figure, canvas: Canvas, place: Place) -> None:
         at = place(*entry.value)
         canvas.dot(at)
         told = "" if figure.hides("label") else entry.text
-        canvas.label(f"{entry.places[0]}{told}", at, 20 if at[0] < _WIDE / 2 else 160, 4, "clear")
+        canvas.label(f"{entry.places[0]}{told}", at, 20 if at[0] < _WIDE / 2 else 160, 5, "at clear")
 
 
 def _cross(canvas: Canvas, at: Point) -> None:
@@ -192,10 +218,7 @@ def number_line(figure: Figure, canvas: Canvas) -> None:
     canvas.arrow((15, 0), (-4, 0))
     canvas.arrow((0, 0), (wide + 4, 0))
     canvas.lines([((at(mark)[0], -5), (at(mark)[0], 5)) for mark in marks], "")
-    told = marks
-    while sum(width_of(shown(mark)) + 8 for mark in told) > wide:
-        told = told[::2]
-    for mark in told:
+    for mark in fewer(marks, lambda value: at(value)[0]):
         canvas.text(shown(mark), at(mark)[0], 17)
     for entry in figure.all("point {R}"):
         canvas.dot(at(entry.value), 4)

@@ -295,7 +295,7 @@ def _shape(figure: Figure, canvas: Canvas, names: tuple[str, ...], at: dict[str,
         )
         if math.dist(middle(before, after), heart) < 1e-6:
             out = direction(heart, at[name])
-        canvas.label(name, at[name], out, 3, "strong")
+        canvas.label(name, at[name], out, 3, "strong at")
 
 
 def _labels(figure: Figure, canvas: Canvas, names: tuple[str, ...], at: dict[str, Point]) -> None:

@@ -87,6 +87,7 @@ SOLID = Kind(
             for name in ("length", "breadth", "height", "radius", "diameter", "slant height")
         ),
         Line("corners", corners, "corners: O A B C D E F G", say="corners {v}"),
+        Line("{PQ}", size, "OF: ?"),
         Line("point {P}", str, "point A: (4, 0, 0)", say="{0}{v}"),
         Line("axes", choice("yes", "no"), "axes: yes", say="", given=False),
         _FIND,

@@ -6,8 +6,8 @@ import math
 
 from pipeline.publish.drawing.canvas import Canvas, Point, direction, middle, polar
 from pipeline.publish.drawing.lines import Figure
-from pipeline.publish.drawing.polygons import free
-from pipeline.publish.drawing.values import Fault, Quantity, points
+from pipeline.publish.drawing.polygons import free, sought
+from pipeline.publish.drawing.values import Fault, Quantity, corners, points
 
 _DEPTH = 32.0
 _OFF = 0.02
@@ -27,7 +27,7 @@ def draw(figure: Figure, canvas: Canvas) -> None:
     """Check and draw a solid."""
     solid = figure.text("solid")
     for entry in figure.entries:
-        if isinstance(entry.value, Quantity) and entry.line.key not in _MEASURES[solid]:
+        if isinstance(entry.value, Quantity) and entry.line.key != "{PQ}" and entry.line.key not in _MEASURES[solid]:
             raise Fault(f"a {solid} has no {entry.line.key}; it may have {', '.join(sorted(_MEASURES[solid]))}")
     if solid in ("cuboid", "cube", "pyramid"):
         _edges(figure, canvas, solid)
@@ -57,7 +57,7 @@ def _name(figure: Figure, canvas: Canvas, key: str, at: Point, turn: float) -> N
 def _edges(figure: Figure, canvas: Canvas, solid: str) -> None:
     """Draw a box or a pyramid: the corners of the base from the front left, round, then above them."""
     measures = [_size(figure, name) for name in ("length", "breadth", "height")]
-    corners = figure.value("corners", ())
+    names = figure.value("corners", ())
     places = {entry.places[0]: entry.text for entry in figure.all("point {P}")}
     if solid == "cube":
         measures = [measures[0]] * 3
@@ -93,20 +93,20 @@ def _edges(figure: Figure, canvas: Canvas, solid: str) -> None:
         _name(figure, canvas, "height", middle(c, at[6]), 0)
     _name(figure, canvas, "length", middle(a, b), -90)
     _name(figure, canvas, "breadth", middle(b, c), -40)
-    if corners or places:
-        _corners(figure, canvas, solid, corners, at, places)
+    if names or places:
+        _corners(figure, canvas, solid, names, at, places)
 
 
 def _corners(
-    figure: Figure, canvas: Canvas, solid: str, corners: tuple[str, ...], at: list[Point], places: dict[str, str]
+    figure: Figure, canvas: Canvas, solid: str, names: tuple[str, ...], at: list[Point], places: dict[str, str]
 ) -> None:
-    if len(corners) != len(at):
+    if len(names) != len(at):
         raise Fault(f"a {solid} has {len(at)} corners, named round the base from the front left, then above")
-    unknown = [name for name in places if name not in corners]
+    unknown = [name for name in places if name not in names]
     if unknown:
         raise Fault(f"{unknown[0]} is none of the corners")
     if places and solid != "pyramid":
-        _coordinates(corners, {name: text for name, text in places.items() if "?" not in text})
+        _coordinates(names, {name: text for name, text in places.items() if "?" not in text})
     if places or figure.text("axes", "no") == "yes":
         for end, name, turn in (
             (polar(at[1], 34, 0), "x", 0),
@@ -117,19 +117,37 @@ def _corners(
             canvas.arrow(start, end, "free")
             canvas.label(name, end, turn, 3, "free")
     heart = middle(at[0], at[6] if len(at) == 8 else at[4])
-    for name, place in zip(corners, at, strict=True):
+    _joined(figure, canvas, dict(zip(names, at, strict=True)), heart)
+    for name, place in zip(names, at, strict=True):
         told = places.get(name, "").replace("?", "")
-        canvas.label(f"{name}{told}", place, direction(heart, place), 4, "strong")
+        canvas.label(f"{name}{told}", place, direction(heart, place), 4, "strong at")
 
 
-def _coordinates(corners: tuple[str, ...], places: dict[str, str]) -> None:
+def _joined(figure: Figure, canvas: Canvas, at: dict[str, Point], heart: Point) -> None:
+    """Write lengths between named corners; draw those lines that are no edges."""
+    what, wanted = sought(figure)
+    lengths = [(corners(e.places[0]), e.text, free(e.value)) for e in figure.all("{PQ}")]
+    if what == "length" and not any(set(named) == set(wanted) for named, *_ in lengths):
+        lengths.append((wanted, "?", ""))
+    order = list(at)
+    for named, text, style in lengths:
+        if not set(named) <= set(at):
+            raise Fault(f"{''.join(named)}: no such corners")
+        one, other = (order.index(name) for name in named)
+        a, b = at[named[0]], at[named[1]]
+        if len(at) == 8 and (abs(one - other) != 4 and (one // 4 != other // 4 or abs(one - other) == 2)):
+            canvas.line(a, b, style="dash bold")
+        canvas.label(text, middle(a, b), direction(heart, middle(a, b)), 5, style)
+
+
+def _coordinates(names: tuple[str, ...], places: dict[str, str]) -> None:
     """Check that known coordinates belong to one box that starts at the origin."""
     size: list[float | None] = [None, None, None]
     for name, text in places.items():
         pair = text.strip("() ").split(",")
         if len(pair) != 3:
             raise Fault(f"point {name}: three coordinates such as (4, 0, 0), or ?")
-        place = corners.index(name)
+        place = names.index(name)
         there = (place % 4 in (1, 2), place % 4 in (2, 3), place >= 4)
         values = points(f"({pair[0]}, {pair[1]}) ({pair[2]}, 0)")
         for axis, (value, far) in enumerate(zip((*values[0], values[1][0]), there, strict=True)):
@@ -181,7 +199,10 @@ def _round(figure: Figure, canvas: Canvas, solid: str) -> None:
         canvas.circle(base, across) if solid == "sphere" else canvas.arc(base, across, 0, 180)
     else:
         wide, tall = _shares(half * 2 if half else None, high)
-        across, rise = 75 * min(1.0, wide / tall + 0.15), 150 * min(1.0, tall / wide)
+        across, rise = (
+            75 * min(1.0, wide / tall + 0.15),
+            max(110.0, 150 * min(1.0, tall / wide)) if solid == "cone" else 150 * min(1.0, tall / wide),
+        )
         up = across * 0.27
         canvas.ellipse(base, across, up, 180, 180)
         canvas.ellipse(base, across, up, 0, 180, "dash")
