@@ -1,11 +1,11 @@
-"""The offline author: answers the requests of the lessons pipeline by code, without a model, for nothing.
+"""The offline author: answers the requests of the lessons pipeline from the question bank, without a model, for nothing.
 
 What it reads is `request.data`, all plain JSON:
 outline: {"kind", "course", "plan" or "lessons"} -> Outline;
 entry: {"kind", "course", "entries", "order"} -> EntryDetails;
-lesson: {"kind", "course", "entry", "entries"} -> Lesson. "course" is the pinned catalogue, "entries" are those of the
-outline or the scheme (a "scheme" or "outline" that holds them will do), "entry" one of the scheme.
-The same data give the same text, in every process.
+lesson: {"kind", "course", "entry", "entries"} -> Lesson, or {"not_written": outcome ids} where no topic of the bank is
+about the entry. "course" is the pinned catalogue, "entries" are those of the outline or the scheme (a "scheme" or
+"outline" that holds them will do), "entry" one of the scheme. The same data give the same text, in every process.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.errors import ModelRejected
-from pipeline.lessons.drafting.bench import parts_of
+from pipeline.lessons.bank import Bank
 from pipeline.lessons.drafting.details import details
-from pipeline.lessons.drafting.lesson import assess, examine, practise, revise, teach
+from pipeline.lessons.drafting.lesson import lesson
 from pipeline.lessons.drafting.outline import outline
-from pipeline.lessons.earlier import converted
 from pipeline.llm.base import ModelInfo, Reply, Request
 
 #: Its name as a model, in replies and on pages.
@@ -27,7 +26,11 @@ OFFLINE = "offline"
 
 
 class OfflineAuthor:
-    """A Model that writes drafts by code; it has no critic."""
+    """A Model that writes lessons from a question bank; it has no critic."""
+
+    def __init__(self, bank: Bank | None = None) -> None:
+        """Take the bank to write from: the one that is shipped, unless another is given."""
+        self._bank = bank or Bank()
 
     def check(self) -> ModelInfo:
         """Say that it is free and needs no credential."""
@@ -39,14 +42,14 @@ class OfflineAuthor:
         Raises:
             ModelRejected: Another kind of request, or data without a course.
         """
-        text = json.dumps(answer(request.data), ensure_ascii=False, sort_keys=False)
+        text = json.dumps(answer(request.data, self._bank), ensure_ascii=False, sort_keys=False)
         return Reply(text=text, stop_reason="end_turn", usage={}, model=OFFLINE)
 
     def close(self) -> None:
         """Close nothing: nothing is open."""
 
 
-def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+def answer(data: Mapping[str, Any], bank: Bank | None = None) -> dict[str, Any]:
     """Return the JSON value that answers a request's data.
 
     Raises:
@@ -59,25 +62,12 @@ def answer(data: Mapping[str, Any]) -> dict[str, Any]:
         if kind == "entry":
             return details(data["course"], _entries(data), int(data["order"]))
         if kind == "lesson":
-            return converted(lesson(data["course"], data["entry"], _entries(data)), data["entry"]["points"])
+            return lesson(bank or Bank(), data["course"], data["entry"], _entries(data))
     except KeyError as missing:
         raise ModelRejected(
             f"The offline author needs {missing} to answer a request for {kind}.", code="unanswerable_request"
         ) from None
     raise ModelRejected(f"The offline author does not answer requests of kind {kind!r}.", code="unanswerable_request")
-
-
-def lesson(course: Mapping[str, Any], entry: Mapping[str, Any], entries: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the lesson of a scheme entry."""
-    parts = parts_of(course, entry)
-    if not parts:
-        raise KeyError("outcome_refs of the catalogue")
-    kind = entry["lesson_type"]
-    if kind == "revision":
-        return revise(course, entry, parts, entries)
-    return {"independent_practice": practise, "formative_assessment": assess, "mock_exam": examine}.get(kind, teach)(
-        course, entry, parts
-    )
 
 
 def _entries(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:

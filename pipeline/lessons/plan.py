@@ -13,10 +13,10 @@ from typing import Any
 from pipeline.lessons.course import Course, CourseOutcome
 
 #: A teach lesson has at most so many learning outcomes and points.
-MAX_OUTCOMES = 3
+MAX_OUTCOMES = 2
 MAX_POINTS = 4
 #: Points that a lesson of another kind can draw on: each must be asked at least once.
-POINT_LIMITS = {"independent_practice": 8, "formative_assessment": 6, "revision": 8, "mock_exam": 16}
+POINT_LIMITS = {"independent_practice": 8, "formative_assessment": 6, "revision": 8, "mock_exam": 24}
 #: From here on a scheme has a mock exam and revision; below, teach lessons only.
 PATTERN_FROM = 6
 #: From here on it has independent practice and formative assessment too.

@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.lessons.drafting.course import outcomes, printable
-from pipeline.lessons.drafting.parts import Draw, Json
+from pipeline.lessons.drafting.exam import timed_components
+from pipeline.lessons.prompts import PLACES
 
-#: Minutes of a lesson, and of an exam whose papers give no time.
-LESSON_MINUTES, EXAM_MINUTES, MOST_MINUTES = 50, 90, 180
+Json = dict[str, Any]
+
+#: Minutes of a lesson, and of an exam at most.
+LESSON_MINUTES, MOST_MINUTES = 50, 180
 #: Earlier lessons that are named as needed, at most.
 MOST_NAMED = 20
 _SETTINGS = (
@@ -24,7 +27,6 @@ def details(course: Mapping[str, Any], entries: Sequence[Mapping[str, Any]], ord
     """Return the details of the entry with this order."""
     entry = next(entry for entry in entries if entry["order"] == order)
     exam = entry["lesson_type"] == "mock_exam"
-    draw = Draw(course.get("course_id"), order, "setting")
     titles = {outcome.id: outcome.title for outcome in outcomes(course)}
     names = [printable(titles.get(ref, ref), 80) for ref in entry["outcome_refs"]]
     return {
@@ -34,33 +36,13 @@ def details(course: Mapping[str, Any], entries: Sequence[Mapping[str, Any]], ord
         "prerequisites": needed(entries, entry),
         "summary": _summary(entry["lesson_type"], names),
         "emphasis": [_EMPHASIS[entry["lesson_type"]]],
-        "context": draw.one(_SETTINGS).format(place=draw.place()),
+        "context": _SETTINGS[order % len(_SETTINGS)].format(place=PLACES[order * 7 % len(PLACES)]),
     }
 
 
 def exam_minutes(course: Mapping[str, Any]) -> int:
     """Return the time of all question papers together, at most three hours."""
-    total = sum(int(paper["minutes"]) for paper in papers(course))
-    return max(5, min(total, MOST_MINUTES))
-
-
-def papers(course: Mapping[str, Any]) -> list[Json]:
-    """Return the timed components of the assessment; one general paper where the catalogue gives no times.
-
-    Each: {"id", "title", "marks", "minutes", "calculator"}.
-    """
-    found = [
-        {
-            "id": part["id"],
-            "title": printable(part["title"], 60),
-            "marks": part.get("marks") or part["minutes"],
-            "minutes": part["minutes"],
-            "calculator": part.get("calculator") is not False,
-        }
-        for part in (course.get("assessment") or {}).get("components", ())
-        if part.get("minutes")
-    ]
-    return found or [{"id": "", "title": "Practice paper", "marks": 60, "minutes": EXAM_MINUTES, "calculator": True}]
+    return max(5, min(sum(paper.minutes for paper in timed_components(course)), MOST_MINUTES))
 
 
 def needed(entries: Sequence[Mapping[str, Any]], entry: Mapping[str, Any]) -> list[int]:

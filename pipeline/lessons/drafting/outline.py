@@ -8,8 +8,9 @@ from typing import Any
 
 from pipeline.lessons.course import Course
 from pipeline.lessons.drafting.course import TITLE_ROOM, Outcome, outcomes, printable
-from pipeline.lessons.drafting.parts import Json
 from pipeline.lessons.plan import make_plan
+
+Json = dict[str, Any]
 
 
 def outline(course: Mapping[str, Any], plan: Mapping[str, Any] | None, lessons: int) -> list[Json]:
