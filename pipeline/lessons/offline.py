@@ -1,4 +1,4 @@
-"""The offline author: answers the requests of the lessons pipeline from the question bank, without a model, for nothing.
+"""The offline author: answers the requests of the lessons pipeline from the question bank, by code and for nothing.
 
 What it reads is `request.data`, all plain JSON:
 outline: {"kind", "course", "plan" or "lessons"} -> Outline;
