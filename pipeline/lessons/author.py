@@ -125,6 +125,7 @@ class _Writing:
 
     def row(self) -> dict[str, Any]:
         missing = self._first()
+        self._plan["not_written"] = list(missing)
         findings: Sequence[Finding] = ()
         for left in reversed(range(1 + (0 if self._offline else MAX_CORRECTIONS)) if self._lesson is not None else ()):
             findings = self._findings()

@@ -179,6 +179,8 @@ def _calculation(part: Item | WorkedExample) -> str:
 
 def _other_data(where: str, figure: Mapping[str, Any], asked: str, calculation: str) -> Iterator[Fault]:
     """Yield where points of a graph that the question tells again are others there."""
+    if not any(line.startswith("x:") and "time" in line.lower() for line in figure["lines"]):
+        return
     lines = [line.partition(":")[2] for line in figure["lines"] if line.split(" ")[0].rstrip(":") in ("line", "points")]
     drawn = {_value(number) for line in lines for number in _NUMBER.findall(line)}
     told = {_value(number) for number in _NUMBER.findall(asked)}

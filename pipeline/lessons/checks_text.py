@@ -104,8 +104,8 @@ _NAMES = re.compile(r"\b(?:" + "|".join(map(re.escape, (*PEOPLE, *PLACES))) + r"
 
 def repeats(case: Case) -> Iterator[Fault]:
     """Check that no two questions, and no question and worked example, ask the same but for names and places."""
-    asked = [(f"{where}.ask", _asked(item.model_dump(exclude_none=True))) for where, item in case.lesson.items()]
-    shown = [(where, _asked(part.model_dump(exclude_none=True))) for where, part in case.lesson.examples()]
+    asked = [(f"{where}.ask", asked_words(item.model_dump(exclude_none=True))) for where, item in case.lesson.items()]
+    shown = [(where, asked_words(part.model_dump(exclude_none=True))) for where, part in case.lesson.examples()]
     for index, (where, words) in enumerate(asked):
         for other, before in [*shown, *asked[:index]]:
             if words == before:
@@ -121,7 +121,7 @@ def _near(one: Sequence[str], two: Sequence[str]) -> bool:
     return len(left & right) > _ALIKE * len(left | right) > 0
 
 
-def _asked(item: Mapping[str, Any]) -> list[str]:
+def asked_words(item: Mapping[str, Any]) -> list[str]:
     """Return the words and numbers of a question, figures and options included; names of people and towns are one."""
     lines = [line for figure in item.get("figures", ()) for line in figure["lines"]]
     parts = [part["ask"] for part in item.get("parts", ())]
@@ -141,7 +141,7 @@ def repeats_between(lessons: Mapping[int, Mapping[str, Any]]) -> Iterator[tuple[
         mine: dict[tuple[str, ...], str] = {}
         for number, card in enumerate(lesson["cards"], 1):
             for place, item in enumerate(card.get("items", ()), 1):
-                words, where = tuple(_asked(item)), f"c{number}.q{place}"
+                words, where = tuple(asked_words(item)), f"c{number}.q{place}"
                 if words in first:
                     yield order, Fault(where, f"asks what {first[words]} asked: {item['ask'][:60]}", "a new question")
                 mine.setdefault(words, f"lesson {order} {where}")
@@ -154,7 +154,7 @@ def keywords(case: Case) -> Iterator[Fault]:
     asked = " ".join(text for where, text in case.texts if ".q" in where).lower()
     for number, keyword in enumerate(case.lesson.keywords, 1):
         term, _, definition = keyword.partition(":")
-        stem = _stem(term)
+        stem = stem_of(term)
         if re.search(rf"\b{re.escape(stem)}", definition.lower()):
             yield Fault(f"keywords.{number}", f"{term!r} is defined by itself", "a definition without the term")
         if case.entry["lesson_type"] != "teach":
@@ -165,7 +165,7 @@ def keywords(case: Case) -> Iterator[Fault]:
             yield Fault(f"keywords.{number}", f"{term!r} stands in no question", "a term that a question uses", "W")
 
 
-def _stem(term: str) -> str:
+def stem_of(term: str) -> str:
     """Return a term without the ending that changes with its use: rationalise, rationalising."""
     plain = term.strip().lower()
     return re.sub(r"(?:ies|es|s|ing|ed|e|y)$", "", plain) if len(plain) > 5 else plain

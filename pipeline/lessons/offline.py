@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.errors import ModelRejected
-from pipeline.lessons.bank import Bank
+from pipeline.lessons.bank.topic import Bank
 from pipeline.lessons.drafting.details import details
 from pipeline.lessons.drafting.lesson import lesson
 from pipeline.lessons.drafting.outline import outline

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.lessons.bank import Bank, Instance, Template, Topic
+from pipeline.lessons.bank.instance import Instance
+from pipeline.lessons.bank.template import Template
+from pipeline.lessons.bank.topic import Bank, Topic
+from pipeline.lessons.checks_text import asked_words
 from pipeline.lessons.drafting.course import Outcome, outcomes
 
 Json = dict[str, Any]
-#: Draws of one template in a lesson that are kept apart from those of the next lesson.
-DRAWS_EACH = 3
+#: Lessons whose questions come from parts of their own of a template's space; places of a part at least.
+LESSONS, PLACES_EACH = 128, 3
 #: Draws tried before a question that stands in the lesson already is left out.
 TRIES = 20
 
@@ -63,13 +66,12 @@ def parts_of(bank: Bank, course: Mapping[str, Any], entry: Mapping[str, Any]) ->
 class Selection:
     """Chooses the questions of one lesson and knows what has been asked."""
 
-    def __init__(self, course_id: str, order: int, parts: Sequence[Part]) -> None:
-        self._seed, self._order = course_id, order
-        #: The first of each topic's misconceptions, one of each topic in turn, at most three: id → number.
+    def __init__(self, course_id: str, order: int, parts: Sequence[Part], *, mixed: bool) -> None:
+        self._seed, self._order, self._mixed = course_id, order, mixed
+        #: All misconceptions of its topics, by turns: id → number. The lesson keeps the first that a question reveals.
         self.mistakes = _numbered([part.topic for part in parts])
         self._uses: Counter[tuple[str, str]] = Counter()
-        self._keys: set[object] = set()
-        self._asks: set[str] = set()
+        self._asked: set[tuple[str, ...]] = set()
         #: Entry's point → questions that ask it.
         self.asking: Counter[int] = Counter()
 
@@ -115,33 +117,38 @@ class Selection:
                 return Chosen(part, template, instance, ())
         return None
 
+    def of(self, topic: Topic) -> dict[str, int]:
+        """Return the numbers of a topic's misconceptions, by their ids in its file."""
+        return {name: self.mistakes[f"{topic.outcome} {name}"] for name in topic.misconceptions}
+
     def _drawn(self, name: str, template: Template) -> Instance | None:
-        """Return an instance whose numbers and words no question of the lesson has; at most twice of one template."""
+        """Return an instance that asks what no question of the lesson asks; at most two of one template."""
         uses = self._uses[name, template.id]
         if uses >= 2:
             return None
-        first = (self._order - 1) * DRAWS_EACH + uses
-        for place in range(first, first + TRIES):
-            instance = template.draw(place, self._seed)
-            ask = instance.item(tests=["point 1"], mistakes={})["ask"]
-            if (name, instance.key) not in self._keys and ask not in self._asks:
-                self._keys.add((name, instance.key))
-                self._asks.add(ask)
+        skip = (self._order - 1) * max(PLACES_EACH, template.space.size // LESSONS)
+        for number in range(uses, uses + TRIES):
+            instance = template.draw(number, self._seed, skip=skip)
+            words = tuple(asked_words(instance.item(tests=())))
+            if words not in self._asked:
+                self._asked.add(words)
                 self._uses[name, template.id] += 1
                 return instance
         return None
 
     def item(self, chosen: Chosen, *more: str) -> Json:
         """Return a chosen question as a lesson's item; `more`: targets besides its points and mistakes."""
-        mistakes = sorted({self.mistakes[name] for name in chosen.template.mistakes if name in self.mistakes})
         tests = [*(f"point {number}" for number in chosen.points[:4]), *more]
+        own = self.of(chosen.part.topic)
+        mistakes = sorted(own[name] for name in chosen.template.mistakes)
         tests += [f"mistake {number}" for number in mistakes][: 8 - len(tests)]
-        return chosen.instance.item(tests=tests, mistakes=self.mistakes)
+        made = chosen.instance.item(tests=tests, mistakes=own)
+        if self._mixed and chosen.template.calculator:
+            made = {**made, "more": [*made.get("more", ()), "calculator: yes"]}
+        return {**{key: value for key, value in made.items() if key != "ask"}, "ask": made["ask"]}
 
 
 def _numbered(topics: Sequence[Topic]) -> dict[str, int]:
-    rows = [[name for name in topic.misconceptions] for topic in topics[:3]]
-    turns = [row[turn] for turn in range(3) for row in rows if turn < len(row)]
-    chosen = turns[:3]
-    in_order = [name for row in rows for name in row if name in chosen]
-    return {name: number for number, name in enumerate(dict.fromkeys(in_order), 1)}
+    rows = [[f"{topic.outcome} {name}" for name in topic.misconceptions] for topic in topics]
+    turns = [row[turn] for turn in range(max(map(len, rows), default=0)) for row in rows if turn < len(row)]
+    return {name: number for number, name in enumerate(turns, 1)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipeline.lessons.cast import PLACES
 from pipeline.lessons.drafting.course import outcomes, printable
 from pipeline.lessons.drafting.exam import timed_components
-from pipeline.lessons.prompts import PLACES
 
 Json = dict[str, Any]
 

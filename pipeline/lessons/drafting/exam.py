@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.lessons.bank import Template
+from pipeline.lessons.bank.template import Template
 from pipeline.lessons.drafting.choice import Chosen, Json, Part, Selection
 from pipeline.lessons.drafting.course import printable
 
 #: Minutes and marks of an exam whose catalogue gives none.
 GENERAL_MINUTES, GENERAL_MARKS = 90, 60
-#: Questions of one paper at most.
-MOST_ITEMS = 60
+#: Questions of one paper.
+LEAST_ITEMS, MOST_ITEMS = 4, 60
 _RUBRIC = (
     (0.7, "Ready: keep in practice with one paper a week."),
     (0.5, "Nearly: correct each missed question, then ask for two more like it."),
@@ -65,9 +65,10 @@ def _paper(part: Mapping[str, Any]) -> Paper:
 
 
 def papers(selection: Selection, parts: Sequence[Part], *, course: Mapping[str, Any], **_: Any) -> list[Json]:
-    """Return a card for each paper, its marks exactly those of the catalogue wherever the topics allow."""
+    """Return a card for each paper that the topics can fill, its marks exactly those of the catalogue if they allow."""
     weights = _weights(course)
-    return [_card(paper, selection, _chosen(paper, selection, parts, weights)) for paper in timed_components(course)]
+    every = [(paper, _chosen(paper, selection, parts, weights)) for paper in timed_components(course)]
+    return [_card(paper, selection, chosen) for paper, chosen in every if len(chosen) >= LEAST_ITEMS]
 
 
 def _weights(course: Mapping[str, Any]) -> dict[str, float]:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pipeline.lessons.bank import Bank
+from pipeline.lessons.bank.topic import Bank, Topic
+from pipeline.lessons.checks_text import stem_of
 from pipeline.lessons.drafting.choice import Chosen, Json, Part, Selection, parts_of
 from pipeline.lessons.drafting.course import TITLE_ROOM, printable
 from pipeline.lessons.drafting.exam import papers
@@ -36,13 +37,16 @@ def lesson(
     parts, missing = parts_of(bank, course, entry)
     if not parts:
         return {"not_written": missing}
-    selection = Selection(str(course["course_id"]), int(entry["order"]), parts)
+    mixed = entry["calculator"] == "mixed"
+    selection = Selection(str(course["course_id"]), int(entry["order"]), parts, mixed=mixed)
     cards = {
         "independent_practice": _practice,
         "formative_assessment": _assessment,
         "revision": _revision,
         "mock_exam": papers,
     }.get(entry["lesson_type"], _teaching)(selection, parts, course=course, entry=entry, entries=entries)
+    if not cards:
+        return {"not_written": list(entry["outcome_refs"])}
     made = _whole(selection, parts, entry, cards)
     return {**made, "not_written": missing} if missing else made
 
@@ -91,7 +95,7 @@ def _cycle(selection: Selection, part: Part) -> Iterator[Json]:
         "text": topic.explain,
         "plain": topic.plain,
         "non_example": topic.non_example,
-        "mistakes": sorted(selection.mistakes[name] for name in topic.misconceptions if name in selection.mistakes),
+        "mistakes": sorted(selection.of(topic).values()),
     }
     if topic.watch_for:
         explain["watch_for"] = topic.watch_for
@@ -116,7 +120,8 @@ def _exit_questions(selection: Selection, parts: Sequence[Part]) -> list[Chosen]
     found = []
     for part in parts:
         middle = [one for one in part.topic.questions if 2 <= one.level <= 3 and one.kind != "choice"]
-        found += [selection.take(part, middle or part.topic.questions, level=2 + turn) for turn in range(count)]
+        for turn in range(count):
+            found.append(selection.take(part, middle, level=2 + turn) or _take(selection, part, 2 + turn))
     return [chosen for chosen in found if chosen][:4]
 
 
@@ -286,21 +291,63 @@ def _whole(selection: Selection, parts: Sequence[Part], entry: Mapping[str, Any]
     """Return the lesson around its cards."""
     exam = entry["lesson_type"] == "mock_exam"
     teaching = entry["lesson_type"] == "teach"
-    words = {term: told for part in parts for term, told in part.topic.keywords.items()}
-    told = {name: belief for part in parts for name, belief in part.topic.misconceptions.items()}
+    words = {term: told for part in parts for term, told in part.topic.keywords.items() if not exam}
+    if teaching:
+        words = {term: told for term, told in words.items() if any(explains(part.topic, term) for part in parts)}
+    kept = _kept(cards)
+    told = {
+        selection.of(part.topic)[name]: belief for part in parts for name, belief in part.topic.misconceptions.items()
+    }
     return {
         "title": lesson_title(entry["label"]),
         "outcome": _outcome(parts),
         "prior": _prior(parts, entry),
         "key_points": [text for _, text in _facts(parts)],
-        "keywords": [] if exam else [f"{term}: {text}" for term, text in list(words.items())[:5]],
-        "misconceptions": [
-            {"belief": told[name].belief, "correction": told[name].correction} for name in selection.mistakes
-        ],
+        "keywords": [f"{term}: {text}" for term, text in list(words.items())[:5]],
+        "misconceptions": [{"belief": told[n].belief, "correction": told[n].correction} for n in kept],
         "cycles": [{"title": printable(part.topic.name, 50)[:50], "aim": part.topic.aim} for part in parts if teaching],
-        "cards": timed(cards, int(entry["minutes"])),
+        "cards": timed([_renumbered(card, kept) for card in cards], int(entry["minutes"])),
         "notes": list(_notes(selection, parts)) if teaching else [],
     }
+
+
+def explains(topic: Topic, term: str) -> bool:
+    """Say whether a topic's text has a keyword, in some form of the word."""
+    return stem_of(term) in f"{topic.explain} {topic.plain}".lower()
+
+
+def _kept(cards: Sequence[Json]) -> dict[int, int]:
+    """Return the misconceptions that questions reveal, the first three: number among all → number in the lesson."""
+    revealed = {
+        int(target.split()[1])
+        for card in cards
+        for item in card.get("items", ())
+        for target in item["tests"]
+        if target.startswith("mistake ")
+    }
+    return {number: place for place, number in enumerate(sorted(revealed)[:3], 1)}
+
+
+def _renumbered(value: Any, kept: Mapping[int, int]) -> Any:
+    """Return a card with the numbers of the misconceptions that the lesson keeps, and no mention of others."""
+    if isinstance(value, list):
+        return [_renumbered(each, kept) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    made = {}
+    for key, each in value.items():
+        if key == "mistake":
+            if each in kept:
+                made[key] = kept[each]
+        elif key == "mistakes":
+            made[key] = [kept[number] for number in each if number in kept]
+        elif key == "tests":
+            others = [target for target in each if not target.startswith("mistake ")]
+            numbers = [int(target.split()[1]) for target in each if target.startswith("mistake ")]
+            made[key] = others + [f"mistake {kept[number]}" for number in numbers if number in kept]
+        else:
+            made[key] = _renumbered(each, kept)
+    return made
 
 
 def _notes(selection: Selection, parts: Sequence[Part]) -> Iterator[Json]:
