@@ -57,29 +57,34 @@ class Template:
             self.space = Space(spec.get("let", Mapping()))
         except Fault as fault:
             raise Fault(fault.line, f"{self.id}: {fault.reason}") from None
-        self._walks: dict[str, Walk] = {}
+        self._walks: dict[tuple[str, int], Walk] = {}
 
-    def draw(self, n: int, seed: object = "") -> Instance:
+    def draw(self, n: int, seed: object = "", *, skip: int = 0) -> Instance:
         """Return the n-th admissible instance in the order of a seed; after the last the first comes again.
+
+        Args:
+            n: From 0.
+            seed: Whose order.
+            skip: Places of that order that are passed over first; the order goes on at its beginning.
 
         Raises:
             Fault: No numbers fit, or an expression is wrong.
         """
-        walk = self.walk(n + 1, seed)
+        walk = self.walk(n + 1, seed, skip)
         if not walk.found:
             raise Fault(self.spec.line, f"{self.id}: no numbers fit{self._reason(walk)}")
         return walk.found[n % len(walk.found)]
 
-    def walk(self, count: int, seed: object = "") -> Walk:
+    def walk(self, count: int, seed: object = "", skip: int = 0) -> Walk:
         """Return the walk of a seed, followed until it has found so many instances or has ended."""
-        walk = self._walks.setdefault(str(seed), Walk())
+        walk = self._walks.setdefault((str(seed), skip % self.space.size), Walk())
         while len(walk.found) < count and walk.place < self.space.size and walk.barren < MAX_BARREN:
-            self._step(walk, str(seed))
+            self._step(walk, str(seed), skip)
         return walk
 
-    def _step(self, walk: Walk, seed: str) -> None:
+    def _step(self, walk: Walk, seed: str, skip: int) -> None:
         key = f"{self.setting.topic}|{self.id}|{seed}"
-        place = permuted(walk.place, self.space.size, key)
+        place = permuted((walk.place + skip) % self.space.size, self.space.size, key)
         walk.place += 1
         walk.barren += 1
         try:
