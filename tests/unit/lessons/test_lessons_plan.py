@@ -127,7 +127,7 @@ def nothing_across(rows: Rows) -> None:
                         "lesson 5: point num.surds.1 belongs to num.surds"]),
         (lambda rows: rows[0]["points"].remove("num.surds.2"), ["no teach lesson teaches num.surds.2"]),
         (beyond, ["stat.compare is outside this scheme"]),
-        (too_much, ["outcomes, wanted at most 3", "points, wanted at most 4"]),
+        (too_much, ["outcomes, wanted at most 2", "points, wanted at most 4"]),
         (one_kind, ["0 lessons of type revision, wanted 1 to 2", "0 lessons of type formative_assessment",
                     "lessons of type independent_practice, wanted 1 to 3"]),
         (exam_first, ["lesson 1 is mock_exam, wanted teach", "the mock exam is lesson 1, wanted among the last 3"]),
