@@ -1,6 +1,14 @@
-"""Figures of every kind, for the tests and the documentation."""
+"""Figures of every kind; `python -m tests.figures` prints their documentation, with `page` a page with all of them."""
 
 from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pipeline.publish.drawing import figure as drawing
+from pipeline.publish.html import Html, el, join
+
+ROOT = Path(__file__).parent.parent
 
 EXAMPLES: dict[str, list[list[str]]] = {
     "triangle": [
@@ -203,3 +211,48 @@ EXAMPLES: dict[str, list[list[str]]] = {
         ],
     ],
 }
+
+_INTRODUCTION = """# Figures
+
+A figure is a kind and lines "name: value". Code computes every coordinate, draws, and writes the description for those
+who do not see it from the same lines. A figure that cannot be right is a fault: a triangle whose sides do not meet,
+angles that do not add up, a chord longer than the diameter, probabilities that do not add up to 1, labels that overlap,
+an angle under 12°. Values that only look wrong (current, resistance and voltage that do not fit) are warnings.
+
+- A value is a number with its unit (`9 cm`, `52°`, `-2.18 × 10^-18 J`), an unknown (`x cm`, `2x + 1`), or `?` for what
+  is sought. Lengths that are not known are guessed, and the drawing says "not to scale".
+- Points and corners are capital letters. `find` names what is sought; the drawing shows `?` there.
+- `hide` draws something without telling it: the equation of a curve, the components of a vector.
+- Every kind may have `title: …`, the caption people read. A line that must be there is marked with *.
+"""
+
+
+def documentation() -> str:
+    """Return the page of the documentation, from the table of kinds."""
+    parts = [_INTRODUCTION]
+    for kind in drawing.KINDS:
+        said: dict[str, str] = {line.example: "*" if line.needed else "" for line in reversed(kind.lines)}
+        lines = ", ".join(f"`{example}`{mark}" for example, mark in reversed(said.items()))
+        example = "\n".join(EXAMPLES[kind.name][0])
+        parts.append(
+            f"## {kind.name}\n\n{kind.says[0].upper()}{kind.says[1:]}.\n\n{lines}\n\n```text\n{example}\n```\n"
+        )
+    return "\n".join(parts)
+
+
+def page() -> str:
+    """Return a page with every example, to be looked at in a browser."""
+    shown = []
+    for kind, examples in EXAMPLES.items():
+        shown.append(el("h2", kind))
+        for n, lines in enumerate(examples):
+            figure = {"kind": kind, "lines": lines}
+            svg = drawing.svg(figure, f"{kind.replace(' ', '')}{n}")
+            shown.append(el("figure", Html(svg), el("figcaption", drawing.alt(figure))))
+    css = (ROOT / "pipeline/publish/site.css").read_text()
+    head = '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    return f'{head}<title>Figures</title><style>{css}</style><main class="wrap">{join(shown)}</main></html>'
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page() if "page" in sys.argv else documentation())

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from pipeline.publish.drawing.canvas import Canvas
-from pipeline.publish.drawing.values import Fault, plain
+from pipeline.publish.drawing.values import Fault, Quantity, plain
 from pipeline.publish.html import clean
 
 _CORNER = r"[A-Z][′'₀-₉\d]?"
@@ -143,7 +143,9 @@ def _entry(raw: str, known: Sequence[Line]) -> Entry:
             if len(value) > longest:
                 raise Fault(f"'{name}': the value is longer than {longest} characters")
             try:
-                return Entry(line, found.groups(), plain(value), line.read(value))
+                read_value = line.read(value)
+                text = read_value.text if isinstance(read_value, Quantity) else plain(value)
+                return Entry(line, found.groups(), text, read_value)
             except Fault as fault:
                 raise Fault(f"line '{name}': {fault}") from None
     raise Fault(f"no line '{name}' here; there are: {', '.join(dict.fromkeys(line.key for line in known))}")

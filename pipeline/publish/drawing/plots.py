@@ -24,6 +24,7 @@ def ticks(low: float, high: float, step: float | None = None, most: int = 8) -> 
         span = high - low
         power = 10.0 ** math.floor(math.log10(span / most))
         step = next(factor * power for factor in (1, 2, 5, 10, 20) if span / (factor * power) <= most + 1e-9)
+        step = 1.0 if step == 0.5 and span >= 3 else step
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [count * step for count in range(first, last + 1)]
 
