@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -102,7 +104,7 @@ def _of_topic(topic: Topic) -> Iterator[tuple[int, str]]:
     texts = [root[key] for key in ("explain", "plain", "non_example", "can", "aim")] + root["prior"] + root["facts"]
     texts += [text for entry in root["misconceptions"].values() for text in (entry["correction"],)]
     for text in (*texts, *root["keywords"].values()):
-        for false in false_lines([text]):
+        for false in _judged(statements.Lines([]), _statements(text)):
             yield text.line, f"not true: {false}"
 
 
@@ -116,8 +118,8 @@ def _of_template(template: Template) -> Iterator[tuple[int, str]]:
                 yield form.line, f"{name}: form is {form}, but the stem does not say so"
         code = answer.get("expression") or answer.get("answer", "")
         reached = _reached(template, code, template.seen) if code else frozenset()
-        hidden = [drawn for drawn in template.space.drawn() if drawn in reached]
-        if hidden and template.space.size > 1:
+        rows = [names for names, rows in template.space.axes if len(rows) > 1 and not template.seen & {*names}]
+        if hidden := [drawn for names in rows for drawn in names if drawn in reached]:
             yield (
                 code.line,
                 (
@@ -188,7 +190,7 @@ def _of_instance(instance: Instance, n: int) -> Iterator[str]:
     item = instance.item(["point 1"])
     texts = [item["ask"], item["feedback"], *item["working"], *item["marks"], *item.get("more", ())]
     texts += [option["text"] for option in item.get("options", ())]
-    for false in false_lines(texts) if n < JUDGED else ():
+    for false in _false(instance, item) if n < JUDGED else ():
         yield f"not true: {false}"
     for text in texts:
         if ugly := _UGLY.search(text):
@@ -259,17 +261,27 @@ def _read(text: str) -> object:
         return None
 
 
-def false_lines(texts: Iterable[str]) -> Iterator[str]:
-    """Yield what is not true in the formulas of texts that belong together; the values they give letters count."""
-    lines = [[line for formula in notation.formulas(text) for line in _statement(formula)] for text in texts]
-    judge = statements.Lines(lines)
-    for line in {id(line): line for group in lines for line in group}.values():
-        yield from (verdict.said for verdict in judge.verdicts(line) if verdict.truth is False)
+def _false(instance: Instance, item: dict[str, Any]) -> Iterator[str]:
+    """Yield what is not true in the formulas of a question; the values that its lines give letters count."""
+    parts, spec = item.get("parts", []), instance.template.spec
+    given = [item["ask"], *(f"{part['ask']} {part['answer']}" for part in parts), item.get("answer", "")]
+    others = [*item["marks"], item["feedback"], *item.get("more", ()), instance.right[0].text]
+    lines = [_statements(text) for text in item["working"]]
+    rounded = any(re.search("dp|sf|nearest", answer.get("form", "")) for answer in instance.template.answers())
+    known = [one for text in given for one in _statements(text)]
+    judge = statements.Lines(lines, known, rounded=rounded, parted="parts" in spec)
+    for line in [*lines, *(_statements(text) for text in others)]:
+        yield from _judged(judge, line)
 
 
-def _statement(formula: str) -> list[notation.Statement]:
-    try:
-        line = notation.statement(formula)
-        return [line] if line.relations else []
-    except notation.NotReadError:
-        return []
+def _judged(judge: statements.Lines, line: list[notation.Statement]) -> Iterator[str]:
+    return (verdict.said for one in line for verdict in judge.verdicts(one) if verdict.truth is False)
+
+
+def _statements(text: str) -> list[notation.Statement]:
+    """Return what the formulas of a text say, where they are read and say something."""
+    found = []
+    for formula in notation.formulas(text):
+        with suppress(notation.NotReadError):
+            found.append(notation.statement(formula))
+    return [one for one in found if one.relations]

@@ -168,7 +168,7 @@ class Instance:
             for piece in printing.pieces(text)
             if piece.code and piece.code not in people
         ]
-        return (self.id, *sorted(shown))
+        return (self.id, *sorted(shown or (one.text for one in (*self.right, *self.wrong))))
 
     @property
     def origin(self) -> dict[str, Any]:

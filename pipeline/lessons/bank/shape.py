@@ -20,7 +20,8 @@ _TOPIC = {
 _TOPIC_MAY = {"calculator": "text", "numbers": "text", "letters": "text", "watch_for": "texts"}
 _ITEM = {"stem": "text", "working": "texts", "marks": "texts"}
 _ITEM_MAY = {
-    "id": "text", "kind": "text", "level": "text", "asks": "text", "prior": "text", "calculator": "text", "let": "let",
+    "id": "text", "kind": "text", "level": "text", "asks": "text", "prior": "text", "calculator": "text",
+    "numbers": "text", "let": "let",
     "where": "texts", "answer": "text", "words": "text", "parts": "parts", "as": "text", "lead": "text",
     "form": "text", "unit": "text", "expression": "text", "wrong": "wrong", "accept": "texts", "must": "texts",
     "reject": "texts", "feedback": "text", "hint": "text", "follow": "text", "alternative": "text", "figure": "figures",
@@ -133,12 +134,13 @@ def _item(root: Mapping, item: Mapping, group: str) -> Iterator[Fault]:
             yield Fault(wrong.line, f"{name}: a wrong answer has one of 'is' and 'text'")
         if wrong.get("by") not in (None, *root["misconceptions"]):
             yield Fault(wrong["by"].line, f"{name}: misconception '{wrong['by']}' is not in this file")
+    told = " ".join([item["stem"], *(part["ask"] for part in item.get("parts", ()))])
     for spec in (item, *item.get("parts", ()), *wrongs):
-        yield from _print(name, spec)
+        yield from _print(name, spec, told)
 
 
-def _print(name: str, spec: Mapping) -> Iterator[Fault]:
+def _print(name: str, spec: Mapping, told: str) -> Iterator[Fault]:
     if not printing.known_form(form := spec.get("form", "")):
         yield Fault(form.line, f"{name}: form '{form}' is not known; there are {', '.join(printing.FORMS)}")
-    if "unit" in spec and unit(spec["unit"]) is None:
-        yield Fault(spec["unit"].line, f"{name}: unit '{spec['unit']}' is not known")
+    if unit(spec.get("unit", "m")) is None and spec["unit"] not in told:
+        yield Fault(spec["unit"].line, f"{name}: unit '{spec['unit']}' is neither known nor a word of the stem")

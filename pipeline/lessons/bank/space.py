@@ -118,10 +118,6 @@ class Space:
         without = {(Fraction(number) - low) / step for number in (match[4] or "").split()}
         return Steps(low, step, count, tuple(sorted(int(n) for n in without if n.denominator == 1 and 0 <= n < count)))
 
-    def drawn(self) -> list[str]:
-        """Return the names that are drawn with their numbers or texts."""
-        return [name for names, _ in self.axes for name in names]
-
     def at(self, place: int, compute: Callable[[str, dict[str, Any]], Any]) -> dict[str, Any]:
         """Return the values of one place, formulas worked out in their order."""
         values: dict[str, Any] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -46,7 +46,9 @@ class Template:
     """One example, starter or question of a topic."""
 
     def __init__(self, setting: Setting, spec: Mapping, name: str) -> None:
-        self.setting, self.spec, self.id = setting, spec, str(spec.get("id", name))
+        fractions = spec.get("numbers", "fraction" if setting.fractions else "decimal") == "fraction"
+        self.setting, self.spec = replace(setting, fractions=fractions), spec
+        self.id = str(spec.get("id", name))
         self.kind = str(spec.get("kind", ""))
         self.level, self.prior = int(spec.get("level", 1)), int(spec.get("prior", 1))
         self.asks = tuple(int(number) for number in spec.get("asks", "").replace(",", " ").split())

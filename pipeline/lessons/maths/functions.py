@@ -92,7 +92,9 @@ def _turn(name: str) -> _Function:
     def function(angle: Value) -> Value:
         import sympy
 
-        return getattr(sympy, name)(symbolic(angle) * sympy.pi / 180)
+        # Only these have roots that a school writes; SymPy would write sin 54° with roots of roots.
+        plain = not isinstance(angle, Fraction) or angle % 15 == 0
+        return getattr(sympy, name)(symbolic(angle) * sympy.pi / 180, evaluate=plain)
 
     return function
 

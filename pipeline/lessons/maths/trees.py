@@ -164,7 +164,9 @@ def _root(inside: Value, index: Value) -> Value:
 def _function(name: str, argument: Value) -> Value:
     if name in _INVERSES:
         return Mul(_INVERSES[name](argument), 180) / pi
-    return _FUNCTIONS[name](argument * pi / 180)
+    # Only multiples of 15° have roots that a school writes; SymPy would write sin 54° with roots of roots.
+    plain = not argument.is_Rational or argument % 15 == 0
+    return _FUNCTIONS[name](argument * pi / 180, evaluate=plain)
 
 
 def _magnitude(value: Value) -> Value:

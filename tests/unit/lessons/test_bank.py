@@ -155,7 +155,7 @@ FAULTS = [
     ("can: calculate a percentage of an amount\n", "", "'can' is missing"),
     ("level: 3", "level: 6", "'level: 6' is not one of"),
     ("id: solve", "id: off", "the id 'off' is given twice"),
-    ("unit: cm", "unit: cmm", "unit 'cmm' is not known"),
+    ("unit: cm", "unit: cmm", "unit 'cmm' is neither known nor"),
     ("form: 1 dp", "form: 1 dpp", "form '1 dpp' is not known"),
     ("by: divide", "by: divided", "misconception 'divided' is not in this file"),
     (", by: divide", "", "misconception 'divide' is no wrong answer anywhere"),
