@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.lessons import checks_items, checks_text
-from pipeline.lessons.findings import Case, Check, Finding, Severity, quoted
+from pipeline.lessons.findings import Case, Check, Fault, Finding, Severity, quoted
 from pipeline.lessons.reading import SHAPE, read_lesson
 from pipeline.lessons.shape import shape_faults
 
@@ -101,16 +101,17 @@ def check_lesson(lesson: Any, *, entry: Mapping[str, Any], course: Mapping[str, 
     if read.lesson is None:
         return list(read.findings)
     case, found = Case(read.lesson, entry, course), list(read.findings)
-    for number, severity, check in (
-        (SHAPE, "R", lambda case: shape_faults(case.lesson, entry)),
-        *((row.number, row.severity, row.check) for row in ROWS if row.check),
-    ):
-        faults = [fault for fault in check(case) if read.concerns(fault.where)]
-        found += [
-            Finding(number, f.severity or severity, f.where, quoted(f.found), quoted(f.wanted), tuple(f.also))
-            for f in (faults if number == SHAPE else faults[:MOST])
-        ]
+    shape = [fault for fault in shape_faults(read.lesson, entry) if read.concerns(fault.where)]
+    found += [_finding(SHAPE, "R", fault) for fault in shape]
+    for row in ROWS:
+        faults = [fault for fault in row.check(case) if read.concerns(fault.where)] if row.check else []
+        found += [_finding(row.number, row.severity, fault) for fault in faults[:MOST]]
     return found[:MOST_TOGETHER]
+
+
+def _finding(number: int, severity: Severity, fault: Fault) -> Finding:
+    found, wanted = quoted(fault.found), quoted(fault.wanted)
+    return Finding(number, fault.severity or severity, fault.where, found, wanted, tuple(fault.also))
 
 
 def repeats(lessons: Mapping[int, Mapping[str, Any]]) -> list[tuple[int, Finding]]:

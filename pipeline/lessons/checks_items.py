@@ -153,7 +153,8 @@ def figures(case: Case) -> Iterator[Fault]:
     """Check that a figure can be drawn, is there when a question speaks of it, and agrees with the question."""
     from pipeline.publish.drawing import figure as drawing
 
-    for where, part in [*case.lesson.items(), *case.lesson.examples()]:
+    parts: list[tuple[str, Item | WorkedExample]] = [*case.lesson.items(), *case.lesson.examples()]
+    for where, part in parts:
         shown = [figure.model_dump() for figure in part.figures or ()]
         for place, figure in enumerate(shown, 1):
             for fault in drawing.faults(figure):

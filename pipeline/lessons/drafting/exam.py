@@ -41,7 +41,7 @@ def timed_components(course: Mapping[str, Any]) -> list[Paper]:
     found = [_paper(part) for part in components if part.get("minutes") and (part.get("marks") or 0) > 0]
     if found:
         return found
-    parts = next((part["parts"] for part in components if part.get("parts")), [])
+    parts: Sequence[str] = next((part["parts"] for part in components if part.get("parts")), [])
     if set(parts) == {"non_calculator", "calculator"}:
         return [
             Paper("non_calculator", "Without a calculator", 24, 36, calculator=False, choice=None),
@@ -73,7 +73,7 @@ def papers(selection: Selection, parts: Sequence[Part], *, course: Mapping[str, 
 
 def _weights(course: Mapping[str, Any]) -> dict[str, float]:
     """Return outcome id → share of its group in a paper (1 where the catalogue gives none)."""
-    shares = {}
+    shares: dict[str, tuple[str, float]] = {}
     for group in course.get("groups", ()):
         weight = group.get("weight") or {}
         share = (weight.get("min", 0) + weight.get("max", 0)) / 200 if weight else 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipeline.lessons.bank.topic import Bank, Topic
@@ -39,12 +39,14 @@ def lesson(
         return {"not_written": missing}
     mixed = entry["calculator"] == "mixed"
     selection = Selection(str(course["course_id"]), int(entry["order"]), parts, mixed=mixed)
-    cards = {
+    makers: dict[str, Callable[..., list[Json]]] = {
         "independent_practice": _practice,
         "formative_assessment": _assessment,
         "revision": _revision,
         "mock_exam": papers,
-    }.get(entry["lesson_type"], _teaching)(selection, parts, course=course, entry=entry, entries=entries)
+    }
+    make = makers.get(entry["lesson_type"], _teaching)
+    cards = make(selection, parts, course=course, entry=entry, entries=entries)
     if not cards:
         return {"not_written": list(entry["outcome_refs"])}
     made = _whole(selection, parts, entry, cards)
@@ -74,7 +76,7 @@ def _teaching(selection: Selection, parts: Sequence[Part], *, entry: Mapping[str
 def _starter(selection: Selection, parts: Sequence[Part], entry: Mapping[str, Any]) -> Json:
     """Return three questions on what the lesson needs."""
     texts = _prior(parts, entry)
-    items = []
+    items: list[Json] = []
     for number in range(6):
         part = parts[number % len(parts)]
         chosen = selection.starter(part, number // len(parts))
@@ -334,7 +336,7 @@ def _renumbered(value: Any, kept: Mapping[int, int]) -> Any:
         return [_renumbered(each, kept) for each in value]
     if not isinstance(value, Mapping):
         return value
-    made = {}
+    made: Json = {}
     for key, each in value.items():
         if key == "mistake":
             if each in kept:

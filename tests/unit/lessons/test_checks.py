@@ -9,19 +9,18 @@ import pytest
 
 from pipeline.lessons.addresses import steps_of
 from pipeline.lessons.checks import CODE, ROWS, check_lesson, repeats
-from tests.checking import course, scheme_of
+from tests.checking import Json, course, scheme_of
 from tests.small_lesson import fresh
 
-Json = dict[str, Any]
 ENTRY = scheme_of(course(), 1)[0]
 
 
 def put(lesson: Json, where: str, value: Any) -> None:
-    *way, last = steps_of(where) or ()
-    at: Any = lesson
+    way: list[Any] = list(steps_of(where) or ())
+    last, at = way.pop(), lesson
     for step in way:
         at = at[step]
-    before = at[last] if isinstance(at, list) else at.get(last)
+    before = at[last] if not isinstance(last, str) or last in at else None
     at[last] = value(before) if callable(value) else value
 
 
