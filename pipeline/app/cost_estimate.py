@@ -202,7 +202,7 @@ def _expected(
         return None
     if len(costs) == 1:
         return costs[0].low * Decimal(str(calls))
-    return costs[0].low + costs[1].low * Decimal(str(max(calls - 1, 0)))
+    return costs[0].low * Decimal(str(min(calls, 1))) + costs[1].low * Decimal(str(max(calls - 1, 0)))
 
 
 def _worst(row: Row, prices: Prices, model: str, at: datetime, *, batch: bool) -> Decimal | None:
