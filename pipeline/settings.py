@@ -49,6 +49,8 @@ class Identity:
     blind_solve: bool = True
     #: Folder with the user's own course files; None: the shipped ones.
     catalogue: Path | None = None
+    #: Folder with the user's own topics of the question bank, for the offline author; None: the shipped ones.
+    bank: Path | None = None
     #: Fields the user gave (option, environment or .env); the others are defaults.
     given: frozenset[str] = frozenset()
 

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 #: The one visit of the step that writes lessons.
 _LESSONS = "lessons#1"
 #: Settings that change with others, or that void nothing of what is made.
-_NO_CHANGE = frozenset({"author", "lesson_schema"})
+_NO_CHANGE = frozenset({"author", "lesson_schema", "bank_folder"})
 _NOTHING_LEFT = "nothing is left to do"
 
 
@@ -100,7 +100,7 @@ def lessons(asked: Identity, execution: Execution, *, listener: Listener, confir
             start.emit("run_continuing", run=choice.run, reason=reason)
             return _resume(start, asked, choice.run)
     start.emit("run_new", run="", reason=reason)
-    setup = _set_up(start, model, {}, course)
+    setup = _set_up(start, model, {}, course, identity.get("bank_folder"))
     work = work_of(execution, int(identity.get("lessons") or 1))
     _announce(start, setup, identity, course, prompts_in(pins), work)
     params = {"subject": course.subject, "level": course.level}
@@ -190,7 +190,7 @@ def _resume(start: Start, asked: Identity, run: str, wanted: Redo | None = None)
     pins, identity, work = _with_todays_prompts(start, asked, state, (pins, identity), (again, tasks))
     now = {**state.identity, **identity}
     course, prompts = pinned(start.store, state, pins)
-    setup = _set_up(start, str(now["model"]), state.execution, course)
+    setup = _set_up(start, str(now["model"]), state.execution, course, now.get("bank_folder"))
     if f"{again}#1" in state.steps:
         start.emit("note", text=f"Re-running {again} and every step that depends on it.")
     if tasks:
@@ -250,13 +250,13 @@ def price_of_rest(
     return "no known price" if expected is None else f"about {dollars(expected)}"
 
 
-def _set_up(start: Start, model: str, recorded: Mapping[str, Any], course: Course) -> Setup:
+def _set_up(start: Start, model: str, recorded: Mapping[str, Any], course: Course, bank: str | None = None) -> Setup:
     """Return what a run of a course works with; refuse a place that it could not be published to hours later.
 
     Raises:
         PublishError: The folder cannot be written, or what is there is not ours; or as `set_up`.
     """
-    setup = set_up(start, model, recorded)
+    setup = set_up(start, model, recorded, bank=bank)
     setup.anew = lambda run, path, task: _command_again(start.execution, run, path, task)
     if setup.options["until"] in (None, "publish") and setup.options["sample"] is None:
         name = bundle_name(course.course_id, draft=author_kind(model) == OFFLINE)

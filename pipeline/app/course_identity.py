@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.start import Start, author_kind
@@ -18,7 +20,7 @@ from pipeline.lessons.run_selection import conflicts
 from pipeline.lessons.schemas import Scheme
 from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import canonical, digest, value_hash
-from pipeline.settings import Identity, option_name
+from pipeline.settings import OFFLINE, Identity, option_name
 from pipeline.store.base import Store
 
 if TYPE_CHECKING:
@@ -45,7 +47,17 @@ def identity_of(asked: Identity, model: str, course: Course) -> tuple[dict[str, 
         "catalogue": course.content_hash(),
         "prompts": value_hash(prompts),
     }
-    return identity, pins | {"catalogue": course.to_json()}
+    return identity | bank_of(asked, model, course), pins | {"catalogue": course.to_json()}
+
+
+def bank_of(asked: Identity, model: str, course: Course) -> dict[str, Any]:
+    """Return the question bank that decides a draft: the hash of its topics, and the user's own folder."""
+    if author_kind(model) != OFFLINE:
+        return {}
+    from pipeline.lessons.bank.topic import Bank
+
+    folder = asked.bank and Path(os.path.abspath(os.path.expanduser(asked.bank)))
+    return {"bank": Bank([folder] if folder else []).hash(course.id), "bank_folder": folder and str(folder)}
 
 
 def prompts_in(pins: Mapping[str, Any]) -> dict[str, str]:
@@ -104,6 +116,8 @@ def changed_settings(asked: Identity, state: RunState, *, accept: bool) -> tuple
     course = course_of_run(asked, state) if "catalogue" in asked.given else None
     if course is not None:
         given["catalogue"] = course.content_hash()
+    if asked.bank is not None:
+        given |= bank_of(asked, str(state.identity.get("model")), course_of_run(asked, state))
     changed = conflicts(state.identity, given)
     values = {key: list(pair) for key, pair in changed.items()}
     if "author" in changed:

@@ -184,10 +184,11 @@ def author_kind(model: str) -> str:
     return "offline" if model == OFFLINE else "model"
 
 
-def model_of(name: str, *, courses: bool = True) -> Model:
+def model_of(name: str, *, courses: bool = True, bank: str | None = None) -> Model:
     """Return the model of that name, not yet looked up.
 
     Args:
+        bank: Folder with people's own topics, for the offline author.
         courses: It is asked for lessons, which the offline author can write; other work gets stand-in answers.
 
     Raises:
@@ -199,9 +200,10 @@ def model_of(name: str, *, courses: bool = True) -> Model:
 
         return ScriptedModel(stand_in, model_id=OFFLINE, author=OFFLINE)
     if name == OFFLINE:
+        from pipeline.lessons.bank.topic import Bank
         from pipeline.lessons.offline import OfflineAuthor
 
-        return OfflineAuthor()
+        return OfflineAuthor(Bank([Path(bank)] if bank else []))
     from pipeline.llm.anthropic import AnthropicModel
 
     return AnthropicModel(name)
@@ -226,14 +228,16 @@ def settings_now(execution: Execution, recorded: Mapping[str, Any]) -> dict[str,
     return values | {name: getattr(execution, name) for name in once}
 
 
-def set_up(start: Start, model_name: str, recorded: Mapping[str, Any], verb: str = "lessons") -> Setup:
+def set_up(
+    start: Start, model_name: str, recorded: Mapping[str, Any], verb: str = "lessons", bank: str | None = None
+) -> Setup:
     """Return all that a run works with; free look-ups and refusals come first. `model_name` "": no model.
 
     Raises:
         CredentialMissing, ModelError, BudgetExceeded, ConfigError: Before any step.
     """
     how = settings_now(start.execution, recorded)
-    model = model_of(model_name, courses=verb == "lessons") if model_name else None
+    model = model_of(model_name, courses=verb == "lessons", bank=bank) if model_name else None
     if model_name and model_name != OFFLINE:
         # The look-up may take a while, and nothing else has been shown by now.
         start.emit("looking", text=f"Checking the model {model_name} ...")

@@ -28,8 +28,8 @@ _WAYS = {
 
 @click.command("lessons")
 @settings_options(
-    "subject", "level", "lessons", "effort", "blind_solve", "catalogue", "out", "until", "sample", "dry_run", "prompts",
-    "force", "accept_changes", "skip_failed", "retry_failed", "overwrite", *EXECUTION,
+    "subject", "level", "lessons", "effort", "blind_solve", "catalogue", "bank", "out", "until", "sample", "dry_run",
+    "prompts", "force", "accept_changes", "skip_failed", "retry_failed", "overwrite", *EXECUTION,
 )  # fmt: skip
 @click.pass_context
 def lessons(ctx: click.Context, /, **_: Any) -> int:

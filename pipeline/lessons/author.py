@@ -144,7 +144,7 @@ class _Writing:
         for _ in range(1 if self._offline else 1 + MAX_UNREADABLE):
             request = self._asks.lesson(self._entries, self._order, draft)
             raw, fault = read_json(_text(self._ctx, request, what), frozenset(Lesson.model_fields) | {"not_written"})
-            missing = raw.pop("not_written", ()) if isinstance(raw, dict) else ()
+            missing = raw.pop("not_written", ()) if self._offline and isinstance(raw, dict) else ()
             self._lesson = tidy(raw)
             if not self._lesson and missing:
                 self._lesson = None

@@ -15,7 +15,7 @@ from pipeline.store.base import Claim, Head
 STALE_AFTER = timedelta(days=7)
 
 #: Identity settings that make two courses the same.
-SAME = ("author", "model", "effort", "lessons", "blind_solve", "catalogue", "prompts")
+SAME = ("author", "model", "effort", "lessons", "blind_solve", "catalogue", "bank", "prompts")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.lessons.bank.topic import SHIPPED
 from tests.said import Cli, Said
 
 COURSE = ("lessons", "--subject", "maths", "--level", "N5", "--lessons", "2")
@@ -303,3 +304,22 @@ def test_lessons_say_what_a_forced_run_replaced_and_whose_course_stands_there(cl
     assert f"It replaces what run {newer} had published there" in back.out
     assert f"Published: {shown}" in cli(*COURSE).out
     assert "replaces" not in cli(*COURSE).out
+
+
+def test_lessons_of_ones_own_bank_are_another_course_and_a_resume_keeps_to_it(
+    cli: Cli, out: Path, tmp_path: Path
+) -> None:
+    mine = tmp_path / "bank"
+    mine.mkdir()
+    shipped = SHIPPED / "mathematics-national_5" / "num.surds.yaml"
+    topic = mine / "surds.yaml"
+    topic.write_text(shipped.read_text("utf-8").replace("\naim: ", "\naim: Mine, ", 1), encoding="utf-8")
+    words = (*COURSE[:-1], "1", "--bank", str(mine))
+    assert cli(*words, "--until", "sow", "--quiet").code == 0
+    topic.write_text(topic.read_text("utf-8") + "\n", encoding="utf-8")
+    refused = cli("lessons", "--resume", "latest", "--bank", str(mine), "--json")
+    assert (refused.code, refused.json()[-1]["error"]["code"]) == (2, "changed_settings")
+    assert cli("lessons", "--resume", "latest", "--quiet").code == 0
+    first = cli("list", "--json").json()
+    assert cli(*COURSE[:-1], "1", "--quiet").code == 0
+    assert len(cli("list", "--json").json()) == len(first) + 1
