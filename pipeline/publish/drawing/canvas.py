@@ -65,6 +65,19 @@ def middle(a: Point, b: Point, share: float = 0.5) -> Point:
     return a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share
 
 
+def _moved(more: float, off: float) -> float:
+    """Return what it costs to move a label farther, and aside."""
+    return more / 12 + abs(off) / 60
+
+
+def _places(farther: Iterable[float], aside: Iterable[float]) -> list[tuple[float, float]]:
+    return sorted(((more, off) for more in farther for off in aside), key=lambda place: _moved(*place))
+
+
+_AROUND = _places((0, 6, 13, 22, 33), [0, 25, -25, 50, -50, 80, -80, 120, -120, 180])
+_INSIDE = _places((0, 5, 10, 16, 22, 30, 40), [0, 7, -7])
+
+
 @dataclass(frozen=True)
 class _Label:
     text: str
@@ -244,19 +257,19 @@ class Canvas:
         """Write a label at the first free of its places, else at the one that hides least."""
         best: tuple[float, Box] | None = None
         wide, high = _size(label.text)
-        inside = "inside" in label.style
-        for more in (0, 5, 10, 16, 22, 30, 40) if inside else (0, 6, 13, 22, 33):
-            for off in (0, 7, -7) if inside else (0, 25, -25, 50, -50, 80, -80, 120, -120, 180):
-                turn = math.radians(label.turn + off)
-                across, up = abs(math.cos(turn)), abs(math.sin(turn))
-                far = label.gap + across * wide / 2 + up * high / 2
-                if "at" in label.style.split():
-                    far = min((wide / 2 + label.gap) / max(across, 1e-6), (high / 2 + label.gap) / max(up, 1e-6))
-                x, y = polar(label.at, far + more, label.turn + off)
-                box = (x - wide / 2, y - high / 2, x + wide / 2, y + high / 2)
-                cost = self._hidden(box) + abs(off) / 60 + more / 12
-                if best is None or cost < best[0]:
-                    best = (cost, box)
+        for more, off in _INSIDE if "inside" in label.style else _AROUND:
+            turn = math.radians(label.turn + off)
+            across, up = abs(math.cos(turn)), abs(math.sin(turn))
+            far = label.gap + across * wide / 2 + up * high / 2
+            if "at" in label.style.split():
+                far = min((wide / 2 + label.gap) / max(across, 1e-6), (high / 2 + label.gap) / max(up, 1e-6))
+            x, y = polar(label.at, far + more, label.turn + off)
+            box = (x - wide / 2, y - high / 2, x + wide / 2, y + high / 2)
+            hidden = self._hidden(box)
+            if best is None or hidden + _moved(more, off) < best[0]:
+                best = (hidden + _moved(more, off), box)
+            if not hidden:
+                break
         assert best is not None
         self._write(label.text, best[1], label.style)
 

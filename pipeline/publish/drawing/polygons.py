@@ -206,6 +206,8 @@ def _solved(figure: Figure, names: tuple[str, ...], relations: list[Relation]) -
         at = list(zip(flat[::2], flat[1::2], strict=True))
         if worst <= _OFF and (best is None or _sharpest(at) > best[0] + 3):
             best = (_sharpest(at), at)
+            if best[0] > 35:
+                break
     if best is None:
         raise Fault("no such shape: the given sides and angles do not fit together")
     return best[1]
