@@ -7,7 +7,7 @@ import re
 
 from pipeline.publish.drawing.canvas import Canvas, Point, direction, fit, middle, polar
 from pipeline.publish.drawing.lines import Figure
-from pipeline.publish.drawing.polygons import free
+from pipeline.publish.drawing.plane import free
 from pipeline.publish.drawing.values import Fault, corners, quantity
 
 _MOST = 24

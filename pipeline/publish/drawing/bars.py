@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from pipeline.publish.drawing.canvas import SIZE, Canvas, polar, width_of, wrap
 from pipeline.publish.drawing.lines import Figure
+from pipeline.publish.drawing.plane import free
 from pipeline.publish.drawing.plots import fewer, frame, shown, spread, ticks
-from pipeline.publish.drawing.polygons import free
 from pipeline.publish.drawing.values import Axis, Fault, number
 
 _WIDE, _HIGH = 240.0, 180.0

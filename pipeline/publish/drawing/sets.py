@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.publish.drawing.canvas import SIZE, Canvas, Point, middle, width_of, wrap
 from pipeline.publish.drawing.lines import Entry, Figure
-from pipeline.publish.drawing.polygons import free
+from pipeline.publish.drawing.plane import free
 from pipeline.publish.drawing.values import Fault, quantity
 
 _PARTS: dict[frozenset[int], Point] = {

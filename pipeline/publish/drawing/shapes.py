@@ -15,6 +15,12 @@ _SIDES = (
 )
 
 
+def tangent(value: str) -> tuple[tuple[str, ...], str]:
+    """Return where tangents touch, and the point outside that they lead to, if it has a name."""
+    touching, _, outside = value.partition(" to ")
+    return corners(touching), corners(outside)[0] if outside else ""
+
+
 def _corners(figure: Figure) -> str:
     return "".join(figure.value("corners", ()))
 
@@ -65,7 +71,7 @@ CIRCLE = Kind(
         Line("middle {P}", corners, "middle M: AB", say="{0} middle of {v}"),
         Line("join", str, "join: OA OB AB", say="lines {v}"),
         Line("{PQ}", size, "AB: 8 cm"),
-        Line("tangent at", str, "tangent at: A", say="tangent at {v}", many=True),
+        Line("tangent at", tangent, "tangent at: A to T", say="tangent at {v}", many=True),
         Line("sector", corners, "sector: AOB", say="sector {v}"),
         Line("arc {PQ}", size, "arc AB: 9 cm"),
         Line("angle {PQR}", degrees, "angle AOB: 120°"),

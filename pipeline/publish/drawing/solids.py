@@ -6,8 +6,8 @@ import math
 
 from pipeline.publish.drawing.canvas import Canvas, Point, direction, middle, polar
 from pipeline.publish.drawing.lines import Figure
-from pipeline.publish.drawing.polygons import free, sought
-from pipeline.publish.drawing.values import Fault, Quantity, corners, points
+from pipeline.publish.drawing.plane import free, measures
+from pipeline.publish.drawing.values import Fault, Quantity, points
 
 _DEPTH = 32.0
 _OFF = 0.02
@@ -125,19 +125,16 @@ def _corners(
 
 def _joined(figure: Figure, canvas: Canvas, at: dict[str, Point], heart: Point) -> None:
     """Write lengths between named corners; draw those lines that are no edges."""
-    what, wanted = sought(figure)
-    lengths = [(corners(e.places[0]), e.text, free(e.value)) for e in figure.all("{PQ}")]
-    if what == "length" and not any(set(named) == set(wanted) for named, *_ in lengths):
-        lengths.append((wanted, "?", ""))
     order = list(at)
-    for named, text, style in lengths:
+    for named, text, style, _ in measures(figure, "length"):
         if not set(named) <= set(at):
             raise Fault(f"{''.join(named)}: no such corners")
         one, other = (order.index(name) for name in named)
         a, b = at[named[0]], at[named[1]]
-        if len(at) == 8 and (abs(one - other) != 4 and (one // 4 != other // 4 or abs(one - other) == 2)):
+        edge = len(at) != 8 or abs(one - other) == 4 or (one // 4 == other // 4 and abs(one - other) != 2)
+        if not edge:
             canvas.line(a, b, style="dash bold")
-        canvas.label(text, middle(a, b), direction(heart, middle(a, b)), 5, style)
+        canvas.label(text, middle(a, b), direction(heart, middle(a, b)) if edge else direction(a, b) + 90, 5, style)
 
 
 def _coordinates(names: tuple[str, ...], places: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ import re
 
 from pipeline.publish.drawing.canvas import Canvas, Point, direction, polar, width_of
 from pipeline.publish.drawing.lines import Entry, Figure
-from pipeline.publish.drawing.polygons import free
+from pipeline.publish.drawing.plane import free
 from pipeline.publish.drawing.values import Fault
 
 _RAY = 105.0
