@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pipeline.engine.step import StepContext
 from pipeline.errors import ConfigError, TaskRejected
 from pipeline.lessons import blind, patches, release
-from pipeline.lessons.addresses import item_of, owner, value_at
+from pipeline.lessons.addresses import item_of, value_at
 from pipeline.lessons.asks import Asks, Draft
 from pipeline.lessons.checks import check_lesson, summary
 from pipeline.lessons.course import Course
@@ -253,8 +253,9 @@ def _present(lesson: Any, scope: patches.Scope) -> dict[str, Any]:
     """Return what a correction may change, and the lists that targets number."""
     if "cards" in scope.places:
         return {"lesson": lesson}
-    names = ["prior", "key_points", "misconceptions", *(owner(place) for place in scope.places)]
-    return {name: value_at(lesson, name) for name in dict.fromkeys(names)}
+    names = ["prior", "key_points", "misconceptions", *scope.places]
+    found = {name: value_at(lesson, name) for name in dict.fromkeys(names)}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _asked_again(ctx: StepContext, entry: Mapping[str, Any]) -> Draft | None:
