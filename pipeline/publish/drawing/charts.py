@@ -72,7 +72,6 @@ BAR = Kind(
         Line("bar {name}", amounts, "bar red: 12", say="{0} {v}", needed=True),
     ),
     bars.bars,
-    head=lambda figure: "Bar chart",
     rows=_bars,
 )
 PIE = Kind(
@@ -80,7 +79,6 @@ PIE = Kind(
     "slices by their angles, together 360°; one may be ?",
     (Line("slice {name}", degrees, "slice bus: 90°", say="{0} {v}", needed=True),),
     bars.slices,
-    head=lambda figure: "Pie chart",
     rows=lambda figure: (["", "Angle"], [[entry.places[0], entry.text] for entry in figure.all("slice {name}")]),
 )
 HISTOGRAM = Kind(
@@ -92,7 +90,6 @@ HISTOGRAM = Kind(
         Line("class {n} to {n}", number, "class 0 to 10: 5", say="{0} to {1}: {v}", needed=True),
     ),
     bars.histogram,
-    head=lambda figure: "Histogram",
     rows=lambda figure: (
         [figure.value(name).label if figure.value(name) else "" for name in "xy"],
         [
@@ -165,7 +162,6 @@ TABLE = Kind(
         Line("columns", cells, "columns: time / s | speed / m s⁻¹", say="columns {v}", given=False, needed=True),
         Line("row {name}", cells, "row 1: 2 | 8", say="{v}", needed=True),
     ),
-    head=lambda figure: "Table",
     rows=_table,
 )
 KINDS = (BOX, BAR, PIE, HISTOGRAM, STEM, VENN, TREE, TABLE)

@@ -54,7 +54,7 @@ def draw(figure: Figure, canvas: Canvas) -> None:
 def _pairs(figure: Figure, tangents: Sequence[Tangent]) -> list[Named]:
     """Return the lines that are joined or measured, or the arms of angles."""
     joined = [corners(word) for word in re.split(r"[\s,]+", figure.text("join")) if word]
-    out = [pair for word in joined for pair in itertools.pairwise(word)]
+    out: list[Named] = [pair for word in joined for pair in itertools.pairwise(word)]
     out += [named for named, *_ in plane.measures(figure, "length")]
     out += [corners(entry.places[1]) for entry in figure.all("distance {P} to {PQ}")]
     out += [(name, outside) for touching, outside in tangents if outside for name in touching]
@@ -80,7 +80,7 @@ def _places(figure: Figure, centre: str, tangents: Sequence[Tangent], pairs: Seq
     for name, touching in outside.items():
         heart = plane.between([start[one] for one in touching])
         start[name] = polar(heart, 1, direction((0, 0), heart) - (60 if len(touching) == 1 else 0))
-        relations += [plane.angle(centre, one, name, 90) for one in touching]
+        relations += [plane.angle((centre, one, name), 90) for one in touching]
     relations += _measured(figure, centre, {*turns, *outside})
     found = plane.solved(start, relations, {centre: (0.0, 0.0)})
     if not found:
@@ -125,11 +125,11 @@ def _measured(figure: Figure, centre: str, free: set[str]) -> list[Relation]:
     for entry in figure.all("distance {P} to {PQ}"):
         named = (entry.places[0], *corners(entry.places[1]))
         if entry.value.value and radius and set(named) <= known:
-            out.append(plane.beyond(*named, entry.value.value / radius))
+            out.append(plane.beyond(named, entry.value.value / radius))
     angles = [(named, value) for named, _, _, value in plane.measures(figure, "angle") if value is not None]
     for named, value in angles + [(named, 90.0) for named in plane.rights(figure)]:
         if set(named) <= known:
-            out.append(plane.angle(*named, min(value, 360 - value)))
+            out.append(plane.angle(named, min(value, 360 - value)))
     return out
 
 
@@ -172,7 +172,7 @@ def _sizes(figure: Figure, canvas: Canvas, centre: str, at: dict[str, Point], dr
         canvas.corner(foot, a, start)
         canvas.label(entry.text, middle(start, foot), direction(a, b), 4, plane.free(entry.value))
     for named, text, style, _ in plane.measures(figure, "arc"):
-        turn = direction((0, 0), middle(*(at[name] for name in named))) + (180 if _large(figure) else 0)
+        turn = direction((0, 0), plane.between([at[name] for name in named])) + (180 if _large(figure) else 0)
         canvas.label(text, polar((0, 0), _RADIUS, turn), turn, 5, style)
 
 

@@ -175,8 +175,7 @@ def _consistent(figure: Figure) -> None:
         figure.warnings.append("the switch is open, but the ammeter shows a current")
     volts = sum(_base(entry.value) or 0 for entry in figure.all("battery"))
     parts: list[float | None] = [*resistances.values()]
-    if entry := figure.get("internal resistance"):
-        parts.append(_base(entry.value))
+    parts += [_base(entry.value) for entry in figure.all("internal resistance")]
     for entry in figure.entries:
         if entry.line.key.startswith("parallel"):
             values = [_base(value) for value in entry.value]

@@ -122,7 +122,7 @@ def _alt(kind: Kind | None, figure: Figure) -> tuple[str, bool]:
     """Return the description and whether it had to be cut."""
     if kind is None:
         return "", False
-    head = figure.text("title") or (kind.head(figure) if kind.head else kind.name)
+    head = figure.text("title") or (kind.head(figure) if kind.head else kind.name[0].upper() + kind.name[1:])
     parts = [_said(figure, entry) for entry in figure.entries]
     said = _sentence(head, [part for part in parts if part])
     if len(said) <= _LONGEST_ALT:

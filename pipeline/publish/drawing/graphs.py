@@ -6,7 +6,7 @@ import re
 
 from pipeline.publish.drawing import arrows, plots
 from pipeline.publish.drawing.lines import Figure, Kind, Line, Rows, choice
-from pipeline.publish.drawing.values import Fault, axis, corners, function, known, number, plain, point, points, size
+from pipeline.publish.drawing.values import Fault, axis, function, known, number, plain, point, points, size
 
 _SERIES = tuple(
     line
@@ -108,7 +108,6 @@ NUMBER_LINE = Kind(
         Line("hide", choice("inequality", "points"), "hide: inequality", say="", given=False),
     ),
     plots.number_line,
-    head=lambda figure: "Number line",
 )
 SCALE = Kind(
     "scale",
@@ -122,7 +121,6 @@ SCALE = Kind(
         Line("hide", choice("pointer"), "hide: pointer", say="", given=False),
     ),
     plots.scale,
-    head=lambda figure: "Scale",
 )
 VECTORS = Kind(
     "vectors",
@@ -137,7 +135,6 @@ VECTORS = Kind(
         Line("find", str, "find: AC", say="find {v}", given=False),
     ),
     arrows.vectors,
-    head=lambda figure: "Vectors",
 )
 _BEARING = re.compile(r"(?P<bearing>\d{3}(?:\.\d+)?|[a-z?])°?(?:,\s*(?P<far>.+))?\Z")
 
@@ -166,7 +163,5 @@ BEARINGS = Kind(
         Line("find", str, "find: AC", say="find {v}", given=False),
     ),
     arrows.bearings,
-    head=lambda figure: "Bearings",
 )
 KINDS = (AXES, SCATTER, MOTION, NUMBER_LINE, SCALE, VECTORS, BEARINGS)
-__all__ = ["KINDS", "corners"]

@@ -171,7 +171,7 @@ class Kind:
         says: What it shows.
         lines: The lines it may have.
         draw: Checks the lines and draws them onto a canvas.
-        head: How the alt text begins.
+        head: How the alt text begins, if not with the name.
         rows: The data as column heads and rows, where a table says them better.
         also: Other names of it.
     """

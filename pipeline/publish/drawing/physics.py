@@ -40,7 +40,6 @@ CIRCUIT = Kind(
         *(Line(f"{name} {{R}}", size, f"{name} {name[0].upper()}: shown") for name in _PART),
     ),
     circuits.draw,
-    head=lambda figure: "Circuit",
 )
 RAYS = Kind(
     "rays",
@@ -66,7 +65,6 @@ FREE_BODY = Kind(
         Line("force at {n}°", force, "force at 30°: 8 N pull", many=True),
     ),
     waves.free_body,
-    head=lambda figure: "Free body",
 )
 WAVE = Kind(
     "wave",
@@ -78,7 +76,6 @@ WAVE = Kind(
         Line("cycles", number, "cycles: 3", say="{v} waves"),
     ),
     waves.wave,
-    head=lambda figure: "Wave",
 )
 TRACE = Kind(
     "trace",
@@ -102,6 +99,5 @@ LEVELS = Kind(
         Line("transition", str, "transition: 3 to 1", say="transition {v}", given=False, many=True),
     ),
     waves.levels,
-    head=lambda figure: "Energy levels",
 )
 KINDS = (CIRCUIT, RAYS, FREE_BODY, WAVE, TRACE, LEVELS)

@@ -61,13 +61,15 @@ def distance(a: str, b: str, size: float) -> Relation:
     return lambda at: math.dist(at[a], at[b]) / size - 1
 
 
-def angle(a: str, b: str, c: str, size: float, inner: bool = False) -> Relation:
+def angle(named: Sequence[str], size: float, inner: bool = False) -> Relation:
     """Say how large an angle is."""
+    a, b, c = named
     return lambda at: math.radians((turn_of(at[a], at[b], at[c], inner) - size + 180) % 360 - 180)
 
 
-def beyond(top: str, b: str, c: str, size: float) -> Relation:
-    """Say how far a point lies from a line."""
+def beyond(named: Sequence[str], size: float) -> Relation:
+    """Say how far the first point lies from the line through the others."""
+    top, b, c = named
 
     def off(at: Places) -> float:
         (x, y), (u, v), (s, t) = at[top], at[b], at[c]

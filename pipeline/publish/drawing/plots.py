@@ -260,7 +260,7 @@ def scale(figure: Figure, canvas: Canvas) -> None:
     wide = 260.0
 
     def at(value: float) -> float:
-        return 20 + (value - low) / (high - low) * (wide - 40)
+        return float(20 + (value - low) / (high - low) * (wide - 40))
 
     canvas.rect(0, -4, wide, 50)
     canvas.lines([((at(mark), -4), (at(mark), 6)) for mark in ticks(low, high, fine, 60)], "")

@@ -71,17 +71,18 @@ def _three(names: Names, named: Names) -> tuple[str, str, str, bool]:
 
 
 def _relations(figure: Figure, names: Names) -> list[Relation]:
-    out = [plane.distance(*named, value) for named, _, _, value in plane.measures(figure, "length") if value]
+    lengths = [(named, value) for named, _, _, value in plane.measures(figure, "length") if value]
+    out = [plane.distance(named[0], named[1], size) for named, size in lengths]
     for named, size in _angles(figure):
         a, b, c, inner = _three(names, named)
-        out.append(plane.angle(a, b, c, size, inner))
+        out.append(plane.angle((a, b, c), size, inner))
     for entry in figure.all("equal"):
         out += plane.equal(plane.pairs(entry))
     for entry in figure.all("parallel"):
         out += plane.parallel(plane.pairs(entry))
     for entry in figure.all("height from {P}"):
         if entry.value.value is not None:
-            out.append(plane.beyond(entry.places[0], *_base(names, entry), entry.value.value))
+            out.append(plane.beyond((entry.places[0], *_base(names, entry)), entry.value.value))
     return out + _named_shape(figure, names)
 
 
@@ -93,14 +94,14 @@ def _base(names: Names, entry: Entry) -> tuple[str, str]:
 def _named_shape(figure: Figure, names: Names) -> list[Relation]:
     shape, count = figure.text("shape", "any"), len(names)
     sides = [(name, names[(n + 1) % count]) for n, name in enumerate(names)]
-    right = [plane.angle(*_three(names, (name,))[:3], 180 - 360 / count, True) for name in names[1:-1]]
+    right = [plane.angle(_three(names, (name,))[:3], 180 - 360 / count, True) for name in names[1:-1]]
     if shape == "regular":
         return plane.equal(sides) + right
     if shape != "any" and count != 4:
         raise Fault(f"a {shape} has 4 corners, not {count}")
     out: list[Relation] = []
     if shape in ("rectangle", "square"):
-        out += [*right, plane.angle(*_three(names, names[:1])[:3], 90, True)]
+        out += [*right, plane.angle(_three(names, names[:1])[:3], 90, True)]
     if shape in ("parallelogram", "rhombus"):
         out += plane.parallel([sides[0], sides[2]]) + plane.parallel([sides[1], sides[3]])
     if shape == "trapezium" and not figure.all("parallel"):
@@ -175,7 +176,7 @@ def _shape(figure: Figure, canvas: Canvas, names: Names, at: dict[str, Point]) -
     for entry in figure.all("diagonal"):
         canvas.line(*(at[name] for name in entry.value), style="dash")
     for entry in figure.all("height from {P}"):
-        _height(canvas, at[entry.places[0]], *(at[name] for name in _base(names, entry)), entry)
+        _height(canvas, at[entry.places[0]], [at[name] for name in _base(names, entry)], entry)
     for group, entry in enumerate(figure.all("equal"), 1):
         for a, b in plane.pairs(entry):
             way = direction(at[a], at[b])
@@ -201,10 +202,11 @@ def _labels(figure: Figure, canvas: Canvas, names: Names, at: dict[str, Point]) 
         canvas.label(text, middle(at[a], at[b]), direction(at[a], at[b]) - 90, 5, style)
     for n, name in enumerate(names):
         sides = [polar(at[name], 10, direction(at[name], at[names[m % len(names)]])) for m in (n - 1, n + 1)]
-        canvas.label(name, at[name], direction(middle(*sides), at[name]), 3, "strong at")
+        canvas.label(name, at[name], direction(plane.between(sides), at[name]), 3, "strong at")
 
 
-def _height(canvas: Canvas, top: Point, b: Point, c: Point, entry: Entry) -> None:
+def _height(canvas: Canvas, top: Point, base: list[Point], entry: Entry) -> None:
+    b, c = base
     foot = (top[0], b[1])
     canvas.line(top, foot, style="dash")
     near, far = (b, c) if abs(b[0] - foot[0]) < abs(c[0] - foot[0]) else (c, b)

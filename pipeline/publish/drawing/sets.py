@@ -33,11 +33,11 @@ def venn(figure: Figure, canvas: Canvas) -> None:
         if part in seen:
             raise Fault(f"{entry.said()}: this part has its number already")
         seen.add(part)
-        at, room = _PARTS.get(part, (0, 0)), 40.0 if len(part) > 1 else 66.0
+        at, room = _PARTS.get(part, (0.0, 0.0)), 40.0 if len(part) > 1 else 66.0
         if two:
-            at = (132, 95) if len(part) == 2 else (52 if 0 in part else 212, 95)
+            at = (132.0, 95.0) if len(part) == 2 else (52.0 if 0 in part else 212.0, 95.0)
         if not part:
-            at, room = (232 if two else 26, bottom - 16), 50.0
+            at, room = (232.0 if two else 26.0, bottom - 16.0), 50.0
         lines = wrap(entry.text, room)
         for n, line in enumerate(lines):
             canvas.text(line, at[0], at[1] + (n - (len(lines) - 1) / 2) * SIZE, style=free(entry.value))

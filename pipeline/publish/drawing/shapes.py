@@ -80,7 +80,6 @@ CIRCLE = Kind(
         _FIND,
     ),
     circles.draw,
-    head=lambda figure: "Circle",
 )
 _SOLIDS = ("cuboid", "cube", "cylinder", "cone", "sphere", "hemisphere", "pyramid", "prism")
 SOLID = Kind(

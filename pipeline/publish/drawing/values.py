@@ -20,7 +20,9 @@ _CLOSE = r"(?:mm|cm|km|m|kg|mg|g|kN|N|kJ|J|kW|W|kHz|Hz|mV|kV|V|mA|A|kΩ|Ω|[µμ
 _QUANTITY = re.compile(
     rf"£?\s*(?P<number>[-−+]?(?:{NUMBER}|\d*√\d+))(?P<unit>{_CLOSE}(?![A-Za-z])|\s+[^\d\s+−=*/-].*|)\Z"
 )
-_TEX = (
+_GREEK = {"alpha": "α", "beta": "β", "theta": "θ", "lambda": "λ", "phi": "φ", "mu": "μ", "pi": "π", "Omega": "Ω",
+          "le": "≤", "ge": "≥"}  # fmt: skip
+_TEX: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"\\[()]|\$|\\(?:left|right)|\\,"), ""),
     (re.compile(r"\\d?frac\{([^{}]*)\}\{([^{}]*)\}"), r"\1/\2"),
     (re.compile(r"\\sqrt\{([^{}]*)\}"), r"√\1"),
@@ -39,8 +41,6 @@ _TEX = (
     (re.compile(r"\(([^(),\s]+),([^(),\s]+)\)"), r"(\1, \2)"),
     (re.compile(r"\s+"), " "),
 )  # fmt: skip
-_GREEK = {"alpha": "α", "beta": "β", "theta": "θ", "lambda": "λ", "phi": "φ", "mu": "μ", "pi": "π", "Omega": "Ω",
-          "le": "≤", "ge": "≥"}  # fmt: skip
 
 
 class Fault(ValueError):
@@ -50,7 +50,7 @@ class Fault(ValueError):
 def plain(value: str) -> str:
     """Return a text of a line as the figure prints it: real minus signs, raised powers, simple TeX as characters."""
     for pattern, shown in _TEX:
-        value = pattern.sub(shown, value)  # type: ignore[arg-type]
+        value = pattern.sub(shown, value)
     return value.strip()
 
 
@@ -253,7 +253,7 @@ def function(value: str) -> Function:
 
 def _allowed(node: ast.AST) -> bool:
     if isinstance(node, ast.Constant):
-        return type(node.value) in (int, float) and abs(node.value) < 1e12
+        return type(node.value) in (int, float) and abs(node.value) < 1e12  # type: ignore[arg-type]
     if isinstance(node, ast.Name):
         return node.id in ("x", "pi", *_FUNCTIONS)
     if isinstance(node, ast.Call):

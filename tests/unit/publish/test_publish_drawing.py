@@ -132,7 +132,7 @@ def test_an_example_has_no_fault_and_is_described_with_its_numbers(figure: dict[
         ("pie chart", ["slice a: 200°", "slice b: 150°"], "add up to 360°, these to 350°"),
         ("histogram", ["x: t", "y: n", "class 0 to 10: 5", "class 20 to 30: 5"], "starting where the one before ends"),
         ("histogram", ["x: t", "y: n", "class 0 to 10: 5", "class 10 to 30: 5"], "need heights that are densities"),
-        ("stem-and-leaf", ["stem 1: 2 4", "key: 1 | 3 means 13"], "a stem, a leaf and the number of this diagram"),
+        ("stem-and-leaf", ["stem 1: 2 4", "key: 1 | 3 means 31"], "a stem, a leaf and their number"),
         ("tree", ["first red: 1.2"], "not a probability from 0 to 1"),
         ("tree", ["first red: 3/5", "first blue: 3/5"], "the probabilities of the first stage add up to 1.2"),
         ("bearings", ["A to B: 65°"], "not a bearing in three figures"),
