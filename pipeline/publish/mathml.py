@@ -83,6 +83,10 @@ def _operator(sign: str, **attributes: object) -> Html:
     return el("mo", sign, **attributes)
 
 
+#: A minus before a number: after a bracket or another sign browsers would set it as between two numbers.
+_SIGN = _operator("−", form="prefix")
+
+
 class _Atom(NamedTuple):
     """One thing in a row."""
 
@@ -392,13 +396,14 @@ _DEGREES = re.compile(r"(?:<mrow>)?<mo>∘</mo>(?:</mrow>)?")
 
 
 def _spaced(atoms: list[_Atom]) -> Html:
-    """Return the row, with a thin space round the names of functions."""
+    """Return the row, with a thin space round the names of functions; a minus that is a sign stands close."""
     out: list[object] = []
     for index, atom in enumerate(atoms):
         before = atoms[index - 1] if index else None
         if before is not None and _thin(before, atom):
             out.append(el("mspace", width=symbols.SPACES[","]))
-        out.append(atom.markup)
+        sign = before is None or (before.markup.startswith("<mo") and before.role != "fence")
+        out.append(_SIGN if sign and atom.markup == "<mo>−</mo>" else atom.markup)
     return join(out)
 
 

@@ -24,7 +24,13 @@ def test_parse_sets_the_parts_of_school_mathematics() -> None:
     for tex, wanted in (
         ("x^2", "<msup><mi>x</mi><mn>2</mn></msup>"),
         ("x_1^{10}", "<msubsup><mi>x</mi><mn>1</mn><mrow><mn>10</mn></mrow></msubsup>"),
-        ("-4", "<mo>−</mo><mn>4</mn>"),
+        ("-4", '<mo form="prefix">−</mo><mn>4</mn>'),
+        ("a=-4-b", '<mi>a</mi><mo>=</mo><mo form="prefix">−</mo><mn>4</mn><mo>−</mo><mi>b</mi>'),
+        (
+            "(-5,-6)",
+            '<mrow><mo>(</mo><mo form="prefix">−</mo><mn>5</mn><mo separator="true">,</mo>'
+            '<mo form="prefix">−</mo><mn>6</mn><mo>)</mo></mrow>',
+        ),
         (r"\sqrt{3}", "<msqrt><mrow><mn>3</mn></mrow></msqrt>"),
         (r"\sqrt[3]{8}", "<mroot><mrow><mn>8</mn></mrow><mrow><mn>3</mn></mrow></mroot>"),
         (r"30^\circ", '<mrow><mn>30</mn><mo lspace="0" rspace="0">°</mo></mrow>'),
