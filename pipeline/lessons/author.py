@@ -22,7 +22,7 @@ from pipeline.lessons.fields import problems
 from pipeline.lessons.findings import Finding
 from pipeline.lessons.lesson import LESSON_SCHEMA, Corrections, Lesson, Solutions
 from pipeline.lessons.prompts import EARLIER_PROMPTS, PLACEHOLDERS
-from pipeline.lessons.reading import read_lesson, tidy
+from pipeline.lessons.reading import SHAPE, read_lesson, tidy
 from pipeline.lessons.schemas import Critique, Scheme
 from pipeline.llm.answers import json_in, unwrapped
 from pipeline.llm.base import Request
@@ -174,11 +174,14 @@ class _Writing:
         present = _present(self._lesson, scope)
         lines = [each.line() for each in (*findings, *self._refused)]
         request = self._asks.correction(self._entries, self._order, present, lines, whole)
-        answer = examine(_text(self._ctx, request, f"a correction of lesson {self._order}"), Corrections)
-        if answer.value is None:
+        text = _text(self._ctx, request, f"a correction of lesson {self._order}")
+        raw, fault = read_json(text, frozenset(Corrections.model_fields))
+        found, fault = patches.read_patches(raw) if not fault else ([], fault)
+        self._refused = [Finding(SHAPE, "W", "the correction", fault, "")] if fault else []
+        if fault:
             self._ctx.reject(request)
             return
-        self._lesson, self._refused = patches.apply(self._lesson, answer.value, scope)
+        self._lesson, self._refused = patches.apply(self._lesson, found, scope)
         self._left_out += self._refused
 
     def _solve(self) -> list[Finding]:

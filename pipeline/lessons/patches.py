@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from pipeline.lessons.addresses import Steps, item_of, owner, steps_of
 from pipeline.lessons.findings import Finding
-from pipeline.lessons.lesson import CardPatch, Corrections, ItemPatch, ListPatch, NumberPatch, TextPatch
 from pipeline.lessons.reading import SHAPE, tidy
 
-Patch = TextPatch | ListPatch | NumberPatch | ItemPatch | CardPatch
+#: What a patch calls the value that it puts at its path; the wire schema has all but the last.
+_VALUES = ("text", "texts", "number", "item", "card", "value")
 #: Lists of numbers; a correction may give them as texts.
 _NUMBERS = frozenset({"teaches", "mistakes"})
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A new value at an address; None: what is there is taken away."""
+
+    path: str
+    value: Any
 
 
 @dataclass(frozen=True)
@@ -24,7 +32,7 @@ class Scope:
 
     #: Addresses; what is below them is meant too.
     places: Sequence[str]
-    #: Questions and examples that failed before: only their whole value is accepted.
+    #: Questions that failed before: only their whole value is accepted.
     whole: Collection[str] = ()
 
     @classmethod
@@ -37,39 +45,58 @@ class Scope:
         """Return why a patch is not accepted; "" where it is."""
         steps, path = steps_of(patch.path), patch.path
         if steps is None:
-            return "is no address, e.g. c4.q2, c4.q2.answer, c2.text, key_points.1"
-        if not any(_within(path, place) for place in self.places):
-            return "is not what a finding names; leave it as it is"
-        if (item := item_of(path)) in self.whole and not (path == item and isinstance(patch, ItemPatch)):
-            return f"has failed twice: write the whole question anew, as an item at {item}"
+            return "is at no address, e.g. c4.q2, c4.q2.answer, c2.text, key_points.1"
+        if not any(_within(steps, path, place) for place in self.places):
+            return "is not what a finding names; it was left out"
+        if (item := item_of(path)) in self.whole and not (path == item and isinstance(patch.value, dict)):
+            return f"is a part of a question that has failed twice: write the whole question anew, as item at {item}"
+        if patch.value is None and path == item and not {"cards", path.partition(".")[0]} & {*self.places}:
+            return "takes a question away; write another in its place"
         return ""
 
 
-def apply(lesson: Any, corrections: Corrections, scope: Scope) -> tuple[Any, list[Finding]]:
-    """Return the lesson with the patches, and a finding for each that could not be applied."""
+def read_patches(raw: Any) -> tuple[list[Patch], str]:
+    """Return the patches of a reply, or why it has none; what a patch puts is checked with the rest of the lesson."""
+    rows = raw.get("patches") if isinstance(raw, Mapping) else None
+    if not isinstance(rows, list) or not rows:
+        return [], 'the answer has no patches: {"patches": [{"path": …, "text": …}]}'
+    found = []
+    for row in rows:
+        names = [name for name in _VALUES if name in row] if isinstance(row, Mapping) else []
+        if len(names) != 1 or not isinstance(row.get("path"), str):
+            return [], f"a patch has a path and one of {', '.join(_VALUES[:-1])}; found {str(row)[:80]}"
+        value = None if row[names[0]] == "" else row[names[0]]
+        found.append(Patch(row["path"].strip(), value))
+    return found, ""
+
+
+def apply(lesson: Any, patches: Sequence[Patch], scope: Scope) -> tuple[Any, list[Finding]]:
+    """Return the lesson with the patches, and a finding for each that was refused or could not be applied."""
     made, refused = copy.deepcopy(lesson), []
-    for patch in corrections.patches:
-        why = scope.refusal(patch) or _put(made, steps_of(patch.path) or (), _value(patch))
+    # What is taken away goes last, from the end, so that every address means what it meant.
+    gone = sorted(
+        (each for each in patches if each.value is None),
+        key=lambda each: [str(step).zfill(3) for step in steps_of(each.path) or ()],
+    )
+    for patch in (*(each for each in patches if each.value is not None), *reversed(gone)):
+        why = scope.refusal(patch) or _put(made, steps_of(patch.path) or (), _fitting(patch))
         if why:
             refused.append(Finding(SHAPE, "W", patch.path, f"the correction {why}", ""))
     return tidy(made), refused
 
 
-def _within(path: str, place: str) -> bool:
+def _within(steps: Steps, path: str, place: str) -> bool:
     if place == "cards":
-        return path == "cards" or steps_of(path)[:1] == ("cards",)  # type: ignore[index]
+        return steps[0] == "cards"
     return path == place or path.startswith((f"{place}.", f"{place}("))
 
 
-def _value(patch: Patch) -> Any:
-    if isinstance(patch, TextPatch):
-        return patch.text or None
-    if isinstance(patch, ListPatch):
-        numbers = patch.path.rpartition(".")[2] in _NUMBERS and all(text.isdecimal() for text in patch.texts)
-        return [int(text) if numbers else text for text in patch.texts]
-    if isinstance(patch, NumberPatch):
-        return patch.number
-    return (patch.item if isinstance(patch, ItemPatch) else patch.card).model_dump(mode="json", exclude_none=True)
+def _fitting(patch: Patch) -> Any:
+    """Return the value; numbers that were given as texts are numbers."""
+    value, name = patch.value, patch.path.rpartition(".")[2]
+    if name in _NUMBERS and isinstance(value, list):
+        return [int(each) if isinstance(each, str) and each.isdecimal() else each for each in value]
+    return int(value) if name in ("minutes", "mistake") and isinstance(value, str) and value.isdecimal() else value
 
 
 def _put(lesson: Any, steps: Steps, value: Any) -> str:
