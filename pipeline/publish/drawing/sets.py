@@ -21,14 +21,15 @@ def venn(figure: Figure, canvas: Canvas) -> None:
     two = len(sets) == 2
     if figure.get("all" if two else "both"):
         raise Fault("two sets have both, three sets have all")
-    circles = [(92, 95), (172, 95)] if two else [(88, 88), (162, 88), (125, 150)]
+    circles: list[Point] = [(92, 95), (172, 95)] if two else [(88, 88), (162, 88), (125, 150)]
     radius = 76 if two else 70
-    for at in circles:
-        canvas.circle(at, radius, "fill")
+    for heart in circles:
+        canvas.circle(heart, radius, "fill")
     bottom = 182 if two else 232
     canvas.rect(0, 0, 264 if two else 250, bottom)
     told = [(entry, _part(sets, entry)) for entry in figure.entries if _parts(entry)]
     seen: set[frozenset[int]] = set()
+    at: Point
     for entry, part in told:
         if part in seen:
             raise Fault(f"{entry.said()}: this part has its number already")
