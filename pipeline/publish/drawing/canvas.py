@@ -75,7 +75,7 @@ def _places(farther: Iterable[float], aside: Iterable[float]) -> list[tuple[floa
 
 
 _AROUND = _places((0, 6, 13, 22, 33), [0, 25, -25, 50, -50, 80, -80, 120, -120, 180])
-_INSIDE = _places((0, 5, 10, 16, 22, 30, 40), [0, 7, -7])
+_INSIDE = _places((0, 5, 10, 16, 22, 30, 38, 46, 54), [0, 7, -7])
 
 
 @dataclass(frozen=True)

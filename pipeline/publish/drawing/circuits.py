@@ -9,7 +9,7 @@ from pipeline.publish.drawing.canvas import Canvas, Point, polar, width_of
 from pipeline.publish.drawing.lines import Entry, Figure
 from pipeline.publish.drawing.values import Fault, Quantity
 
-_DEEP, _BRANCH, _SIDE = 118.0, 48.0, 38.0
+_DEEP, _BRANCH, _SIDE = 118.0, 54.0, 46.0
 _ABOVE = ("battery", "supply", "internal resistance", "switch", "ammeter")
 _PREFIX = {"k": 1e3, "M": 1e6, "m": 1e-3, "µ": 1e-6, "μ": 1e-6, "n": 1e-9}
 _LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
@@ -57,18 +57,18 @@ def _wire(canvas: Canvas, gaps: list[tuple[float, float]], wide: float, y: float
 
 def _lower(canvas: Canvas, entry: Entry, x: float, room: float, places: dict[str, tuple[Point, float]]) -> None:
     """Draw a part of the lower row; parallel parts hang below each other."""
-    count = len(entry.places)
+    count, side = len(entry.places), min(_SIDE, room / 2 - 3)
     if count > 1 and len(entry.value) != count:
         raise Fault(f"{' '.join(entry.places)}: as many values as parallel parts, divided by |")
     for n, name in enumerate(entry.places):
         y = _DEEP + n * _BRANCH
         if n:
-            for side in (-_SIDE, _SIDE):
-                canvas.line((x + side, y - _BRANCH), (x + side, y), (x + math.copysign(20, side), y))
+            for at in (-side, side):
+                canvas.line((x + at, y - _BRANCH), (x + at, y), (x + math.copysign(20, at), y))
         _part(canvas, entry.line.key, (x, y), entry)
         value = entry.value[n] if isinstance(entry.value, tuple) else entry.value
-        _label(canvas, _value(name, value.text), x, y - 20, room if count == 1 else 2 * _SIDE, -16)
-        places[name] = ((x, _DEEP + (count - 1) * _BRANCH), _SIDE if count > 1 else 28.0)
+        _label(canvas, _value(name, value.text), x, y - 20, room if count == 1 else 2 * side, -16)
+        places[name] = ((x, _DEEP + (count - 1) * _BRANCH), side if count > 1 else 28.0)
 
 
 def _label(canvas: Canvas, text: str, x: float, y: float, room: float, down: float) -> None:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from pipeline.publish.drawing.canvas import Canvas
-from pipeline.publish.drawing.values import Fault, Quantity, plain
+from pipeline.publish.drawing.values import Fault, Function, Quantity, plain
 from pipeline.publish.html import clean
 
 _CORNER = r"[A-Z][′'₀-₉\d]?"
@@ -77,7 +77,7 @@ class Entry:
         if self.line.say is not None:
             return self.line.say.format(*self.places, v=self.text)
         name = re.sub(r"\{\w+\}", "{}", self.line.key).format(*self.places)
-        return f"{name} not known" if self.text == "?" else f"{name} {self.text}".strip()
+        return f"{name} not known" if self.text.startswith("?") else f"{name} {self.text}".strip()
 
 
 @dataclass
@@ -144,7 +144,7 @@ def _entry(raw: str, known: Sequence[Line]) -> Entry:
                 raise Fault(f"'{name}': the value is longer than {longest} characters")
             try:
                 read_value = line.read(value)
-                text = read_value.text if isinstance(read_value, Quantity) else plain(value)
+                text = read_value.text if isinstance(read_value, (Quantity, Function)) else plain(value)
                 return Entry(line, found.groups(), text, read_value)
             except Fault as fault:
                 raise Fault(f"line '{name}': {fault}") from None

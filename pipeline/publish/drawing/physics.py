@@ -18,7 +18,7 @@ def sizes(value: str) -> tuple[Quantity, ...]:
 
 def force(value: str) -> tuple[Quantity, str]:
     """Return the size and the name of "20 N normal"; the size may be an unknown."""
-    found = re.match(r"(?P<size>[-−\d].*?\s?k?N\b|\S+)\s*(?P<name>.*)\Z", value)
+    found = re.match(r"(?P<size>[-−\d].*?\s?k?N\b|\? ?k?N\b|\S+)\s*(?P<name>.*)\Z", value)
     if not found:
         raise Fault("a force needs its size or a letter, such as 20 N normal")
     return size(found["size"]), found["name"]
@@ -45,14 +45,14 @@ RAYS = Kind(
     "rays",
     "a ray at the boundary of two media; angles are to the normal",
     (
-        Line("media", words, "media: air | glass", say="from {v}", needed=True),
+        Line("media", words, "media: air | glass", say="", needed=True),
         Line("angle in", degrees, "angle in: 40°", needed=True),
         Line("angle out", degrees, "angle out: 25°"),
         Line("reflected", degrees, "reflected: 40°"),
         Line("refractive index", number, "refractive index: 1.5"),
     ),
     waves.rays,
-    head=lambda figure: "Ray",
+    head=lambda figure: f"Ray from {' to '.join(figure.value('media', ()))}",
 )
 _WAYS = ("up", "down", "left", "right", "up the slope", "down the slope", "normal to the slope", "into the slope")
 FREE_BODY = Kind(

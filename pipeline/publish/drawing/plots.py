@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from pipeline.publish.drawing.canvas import SIZE, Canvas, Point, width_of, wrap
 from pipeline.publish.drawing.lines import Entry, Figure
-from pipeline.publish.drawing.values import Axis, Fault, Function, plain
+from pipeline.publish.drawing.values import Axis, Fault, Function
 
 _WIDE, _HIGH = 240.0, 200.0
 _SAMPLES = 160
@@ -184,7 +184,7 @@ def _curve(
         before = (x, y)
     drawn = [piece for piece in pieces if len(piece) > 1]
     if not drawn:
-        raise Fault(f"no part of {plain(curve.text)} lies within the axes")
+        raise Fault(f"no part of {curve.text} lies within the axes")
     for piece in drawn:
         canvas.line(*_thinned(piece), style="bold")
     return drawn[-1][-1] if drawn[-1][-1][0] < _WIDE - 20 or len(drawn[-1]) < 9 else drawn[-1][-8]

@@ -248,7 +248,7 @@ def function(value: str) -> Function:
     nodes = list(ast.walk(tree))
     if len(nodes) > _NODES or not all(_allowed(node) for node in nodes):
         raise Fault(f"'{value}' may hold numbers, x, + - * / ^, brackets, sin, cos, tan, sqrt, abs, and no more")
-    return Function(value, tree)
+    return Function(plain(value if "=" in value else f"y = {value}"), tree)
 
 
 def _allowed(node: ast.AST) -> bool:

@@ -58,7 +58,7 @@ def _bent(angle: float, media: tuple[str, ...], index: float | None) -> float:
     return math.degrees(math.asin(sine)) if sine < 0.99 else 80.0
 
 
-def _ray(canvas: Canvas, start: Point, end: Point, share: float = 0.78) -> None:
+def _ray(canvas: Canvas, start: Point, end: Point, share: float = 0.46) -> None:
     canvas.line(start, end, style="bold")
     turn = direction(start, end)
     canvas.head(polar(start, _RAY * share, turn), turn, "bold")
