@@ -275,7 +275,8 @@ def _false(instance: Instance, item: dict[str, Any]) -> Iterator[str]:
 
 
 def _judged(judge: statements.Lines, line: list[notation.Statement]) -> Iterator[str]:
-    return (verdict.said for one in line for verdict in judge.verdicts(one) if verdict.truth is False)
+    verdicts = (verdict for one in line for verdict in judge.verdicts(one) if verdict.truth is False)
+    return (verdict.said.replace(" is not true", "", 1) for verdict in verdicts)
 
 
 def _statements(text: str) -> list[notation.Statement]:

@@ -12,24 +12,24 @@ from pipeline.lessons.bank.source import Fault, Mapping, Sequence, Text
 from pipeline.lessons.maths.units import unit
 
 #: Key -> what it holds: a text, texts (one may stand alone), names (a mapping of texts) or other groups.
-_TOPIC = {
+TOPIC = {
     "bank": "text", "topic": "text", "course": "text", "teaches": "text", "can": "text", "aim": "text",
     "prior": "texts", "facts": "texts", "keywords": "names", "misconceptions": "misconceptions", "explain": "text",
     "plain": "text", "non_example": "text", "example": "items", "starters": "items", "questions": "items",
 }  # fmt: skip
-_TOPIC_MAY = {"calculator": "text", "numbers": "text", "letters": "text", "watch_for": "texts"}
-_ITEM = {"stem": "text", "working": "texts", "marks": "texts"}
-_ITEM_MAY = {
+TOPIC_MAY = {"calculator": "text", "numbers": "text", "letters": "text", "watch_for": "texts"}
+ITEM = {"stem": "text", "working": "texts", "marks": "texts"}
+ITEM_MAY = {
     "id": "text", "kind": "text", "level": "text", "asks": "text", "prior": "text", "calculator": "text",
     "numbers": "text", "let": "let",
     "where": "texts", "answer": "text", "words": "text", "parts": "parts", "as": "text", "lead": "text",
     "form": "text", "unit": "text", "expression": "text", "wrong": "wrong", "accept": "texts", "must": "texts",
     "reject": "texts", "feedback": "text", "hint": "text", "follow": "text", "alternative": "text", "figure": "figures",
 }  # fmt: skip
-_PART = {"ask": "text"}
-_PART_MAY = dict.fromkeys(("answer", "words", "as", "lead", "form", "unit", "expression"), "text")
-_WRONG = {"why": "text"}
-_WRONG_MAY = dict.fromkeys(("is", "text", "as", "by", "form"), "text")
+PART = {"ask": "text"}
+PART_MAY = dict.fromkeys(("answer", "words", "as", "lead", "form", "unit", "expression"), "text")
+WRONG = {"why": "text"}
+WRONG_MAY = dict.fromkeys(("is", "text", "as", "by", "form"), "text")
 #: Key -> the values it may have.
 _VALUES = {
     "bank": "1", "kind": "choice", "level": "[1-5]", "calculator": "yes|no", "numbers": "decimal|fraction",
@@ -43,7 +43,7 @@ _COUNTS = {"example": (1, 3), "starters": (1, 6), "questions": (4, 24)}
 
 def problems(root: Mapping) -> list[Fault]:
     """Return what is wrong with the shape of a topic; puts a text that stands alone for several into a list."""
-    found = list(_group(root, "topic", _TOPIC, _TOPIC_MAY))
+    found = list(_group(root, "topic", TOPIC, TOPIC_MAY))
     if not found:
         found = list(chain(_ids(root), *(_item(root, item, group) for group in GROUPS for item in root[group])))
     return found
@@ -99,7 +99,7 @@ def _parts(key: Text, value: Any, kind: str) -> Iterator[Fault]:
     if not isinstance(value, Sequence):
         yield Fault(key.line, f"'{key}' holds a list (lines that begin with -)")
         return
-    must, may = {"items": (_ITEM, _ITEM_MAY), "parts": (_PART, _PART_MAY), "wrong": (_WRONG, _WRONG_MAY)}[kind]
+    must, may = {"items": (ITEM, ITEM_MAY), "parts": (PART, PART_MAY), "wrong": (WRONG, WRONG_MAY)}[kind]
     low, high = _COUNTS.get(key, (1, 6))
     if not low <= len(value) <= high:
         yield Fault(key.line, f"'{key}' has {len(value)} entries, wanted {low} to {high}")

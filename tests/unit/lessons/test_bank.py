@@ -14,14 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import BankError
+from pipeline.lessons.bank import shape
 from pipeline.lessons.bank.examination import examine
-from pipeline.lessons.bank.printing import filled, prose, shown_value
+from pipeline.lessons.bank.printing import FORMS, filled, prose, shown_value
 from pipeline.lessons.bank.space import permuted
 from pipeline.lessons.bank.topic import Bank, Topic, read_topic
 from pipeline.lessons.lesson import Item, WorkedExample
 from pipeline.lessons.maths.evaluation import EvaluationError, evaluate
+from pipeline.lessons.maths.functions import TABLE
 
-SMALL = Path(__file__).with_name("small_topic.yaml")
+DOCS = Path("devops/docs").resolve()
+SMALL = DOCS / "examples" / "topic.yaml"
 
 
 def small(tmp_path: Path, old: str = "", new: str = "", name: str = "topic.yaml") -> Path:
@@ -228,6 +231,16 @@ def test_the_small_topic_is_clean() -> None:
     made = examine(SMALL, 20)
     assert made.findings == []
     assert {row.id: row.different for row in made.rows}["solve"] == 20
+
+
+def test_the_docs_show_this_topic_and_name_everything() -> None:
+    guide = (DOCS / "bank.md").read_text(encoding="utf-8")
+    assert f"```yaml\n{SMALL.read_text(encoding='utf-8')}```" in guide
+    spans = re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", guide, flags=re.DOTALL))
+    named = {word for span in spans for word in (*re.findall(r"\w+", span), span)}
+    keys = {*shape.TOPIC, *shape.TOPIC_MAY, *shape.ITEM, *shape.ITEM_MAY, *shape.PART_MAY, *shape.WRONG_MAY}
+    forms = {word for form in FORMS for word in form.split()} - {"N"}
+    assert {*keys, *TABLE, *forms} - named == set()
 
 
 def test_own_topics_stand_before_the_shipped_and_never_twice(tmp_path: Path) -> None:
