@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,8 +117,9 @@ def changed_settings(asked: Identity, state: RunState, *, accept: bool) -> tuple
     course = course_of_run(asked, state) if "catalogue" in asked.given else None
     if course is not None:
         given["catalogue"] = course.content_hash()
-    if asked.bank is not None:
-        given |= bank_of(asked, str(state.identity.get("model")), course_of_run(asked, state))
+    if asked.bank is not None or ("bank" in state.identity and state.status != COMPLETED):
+        folder = asked.bank or state.identity.get("bank_folder")
+        given |= bank_of(replace(asked, bank=folder), str(state.identity.get("model")), course_of_run(asked, state))
     changed = conflicts(state.identity, given)
     values = {key: list(pair) for key, pair in changed.items()}
     if "author" in changed:
@@ -126,6 +128,13 @@ def changed_settings(asked: Identity, state: RunState, *, accept: bool) -> tuple
             "mixed.",
             code="author_conflict",
             hint="Omit --model to continue as before, or use --force for a new run.",
+            changed=values,
+        )
+    if "bank" in changed and not accept:
+        raise SettingsConflict(
+            f"Run {state.run_id} was made from other topics of the question bank than there are now.",
+            code="changed_bank",
+            hint="--accept-changes writes its lessons again from these, --force starts a new run.",
             changed=values,
         )
     if changed and not accept:

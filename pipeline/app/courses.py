@@ -70,7 +70,7 @@ def _path(text: str, _: str) -> Path:
 #: Column → what reads its cells (text, option): the options of `lessons` that may differ between courses.
 COLUMNS: Mapping[str, Callable[[str, str], Any]] = {
     "subject": _text, "level": _text, "lessons": _whole, "model": _text, "effort": _text, "catalogue": _path,
-    "out": _path, "max_cost_usd": parse_usd, "budget": _text, "concurrency": _at_once, "until": _text,
+    "bank": _path, "out": _path, "max_cost_usd": parse_usd, "budget": _text, "concurrency": _at_once, "until": _text,
     "sample": _whole, "prices": _path, "batch": _yes_or_no, "batch_min": _whole, "skip_failed": _yes_or_no,
 }  # fmt: skip
 
