@@ -76,7 +76,7 @@ def _vectors(figure: Figure, canvas: Canvas, points: dict[str, Point], drawn: li
 def bearings(figure: Figure, canvas: Canvas) -> None:
     """Check and draw legs by bearing and distance, with north lines."""
     legs = figure.all("{P} to {P}")
-    far = [quantity(entry.value[2]).value for entry in legs]
+    far = [quantity(entry.value[2]).size for entry in legs]
     known = [size for size in far if size]
     usual = sum(known) / len(known) if known else 1.0
     plane: dict[str, Point] = {legs[0].places[0]: (0.0, 0.0)}
@@ -91,32 +91,25 @@ def bearings(figure: Figure, canvas: Canvas) -> None:
         x, y = plane[start]
         way = math.radians(turn)
         plane[end] = x + (size or usual) * math.sin(way), y + (size or usual) * math.cos(way)
-    for entry in figure.all("{PQ}"):
-        a, b = (plane.get(name) for name in corners(entry.places[0]))
-        if (
-            a
-            and b
-            and entry.value.value
-            and len(known) == len(legs)
-            and abs(math.dist(a, b) / entry.value.value - 1) > 0.02
-        ):
-            raise Fault(f"{entry.places[0]} would be {math.dist(a, b):.3g} by the bearings, not {entry.text}")
-    for entry in figure.all("angle {PQR}"):
-        a, at, b = (
-            (plane.get(name) for name in corners(entry.places[0]))
-            if len(corners(entry.places[0])) == 3
-            else (None,) * 3
-        )
-        if (
-            a
-            and b
-            and at
-            and abs(abs((direction(at, a) - direction(at, b) + 180) % 360 - 180) - entry.value.value) > 1.5
-        ):
-            raise Fault(f"angle {entry.places[0]} is not {entry.text} by the bearings")
+    _fits(figure, plane, complete=len(known) == len(legs))
     names = list(plane)
     room = fit(list(plane.values()), 190, 170)
     _journey(figure, canvas, dict(zip(names, room, strict=True)))
+
+
+def _fits(figure: Figure, plane: dict[str, Point], *, complete: bool) -> None:
+    """Check distances and angles that are given besides the legs."""
+    for entry in figure.all("{PQ}"):
+        a, b = (plane.get(name) for name in corners(entry.places[0]))
+        if a and b and complete and entry.value.size and abs(math.dist(a, b) / entry.value.size - 1) > 0.02:
+            would = entry.value.value * math.dist(a, b) / entry.value.size
+            raise Fault(f"{entry.places[0]} would be {would:.3g} by the bearings, not {entry.text}")
+    for entry in figure.all("angle {PQR}"):
+        named = [plane.get(name) for name in corners(entry.places[0])]
+        a, at, b = named if len(named) == 3 else (None, None, None)
+        turn = abs((direction(at, a) - direction(at, b) + 180) % 360 - 180) if a and at and b else None
+        if turn is not None and entry.value.value is not None and abs(turn - entry.value.value) > 1.5:
+            raise Fault(f"angle {entry.places[0]} is not {entry.text} by the bearings")
 
 
 def _journey(figure: Figure, canvas: Canvas, at: dict[str, Point]) -> None:

@@ -6,7 +6,18 @@ import re
 
 from pipeline.publish.drawing import bars, sets
 from pipeline.publish.drawing.lines import Figure, Kind, Line, Rows
-from pipeline.publish.drawing.values import Fault, axis, cells, degrees, number, numbers, plain, quantity, words
+from pipeline.publish.drawing.values import (
+    Fault,
+    Quantity,
+    axis,
+    cells,
+    degrees,
+    number,
+    numbers,
+    plain,
+    quantity,
+    words,
+)
 
 
 def scale(value: str) -> tuple[float, float, str]:
@@ -46,6 +57,12 @@ def probability(value: str) -> float | None:
     return made
 
 
+def share(value: str) -> Quantity:
+    """Return a slice in degrees; it may be given as a percentage."""
+    made = quantity(value)
+    return Quantity(value, made.value * 3.6, "°") if made.unit == "%" and made.value else degrees(value)
+
+
 def _bars(figure: Figure) -> Rows:
     x, groups = figure.value("x"), figure.value("groups", ())
     heads = [x.label if x else "", *(groups or [figure.value("y").label if figure.value("y") else ""])]
@@ -76,8 +93,8 @@ BAR = Kind(
 )
 PIE = Kind(
     "pie chart",
-    "slices by their angles, together 360°; one may be ?",
-    (Line("slice {name}", degrees, "slice bus: 90°", say="{0} {v}", needed=True),),
+    "slices by their angles, together 360°, or percentages; one may be ?",
+    (Line("slice {name}", share, "slice bus: 90°", say="{0} {v}", needed=True),),
     bars.slices,
     rows=lambda figure: (["", "Angle"], [[entry.places[0], entry.text] for entry in figure.all("slice {name}")]),
 )
@@ -120,7 +137,6 @@ STEM = Kind(
     bars.stems,
     head=lambda figure: "Stem-and-leaf diagram",
     rows=_stem_rows,
-    also=("stem and leaf",),
 )
 VENN = Kind(
     "Venn",
@@ -135,7 +151,6 @@ VENN = Kind(
     ),
     sets.venn,
     head=lambda figure: f"Venn diagram of {', '.join(figure.value('sets', ()))}",
-    also=("venn diagram",),
 )
 TREE = Kind(
     "tree",
@@ -147,12 +162,13 @@ TREE = Kind(
     ),
     sets.tree,
     head=lambda figure: "Tree diagram",
-    also=("tree diagram",),
 )  # fmt: skip
 
 
 def _table(figure: Figure) -> Rows:
-    return list(figure.value("columns", ())), [list(entry.value) for entry in figure.all("row {name}")]
+    return list(figure.value("columns", ())), [
+        list(entry.value) for entry in figure.entries if entry.line.key.startswith("row")
+    ]
 
 
 TABLE = Kind(
@@ -160,7 +176,8 @@ TABLE = Kind(
     "rows and columns; the page shows them, nothing is drawn",
     (
         Line("columns", cells, "columns: time / s | speed / m s⁻¹", say="columns {v}", given=False, needed=True),
-        Line("row {name}", cells, "row 1: 2 | 8", say="{v}", needed=True),
+        Line("row {name}", cells, "row 1: 2 | 8", say="{v}"),
+        Line("row", cells, "row 1: 2 | 8", say="{v}", many=True),
     ),
     rows=_table,
 )

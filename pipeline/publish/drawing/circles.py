@@ -74,6 +74,8 @@ def _places(figure: Figure, centre: str, tangents: Sequence[Tangent], pairs: Seq
     outside = {name: touching for touching, name in tangents if name}
     named = [*itertools.chain(*pairs, *chords.values(), *(touching for touching, _ in tangents))]
     named += [name for points, *_ in plane.measures(figure, "arc") for name in points]
+    if any(centre in touching for touching, _ in tangents):
+        raise Fault("a tangent touches the circle at a point of it, not at its centre")
     turns = _turns(figure, [name for name in named if name not in {*chords, *outside, centre}])
     start = {name: polar((0, 0), 1, turn) for name, turn in turns.items()}
     relations = [plane.distance(centre, name, 1) for name in turns]
@@ -111,10 +113,11 @@ def _turns(figure: Figure, named: Sequence[str]) -> dict[str, float]:
 
 def _measured(figure: Figure, centre: str, free: set[str]) -> list[Relation]:
     """Return what lengths, distances and angles say of points in a circle of radius 1."""
-    radius, diameter = (figure.value(name, Quantity("", None)).value for name in ("radius", "diameter"))
+    radius, diameter = (figure.value(name, Quantity("", None)).size for name in ("radius", "diameter"))
     if radius and diameter and abs(diameter - 2 * radius) > plane.OFF * diameter:
         raise Fault("the diameter is not twice the radius")
-    radius = radius or (diameter / 2 if diameter else None)
+    unit = plane.longest(figure)
+    radius = radius / unit if radius else diameter / 2 / unit if diameter else None
     known = free | {centre}
     out: list[Relation] = []
     for (a, b), text, _, value in plane.measures(figure, "length"):
@@ -125,7 +128,7 @@ def _measured(figure: Figure, centre: str, free: set[str]) -> list[Relation]:
     for entry in figure.all("distance {P} to {PQ}"):
         named = (entry.places[0], *corners(entry.places[1]))
         if entry.value.value and radius and set(named) <= known:
-            out.append(plane.beyond(named, entry.value.value / radius))
+            out.append(plane.beyond(named, entry.value.size / unit / radius))
     angles = [(named, value) for named, _, _, value in plane.measures(figure, "angle") if value is not None]
     for named, value in angles + [(named, 90.0) for named in plane.rights(figure)]:
         if set(named) <= known:

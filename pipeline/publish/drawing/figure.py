@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -11,7 +12,13 @@ from pipeline.publish.drawing.lines import Entry, Figure, Kind
 from pipeline.publish.drawing.values import Fault, plain, printed_numbers
 
 KINDS: tuple[Kind, ...] = (*shapes.KINDS, *graphs.KINDS, *charts.KINDS, *physics.KINDS)
-_NAMES = {name.lower(): kind for kind in KINDS for name in (kind.name, *kind.also)}
+
+
+def _plain_name(name: str) -> str:
+    return re.sub(r"[-_ ]+", " ", name.strip().lower()).removesuffix(" diagram")
+
+
+_NAMES = {_plain_name(name): kind for kind in KINDS for name in (kind.name, *kind.also)}
 #: Longer descriptions are cut: the data are in the table.
 _LONGEST_ALT = 150
 
@@ -78,7 +85,7 @@ def prompt_lines() -> list[str]:
 
 
 def _kind(figure: Data) -> Kind | None:
-    return _NAMES.get(str(figure.get("kind", "")).strip().lower().replace("_", " "))
+    return _NAMES.get(_plain_name(str(figure.get("kind", ""))))
 
 
 def _read(figure: Data) -> Figure:

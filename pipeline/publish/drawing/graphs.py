@@ -6,7 +6,7 @@ import re
 
 from pipeline.publish.drawing import arrows, plots
 from pipeline.publish.drawing.lines import Figure, Kind, Line, Rows, choice
-from pipeline.publish.drawing.values import Fault, axis, function, known, number, plain, point, points, size
+from pipeline.publish.drawing.values import Fault, axis, degrees, function, number, plain, point, points, size
 
 _SERIES = tuple(
     line
@@ -70,12 +70,7 @@ SCATTER = Kind(
     also=("scatter",),
 )  # fmt: skip
 MOTION = Kind(
-    "motion graph",
-    "as axes; straight pieces through the corners of line",
-    _AXES,
-    plots.draw,
-    head=_graph,
-    rows=_series,
+    "motion graph", "as axes; straight pieces through the corners of line", _AXES, plots.draw, head=_graph, rows=_series
 )
 _SIGN = r"(?:<=|>=|[<>≤≥])"
 _INEQUALITY = re.compile(rf"(?:(?P<a>[-−\d./]+)\s*(?P<one>{_SIGN})\s*)?[a-z]\s*(?P<two>{_SIGN})\s*(?P<b>[-−\d./]+)\Z")
@@ -158,7 +153,7 @@ BEARINGS = Kind(
     "legs of a journey with north lines",
     (
         Line("{P} to {P}", bearing, "A to B: 065°, 12 km", needed=True),
-        Line("angle {PQR}", known, "angle ABC: 90°"),
+        Line("angle {PQR}", degrees, "angle ABC: 90°"),
         Line("{PQ}", size, "AC: 15 km"),
         Line("find", str, "find: AC", say="find {v}", given=False),
     ),

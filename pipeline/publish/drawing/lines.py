@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -183,6 +183,3 @@ class Kind:
     head: Callable[[Figure], str] | None = None
     rows: Callable[[Figure], Rows] | None = None
     also: tuple[str, ...] = ()
-
-
-Data = Mapping[str, Any]

@@ -27,9 +27,17 @@ def free(value: Quantity) -> str:
     return "free" if value.value is None else ""
 
 
+def longest(figure: Figure) -> float:
+    """Return the longest length in metres; geometry is done in shares of it."""
+    lengths = [e.value.size for e in figure.entries if isinstance(e.value, Quantity) and e.value.unit not in ("°", "%")]
+    return max((length for length in lengths if length), default=1.0)
+
+
 def measures(figure: Figure, what: str) -> list[Measure]:
-    """Return the lengths, angles or arcs to be written, with the one that is sought."""
-    out = [(corners(e.places[0]), e.text, free(e.value), e.value.value) for e in figure.all(_KEYS[what])]
+    """Return the lengths (as shares of the longest), angles or arcs to be written, with what is sought."""
+    unit = longest(figure) if what == "length" else 1.0
+    listed = [(corners(e.places[0]), e) for e in figure.all(_KEYS[what])]
+    out = [(named, e.text, free(e.value), None if e.value.size is None else e.value.size / unit) for named, e in listed]
     found = re.match(r"(angle |arc )?([A-Z][A-Z′'₀-₉\d]*)\Z", figure.text("find"))
     named = corners(found[2]) if found else ()
     if not found or what != ((found[1] or "").strip() or {2: "length", 3: "angle"}.get(len(named), "")):

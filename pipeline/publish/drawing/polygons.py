@@ -43,9 +43,9 @@ def _all_known(figure: Figure, names: Names) -> None:
 
 
 def _triangle_rules(figure: Figure) -> None:
-    sides = [value for *_, value in plane.measures(figure, "length") if value is not None]
-    if len(sides) == 3 and 2 * max(sides) >= sum(sides):
-        told = ", ".join(f"{side:g}" for side in sides)
+    sides = [(text, value) for _, text, _, value in plane.measures(figure, "length") if value is not None]
+    if len(sides) == 3 and 2 * max(value for _, value in sides) >= sum(value for _, value in sides):
+        told = ", ".join(text for text, _ in sides)
         raise Fault(f"no triangle has the sides {told}: two must be longer than the third")
     angles = [size for _, size in _angles(figure)]
     if len(angles) == 3 and abs(sum(angles) - 180) > 1.5:
@@ -82,7 +82,8 @@ def _relations(figure: Figure, names: Names) -> list[Relation]:
         out += plane.parallel(plane.pairs(entry))
     for entry in figure.all("height from {P}"):
         if entry.value.value is not None:
-            out.append(plane.beyond((entry.places[0], *_base(names, entry)), entry.value.value))
+            size = entry.value.size / plane.longest(figure)
+            out.append(plane.beyond((entry.places[0], *_base(names, entry)), size))
     return out + _named_shape(figure, names)
 
 

@@ -39,7 +39,7 @@ def draw(figure: Figure, canvas: Canvas) -> None:
 
 def _size(figure: Figure, name: str) -> float | None:
     found = figure.get(name)
-    return found.value.value if found else None
+    return found.value.size if found else None
 
 
 def _shares(*sizes: float | None) -> list[float]:

@@ -43,6 +43,9 @@ _TEX: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] =
 )  # fmt: skip
 
 
+_METRES = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "km": 1e3}
+
+
 class Fault(ValueError):
     """What is wrong with a figure, said to its author."""
 
@@ -90,21 +93,20 @@ class Quantity:
     value: float | None
     unit: str = ""
 
+    @property
+    def size(self) -> float | None:
+        """The value, lengths in metres."""
+        return None if self.value is None else self.value * _METRES.get(self.unit, 1.0)
+
 
 def quantity(value: str) -> Quantity:
     """Return the quantity a text gives; what is no number with a unit is an unknown, shown as it is."""
     found = _QUANTITY.match(value)
     if not found:
         return Quantity(value, None)
-    return Quantity(value, number(found["number"]), found["unit"].strip() or ("£" if value.startswith("£") else ""))
-
-
-def known(value: str) -> Quantity:
-    """Return a quantity that must be known."""
-    made = quantity(value)
-    if made.value is None:
-        raise Fault(f"'{value}' must be a number with its unit")
-    return made
+    unit = found["unit"].strip()
+    text = f"{value.removesuffix(unit).rstrip()} {unit}" if unit and unit[0] not in "°%" else value
+    return Quantity(text, number(found["number"]), unit or ("£" if value.startswith("£") else ""))
 
 
 def size(value: str) -> Quantity:
@@ -131,8 +133,8 @@ def numbers(value: str) -> tuple[float, ...]:
 
 
 def words(value: str) -> tuple[str, ...]:
-    """Return names: divided by bars, else by blanks or commas."""
-    parts = value.split("|") if "|" in value else re.split(r"[\s,]+", value)
+    """Return names: divided by bars, else by commas, else by blanks."""
+    parts = value.split(next((mark for mark in "|," if mark in value), None))
     return tuple(part.strip() for part in parts if part.strip())
 
 
@@ -240,15 +242,19 @@ def function(value: str) -> Function:
     source = re.sub(r"^\s*(?:y|f\(x\)|[a-z])\s*=", "", value).replace("^", "**").replace("−", "-").replace("×", "*")
     source = source.translate(_RAISED) if not re.search(r"[⁰¹²³⁴-⁹⁻]", source) else re.sub(
         r"[⁰¹²³⁴-⁹⁻]+", lambda found: f"**({found[0].translate(_RAISED)})", source)  # fmt: skip
+    source = re.sub(r"\b(sin|cos|tan)\s+([\d.]*\s*[a-z])\b", r"\1(\2)", source.replace("°", ""))
     source = re.sub(r"(?<=[\dx)])\s*(?=\()|(?<=[\d)])\s*(?=[a-z])", "*", re.sub(r"√(\w+)", r"sqrt(\1)", source.strip()))
     try:
         tree = ast.parse(source, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise Fault(f"'{value}' is not a function such as y = x^2 - 4*x + 3") from None
     nodes = list(ast.walk(tree))
+    letters = {node.id for node in nodes if isinstance(node, ast.Name) and len(node.id) == 1}
+    if len(letters) == 1:
+        nodes = [ast.Name("x") if isinstance(node, ast.Name) and node.id in letters else node for node in nodes]
     if len(nodes) > _NODES or not all(_allowed(node) for node in nodes):
         raise Fault(f"'{value}' may hold numbers, x, + - * / ^, brackets, sin, cos, tan, sqrt, abs, and no more")
-    return Function(plain(value if "=" in value else f"y = {value}"), tree)
+    return Function(plain(value if "=" in value else f"y = {value}").replace("-", "−"), tree)
 
 
 def _allowed(node: ast.AST) -> bool:

@@ -109,7 +109,11 @@ def test_an_example_has_no_fault_and_is_described_with_its_numbers(figure: dict[
         ("triangle", ["breadth: 3 cm"], "no line 'breadth' here; there are: title, corners"),
         ("triangle", ["PQ: -3 cm"], "'−3 cm' must be greater than 0"),
         ("triangle", ["PQ: 9 cm"], "a line 'corners: P Q R' is missing"),
-        ("triangle", ["corners: A B C", "AB: 3 cm", "BC: 4 cm", "AC: 9 cm"], "no triangle has the sides 3, 4, 9"),
+        (
+            "triangle",
+            ["corners: A B C", "AB: 3 cm", "BC: 4 cm", "AC: 9 cm"],
+            "no triangle has the sides 3 cm, 4 cm, 9 cm",
+        ),
         (
             "triangle",
             ["corners: A B C", "angle A: 50°", "angle B: 60°", "angle C: 80°"],
