@@ -18,7 +18,6 @@ characters anywhere.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -164,16 +163,3 @@ def _problem(item: Any) -> str:
     found = item.get("input")
     shown = repr(found) if isinstance(found, (str, int, float)) else type(found).__name__
     return f"{path}: {item['msg']}; found {shown[:120]}"
-
-
-def texts(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every text inside a JSON value with its path, in order; parts that have an id are named by it."""
-    if isinstance(value, str):
-        yield where, value
-    elif isinstance(value, Mapping):
-        start = value["id"] if isinstance(value.get("id"), str) else where
-        for key, inner in value.items():
-            yield from texts(inner, f"{start}.{key}" if start else str(key))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from texts(inner, f"{where}.{index}")
