@@ -13,6 +13,14 @@ from pipeline.publish.drawing.values import Fault
 _THIN = 12.0
 
 Names = tuple[str, ...]
+#: The angles of shapes that say nothing of theirs: none of them is right.
+_TURNS = {
+    "parallelogram": (68, 112, 68, 112),
+    "rhombus": (68, 112, 68, 112),
+    "trapezium": (62, 74, 106, 118),
+    "kite": (100, 100, 60, 100),
+    "any": (82, 76, 108, 94),
+}
 
 
 def draw(figure: Figure, canvas: Canvas) -> None:
@@ -130,15 +138,20 @@ def _walk(figure: Figure, names: Names, stretch: float) -> list[Point]:
     """Return corners found by walking round the shape: known turns and sides, the others guessed."""
     three = [(_three(names, named), size) for named, size in _angles(figure)]
     turns = {at: size for (_, at, _, inner), size in three if inner}
-    rest = ((len(names) - 2) * 180 - sum(turns.values())) / max(1, len(names) - len(turns))
+    guesses = _TURNS.get(figure.text("shape", "any"), ()) if len(names) == 4 else ()
+    usual_turns = dict(zip(names, guesses or (90,) * len(names), strict=True))
+    guessed = sum(usual_turns[name] for name in names if name not in turns) or 1
+    rest = ((len(names) - 2) * 180 - sum(turns.values())) / guessed
     sides = {frozenset(named): value for named, _, _, value in plane.measures(figure, "length") if value}
     usual = sum(sides.values()) / len(sides) if sides else 1.0
+    if any(frozenset((name, names[(n + 1) % len(names)])) in sides for n, name in enumerate(names) if n % 2 == 0):
+        usual /= stretch
     at, way, out = (0.0, 0.0), 0.0, []
     for n, (name, after) in enumerate(zip(names, (*names[1:], names[0]), strict=True)):
         out.append(at)
         far = sides.get(frozenset((name, after)), usual * (stretch if n % 2 == 0 else 1))
         at = (at[0] + far * math.cos(way), at[1] + far * math.sin(way))
-        way += math.radians(180 - turns.get(after, rest))
+        way += math.radians(180 - turns.get(after, rest * usual_turns[after]))
     return out
 
 
@@ -153,7 +166,7 @@ def _thin(at: list[Point]) -> None:
     if (sharpest := _sharpest(at)) < 0:
         raise Fault("no such shape: its sides cross")
     if sharpest < _THIN:
-        raise Fault(f"too thin to read: an angle of {sharpest:.0f}°, less than {_THIN:.0f}°")
+        raise Fault(f"too thin to read: an angle of {sharpest:.1f}°, less than {_THIN:.0f}°")
     xs, ys = zip(*at, strict=True)
     sides = [math.dist(a, b) for a, b in zip(at, (*at[1:], at[0]), strict=True)]
     if min(*sides, max(xs) - min(xs), max(ys) - min(ys)) < max(sides) / 9:
