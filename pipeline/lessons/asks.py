@@ -145,7 +145,8 @@ class Asks:
 
     def solve(self, questions: Sequence[Mapping[str, Any]]) -> Request:
         """Return the request for the answers to questions whose keys are not shown."""
-        system = [Segment(self.prompts["solver"], cache=True)]
+        # Too short to be kept in a cache.
+        system = [Segment(self.prompts["solver"])]
         data = {"kind": "solve", "questions": [dict(each) for each in questions]}
         most = MAX_TOKENS["solve"]
         return self._request(system, self.prompts["solve"], data, Solutions, BLIND_SCHEMA, None, most)

@@ -21,11 +21,11 @@ BYTES_PER_TOKEN = 3.8
 MOST_BYTES_PER_TOKEN = 6
 #: Output tokens of one answer, thinking included, as they usually come. A lesson of schema 2 has some 22,000
 #: characters (five lessons of schema 1, written anew); corrections are a few parts of it.
-OUTPUT_TOKENS = {"outline": 600, "entry": 400, "lesson": 5_800, "correction": 600, "solve": 450, "critic": 2_000}
+OUTPUT_TOKENS = {"outline": 600, "entry": 400, "lesson": 5_600, "correction": 600, "solve": 450, "critic": 2_000}
 #: The outline grows with each lesson; an exam is longer than a lesson.
-OUTLINE_EACH, MOCK_TOKENS = 110, 11_000
+OUTLINE_EACH, MOCK_TOKENS = 110, 9_000
 #: Calls of a kind for each lesson: whole lessons that cannot be read are rare; every second lesson is corrected.
-TRIES = {"lesson": 1.05, "correction": 0.5, "solve": 1.2, "critic": 1.2}
+TRIES = {"lesson": 1.02, "correction": 0.5, "solve": 1.1, "critic": 1.1}
 #: Calls of a kind for each lesson at most: after each correction it is solved and judged again.
 MOST = {
     "lesson": 1 + MAX_UNREADABLE, "correction": MAX_CORRECTIONS, "solve": 1 + MAX_CORRECTIONS,
