@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 WAYS = ("sync", "sync_uncached", "batch", "batch_uncached")
 #: Which step makes which kind of call.
 _STEPS = {"outline": "sow", "entry": "sow", **dict.fromkeys(LESSON_CALLS, "lessons")}
+#: The kind of call that a course may do without.
+_CORRECTION = "correction"
 #: The source of an expectation that no earlier course gives.
 COUNTED = "prompts, counted"
 #: The newest so many completed courses count.
@@ -180,6 +182,9 @@ def priced(
             share = row.calls / sum(other.calls for other in asked.rows if other.label == row.label)
             calls = learned.calls * share * (1 if row.label == "outline" else lessons)
             tokens, source = [dict(learned.tokens)], f"{history.runs} earlier course{'' if history.runs == 1 else 's'}"
+        elif history is not None and history.runs and row.label == _CORRECTION:
+            # The courses that are known needed none.
+            calls = 0.0
         ways = {way: _expected(calls, tokens, way, prices, model, at) for way in WAYS}
         inputs = sum(number for kind, number in tokens[-1].items() if kind != "output")
         found.append(CallEstimate(
