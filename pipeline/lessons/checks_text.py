@@ -154,8 +154,8 @@ def keywords(case: Case) -> Iterator[Fault]:
     asked = " ".join(text for where, text in case.texts if ".q" in where).lower()
     for number, keyword in enumerate(case.lesson.keywords, 1):
         term, _, definition = keyword.partition(":")
-        stem = stem_of(term)
-        if re.search(rf"\b{re.escape(stem)}", definition.lower()):
+        stem, words = stem_of(term), [stem_of(word) for word in term.split()]
+        if all(re.search(rf"\b{re.escape(word)}", definition.lower()) for word in words):
             yield Fault(f"keywords.{number}", f"{term!r} is defined by itself", "a definition without the term")
         if case.entry["lesson_type"] != "teach":
             continue
