@@ -14,6 +14,22 @@ _ABOVE = ("battery", "supply", "internal resistance", "switch", "ammeter")
 _PREFIX = {"k": 1e3, "M": 1e6, "m": 1e-3, "µ": 1e-6, "μ": 1e-6, "n": 1e-9}
 _LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
+_DIODE = (((-9, -9), (-9, 9), (9, 0), (-9, -9)), ((9, -9), (9, 9)))
+#: Lines of symbols, from their middle.
+_STROKES: dict[str, tuple[tuple[Point, ...], ...]] = {
+    "battery": (((-9, -11), (-9, 11)), ((-3, -5), (-3, 5)), ((3, -11), (3, 11)), ((9, -5), (9, 5))),
+    "capacitor": (((-4, -12), (-4, 12)), ((4, -12), (4, 12))),
+    "diode": _DIODE,
+    "LED": _DIODE,
+    "fuse": (((-20, 0), (20, 0)),),
+    "thermistor": (((-26, 15), (-16, 15), (18, -15)),),
+}
+_ARROWS: dict[str, tuple[tuple[Point, Point], ...]] = {
+    "LED": (((4, 10), (12, 22)), ((13, 10), (21, 22))),
+    "variable resistor": (((-18, 15), (18, -15)),),
+    "LDR": (((-20, 26), (-12, 11)), ((-6, 26), (2, 11))),
+}
+
 
 def draw(figure: Figure, canvas: Canvas) -> None:
     """Check and draw a circuit."""
@@ -118,43 +134,23 @@ def _meter(canvas: Canvas, at: Point, letter: str) -> None:
 
 def _part(canvas: Canvas, key: str, at: Point, entry: Entry) -> None:
     """Draw the symbol of a part, level, its middle at a point."""
-    x, y = at
     name = key.replace(" {R}", "")
-    if name == "battery":
-        for offset, high in ((-9, 11), (-3, 5), (3, 11), (9, 5)):
-            canvas.line((x + offset, y - high), (x + offset, y + high))
+    strokes = list(_STROKES.get(name, ()))
+    if name in ("ammeter", "motor", "lamp"):
+        _meter(canvas, at, {"ammeter": "A", "motor": "M"}.get(name, ""))
     elif name == "supply":
-        canvas.circle((x - 8, y), 4)
-        canvas.circle((x + 8, y), 4)
+        for side in (-8, 8):
+            canvas.circle((at[0] + side, at[1]), 4)
     elif name == "switch":
         for side in (-20, 20):
-            canvas.dot((x + side, y), 2.5)
-        canvas.line((x - 20, y), (x + 20, y) if entry.text == "closed" else (x + 16, y - 14))
-    elif name in ("diode", "LED"):
-        canvas.line((x - 9, y - 9), (x - 9, y + 9), (x + 9, y), closed=True)
-        canvas.line((x + 9, y - 9), (x + 9, y + 9))
-        if name == "LED":
-            canvas.arrow((x + 4, y + 10), (x + 12, y + 22))
-            canvas.arrow((x + 13, y + 10), (x + 21, y + 22))
-    elif name == "capacitor":
-        canvas.lines([((x + side, y - 12), (x + side, y + 12)) for side in (-4, 4)], "")
-    elif name in ("ammeter", "motor", "lamp"):
-        _meter(canvas, at, {"ammeter": "A", "motor": "M"}.get(name, ""))
-    else:
-        canvas.rect(x - 20, y - 8, 40, 16)
-        _changes(canvas, name, x, y)
-
-
-def _changes(canvas: Canvas, name: str, x: float, y: float) -> None:
-    if name == "fuse":
-        canvas.line((x - 20, y), (x + 20, y))
-    elif name == "thermistor":
-        canvas.line((x - 26, y + 15), (x - 16, y + 15), (x + 18, y - 15))
-    elif name == "variable resistor":
-        canvas.arrow((x - 18, y + 15), (x + 18, y - 15))
-    elif name == "LDR":
-        for offset in (-14, 0):
-            canvas.arrow((x + offset - 6, y + 26), (x + offset + 2, y + 11))
+            canvas.dot((at[0] + side, at[1]), 2.5)
+        strokes = [((-20, 0), (20, 0) if entry.text == "closed" else (16, -14))]
+    elif name not in ("battery", "capacitor", "diode", "LED"):
+        canvas.rect(at[0] - 20, at[1] - 8, 40, 16)
+    for stroke in strokes:
+        canvas.line(*((at[0] + x, at[1] + y) for x, y in stroke))
+    for start, end in _ARROWS.get(name, ()):
+        canvas.arrow((at[0] + start[0], at[1] + start[1]), (at[0] + end[0], at[1] + end[1]))
 
 
 def _base(value: Quantity) -> float | None:
