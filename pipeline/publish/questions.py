@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.publish.html import clean
 from pipeline.records.values import digest
@@ -29,7 +29,6 @@ _NUMBER = re.compile(
     r"(?:\\frac\{(?P<top>\d+)\}\{(?P<bottom>\d+)\}|(?P<digits>\d[\d,]*(?:\.\d+)?)(?:/(?P<under>[1-9]\d*))?)"
     r"(?P<unit>[^\d=<>]*)\Z"
 )
-_PART = re.compile(r"\(([a-h])\) ")
 
 
 def letter(place: int) -> str:
@@ -58,8 +57,7 @@ def _number(text: str) -> tuple[Fraction, str] | None:
     return -value if found["sign"] else value, (found["pounds"] or found["pounds_after"]) + found["unit"].strip()
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """One choice at its place."""
 
     letter: str
@@ -68,8 +66,7 @@ class Option:
     right: bool
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """(a), (b), … of a question."""
 
     label: str
@@ -134,11 +131,10 @@ class Question:
     def parts(self) -> list[Part]:
         """Return (a), (b), … with the marks that the mark scheme gives each."""
         marks = [label for label, _, _ in self.scheme]
-        labels = [f"({chr(ord('a') + place)})" for place in range(len(self.item.get("parts") or ()))]
-        return [
-            Part(label, part["ask"], part["answer"], marks.count(label))
-            for label, part in zip(labels, self.item.get("parts") or (), strict=True)
-        ]
+        return [Part(name, part["ask"], part["answer"], marks.count(name)) for name, part in self._labelled()]
+
+    def _labelled(self) -> list[tuple[str, Mapping[str, Any]]]:
+        return [(f"({letter(place).lower()})", part) for place, part in enumerate(self.item.get("parts") or ())]
 
     @property
     def answer(self) -> str:
@@ -148,14 +144,12 @@ class Question:
     @cached_property
     def scheme(self) -> list[tuple[str, str, str]]:
         """Return label of the part ("" for none), what earns the mark and why it is given, mark by mark."""
-        answers = [part["answer"] for part in self.item.get("parts") or ()]
+        answers = {label: part["answer"] for label, part in self._labelled()}
         rows = []
         for text in self.item["marks"]:
-            found = _PART.match(text) if answers else None
-            why, earns = divided(text[found.end() :] if found else text)
-            place = ord(found[1]) - ord("a") if found else len(answers)
-            shown = answers[place] if place < len(answers) else self.answer
-            rows.append((found[0].strip() if found else "", earns or shown or why, why))
+            label = text[:3] if text[:3] in answers else ""
+            why, earns = divided(text.removeprefix(label))
+            rows.append((label, earns or answers.get(label, self.answer) or why, why))
         return rows
 
     def of(self, kind: str) -> list[str]:
