@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pipeline.publish import mathml
-from pipeline.publish.figures import described
+from pipeline.publish.drawing import figure as draw
 from pipeline.publish.html import clean
 from pipeline.publish.questions import SENTENCES, Question, divided
 from pipeline.publish.view import CourseView, LessonView
@@ -150,9 +150,9 @@ def _steps(steps: Iterable[str]) -> Iterator[str]:
 
 def _figures(owner: Mapping[str, Any]) -> Iterator[str]:
     for figure in owner.get("figures") or ():
-        words, columns, rows = described(figure)
-        yield _md(words)
-        yield "\n".join([_row(columns), "|" + " --- |" * len(columns), *map(_row, rows)])
+        yield _md(draw.alt(figure))
+        columns, rows = draw.table(figure)
+        yield from _lines([_row(columns), "|" + " --- |" * len(columns), *map(_row, rows)] if rows else [])
 
 
 def _question(question: Question) -> Iterator[str]:

@@ -62,7 +62,7 @@ def group_row(head: object, columns: int) -> Html:
 
 def figure(data: Mapping[str, Any], anchor: str) -> Html:
     """Return a figure with its caption and its data; `anchor` is unique on the page."""
-    drawing, (words, columns, rows) = Html(draw.svg(data, anchor)), described(data)
+    drawing, words, (columns, rows) = Html(draw.svg(data, anchor)), draw.alt(data), draw.table(data)
     body = el("tbody", [row(inline(cells[0]), *map(inline, cells[1:])) for cells in rows])
     heads = [inline(cell) or "\u2013" for cell in columns]
     caption = draw.title(data)
@@ -73,11 +73,6 @@ def figure(data: Mapping[str, Any], anchor: str) -> Html:
     shown = el("figure", drawing, el("figcaption", inline(caption)) if caption else None)
     same = table("The same data", heads, [body], cls="data") if rows else None
     return join([shown, el("details", el("summary", "The data of this figure"), same) if same else None])
-
-
-def described(data: Mapping[str, Any]) -> tuple[str, list[str], list[list[str]]]:
-    """Return a figure in words, and its data as column heads and rows: for those who do not see it."""
-    return draw.alt(data), *draw.table(data)
 
 
 #: Squared paper, 10 by 10, for a graph that is drawn by hand.

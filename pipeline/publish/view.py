@@ -187,10 +187,8 @@ class CourseView:
 
     def _groups(self) -> Iterator[CourseGroup]:
         for place, group in enumerate(self.bundle.course.get("groups", ()), 1):
-            outcomes = [
-                self._outcome(outcome, f"{place}.{number}") for number, outcome in enumerate(group["outcomes"], 1)
-            ]
-            yield CourseGroup(group["id"], clean(group["title"]), bool(group.get("cross_cutting")), tuple(outcomes))
+            made = (self._outcome(outcome, f"{place}.{number}") for number, outcome in enumerate(group["outcomes"], 1))
+            yield CourseGroup(group["id"], clean(group["title"]), bool(group.get("cross_cutting")), tuple(made))
 
     def _outcome(self, outcome: Mapping[str, Any], number: str) -> LearningOutcome:
         lessons = [lesson for lesson in self.lessons if outcome["id"] in lesson.outcome_refs]

@@ -51,9 +51,10 @@ def texts(value: Any, without: frozenset[str], name: str = "") -> Iterator[tuple
         yield name, value
     elif isinstance(value, dict | list):
         # An algebraic answer was written twice; pages print what is shown.
-        if "from_expression" in value:
+        if isinstance(value, dict) and "from_expression" in value:
             value = {"shown": value["shown"], "wrong": value["wrong"]}
-        for key, one in value.items() if isinstance(value, dict) else ((name, one) for one in value):
+        pairs = value.items() if isinstance(value, dict) else [(name, one) for one in value]
+        for key, one in pairs:
             yield from texts(one, without, key)
 
 
