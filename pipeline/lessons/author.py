@@ -212,7 +212,9 @@ class _Writing:
 
     def _judge(self) -> Sequence[Finding]:
         """Have the lesson judged; an unusable form is asked for once more, with what was wrong with it."""
-        former, void, what = None, (), f"the critic of lesson {self._order}"
+        former: Any = None
+        void: tuple[str, ...] = ()
+        what = f"the critic of lesson {self._order}"
         for _ in range(FORMS):
             request = self._asks.critic(self._entry, self._lesson, self._facts(), former, void)
             form = examine(_text(self._ctx, request, what), Critique)

@@ -122,13 +122,14 @@ def _below(node: Any, step: str | int, empty: Any) -> Any:
 
 
 def _set(node: Any, step: str | int, value: Any) -> str:
-    if isinstance(step, int) != isinstance(node, list) or not isinstance(node, (list, dict)):
-        return "is nowhere in the lesson"
-    if isinstance(step, int):
+    if isinstance(step, int) and isinstance(node, list):
         if step > len(node) or (step == len(node) and value is None):
             return f"is beyond the end: there are {len(node)}"
         node[step : step + 1] = [] if value is None else [value]
-    elif value is None:
+        return ""
+    if isinstance(step, int) or not isinstance(node, dict):
+        return "is nowhere in the lesson"
+    if value is None:
         node.pop(step, None)
     else:
         node[step] = value

@@ -98,8 +98,8 @@ def patch(path: str, text: str) -> dict[str, Any]:
 
 def spoil(path: str, value: Any) -> dict[str, Any]:
     """The lesson with another value at a place: cards.3.items.0.ask."""
-    lesson: Any = fresh()
-    node = lesson
+    lesson = fresh()
+    node: Any = lesson
     *way, last = [int(step) if step.isdigit() else step for step in path.split(".")]
     for step in way:
         node = node[step]

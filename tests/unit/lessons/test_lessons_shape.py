@@ -26,8 +26,8 @@ def faults(lesson: Json, **entry: Any) -> list[str]:
 
 def spoilt(path: str, value: Any) -> Json:
     """The lesson with another value at an address; None: nothing there."""
-    lesson: Any = fresh()
-    node = lesson
+    lesson = fresh()
+    node: Any = lesson
     *way, last = steps_of(path) or ()
     for step in way:
         node = node[step]

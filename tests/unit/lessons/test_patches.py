@@ -95,6 +95,6 @@ def test_question_that_failed_before_is_taken_as_a_whole_only() -> None:
 def test_reply_without_patches_is_named() -> None:
     patches, fault = read_patches({"patches": [{"path": "title", "text": ""}, {"path": "c1", "value": {}}]})
     assert (patches, fault) == ([Patch("title", None), Patch("c1", {})], "")
-    for raw in (None, [], {}, {"patches": []}, {"patches": ["x"]}, {"patches": [{"path": "title"}]}, fresh(),
-                {"patches": [{"path": "title", "text": "a", "number": 1}]}):  # fmt: skip
+    wrong: list[Any] = [None, [], {}, {"patches": []}, {"patches": ["x"]}, {"patches": [{"path": "title"}]}, fresh()]
+    for raw in (*wrong, {"patches": [{"path": "title", "text": "a", "number": 1}]}):
         assert read_patches(raw)[1], raw
