@@ -51,6 +51,7 @@ OUTSIDE = {
     "pydantic": ("pipeline.lessons",),
     "annotated_types": ("pipeline.lessons",),
     "pydantic_core": ("pipeline.lessons",),
+    "sympy": ("pipeline.lessons",),
     "yaml": ("pipeline.lessons",),
     "click": ("pipeline.cli",),
     "tabulate": ("pipeline.cli",),

@@ -16,7 +16,8 @@ _PATTERNS: Mapping[str, re.Pattern[str]] = {
         "an image tag or markup": r"!\[|<(?:img|script|iframe|svg|a|div|span|style|br)\b|</",
         "a document that is not on the page": (
             r"\bsee (?:the )?(?:worksheet|handout|textbook|slide|page \d|video|appendix)"
-            r"|\b(?:worksheet|handout|jotter sheet) (?:\d|provided|attached)|\b(?:on|from) slide \d|\bin your textbook\b"
+            r"|\b(?:worksheet|handout|jotter sheet) (?:\d|provided|attached)|\b(?:on|from) slide \d"
+            r"|\bin your textbook\b"
         ),
         "a video or web site": r"\b(?:youtube|wikipedia|bitesize|khan academy|google|tiktok)\b|\bwatch "
         r"(?:the|this) (?:video|clip)\b",

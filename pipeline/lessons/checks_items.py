@@ -10,6 +10,7 @@ from typing import Any
 
 from pipeline.lessons.findings import Case, Fault
 from pipeline.lessons.lesson import Item, Option, QuestionCard, WorkedExample
+from pipeline.publish.drawing import figure as drawing
 
 _SPACES = re.compile(r"\s+")
 _OF_ABOVE = re.compile(r"\b(?:all|none|both|neither) of (?:the )?(?:above|these)\b|\ball the above\b", re.I)
@@ -151,8 +152,6 @@ _SHAPE = re.compile(r"\b(?i:triangle|quadrilateral|rectangle|parallelogram|kite|
 
 def figures(case: Case) -> Iterator[Fault]:
     """Check that a figure can be drawn, is there when a question speaks of it, and agrees with the question."""
-    from pipeline.publish.drawing import figure as drawing
-
     parts: list[tuple[str, Item | WorkedExample]] = [*case.lesson.items(), *case.lesson.examples()]
     for where, part in parts:
         shown = [figure.model_dump() for figure in part.figures or ()]

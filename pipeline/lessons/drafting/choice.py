@@ -21,7 +21,7 @@ TRIES = 20
 
 
 @dataclass(frozen=True)
-class Part:
+class TopicPart:
     """An outcome of a lesson, with its topic and those of its points that the lesson is about."""
 
     outcome: Outcome
@@ -39,18 +39,18 @@ class Part:
 class Chosen:
     """A question with its place: which part, which template, which numbers."""
 
-    part: Part
+    part: TopicPart
     template: Template
     instance: Instance
     #: Numbers of the entry's points that it asks.
     points: tuple[int, ...]
 
 
-def parts_of(bank: Bank, course: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[list[Part], list[str]]:
+def parts_of(bank: Bank, course: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[list[TopicPart], list[str]]:
     """Return the outcomes of an entry that the bank covers, and the ids of those it does not."""
     known = {outcome.id: outcome for outcome in outcomes(course)}
     place = {ref: number for number, ref in enumerate(entry["points"], 1)}
-    found: list[Part] = []
+    found: list[TopicPart] = []
     missing: list[str] = []
     for ref in entry["outcome_refs"]:
         outcome = known.get(ref)
@@ -59,14 +59,14 @@ def parts_of(bank: Bank, course: Mapping[str, Any], entry: Mapping[str, Any]) ->
         if outcome is None or topic is None or not points:
             missing.append(ref)
         else:
-            found.append(Part(outcome, topic, points))
+            found.append(TopicPart(outcome, topic, points))
     return found, missing
 
 
 class Selection:
     """Chooses the questions of one lesson and knows what has been asked."""
 
-    def __init__(self, course_id: str, order: int, parts: Sequence[Part], *, mixed: bool) -> None:
+    def __init__(self, course_id: str, order: int, parts: Sequence[TopicPart], *, mixed: bool) -> None:
         self._seed, self._order, self._mixed = course_id, order, mixed
         #: All misconceptions of its topics, by turns: id → number. The lesson keeps the first that a question reveals.
         self.mistakes = _numbered([part.topic for part in parts])
@@ -77,7 +77,7 @@ class Selection:
 
     def take(
         self,
-        part: Part,
+        part: TopicPart,
         templates: Iterable[Template],
         *,
         level: int = 1,
@@ -108,7 +108,7 @@ class Selection:
                 return Chosen(part, template, instance, asked)
         return None
 
-    def starter(self, part: Part, number: int) -> Chosen | None:
+    def starter(self, part: TopicPart, number: int) -> Chosen | None:
         """Return a starter question of a topic."""
         starters = part.topic.starters
         for turn in range(len(starters)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.lessons.bank.template import Template
-from pipeline.lessons.drafting.choice import Chosen, Json, Part, Selection
+from pipeline.lessons.drafting.choice import Chosen, Json, Selection, TopicPart
 from pipeline.lessons.drafting.course import printable
 
 #: Minutes and marks of an exam whose catalogue gives none.
@@ -64,7 +64,7 @@ def _paper(part: Mapping[str, Any]) -> Paper:
     )
 
 
-def papers(selection: Selection, parts: Sequence[Part], *, course: Mapping[str, Any], **_: Any) -> list[Json]:
+def papers(selection: Selection, parts: Sequence[TopicPart], *, course: Mapping[str, Any], **_: Any) -> list[Json]:
     """Return a card for each paper that the topics can fill, its marks exactly those of the catalogue if they allow."""
     weights = _weights(course)
     every = [(paper, _chosen(paper, selection, parts, weights)) for paper in timed_components(course)]
@@ -82,7 +82,9 @@ def _weights(course: Mapping[str, Any]) -> dict[str, float]:
     return {ref: share / count[group] for ref, (group, share) in shares.items()}
 
 
-def _chosen(paper: Paper, selection: Selection, parts: Sequence[Part], weights: Mapping[str, float]) -> list[Chosen]:
+def _chosen(
+    paper: Paper, selection: Selection, parts: Sequence[TopicPart], weights: Mapping[str, float]
+) -> list[Chosen]:
     """Return questions whose marks add up to the paper's, each part in its share, points not asked yet first."""
     fitting = {part.outcome.id: [one for one in part.topic.questions if _fits(paper, one)] for part in parts}
     sizes = {one.marks for templates in fitting.values() for one in templates}
@@ -122,7 +124,7 @@ def _sums(sizes: set[int], most: int) -> set[int]:
 
 
 def _next(
-    selection: Selection, part: Part, templates: Sequence[Template], left: int, reachable: set[int]
+    selection: Selection, part: TopicPart, templates: Sequence[Template], left: int, reachable: set[int]
 ) -> Chosen | None:
     """Return a question after which the rest of the marks can still be reached."""
     usable = [one for one in templates if one.marks <= left and left - one.marks in reachable]

@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.lessons.bank.topic import Bank, Topic
 from pipeline.lessons.checks_text import stem_of
-from pipeline.lessons.drafting.choice import Chosen, Json, Part, Selection, parts_of
+from pipeline.lessons.drafting.choice import Chosen, Json, Selection, TopicPart, parts_of
 from pipeline.lessons.drafting.course import TITLE_ROOM, printable
 from pipeline.lessons.drafting.exam import papers
 
@@ -53,7 +53,7 @@ def lesson(
     return {**made, "not_written": missing} if missing else made
 
 
-def _teaching(selection: Selection, parts: Sequence[Part], *, entry: Mapping[str, Any], **_: Any) -> list[Json]:
+def _teaching(selection: Selection, parts: Sequence[TopicPart], *, entry: Mapping[str, Any], **_: Any) -> list[Json]:
     """Return starter, a cycle for each outcome, practice, exit ticket."""
     closing = _exit_questions(selection, parts)
     cards = [_starter(selection, parts, entry)]
@@ -73,7 +73,7 @@ def _teaching(selection: Selection, parts: Sequence[Part], *, entry: Mapping[str
     return cards
 
 
-def _starter(selection: Selection, parts: Sequence[Part], entry: Mapping[str, Any]) -> Json:
+def _starter(selection: Selection, parts: Sequence[TopicPart], entry: Mapping[str, Any]) -> Json:
     """Return three questions on what the lesson needs."""
     texts = _prior(parts, entry)
     items: list[Json] = []
@@ -87,7 +87,7 @@ def _starter(selection: Selection, parts: Sequence[Part], entry: Mapping[str, An
     return _card("starter", "What you need to start", 5, items, note="Notes closed.")
 
 
-def _cycle(selection: Selection, part: Part) -> Iterator[Json]:
+def _cycle(selection: Selection, part: TopicPart) -> Iterator[Json]:
     topic = part.topic
     explain: Json = {
         "kind": "explainer",
@@ -116,7 +116,7 @@ def _cycle(selection: Selection, part: Part) -> Iterator[Json]:
     yield _questions("check", "Check that it makes sense", 4, selection, _rising(picked))
 
 
-def _exit_questions(selection: Selection, parts: Sequence[Part]) -> list[Chosen]:
+def _exit_questions(selection: Selection, parts: Sequence[TopicPart]) -> list[Chosen]:
     """Return the questions of the exit ticket, chosen first so that their templates are not those of the checks."""
     count = max(1, 3 // len(parts))
     found = []
@@ -127,7 +127,7 @@ def _exit_questions(selection: Selection, parts: Sequence[Part]) -> list[Chosen]
     return [chosen for chosen in found if chosen][:4]
 
 
-def _exit_ticket(selection: Selection, parts: Sequence[Part], chosen: Sequence[Chosen]) -> Json:
+def _exit_ticket(selection: Selection, parts: Sequence[TopicPart], chosen: Sequence[Chosen]) -> Json:
     """Return the closing card; together its questions test every key point."""
     owners = [owner for owner, _ in _facts(parts)]
     items = []
@@ -139,7 +139,7 @@ def _exit_ticket(selection: Selection, parts: Sequence[Part], chosen: Sequence[C
     return _card("exit_ticket", "Before you go", 5, items, note="Work alone, notes closed.", scored=True)
 
 
-def _practice(selection: Selection, parts: Sequence[Part], **_: Any) -> list[Json]:
+def _practice(selection: Selection, parts: Sequence[TopicPart], **_: Any) -> list[Json]:
     closing = _exit_questions(selection, parts[:4])
     picked = list(_unasked(selection, parts))
     for turn in range(4 * PRACTICE[1]):
@@ -152,7 +152,7 @@ def _practice(selection: Selection, parts: Sequence[Part], **_: Any) -> list[Jso
     return [*cards, _exit_ticket(selection, parts, closing)]
 
 
-def _assessment(selection: Selection, parts: Sequence[Part], *, entry: Mapping[str, Any], **_: Any) -> list[Json]:
+def _assessment(selection: Selection, parts: Sequence[TopicPart], *, entry: Mapping[str, Any], **_: Any) -> list[Json]:
     low, high = ASSESSMENT_MARKS
     picked: list[Chosen] = []
     marks, left = 0, sum(len(part.points) for part in parts)
@@ -181,7 +181,7 @@ def _assessment(selection: Selection, parts: Sequence[Part], *, entry: Mapping[s
 
 def _revision(
     selection: Selection,
-    parts: Sequence[Part],
+    parts: Sequence[TopicPart],
     *,
     entry: Mapping[str, Any],
     entries: Sequence[Mapping[str, Any]],
@@ -223,12 +223,12 @@ def _spread(items: Sequence[Json], earlier: Sequence[int]) -> None:
             tests[tests.index(named[doubled])] = wanted
 
 
-def _take(selection: Selection, part: Part, level: int) -> Chosen | None:
+def _take(selection: Selection, part: TopicPart, level: int) -> Chosen | None:
     plain = [one for one in part.topic.questions if one.kind != "choice"]
     return selection.take(part, plain, level=level) or selection.take(part, part.topic.questions, level=level)
 
 
-def _unasked(selection: Selection, parts: Sequence[Part]) -> Iterator[Chosen | None]:
+def _unasked(selection: Selection, parts: Sequence[TopicPart]) -> Iterator[Chosen | None]:
     """Yield a question for each point of the entry that none has asked yet."""
     for part in parts:
         for point in part.points.values():
@@ -273,7 +273,7 @@ def _bands(total: int) -> Iterator[str]:
             before = least
 
 
-def _facts(parts: Sequence[Part]) -> list[tuple[int, str]]:
+def _facts(parts: Sequence[TopicPart]) -> list[tuple[int, str]]:
     """Return (index of the part, key point): three or four, one of each part first."""
     found: list[tuple[int, str]] = []
     for turn in range(4):
@@ -283,13 +283,13 @@ def _facts(parts: Sequence[Part]) -> list[tuple[int, str]]:
     return sorted(found, key=lambda row: row[0])
 
 
-def _prior(parts: Sequence[Part], entry: Mapping[str, Any]) -> list[str]:
+def _prior(parts: Sequence[TopicPart], entry: Mapping[str, Any]) -> list[str]:
     """Return what the lesson needs: the topics' own, in turn, at most five."""
     found = [part.topic.prior[turn] for turn in range(5) for part in parts if turn < len(part.topic.prior)]
     return list(dict.fromkeys(found))[:5]
 
 
-def _whole(selection: Selection, parts: Sequence[Part], entry: Mapping[str, Any], cards: list[Json]) -> Json:
+def _whole(selection: Selection, parts: Sequence[TopicPart], entry: Mapping[str, Any], cards: list[Json]) -> Json:
     """Return the lesson around its cards."""
     exam = entry["lesson_type"] == "mock_exam"
     teaching = entry["lesson_type"] == "teach"
@@ -352,7 +352,7 @@ def _renumbered(value: Any, kept: Mapping[int, int]) -> Any:
     return made
 
 
-def _notes(selection: Selection, parts: Sequence[Part]) -> Iterator[Json]:
+def _notes(selection: Selection, parts: Sequence[TopicPart]) -> Iterator[Json]:
     """Yield an easier and a harder question of the topic that stand nowhere else in the lesson."""
     for kind, levels in (("if_they_struggle", (1, 2)), ("if_they_fly", (5, 4))):
         part = parts[0]
@@ -372,7 +372,7 @@ def lesson_title(label: str) -> str:
     return plain if len(plain) >= 30 else f"{plain}: main ideas and how to use them"
 
 
-def _outcome(parts: Sequence[Part]) -> str:
+def _outcome(parts: Sequence[TopicPart]) -> str:
     """Return the "I can …" sentence; it names all outcomes where there are two, else the first two of many."""
     line = "I can " + " and ".join(part.topic.can for part in parts[:2])
     if len(line) <= 190 and len(line.split()) <= 30:
