@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pipeline.publish.drawing.values import Fault
-from pipeline.publish.html import Html, el
+from pipeline.publish.html import Html, el, join
 
 #: The width of a drawing; letters of this size are 14 px high on a screen 320 px wide.
 WIDTH = 300
 SIZE = 15
-_WIDEST, _TALLEST = 318, 420
+_WIDEST, _TALLEST = 320, 420
 _CELL = 4
 _NARROW = {**dict.fromkeys("ijl.,:;'|!′ ", 0.28), **dict.fromkeys("()[]ft/r°-", 0.38), **dict.fromkeys("mwMW%", 0.88)}
 _VARIABLE = re.compile(r"(?<![A-Za-z])[a-zθαβφλ](?![A-Za-z])")
@@ -213,10 +213,13 @@ class Canvas:
             self._place(label)
         self._labels = []
         xs, ys = zip(*self._seen, strict=True)
-        left, top, right, bottom = min(xs) - 3, min(ys) - 3, max(xs) + 3, max(ys) + 3
+        left, top, right, bottom = min(xs) - 4, min(ys) - 3, max(xs) + 4, max(ys) + 3
         if right - left > _WIDEST or bottom - top > _TALLEST:
             longest = max((text for _, text in self._placed), key=len, default="")
             raise Fault(f"too large to read; shorter labels than '{longest}' or other values fit")
+        # Drawings are kept for a while: what only placed the labels is not.
+        self._ink.clear()
+        self._parts, self._seen = [join(self._parts)], [(left + 4, top + 3), (right - 4, bottom - 3)]
         return el(
             "svg",
             el("title", title, id=f"{prefix}-t"),
