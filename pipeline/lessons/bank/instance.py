@@ -9,9 +9,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pipeline.lessons.bank import printing
 from pipeline.lessons.bank.source import Text
+from pipeline.lessons.bank.text import Piece, Words, filled, pieces
 from pipeline.lessons.maths.evaluation import evaluate
+from pipeline.lessons.maths.printing import code, inside, plain, prose, shown_value
 from pipeline.lessons.maths.units import printed
 
 if TYPE_CHECKING:
@@ -32,10 +33,14 @@ class Skip(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """A right or wrong answer: value (None for words), how it is printed, the calculation over the stem's numbers."""
+    """A right or wrong answer."""
 
+    #: None for words.
     value: Any
+    #: As printed.
     text: str
+    code: str
+    #: The calculation over the stem's numbers.
     expression: str
     spec: Mapping[str, Any]
 
@@ -56,58 +61,47 @@ class Instance:
         Raises:
             Skip: Two answers are the same, or the figure cannot be read.
         """
-        texts = [answer.text for answer in (*self.right[:1], *self.wrong)]
-        if len(set(texts)) < len(texts):
-            twice = next(answer for answer in self.wrong if texts.count(answer.text) > 1)
-            twins = [self._code(one) for one in (*self.right[:1], *self.wrong) if one.text == twice.text]
-            raise Skip(f"the same: {' and '.join(twins)}")
+        answers = [*self.right[:1], *self.wrong]
+        for place, one in enumerate(answers):
+            for other in answers[place + 1 :]:
+                if one.text == other.text:
+                    raise Skip(f"the same: {one.code} and {other.code}")
         for figure in self.figures:
             from pipeline.publish.drawing.figure import faults
 
             if found := faults(figure):
                 raise Skip(f"figure: {found[0]}")
 
-    def _code(self, answer: Answer) -> str:
-        return str(answer.spec.get("is") or answer.spec.get("answer") or answer.text)
-
     @cached_property
     def right(self) -> list[Answer]:
         """Return the right answers: one, or one a part."""
-        return [self._answer(spec, spec.get("answer"), spec.get("words")) for spec in self.template.answers()]
+        return [self._answer(spec, "answer", "words") for spec in self.template.answers()]
 
     @cached_property
     def wrong(self) -> list[Answer]:
         """Return the wrong answers, printed as the right one is."""
         like = {key: value for key, value in self.template.spec.items() if key in ("form", "unit", "lead")}
-        return [
-            self._answer({**like, **spec}, spec.get("is"), spec.get("text"), wrong=True)
-            for spec in self.template.spec.get("wrong", ())
-        ]
+        return [self._answer({**like, **spec}, "is", "text") for spec in self.template.spec.get("wrong", ())]
 
-    def _answer(self, spec: Mapping[str, Any], code: Text | None, words: Text | None, *, wrong: bool = False) -> Answer:
-        if code is None:
-            return Answer(None, self.text(words or ""), "", spec)
-        value = self.template.at(code, lambda: self.value(code))
-        if "as" in spec:
-            text = self.text(spec["as"])
-        else:
-            text = self.template.at(code, lambda: self._printed(value, spec, wrong))
-        written = "" if wrong else spec.get("expression", "")
-        return Answer(value, text, self.calculation(written or code), spec)
+    def _answer(self, spec: Mapping[str, Any], key: str, words: str) -> Answer:
+        if words in spec:
+            return Answer(None, self.text(spec[words]), "", "", spec)
+        code = spec[key]
+        with self.template.blaming(code):
+            value = self.value(code)
+            text = self.text(spec["as"]) if "as" in spec else self._printed(value, spec, wrong=key == "is")
+            return Answer(value, text, code, self.calculation(spec.get("expression", code)), spec)
 
-    def _printed(self, value: Any, spec: Mapping[str, Any], wrong: bool) -> str:
+    def _printed(self, value: Any, spec: Mapping[str, Any], *, wrong: bool) -> str:
         form, lead, unit = spec.get("form", ""), spec.get("lead", ""), spec.get("unit", "")
-        values = value if isinstance(value, list) else [value]
+        values, fractions = value if isinstance(value, list) else [value], self.template.setting.fractions
         if not values:
             raise Skip("no solution")
-        if wrong and not form and not self.template.setting.fractions:
-            form = "3 sf" if any(endless(part) for part in values) else ""
-        texts = [printing.shown_value(part, form, fractions=self.template.setting.fractions) for part in values]
-        if lead:
-            text = " or ".join(rf"\({lead} {printing.inside(text)}\)" for text in texts)
-        else:
-            text = " or ".join(map(printing.prose, texts))
-        return text + ("" if not unit else printed(unit) if unit == "°" else f" {printed(unit)}")
+        if wrong and not form and not fractions and any(map(endless, values)):
+            form = "3 sf"
+        texts = [shown_value(part, form, fractions=fractions) for part in values]
+        texts = [rf"\({lead} {inside(text)}\)" if lead else prose(text) for text in texts]
+        return " or ".join(texts) + " " * (unit not in ("", "°")) + printed(unit)
 
     def value(self, code: str) -> Any:
         """Return the value of an expression with these numbers."""
@@ -117,41 +111,37 @@ class Instance:
 
     def text(self, text: str, *, figure: bool = False) -> str:
         """Return a text of the template with its expressions printed."""
-        return printing.filled(text, lambda piece: self._shown(piece, text), figure=figure)
+        with self.template.blaming(text):
+            return filled(text, self._shown, figure=figure)
 
-    def _shown(self, piece: printing.Piece, text: str) -> str:
+    def _shown(self, piece: Piece) -> str:
         if isinstance(known := self.values.get(piece.code), str):
-            return printing.Words(known)
-        value = self.template.at(text, lambda: self.value(piece.code))
-        fractions = self.template.setting.fractions
-        return self.template.at(text, lambda: printing.shown_value(value, piece.form, fractions=fractions))
+            return Words(known)
+        return shown_value(self.value(piece.code), piece.form, fractions=self.template.setting.fractions)
 
     def calculation(self, text: str) -> str:
-        """Return an expression with the stem's numbers in the place of names."""
+        """Return an expression with the stem's numbers in the place of names; `roots(e, x)` becomes e = 0."""
         formulas = self.template.space.formulas
 
         def number(name: str) -> str:
-            if name not in self.values:
-                return name
             if name in formulas and name not in self.template.seen:
                 return self.calculation(formulas[name])
-            return printing.code(self.values[name])
+            return code(self.values[name]) if name in self.values else name
 
-        written = _NAME.sub(lambda found: found[0] if found[0] == text else _bracketed(number(found[0])), text)
-        written = number(text) if written == text else written
+        if text in self.values:
+            return number(text)
+        written = _NAME.sub(lambda found: _bracketed(number(found[0])), text)
         equation = _ROOTS.fullmatch(written)
         return f"{equation[1]} = 0" if equation else written
 
     @cached_property
     def figures(self) -> list[dict[str, Any]]:
         """Return the figures as a lesson has them."""
-        return [
-            {
-                "kind": str(figure["kind"]),
-                "lines": [f"{key}: {self.text(value, figure=True)}" for key, value in figure.items() if key != "kind"],
-            }
-            for figure in self.template.figures()
-        ]
+        made = []
+        for figure in self.template.figures:
+            lines = [f"{key}: {self.text(text, figure=True)}" for key, text in figure.items() if key != "kind"]
+            made.append({"kind": str(figure["kind"]), "lines": lines})
+        return made
 
     @cached_property
     def ask(self) -> str:
@@ -161,13 +151,10 @@ class Instance:
     @cached_property
     def key(self) -> tuple[str, ...]:
         """Return the question's id and what it shows, without names: two instances with one key are one question."""
-        people = self.template.space.people
-        shown = [
-            self._shown(piece, text)
-            for text in self.template.stem_texts()
-            for piece in printing.pieces(text)
-            if piece.code and piece.code not in people
-        ]
+        people, shown = self.template.space.people, []
+        for text in self.template.stem_texts():
+            with self.template.blaming(text):
+                shown += [self._shown(piece) for piece in pieces(text) if piece.code and piece.code not in people]
         return (self.id, *sorted(shown or (one.text for one in (*self.right, *self.wrong))))
 
     @property
@@ -183,17 +170,17 @@ class Instance:
     @cached_property
     def scheme(self) -> list[str]:
         """Return a text for each mark: why, and what earns it where that is not the answer."""
-        answers = {answer.text for answer in self.right}
         found = []
         for line in self.template.spec["marks"]:
             why, _, earns = self.text(line).partition(" | ")
-            found.append(f"{why}\n{earns}" if earns and earns not in answers else why)
+            found.append(why if earns in ("", *(answer.text for answer in self.right)) else f"{why}\n{earns}")
         return found
 
     @property
     def feedback(self) -> str:
         """Return why the answer is so."""
-        return self.text(self.template.spec["feedback"]) if "feedback" in self.template.spec else _words(self.working)
+        spec = self.template.spec
+        return self.text(spec["feedback"]) if "feedback" in spec else self.working[0].replace("\n", " ")
 
     def item(self, tests: Iterable[str], mistakes: Mapping[str, int] | None = None) -> dict[str, Any]:
         """Return the question as a lesson has it.
@@ -202,51 +189,38 @@ class Instance:
             tests: What it is for: "point 2", "prior 1".
             mistakes: Numbers of the lesson's misconceptions by their ids here.
         """
-        numbers, spec = mistakes or {}, self.template.spec
-        made: dict[str, Any] = {"tests": list(tests)}
-        if "parts" in spec:
+        right, made = self.right[0], {"tests": list(tests)}
+        wrong = [
+            {"method": one.expression, "text": one.text, "why": self.text(one.spec["why"]),
+             "mistake": (mistakes or {}).get(one.spec.get("by", ""))}
+            for one in self.wrong
+        ]  # fmt: skip
+        if "parts" in self.template.spec:
             made["parts"] = [
                 _present(expression=one.expression, answer=one.text, ask=self.text(one.spec["ask"]))
                 for one in self.right
             ]
+        elif self.template.kind == "choice":
+            options = [{"text": right.text, "why": self.feedback}, *wrong]
+            made |= _present(expression=right.expression, options=[_present(**option) for option in options])
         else:
-            made |= _present(expression=self.right[0].expression)
-            if self.template.kind == "choice":
-                made["options"] = self._options(numbers)
-            else:
-                made["answer"] = self.right[0].text
-                wrong = [one for one in self.wrong if one.value is not None]
-                made |= _present(
-                    wrong=[
-                        {"method": one.expression, "error": self.text(one.spec["why"]), **_mistake(one, numbers)}
-                        for one in wrong
-                    ]
-                )
+            wrong = [_present(method=one["method"], error=one["why"], mistake=one["mistake"]) for one in wrong]
+            made |= _present(expression=right.expression, answer=right.text)
+            made |= _present(wrong=[one for one in wrong if "method" in one])
         made |= {"working": self.working, "marks": self.scheme, "feedback": self.feedback}
         return {**made, **_present(more=self._more(), figures=self.figures), "ask": self.ask}
 
-    def _options(self, numbers: Mapping[str, int]) -> list[dict[str, Any]]:
-        right = self.right[0]
-        return [
-            {"text": right.text, "why": self.feedback},
-            *(
-                {"text": one.text, "why": self.text(one.spec["why"]), **_present(method=one.expression),
-                 **_mistake(one, numbers)}
-                for one in self.wrong
-            ),
-        ]  # fmt: skip
-
     def _more(self) -> list[str]:
         spec = self.template.spec
-        texts = [(name, text) for key, name in _MORE.items() for text in _listed(spec.get(key, []))]
+        texts = [(name, self.text(text)) for key, name in _MORE.items() for text in _listed(spec.get(key, []))]
         if self.template.kind != "choice":
-            texts += [("reject", f"{one.spec['text']}") for one in self.wrong if one.value is None]
-        return [f"{name}: {self.text(text)}" for name, text in texts]
+            texts += [("reject", one.text) for one in self.wrong if one.value is None]
+        return [f"{name}: {text}" for name, text in texts]
 
     def example(self) -> dict[str, Any]:
         """Return the question as a worked example."""
         answer = self.right[0].text if len(self.right) == 1 else ""
-        told = printing.plain(answer) in printing.plain(self.working[-1])
+        told = plain(answer) in plain(self.working[-1])
         return {
             "working": self.working,
             **_present(answer="" if told else answer, figures=self.figures),
@@ -261,17 +235,8 @@ def endless(value: Any) -> bool:
     return not isinstance(value, tuple | list) and bool(value.is_number)
 
 
-def _bracketed(code: str) -> str:
-    return code if re.fullmatch(r"[\w.]+", code) else f"({code})"
-
-
-def _words(working: list[str]) -> str:
-    return working[0].replace("\n", " ")
-
-
-def _mistake(answer: Answer, numbers: Mapping[str, int]) -> dict[str, int]:
-    by = answer.spec.get("by")
-    return {"mistake": numbers[by]} if by in numbers else {}
+def _bracketed(number: str) -> str:
+    return number if re.fullmatch(r"[\w.]+", number) else f"({number})"
 
 
 def _present(**fields: Any) -> dict[str, Any]:

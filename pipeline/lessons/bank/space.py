@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -118,14 +117,12 @@ class Space:
         without = {(Fraction(number) - low) / step for number in (match[4] or "").split()}
         return Steps(low, step, count, tuple(sorted(int(n) for n in without if n.denominator == 1 and 0 <= n < count)))
 
-    def at(self, place: int, compute: Callable[[str, dict[str, Any]], Any]) -> dict[str, Any]:
-        """Return the values of one place, formulas worked out in their order."""
+    def drawn(self, place: int) -> dict[str, Any]:
+        """Return what is drawn at a place."""
         values: dict[str, Any] = {}
         for names, rows in self.axes:
             place, row = divmod(place, len(rows))
             values.update(zip(names, rows[row], strict=True))
-        for name, formula in self.formulas.items():
-            values[name] = compute(formula, values)
         return values
 
     def named(self, place: int, *key: object) -> dict[str, str]:

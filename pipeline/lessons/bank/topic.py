@@ -39,18 +39,14 @@ class Topic:
         self.can, self.aim = str(root["can"]), str(root["aim"])
         self.prior, self.facts = [str(text) for text in root["prior"]], [str(text) for text in root["facts"]]
         self.keywords = {str(term): str(text) for term, text in root["keywords"].items()}
-        self.misconceptions = {
-            str(name): Misconception(str(entry["belief"]), str(entry["correction"]))
-            for name, entry in root["misconceptions"].items()
-        }
+        self.misconceptions = {str(name): Misconception(**entry) for name, entry in root["misconceptions"].items()}
         self.explain, self.plain, self.non_example = (
             re.sub(r"(?<!\n)\n(?!\n)", " ", root[key]) for key in ("explain", "plain", "non_example")
         )
         self.watch_for = " ".join(root.get("watch_for", []))
         self.calculator = root.get("calculator", "yes") == "yes"
-        setting = Setting(
-            self.name, str(root.get("letters", "")), root.get("numbers", "decimal") == "fraction", self.calculator
-        )
+        fractions = root.get("numbers", "decimal") == "fraction"
+        setting = Setting(self.name, str(root.get("letters", "")), fractions, self.calculator)
         self.examples, self.starters, self.questions = (
             [Template(setting, item, f"{group}{n}") for n, item in enumerate(root[group], 1)] for group in shape.GROUPS
         )
@@ -100,7 +96,10 @@ class Bank:
             if not folder.is_dir():
                 raise BankError(f"--bank {folder}: there is no such folder", code="unreadable_file")
             for path in files(folder):
-                key = _key(path)
+                found = dict(reversed(_HEADER.findall(source.read_text(path))))
+                key = found.get("course", ""), found.get("teaches", "")
+                if not all(key):
+                    raise BankError(f"{path}:1: 'course' and 'teaches' are missing", code="invalid_bank")
                 if key in self._own:
                     raise BankError(f"{self._own[key]} and {path} are both of {' '.join(key)}", code="topic_twice")
                 self._own[key] = path
@@ -108,8 +107,7 @@ class Bank:
     def paths(self, course: str) -> dict[str, Path]:
         """Return the file of each outcome of a course ("mathematics/national_5")."""
         shipped = {path.stem: path for path in files(SHIPPED / course.replace("/", "-"))}
-        own = {outcome: path for (of, outcome), path in self._own.items() if of == course}
-        return dict(sorted({**shipped, **own}.items()))
+        return dict(sorted((shipped | {out: path for (of, out), path in self._own.items() if of == course}).items()))
 
     def all_paths(self) -> dict[tuple[str, str], Path]:
         """Return the file of each course and outcome."""
@@ -134,10 +132,3 @@ class Bank:
 def files(folder: Path) -> list[Path]:
     """Return the files of topics in a folder and below, sorted."""
     return sorted(path for path in folder.rglob("*.yaml") if path.is_file())
-
-
-def _key(path: Path) -> tuple[str, str]:
-    found = dict(reversed(_HEADER.findall(source.read_text(path))))
-    if len(found) < 2:
-        raise BankError(f"{path}:1: 'course' and 'teaches' must say what the topic is of", code="invalid_bank")
-    return found["course"], found["teaches"]

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from pipeline.errors import BankError
 from pipeline.lessons.bank import shape
 from pipeline.lessons.bank.examination import examine
-from pipeline.lessons.bank.printing import FORMS, filled, prose, shown_value
 from pipeline.lessons.bank.space import permuted
+from pipeline.lessons.bank.text import filled
 from pipeline.lessons.bank.topic import Bank, Topic, read_topic
 from pipeline.lessons.lesson import Item, WorkedExample
 from pipeline.lessons.maths.evaluation import EvaluationError, evaluate
 from pipeline.lessons.maths.functions import TABLE
+from pipeline.lessons.maths.printing import FORMS, prose, shown_value
 
 DOCS = Path("devops/docs").resolve()
 SMALL = DOCS / "examples" / "topic.yaml"
@@ -238,7 +239,7 @@ def test_the_docs_show_this_topic_and_name_everything() -> None:
     assert f"```yaml\n{SMALL.read_text(encoding='utf-8')}```" in guide
     spans = re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", guide, flags=re.DOTALL))
     named = {word for span in spans for word in (*re.findall(r"\w+", span), span)}
-    keys = {*shape.TOPIC, *shape.TOPIC_MAY, *shape.ITEM, *shape.ITEM_MAY, *shape.PART_MAY, *shape.WRONG_MAY}
+    keys = {*shape.TOPIC, *shape.ITEM, *shape.PART, *shape.WRONG}
     forms = {word for form in FORMS for word in form.split()} - {"N"}
     assert {*keys, *TABLE, *forms} - named == set()
 

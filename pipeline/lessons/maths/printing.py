@@ -1,10 +1,8 @@
-r"""Prints values as pupils read them: the same notation inside and outside \( \), and the figures' plain texts."""
+r"""Prints values as people read them, in a form that is asked for: in TeX, or as plain text where that will do."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -21,67 +19,16 @@ FORMS = (
 )  # fmt: skip
 _ROUNDED = re.compile(r"(money )?(\d{1,2} (?:dp|sf)|nearest \d+(?:\.\d+)?)")
 _SCIENTIFIC = re.compile(r"(?:(\d{1,2} (?:sf|dp)) )?scientific(?: (\d{1,2} (?:sf|dp)))?")
-_EXPRESSION = re.compile(r"<(?!\s)([^<>]+?)(?<!\s)>")
-_DELIMITER = re.compile(r"\\[()\[\]]")
 #: What makes a printed value mathematics, not a plain number.
 _MATHS = re.compile(r"[\\^_{}A-Za-z]")
 #: A gap between two factors; one behind a command stays.
 _GAP = re.compile(r"(\\[A-Za-z]+)?(?<=[\w})]) (?=[A-Za-z(]|\\(?!times|cdot|to))")
 
 
-class Words(str):
-    """What a name stands for that is no number: printed as it is, inside and outside formulas."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Part of a template text: words as they are, or an expression with its form."""
-
-    words: str
-    code: str = ""
-    form: str = ""
-    maths: bool = False
-
-
-@lru_cache(8_192)
-def pieces(text: str) -> tuple[Piece, ...]:
-    """Return the words and expressions of a template text, in order."""
-    found: list[Piece] = []
-    place, maths = 0, False
-    for match in _EXPRESSION.finditer(text):
-        words = text[place : match.start()]
-        for delimiter in _DELIMITER.findall(words):
-            maths = delimiter in ("\\(", "\\[")
-        code, _, form = match[1].partition(";")
-        found += [Piece(words), Piece("", code.strip(), form.strip(), maths)]
-        place = match.end()
-    return (*found, Piece(text[place:]))
-
-
 def known_form(form: str) -> bool:
     """Say whether a form is one of FORMS."""
     core = form.removesuffix("()").removesuffix("signed").strip()
     return core in ("", *FORMS) or bool(_ROUNDED.fullmatch(core) or _SCIENTIFIC.fullmatch(core))
-
-
-def filled(text: str, show: Callable[[Piece], str], *, figure: bool = False) -> str:
-    r"""Return a template text with its expressions printed.
-
-    Args:
-        show: Returns what stands for an expression, in TeX without \( \), or Words.
-        figure: A line of a figure: plain characters, no \( \), no commas in numbers.
-    """
-    out = []
-    for piece in pieces(text):
-        shown = piece.words or (show(piece) if piece.code else "")
-        if isinstance(shown, Words):
-            pass
-        elif piece.code and figure:
-            shown = re.sub(r"(?<=\d),(?=\d{3})", "", shown)
-        elif piece.code:
-            shown = inside(shown) if piece.maths else prose(shown)
-        out.append(shown)
-    return "".join(out)
 
 
 def inside(shown: str) -> str:
