@@ -10,7 +10,7 @@ from pipeline.lessons.bank.source import Fault, Mapping, Sequence, Text
 from pipeline.lessons.maths import printing
 from pipeline.lessons.maths.units import unit
 
-#: Key -> what it holds: a text, texts (one may stand alone), names (texts with names) or a group; "!": it must be there.
+#: Key -> what it holds: a text, texts (one may stand alone), names (texts with names), a group; "!": it must be there.
 TOPIC = {
     "bank": "text!", "topic": "text!", "course": "text!", "teaches": "text!", "can": "text!", "aim": "text!",
     "prior": "texts!", "facts": "texts!", "keywords": "names!", "misconceptions": "misconceptions!",
@@ -77,8 +77,8 @@ def _value(group: Mapping, key: Text, kind: str) -> Iterator[Fault]:
             yield from _group(entry, f"misconception '{name}'", {"belief": "text!", "correction": "text!"})
     elif kind in ("names", "figure", "let"):
         for entry in value if isinstance(value, Sequence) and kind == "figure" else [value]:
-            needed = {"kind": "text!"} if kind == "figure" else {}
-            named = dict.fromkeys(entry, "any" if kind == "let" else "text") if isinstance(entry, Mapping) else {}
+            needed = {"kind": "name!"} if kind == "figure" else {}
+            named = dict.fromkeys(entry, "any" if kind == "let" else "name") if isinstance(entry, Mapping) else {}
             yield from _group(entry, key, {**named, **needed})
     elif kind == "texts" and isinstance(value, Text):
         group[key] = Sequence([value])
@@ -96,7 +96,7 @@ def _entries(key: Text, value: Any, keys: dict[str, str]) -> Iterator[Fault]:
 
 def _text(key: Text, value: Any, kind: str) -> Iterator[Fault]:
     if not value or not all(isinstance(text, Text) for text in (value if kind == "texts" else [value])):
-        yield Fault(key.line, f"'{key}' holds {'a text' if kind == 'text' else 'texts'}")
+        yield Fault(key.line, f"'{key}' holds {'texts' if kind == 'texts' else 'a text'}")
     elif kind == "text" and key in _VALUES and not re.fullmatch(_VALUES[key], value):
         yield Fault(value.line, f"'{key}: {value}' is not one of {_VALUES[key]}")
 
