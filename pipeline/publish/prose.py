@@ -16,9 +16,10 @@ _BULLET = re.compile(r"\s*[-•–]\s+(?=\S)")
 _NUMBER = re.compile(r"\s*\d{1,2}[.)]\s+(?=\S)")
 #: A minus sign before a number by itself, not a hyphen inside a word or a range.
 _MINUS = re.compile(r"(?<![\w.,)\]-])-(?=\d)")
-#: A number and the unit after it stay on one line.
+#: A number and the unit after it stay on one line, and so do the parts of a unit: 8.0 W m⁻².
 _UNIT = re.compile(
-    r"(?<=\d) (?=(?:mm|cm|m|km|g|kg|mg|ml|l|s|h|min|N|J|W|kW|V|A|Hz|Pa|K|C|kJ|MJ|kN|mA)(?:[²³]|\b)(?!['’]))"
+    r"(?<=\d) (?=(?:[cmµnkMG]?(?:m|g|l|s|N|J|W|V|A|Hz|Pa|C|F|eV|Ω)|h|min|K|T)(?:[²³]|\b)(?!['’]))"
+    r"|(?<=[A-Za-zΩ]) (?=(?:m|s|kg|K|C|A|N)⁻)"
 )
 
 #: A hyphen between words, with blanks around it, is a dash.
