@@ -149,7 +149,7 @@ EXAMPLES: dict[str, list[list[str]]] = {
             "blue then blue: 1/4",
         ],
         [
-            "stages: Monday | Tuesday",
+            "events: Monday | Tuesday",
             "first rain: 0.3",
             "first dry: ?",
             "rain then rain: 0.6",

@@ -6,14 +6,14 @@ import math
 import re
 
 from pipeline.publish.drawing.canvas import Canvas, Point, direction, fit, middle, polar
-from pipeline.publish.drawing.lines import Figure
+from pipeline.publish.drawing.lines import FigureLines
 from pipeline.publish.drawing.plane import free
-from pipeline.publish.drawing.values import Fault, corners, quantity
+from pipeline.publish.drawing.values import FigureFault, corners, quantity
 
 _MOST = 24
 
 
-def vectors(figure: Figure, canvas: Canvas) -> None:
+def vectors(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw vectors: chained where their points say so, else beside each other."""
     points: dict[str, Point] = {entry.places[0]: entry.value for entry in figure.all("{P}")}
     drawn: list[tuple[str, Point, Point]] = []
@@ -24,7 +24,7 @@ def vectors(figure: Figure, canvas: Canvas) -> None:
             continue
         x, y = entry.value
         if not x and not y:
-            raise Fault(f"{entry.places[0]} is the zero vector, which cannot be drawn")
+            raise FigureFault(f"{entry.places[0]} is the zero vector, which cannot be drawn")
         start, end = corners(entry.places[0]) if key == "{PQ}" else (entry.places[1] if "from" in key else "", "")
         if start in points:
             at = points[start]
@@ -35,21 +35,23 @@ def vectors(figure: Figure, canvas: Canvas) -> None:
         there = at[0] + x, at[1] + y
         for name, place in ((start, at), (end, there)):
             if name and math.dist(points.setdefault(name, place), place) > 0.01:
-                raise Fault(f"{name} would lie at two places")
+                raise FigureFault(f"{name} would lie at two places")
         right = max(right, at[0], there[0])
         drawn.append(("" if key == "{PQ}" else entry.places[0], at, there))
     _vectors(figure, canvas, points, drawn)
 
 
-def _vectors(figure: Figure, canvas: Canvas, points: dict[str, Point], drawn: list[tuple[str, Point, Point]]) -> None:
+def _vectors(
+    figure: FigureLines, canvas: Canvas, points: dict[str, Point], drawn: list[tuple[str, Point, Point]]
+) -> None:
     everything = [place for _, *places in drawn for place in places] + list(points.values())
     if not everything:
-        raise Fault("no vector is given")
+        raise FigureFault("no vector is given")
     xs, ys = ([place[n] for place in everything] for n in (0, 1))
     left, low = math.floor(min(xs)), math.floor(min(ys))
     wide, high = max(1, math.ceil(max(xs)) - left), max(1, math.ceil(max(ys)) - low)
     if max(wide, high) > _MOST:
-        raise Fault(f"more than {_MOST} squares cannot be read: take smaller vectors")
+        raise FigureFault(f"more than {_MOST} squares cannot be read: take smaller vectors")
     unit = min(28.0, 250 / wide, 220 / high)
 
     def at(place: Point) -> Point:
@@ -73,7 +75,7 @@ def _vectors(figure: Figure, canvas: Canvas, points: dict[str, Point], drawn: li
         canvas.label(name, at(place), direction(heart, at(place)), 4, "strong")
 
 
-def bearings(figure: Figure, canvas: Canvas) -> None:
+def bearings(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw legs by bearing and distance, with north lines."""
     legs = figure.all("{P} to {P}")
     far = [quantity(entry.value[2]).size for entry in legs]
@@ -84,7 +86,7 @@ def bearings(figure: Figure, canvas: Canvas) -> None:
     for entry, size in zip(legs, far, strict=True):
         start, end = entry.places
         if start not in plane or end in plane:
-            raise Fault(
+            raise FigureFault(
                 f"{start} to {end}: each leg starts where one before started or ended, and leads to a new point"
             )
         turn = entry.value[0] if entry.value[0] is not None else turn + 80
@@ -97,22 +99,22 @@ def bearings(figure: Figure, canvas: Canvas) -> None:
     _journey(figure, canvas, dict(zip(names, room, strict=True)))
 
 
-def _fits(figure: Figure, plane: dict[str, Point], *, complete: bool) -> None:
+def _fits(figure: FigureLines, plane: dict[str, Point], *, complete: bool) -> None:
     """Check distances and angles that are given besides the legs."""
     for entry in figure.all("{PQ}"):
         a, b = (plane.get(name) for name in corners(entry.places[0]))
         if a and b and complete and entry.value.size and abs(math.dist(a, b) / entry.value.size - 1) > 0.02:
             would = entry.value.value * math.dist(a, b) / entry.value.size
-            raise Fault(f"{entry.places[0]} would be {would:.3g} by the bearings, not {entry.text}")
+            raise FigureFault(f"{entry.places[0]} would be {would:.3g} by the bearings, not {entry.text}")
     for entry in figure.all("angle {PQR}"):
         named = [plane.get(name) for name in corners(entry.places[0])]
         a, at, b = named if len(named) == 3 else (None, None, None)
         turn = abs((direction(at, a) - direction(at, b) + 180) % 360 - 180) if a and at and b else None
         if turn is not None and entry.value.value is not None and abs(turn - entry.value.value) > 1.5:
-            raise Fault(f"angle {entry.places[0]} is not {entry.text} by the bearings")
+            raise FigureFault(f"angle {entry.places[0]} is not {entry.text} by the bearings")
 
 
-def _journey(figure: Figure, canvas: Canvas, at: dict[str, Point]) -> None:
+def _journey(figure: FigureLines, canvas: Canvas, at: dict[str, Point]) -> None:
     heart = (sum(x for x, _ in at.values()) / len(at), sum(y for _, y in at.values()) / len(at))
     asked = re.match(r"bearing (?:of )?([A-Z]\d?) from ([A-Z]\d?)\Z", figure.text("find"))
     norths: set[str] = set()
@@ -140,7 +142,7 @@ def _journey(figure: Figure, canvas: Canvas, at: dict[str, Point]) -> None:
         canvas.label(name, place, direction(heart, place), 5, "strong at")
 
 
-def _distances(figure: Figure, canvas: Canvas, at: dict[str, Point], heart: Point) -> None:
+def _distances(figure: FigureLines, canvas: Canvas, at: dict[str, Point], heart: Point) -> None:
     for entry in figure.all("{P} to {P}"):
         one, other = (at[name] for name in entry.places)
         canvas.line(one, other, style="bold")

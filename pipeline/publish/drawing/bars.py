@@ -7,21 +7,21 @@ import re
 from collections.abc import Sequence
 
 from pipeline.publish.drawing.canvas import SIZE, Canvas, polar, width_of, wrap
-from pipeline.publish.drawing.lines import Figure
+from pipeline.publish.drawing.lines import FigureLines
 from pipeline.publish.drawing.plane import free
 from pipeline.publish.drawing.plots import fewer, frame, shown, spread, ticks
-from pipeline.publish.drawing.values import Axis, Fault, number
+from pipeline.publish.drawing.values import Axis, FigureFault, number
 
 _WIDE, _HIGH = 240.0, 180.0
 _STYLES = ("fill", "fill thick", "")
 
 
-def boxes(figure: Figure, canvas: Canvas) -> None:
+def boxes(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw box plots above their scale."""
     low, high, label = figure.value("scale")
     wide, found = 270.0, figure.all("box {name}")
     if len(found) > 4:
-        raise Fault("more than four box plots cannot be read")
+        raise FigureFault("more than four box plots cannot be read")
     bottom = 52.0 * len(found) + 6
     marks = ticks(low, high, None, 10)
     step = marks[1] - marks[0] if len(marks) > 1 else high - low
@@ -29,7 +29,7 @@ def boxes(figure: Figure, canvas: Canvas) -> None:
 
     def at(value: float) -> float:
         if not low <= value <= high:
-            raise Fault(f"{shown(value)} lies outside the scale")
+            raise FigureFault(f"{shown(value)} lies outside the scale")
         return float((value - low) / (high - low) * wide)
 
     canvas.lines([((at(mark), 0), (at(mark), bottom + 6)) for mark in marks])
@@ -72,24 +72,24 @@ def _floor(canvas: Canvas, y: Axis, top: float) -> tuple[float, float]:
 
 def _level(value: float, up: tuple[float, float]) -> float:
     if not up[0] <= value <= up[1]:
-        raise Fault(f"{shown(value)} lies outside the axis")
+        raise FigureFault(f"{shown(value)} lies outside the axis")
     return _HIGH - (value - up[0]) / (up[1] - up[0]) * _HIGH
 
 
-def bars(figure: Figure, canvas: Canvas) -> None:
+def bars(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw bars, or groups of bars with a legend."""
     found, groups = figure.all("bar {name}"), figure.value("groups", ())
     each = len(found[0].value)
     if any(len(entry.value) != each for entry in found) or (each > 1 and len(groups) != each) or each > 3:
-        raise Fault("every bar needs as many heights as the line groups has names, at most three")
+        raise FigureFault("every bar needs as many heights as the line groups has names, at most three")
     if any(value < 0 for entry in found for value in entry.value):
-        raise Fault("the height of a bar is not less than 0")
+        raise FigureFault("the height of a bar is not less than 0")
     up = _floor(canvas, figure.value("y"), max(value for entry in found for value in entry.value) or 1)
     room = _WIDE / len(found)
     names = [wrap(entry.places[0], room) for entry in found]
     upright = any(width_of(line) > room - 2 for lines in names for line in lines)
     if upright and (room < SIZE + 2 or max(width_of(entry.places[0]) for entry in found) > 150):
-        raise Fault("more or longer names of bars than can be read")
+        raise FigureFault("more or longer names of bars than can be read")
     deep = 0.0
     for n, entry in enumerate(found):
         left, wide = (n + 0.16) * room, room * 0.68 / each
@@ -113,20 +113,20 @@ def bars(figure: Figure, canvas: Canvas) -> None:
         left += width_of(name) + 40
 
 
-def slices(figure: Figure, canvas: Canvas) -> None:
+def slices(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw a pie chart: clockwise from the top."""
     found = figure.all("slice {name}")
     known = [entry.value.value for entry in found if entry.value.value is not None]
     open_ = len(found) - len(known)
     if len(found) < 2 or len(found) > 9:
-        raise Fault("a pie chart has 2 to 9 slices")
+        raise FigureFault("a pie chart has 2 to 9 slices")
     if (not open_ and abs(sum(known) - 360) > 0.5) or (open_ and sum(known) >= 360):
-        raise Fault(f"the angles of a pie chart add up to 360°, these to {sum(known):g}°")
+        raise FigureFault(f"the angles of a pie chart add up to 360°, these to {sum(known):g}°")
     start, radius = 90.0, 95.0
     for entry in found:
         turn = entry.value.value if entry.value.value is not None else (360 - sum(known)) / open_
         if turn < 12:
-            raise Fault(f"slice {entry.places[0]} is too thin to read: less than 12°")
+            raise FigureFault(f"slice {entry.places[0]} is too thin to read: less than 12°")
         canvas.line((0, 0), polar((0, 0), radius, start))
         middle = start - turn / 2
         canvas.label(
@@ -137,19 +137,19 @@ def slices(figure: Figure, canvas: Canvas) -> None:
     canvas.circle((0, 0), radius, "fill")
 
 
-def histogram(figure: Figure, canvas: Canvas) -> None:
+def histogram(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw a histogram."""
     found = [
         (number(entry.places[0]), number(entry.places[1]), entry.value) for entry in figure.all("class {n} to {n}")
     ]
     x, y = figure.value("x"), figure.value("y")
     if any(low >= high for low, high, _ in found) or any(value < 0 for *_, value in found):
-        raise Fault("a class goes from less to more, and its height is not less than 0")
+        raise FigureFault("a class goes from less to more, and its height is not less than 0")
     if any(one[1] != other[0] for one, other in itertools.pairwise(found)):
-        raise Fault("the classes must be in order, each starting where the one before ends")
+        raise FigureFault("the classes must be in order, each starting where the one before ends")
     widths = {round(high - low, 9) for low, high, _ in found}
     if len(widths) > 1 and "density" not in y.label.lower():
-        raise Fault("classes of unequal width need heights that are densities: say so in y")
+        raise FigureFault("classes of unequal width need heights that are densities: say so in y")
     across = (found[0][0], found[-1][1])
     up = spread(y, (0.0, max(value for *_, value in found) or 1.0))
     step = next(iter(widths)) if len(widths) == 1 else None
@@ -157,20 +157,20 @@ def histogram(figure: Figure, canvas: Canvas) -> None:
     for low, high, value in found:
         (left, top), (right, bottom) = place(low, value), place(high, up[0])
         if top < -1:
-            raise Fault(f"{shown(value)} lies outside the axis")
+            raise FigureFault(f"{shown(value)} lies outside the axis")
         canvas.rect(left, top, right - left, bottom - top, "fill")
 
 
-def stems(figure: Figure, canvas: Canvas) -> None:
+def stems(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw stems with their leaves, perhaps back to back."""
     rows = {entry.places[0]: entry.value for entry in figure.all("stem {n}")}
     left = {entry.places[0]: entry.value for entry in figure.all("left {n}")}
     order = sorted(set(rows) | set(left), key=number)
     key = re.match(r"([-−]?\d+) \| (\d) (?:means|represents|=) (.*)", figure.text("key"))
     if not key or key[1] + key[2] != re.sub(r"\D", "", key[3])[: len(key[1]) + 1]:
-        raise Fault("the key must read 1 | 2 means 12, with a stem, a leaf and their number")
+        raise FigureFault("the key must read 1 | 2 means 12, with a stem, a leaf and their number")
     if max(len(leaves) for leaves in (*rows.values(), *left.values())) > (18 if not left else 9):
-        raise Fault("more leaves in a row than can be read")
+        raise FigureFault("more leaves in a row than can be read")
     wide = max(width_of(stem) for stem in order) + 14
     start = 14.0 * max(map(len, left.values()), default=0)
     for n, stem in enumerate(order):

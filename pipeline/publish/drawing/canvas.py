@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pipeline.publish.drawing.values import Fault
+from pipeline.publish.drawing.values import FigureFault
 from pipeline.publish.html import Html, el, join
 
 #: The width of a drawing; letters of this size are 14 px high on a screen 320 px wide.
@@ -207,7 +207,7 @@ class Canvas:
         """Return the drawing.
 
         Raises:
-            Fault: Labels overlap, or the drawing is larger than a page can show.
+            FigureFault: Labels overlap, or the drawing is larger than a page can show.
         """
         for label in self._labels:
             self._place(label)
@@ -216,7 +216,7 @@ class Canvas:
         left, top, right, bottom = min(xs) - 4, min(ys) - 3, max(xs) + 4, max(ys) + 3
         if right - left > _WIDEST or bottom - top > _TALLEST:
             longest = max((text for _, text in self._placed), key=len, default="")
-            raise Fault(f"too large to read; shorter labels than '{longest}' or other values fit")
+            raise FigureFault(f"too large to read; shorter labels than '{longest}' or other values fit")
         # Drawings are kept for a while: what only placed the labels is not.
         self._ink.clear()
         self._parts, self._seen = [join(self._parts)], [(left + 4, top + 3), (right - 4, bottom - 3)]
@@ -286,7 +286,7 @@ class Canvas:
     def _write(self, text: str, box: Box, style: str) -> None:
         for other, name in self._placed:
             if _overlap(box, other):
-                raise Fault(f"the labels '{name}' and '{text}' overlap")
+                raise FigureFault(f"the labels '{name}' and '{text}' overlap")
         self._placed.append((box, text))
         self._seen += [(box[0], box[1]), (box[2], box[3])]
         x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2

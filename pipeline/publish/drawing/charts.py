@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from pipeline.publish.drawing import bars, sets
-from pipeline.publish.drawing.lines import Figure, Kind, Line, Rows
+from pipeline.publish.drawing.lines import FigureKind, FigureLines, Line, Rows
 from pipeline.publish.drawing.values import (
-    Fault,
+    FigureFault,
     Quantity,
     axis,
     cells,
@@ -24,7 +24,7 @@ def scale(value: str) -> tuple[float, float, str]:
     """Return (low, high, label) of "0 to 50, marks"."""
     found = re.match(r"([-−\d.,]+?) to ([-−\d.]+)(?:,\s*(.*))?\Z", value)
     if not found or number(found[1]) >= number(found[2]):
-        raise Fault(f"'{value}' is not a rising scale such as 0 to 50, marks")
+        raise FigureFault(f"'{value}' is not a rising scale such as 0 to 50, marks")
     return number(found[1]), number(found[2]), (found[3] or "").strip()
 
 
@@ -32,7 +32,9 @@ def five(value: str) -> tuple[float, ...]:
     """Return the five numbers of a box plot."""
     made = numbers(value)
     if len(made) != 5 or list(made) != sorted(made):
-        raise Fault(f"'{value}' must be five rising numbers: lowest, lower quartile, median, upper quartile, highest")
+        raise FigureFault(
+            f"'{value}' must be five rising numbers: lowest, lower quartile, median, upper quartile, highest"
+        )
     return made
 
 
@@ -45,7 +47,7 @@ def leaves(value: str) -> tuple[int, ...]:
     """Return the leaves of a stem: single digits, rising."""
     found = value.replace(",", " ").split()
     if not all(re.fullmatch(r"\d", leaf) for leaf in found) or found != sorted(found):
-        raise Fault(f"'{value}' must be single digits in rising order, or nothing")
+        raise FigureFault(f"'{value}' must be single digits in rising order, or nothing")
     return tuple(map(int, found))
 
 
@@ -53,7 +55,7 @@ def probability(value: str) -> float | None:
     """Return a probability from 0 to 1; None for an unknown."""
     made = quantity(value).value
     if made is not None and not 0 <= made <= 1:
-        raise Fault(f"'{value}' is not a probability from 0 to 1")
+        raise FigureFault(f"'{value}' is not a probability from 0 to 1")
     return made
 
 
@@ -63,13 +65,13 @@ def share(value: str) -> Quantity:
     return Quantity(value, made.value * 3.6, "°") if made.unit == "%" and made.value else degrees(value)
 
 
-def _bars(figure: Figure) -> Rows:
+def _bars(figure: FigureLines) -> Rows:
     x, groups = figure.value("x"), figure.value("groups", ())
     heads = [x.label if x else "", *(groups or [figure.value("y").label if figure.value("y") else ""])]
     return heads, [[entry.places[0], *cells(entry.text)] for entry in figure.all("bar {name}")]
 
 
-BOX = Kind(
+BOX = FigureKind(
     "box plot",
     "one or two box plots on a scale: lowest, lower quartile, median, upper quartile, highest",
     (
@@ -79,7 +81,7 @@ BOX = Kind(
     bars.boxes,
     head=lambda figure: f"Box plot of {(figure.value('scale') or ('', '', ''))[2] or 'data'}",
 )
-BAR = Kind(
+BAR = FigureKind(
     "bar chart",
     "a bar a category; groups of bars with 12 | 9 and a line groups",
     (
@@ -91,14 +93,14 @@ BAR = Kind(
     bars.bars,
     rows=_bars,
 )
-PIE = Kind(
+PIE = FigureKind(
     "pie chart",
     "slices by their angles, together 360°, or percentages; one may be ?",
     (Line("slice {name}", share, "slice bus: 90°", say="{0} {v}", needed=True),),
     bars.slices,
     rows=lambda figure: (["", "Angle"], [[entry.places[0], entry.text] for entry in figure.all("slice {name}")]),
 )
-HISTOGRAM = Kind(
+HISTOGRAM = FigureKind(
     "histogram",
     "classes that meet; of unequal width only where y says density",
     (
@@ -117,7 +119,7 @@ HISTOGRAM = Kind(
 )
 
 
-def _stem_rows(figure: Figure) -> Rows:
+def _stem_rows(figure: FigureLines) -> Rows:
     return ["Stem", "Leaves"], [
         [f"{entry.places[0]} ({'left' if entry.line.key.startswith('left') else 'right'})", entry.text]
         for entry in figure.entries
@@ -125,7 +127,7 @@ def _stem_rows(figure: Figure) -> Rows:
     ]
 
 
-STEM = Kind(
+STEM = FigureKind(
     "stem-and-leaf",
     "stems with their leaves in order; left makes it back to back",
     (
@@ -138,7 +140,7 @@ STEM = Kind(
     head=lambda figure: "Stem-and-leaf diagram",
     rows=_stem_rows,
 )
-VENN = Kind(
+VENN = FigureKind(
     "Venn",
     "two or three sets; numbers or members in each part",
     (
@@ -152,26 +154,26 @@ VENN = Kind(
     sets.venn,
     head=lambda figure: f"Venn diagram of {', '.join(figure.value('sets', ()))}",
 )
-TREE = Kind(
+TREE = FigureKind(
     "tree",
-    "probabilities of two or three stages; the branches of a point add up to 1",
+    "probabilities of two or three events; the branches of a point add up to 1",
     (
         Line("first {name}", probability, "first red: 3/5", say="{0} {v}", needed=True),
         Line("{name} then {name}", probability, "red then blue: 2/4", say="{0} then {1} {v}"),
-        Line("stages", words, "stages: first bead | second bead", say="", given=False),
+        Line("events", words, "events: first bead | second bead", say="", given=False),
     ),
     sets.tree,
     head=lambda figure: "Tree diagram",
 )  # fmt: skip
 
 
-def _table(figure: Figure) -> Rows:
+def _table(figure: FigureLines) -> Rows:
     return list(figure.value("columns", ())), [
         list(entry.value) for entry in figure.entries if entry.line.key.startswith("row")
     ]
 
 
-TABLE = Kind(
+TABLE = FigureKind(
     "table",
     "rows and columns; the page shows them, nothing is drawn",
     (

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from pipeline.publish.drawing import plane
 from pipeline.publish.drawing.canvas import Canvas, Point, direction, middle, polar
-from pipeline.publish.drawing.lines import Figure
+from pipeline.publish.drawing.lines import FigureLines
 from pipeline.publish.drawing.plane import Measure, Relation
-from pipeline.publish.drawing.values import Fault, Quantity, corners
+from pipeline.publish.drawing.values import FigureFault, Quantity, corners
 
 _RADIUS = 90.0
 _START = (205, 335, 95, 150, 40, 270, 0, 180)
@@ -23,14 +23,14 @@ Named = tuple[str, ...]
 Tangent = tuple[Named, str]
 
 
-def draw(figure: Figure, canvas: Canvas) -> None:
+def draw(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw a circle."""
     centre = (figure.value("centre") or ("O",))[0]
     tangents = [entry.value for entry in figure.all("tangent at")]
     pairs = _pairs(figure, tangents)
     at = _places(figure, centre, tangents, pairs)
     if unknown := [name for pair in pairs for name in pair if name not in at]:
-        raise Fault(f"{unknown[0]} is no point of this circle")
+        raise FigureFault(f"{unknown[0]} is no point of this circle")
     canvas.circle((0, 0), _RADIUS)
     if sector := figure.value("sector"):
         _shade(figure, canvas, [at[name] for name in sector])
@@ -51,7 +51,7 @@ def draw(figure: Figure, canvas: Canvas) -> None:
             canvas.label(name, place, away, 5, "strong at")
 
 
-def _pairs(figure: Figure, tangents: Sequence[Tangent]) -> list[Named]:
+def _pairs(figure: FigureLines, tangents: Sequence[Tangent]) -> list[Named]:
     """Return the lines that are joined or measured, or the arms of angles."""
     joined = [corners(word) for word in re.split(r"[\s,]+", figure.text("join")) if word]
     out: list[Named] = [pair for word in joined for pair in itertools.pairwise(word)]
@@ -61,21 +61,21 @@ def _pairs(figure: Figure, tangents: Sequence[Tangent]) -> list[Named]:
     angles = [named for named, *_ in plane.measures(figure, "angle")] + plane.rights(figure)
     for named in (*angles, *filter(None, [figure.value("sector")])):
         if len(named) != 3:
-            raise Fault("an angle of a circle needs three points, such as AOB")
+            raise FigureFault("an angle of a circle needs three points, such as AOB")
         out += itertools.pairwise(named)
     if any(len(set(pair)) != 2 for pair in out):
-        raise Fault("a line leads from one point to another, such as OA")
+        raise FigureFault("a line leads from one point to another, such as OA")
     return out
 
 
-def _places(figure: Figure, centre: str, tangents: Sequence[Tangent], pairs: Sequence[Named]) -> dict[str, Point]:
+def _places(figure: FigureLines, centre: str, tangents: Sequence[Tangent], pairs: Sequence[Named]) -> dict[str, Point]:
     """Return where all points lie: those on the circle, outside it, and in the middle of chords."""
     chords = {entry.places[0]: entry.value for entry in figure.all("middle {P}")}
     outside = {name: touching for touching, name in tangents if name}
     named = [*itertools.chain(*pairs, *chords.values(), *(touching for touching, _ in tangents))]
     named += [name for points, *_ in plane.measures(figure, "arc") for name in points]
     if any(centre in touching for touching, _ in tangents):
-        raise Fault("a tangent touches the circle at a point of it, not at its centre")
+        raise FigureFault("a tangent touches the circle at a point of it, not at its centre")
     turns = _turns(figure, [name for name in named if name not in {*chords, *outside, centre}])
     start = {name: polar((0, 0), 1, turn) for name, turn in turns.items()}
     relations = [plane.distance(centre, name, 1) for name in turns]
@@ -86,36 +86,36 @@ def _places(figure: Figure, centre: str, tangents: Sequence[Tangent], pairs: Seq
     relations += _measured(figure, centre, {*turns, *outside})
     found = plane.solved(start, relations, {centre: (0.0, 0.0)})
     if not found:
-        raise Fault("no such circle: the given lengths and angles do not fit together, or not at these places")
+        raise FigureFault("no such circle: the given lengths and angles do not fit together, or not at these places")
     at = {name: (x * _RADIUS, y * _RADIUS) for name, (x, y) in found.items()}
     if any(math.hypot(*at[name]) > 2.7 * _RADIUS for name in outside):
-        raise Fault("the tangent is too long to read beside its circle")
+        raise FigureFault("the tangent is too long to read beside its circle")
     for name, chord in chords.items():
         if len(chord) != 2:
-            raise Fault(f"middle {name}: a chord is named by its two ends")
+            raise FigureFault(f"middle {name}: a chord is named by its two ends")
         at[name] = middle(at[chord[0]], at[chord[1]])
     return at
 
 
-def _turns(figure: Figure, named: Sequence[str]) -> dict[str, float]:
+def _turns(figure: FigureLines, named: Sequence[str]) -> dict[str, float]:
     """Return the directions in which points of the circle are to lie; guessed where nothing is said."""
     turns: dict[str, float] = {}
     for part in filter(None, re.split(r"\s*[,;]\s*", figure.text("points"))):
         if not (found := _AT.match(part)):
-            raise Fault(f"points: '{part}' is not 'A at 20°'")
+            raise FigureFault(f"points: '{part}' is not 'A at 20°'")
         turns[found[1]] = float(found[2].replace("−", "-")) if found[2] else _START[len(turns) % 8]
     for name in named:
         turns.setdefault(name, _START[len(turns) % 8])
     if len(turns) > 8:
-        raise Fault("more than 8 points on a circle cannot be read")
+        raise FigureFault("more than 8 points on a circle cannot be read")
     return turns
 
 
-def _measured(figure: Figure, centre: str, free: set[str]) -> list[Relation]:
+def _measured(figure: FigureLines, centre: str, free: set[str]) -> list[Relation]:
     """Return what lengths, distances and angles say of points in a circle of radius 1."""
     radius, diameter = (figure.value(name, Quantity("", None)).size for name in ("radius", "diameter"))
     if radius and diameter and abs(diameter - 2 * radius) > plane.OFF * diameter:
-        raise Fault("the diameter is not twice the radius")
+        raise FigureFault("the diameter is not twice the radius")
     unit = plane.longest(figure)
     radius = radius / unit if radius else diameter / 2 / unit if diameter else None
     known = free | {centre}
@@ -123,7 +123,7 @@ def _measured(figure: Figure, centre: str, free: set[str]) -> list[Relation]:
     for (a, b), text, _, value in plane.measures(figure, "length"):
         if value and radius and {a, b} <= known:
             if value > 2 * radius * 1.001 and centre not in (a, b) and " to " not in figure.text("tangent at"):
-                raise Fault(f"the chord {a}{b} is longer than the diameter: {text}")
+                raise FigureFault(f"the chord {a}{b} is longer than the diameter: {text}")
             out.append(plane.distance(a, b, value / radius))
     for entry in figure.all("distance {P} to {PQ}"):
         named = (entry.places[0], *corners(entry.places[1]))
@@ -136,20 +136,20 @@ def _measured(figure: Figure, centre: str, free: set[str]) -> list[Relation]:
     return out
 
 
-def _shade(figure: Figure, canvas: Canvas, sector: Sequence[Point]) -> None:
+def _shade(figure: FigureLines, canvas: Canvas, sector: Sequence[Point]) -> None:
     start = direction(sector[1], sector[0])
     turn = (direction(sector[1], sector[2]) - start + 180) % 360 - 180
     canvas.arc((0, 0), _RADIUS, start, turn - math.copysign(360, turn) if _large(figure) else turn, "fill bare")
 
 
-def _large(figure: Figure) -> bool:
+def _large(figure: FigureLines) -> bool:
     sector = figure.value("sector", ())
     return any(
         named in (sector, sector[::-1]) and (value or 0) > 180 for named, _, _, value in plane.measures(figure, "angle")
     )
 
 
-def _sizes(figure: Figure, canvas: Canvas, centre: str, at: dict[str, Point], drawn: list[Pair]) -> None:
+def _sizes(figure: FigureLines, canvas: Canvas, centre: str, at: dict[str, Point], drawn: list[Pair]) -> None:
     sides = plane.measures(figure, "length")
     sides += _across(figure, canvas, centre, at, [pair for pair in drawn if pair not in [set(one[0]) for one in sides]])
     for named in plane.rights(figure):
@@ -169,7 +169,7 @@ def _sizes(figure: Figure, canvas: Canvas, centre: str, at: dict[str, Point], dr
     for entry in figure.all("distance {P} to {PQ}"):
         start, (a, b) = at.get(entry.places[0]), (at[name] for name in corners(entry.places[1]))
         if start is None:
-            raise Fault(f"{entry.places[0]} is no point of this circle")
+            raise FigureFault(f"{entry.places[0]} is no point of this circle")
         foot = middle(a, b)
         canvas.line(start, foot, style="dash")
         canvas.corner(foot, a, start)
@@ -179,7 +179,9 @@ def _sizes(figure: Figure, canvas: Canvas, centre: str, at: dict[str, Point], dr
         canvas.label(text, polar((0, 0), _RADIUS, turn), turn, 5, style)
 
 
-def _across(figure: Figure, canvas: Canvas, centre: str, at: dict[str, Point], unsaid: list[Pair]) -> list[Measure]:
+def _across(
+    figure: FigureLines, canvas: Canvas, centre: str, at: dict[str, Point], unsaid: list[Pair]
+) -> list[Measure]:
     """Return radius and diameter as measures of lines that show them; draw a line for what no line shows."""
     out: list[Measure] = []
     for key, reach in (("radius", 1), ("diameter", 2)):

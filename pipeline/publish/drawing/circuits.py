@@ -6,8 +6,8 @@ import math
 import re
 
 from pipeline.publish.drawing.canvas import Canvas, Point, polar, width_of
-from pipeline.publish.drawing.lines import Entry, Figure
-from pipeline.publish.drawing.values import Fault, Quantity
+from pipeline.publish.drawing.lines import FigureEntry, FigureLines
+from pipeline.publish.drawing.values import FigureFault, Quantity
 
 _DEEP, _BRANCH, _SIDE = 118.0, 54.0, 46.0
 _ABOVE = ("battery", "supply", "internal resistance", "switch", "ammeter")
@@ -31,15 +31,15 @@ _ARROWS: dict[str, tuple[tuple[Point, Point], ...]] = {
 }
 
 
-def draw(figure: Figure, canvas: Canvas) -> None:
+def draw(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw a circuit."""
     above = [entry for entry in figure.entries if entry.line.key in _ABOVE]
     below = [entry for entry in figure.entries if entry.line.key not in (*_ABOVE, "voltmeter across {R}", "title")]
     if not above or len(above) > 4 or len(below) > 4:
-        raise Fault("a circuit has a battery or supply, and at most 4 parts beside it and 4 opposite")
+        raise FigureFault("a circuit has a battery or supply, and at most 4 parts beside it and 4 opposite")
     names = [name for entry in below for name in entry.places]
     if len(set(names)) < len(names):
-        raise Fault("two parts have the same name")
+        raise FigureFault("two parts have the same name")
     count = max(2, len(above), len(below))
     wide = count * min(110.0, 296 / count)
     middles = {id(entry): wide * (n + 0.5) / len(row) for row in (above, below) for n, entry in enumerate(row)}
@@ -53,7 +53,7 @@ def draw(figure: Figure, canvas: Canvas) -> None:
     for entry in below:
         _lower(canvas, entry, middles[id(entry)], wide / len(below), places)
     if not below:
-        raise Fault("a circuit has at least one part opposite its battery")
+        raise FigureFault("a circuit has at least one part opposite its battery")
     _voltmeters(figure, canvas, places, {entry.line.key: (middles[id(entry)], 0.0) for entry in above})
     _consistent(figure)
 
@@ -71,11 +71,11 @@ def _wire(canvas: Canvas, gaps: list[tuple[float, float]], wide: float, y: float
     canvas.line((left, y), (wide, y))
 
 
-def _lower(canvas: Canvas, entry: Entry, x: float, room: float, places: dict[str, tuple[Point, float]]) -> None:
+def _lower(canvas: Canvas, entry: FigureEntry, x: float, room: float, places: dict[str, tuple[Point, float]]) -> None:
     """Draw a part of the lower row; parallel parts hang below each other."""
     count, side = len(entry.places), min(_SIDE, room / 2 - 3)
     if count > 1 and len(entry.value) != count:
-        raise Fault(f"{' '.join(entry.places)}: as many values as parallel parts, divided by |")
+        raise FigureFault(f"{' '.join(entry.places)}: as many values as parallel parts, divided by |")
     for n, name in enumerate(entry.places):
         y = _DEEP + n * _BRANCH
         if n:
@@ -94,7 +94,7 @@ def _label(canvas: Canvas, text: str, x: float, y: float, room: float, down: flo
         canvas.text(line, x, y + (n if down > 0 else n - len(lines) + 1) * abs(down))
 
 
-def _told(entry: Entry) -> str:
+def _told(entry: FigureEntry) -> str:
     if entry.line.key == "switch":
         return "" if entry.text == "shown" else entry.text
     return _value("r", entry.text) if entry.line.key == "internal resistance" else entry.text.removeprefix("shown")
@@ -106,7 +106,7 @@ def _value(name: str, text: str) -> str:
 
 
 def _voltmeters(
-    figure: Figure, canvas: Canvas, places: dict[str, tuple[Point, float]], above: dict[str, Point]
+    figure: FigureLines, canvas: Canvas, places: dict[str, tuple[Point, float]], above: dict[str, Point]
 ) -> None:
     for entry in figure.all("voltmeter across {R}"):
         name = entry.places[0]
@@ -116,7 +116,7 @@ def _voltmeters(
             (x, y), side = places[name]
             down = 42.0
         else:
-            raise Fault(f"voltmeter across {name}: there is no such part")
+            raise FigureFault(f"voltmeter across {name}: there is no such part")
         for turn in (-side, side):
             canvas.line((x + turn, y), (x + turn, y + down), (x + (12 if turn > 0 else -12), y + down))
         _meter(canvas, (x, y + down), "V")
@@ -132,7 +132,7 @@ def _meter(canvas: Canvas, at: Point, letter: str) -> None:
         canvas.lines([(polar(at, 12, turn), polar(at, 12, turn + 180)) for turn in (45, 135)], "")
 
 
-def _part(canvas: Canvas, key: str, at: Point, entry: Entry) -> None:
+def _part(canvas: Canvas, key: str, at: Point, entry: FigureEntry) -> None:
     """Draw the symbol of a part, level, its middle at a point."""
     name = key.replace(" {R}", "")
     strokes = list(_STROKES.get(name, ()))
@@ -159,7 +159,7 @@ def _base(value: Quantity) -> float | None:
     return None if value.value is None else value.value * (_PREFIX.get(unit[0], 1.0) if len(unit) > 1 else 1.0)
 
 
-def _consistent(figure: Figure) -> None:
+def _consistent(figure: FigureLines) -> None:
     """Warn where current, resistances and voltages do not fit together."""
     current = _base(figure.value("ammeter", Quantity("", None)))
     resistances = {entry.places[0]: _base(entry.value) for entry in figure.all("series {R}")}

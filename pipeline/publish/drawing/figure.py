@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import Any
 
 from pipeline.publish.drawing import charts, graphs, lines, physics, shapes
-from pipeline.publish.drawing.lines import Entry, Figure, Kind
-from pipeline.publish.drawing.values import Fault, plain, printed_numbers
+from pipeline.publish.drawing.lines import FigureEntry, FigureKind, FigureLines
+from pipeline.publish.drawing.values import FigureFault, plain, printed_numbers
 
-KINDS: tuple[Kind, ...] = (*shapes.KINDS, *graphs.KINDS, *charts.KINDS, *physics.KINDS)
+KINDS: tuple[FigureKind, ...] = (*shapes.KINDS, *graphs.KINDS, *charts.KINDS, *physics.KINDS)
 
 
 def _plain_name(name: str) -> str:
@@ -84,48 +84,48 @@ def prompt_lines() -> list[str]:
     return out
 
 
-def _kind(figure: Data) -> Kind | None:
+def _kind(figure: Data) -> FigureKind | None:
     return _NAMES.get(_plain_name(str(figure.get("kind", ""))))
 
 
-def _read(figure: Data) -> Figure:
+def _read(figure: Data) -> FigureLines:
     return _read_lines(_kind(figure), str(figure.get("kind", "")), tuple(map(str, figure.get("lines", ()))))
 
 
 @lru_cache(maxsize=512)
-def _read_lines(kind: Kind | None, name: str, raw: tuple[str, ...]) -> Figure:
+def _read_lines(kind: FigureKind | None, name: str, raw: tuple[str, ...]) -> FigureLines:
     if kind is None:
-        return Figure(faults=[f"no kind '{name[:40]}'; there are: {', '.join(one.name for one in KINDS)}"])
+        return FigureLines(faults=[f"no kind '{name[:40]}'; there are: {', '.join(one.name for one in KINDS)}"])
     figure = lines.read(raw, (lines.TITLE, *kind.lines))
     if kind.draw and not figure.faults:
         try:
             kind.draw(figure, figure.canvas)
             figure.canvas.element("", "")
-        except Fault as fault:
+        except FigureFault as fault:
             figure.faults.append(str(fault))
         except ArithmeticError:
             figure.faults.append("nothing can be drawn from these values")
     return figure
 
 
-def _given(figure: Figure) -> list[Entry]:
+def _given(figure: FigureLines) -> list[FigureEntry]:
     return [entry for entry in figure.entries if entry.line.given and not figure.hides(entry.line.hidden)]
 
 
-def _said(figure: Figure, entry: Entry) -> str:
+def _said(figure: FigureLines, entry: FigureEntry) -> str:
     """Return how the description says a line; of what is hidden, the name alone."""
     if not figure.hides(entry.line.hidden):
         return entry.said()
     return " ".join(entry.places) or f"{entry.line.hidden} not told"
 
 
-def _data(entry: Entry) -> str:
+def _data(entry: FigureEntry) -> str:
     """Return the numbers' part of an entry: its value, and its places where they are numbers."""
     places = entry.places if entry.line.key in ("class {n} to {n}", "force at {n}°") else ()
     return " | ".join((*map(plain, places), entry.text))
 
 
-def _alt(kind: Kind | None, figure: Figure) -> tuple[str, bool]:
+def _alt(kind: FigureKind | None, figure: FigureLines) -> tuple[str, bool]:
     """Return the description and whether it had to be cut."""
     if kind is None:
         return "", False

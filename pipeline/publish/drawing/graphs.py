@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from pipeline.publish.drawing import arrows, plots
-from pipeline.publish.drawing.lines import Figure, Kind, Line, Rows, choice
-from pipeline.publish.drawing.values import Fault, axis, degrees, function, number, plain, point, points, size
+from pipeline.publish.drawing.lines import FigureKind, FigureLines, Line, Rows, choice
+from pipeline.publish.drawing.values import FigureFault, axis, degrees, function, number, plain, point, points, size
 
 _SERIES = tuple(
     line
@@ -28,12 +28,12 @@ _AXES = (
 )
 
 
-def _graph(figure: Figure) -> str:
+def _graph(figure: FigureLines) -> str:
     x, y = (figure.value(name) for name in "xy")
     return f"Graph of {y.label or 'y'} against {x.label or 'x'}" if x and y else "Graph"
 
 
-def _series(figure: Figure) -> Rows:
+def _series(figure: FigureLines) -> Rows:
     """Return the points of a graph as rows."""
     heads = [(figure.value(name).label or name) if figure.value(name) else name for name in "xy"]
     listed = [entry for key in ("points", "points {n}", "line", "line {n}") for entry in figure.all(key)]
@@ -51,7 +51,7 @@ def _series(figure: Figure) -> Rows:
     return heads, [list(pair) for pair in pairs]
 
 
-AXES = Kind(
+AXES = FigureKind(
     "axes",
     "curves, lines and points on axes; hide keeps an equation from the pupil",
     _AXES,
@@ -60,7 +60,7 @@ AXES = Kind(
     rows=_series,
     also=("graph", "line graph"),
 )
-SCATTER = Kind(
+SCATTER = FigureKind(
     "scatter graph",
     "as axes",
     _AXES,
@@ -69,7 +69,7 @@ SCATTER = Kind(
     rows=_series,
     also=("scatter",),
 )  # fmt: skip
-MOTION = Kind(
+MOTION = FigureKind(
     "motion graph", "as axes; straight pieces through the corners of line", _AXES, plots.draw, head=_graph, rows=_series
 )
 _SIGN = r"(?:<=|>=|[<>≤≥])"
@@ -80,18 +80,18 @@ def inequality(value: str) -> tuple[float | None, bool, float | None, bool]:
     """Return (low, low is in, high, high is in) of "x > 2", "-1 <= x < 3"."""
     found = _INEQUALITY.match(value.strip())
     if not found:
-        raise Fault(f"'{value}' is not an inequality such as x > 2 or -1 <= x < 3")
+        raise FigureFault(f"'{value}' is not an inequality such as x > 2 or -1 <= x < 3")
     sign, end = plain(found["two"]), number(found["b"])
     if found["a"] is None:
         return (end, sign == "≥", None, False) if sign in ">≥" else (None, False, end, sign == "≤")
     one, start = plain(found["one"]), number(found["a"])
     if (one in "<≤") != (sign in "<≤"):
-        raise Fault(f"'{value}': both signs must point the same way")
+        raise FigureFault(f"'{value}': both signs must point the same way")
     made = (start, one in "≤≥", end, sign in "≤≥")
     return made if sign in "<≤" else (end, sign in "≤≥", start, one in "≤≥")
 
 
-NUMBER_LINE = Kind(
+NUMBER_LINE = FigureKind(
     "number line",
     "numbers, points, inequalities on a line",
     (
@@ -104,7 +104,7 @@ NUMBER_LINE = Kind(
     ),
     plots.number_line,
 )
-SCALE = Kind(
+SCALE = FigureKind(
     "scale",
     "a measuring scale (ruler, thermometer, jug) with a pointer",
     (
@@ -117,7 +117,7 @@ SCALE = Kind(
     ),
     plots.scale,
 )
-VECTORS = Kind(
+VECTORS = FigureKind(
     "vectors",
     "vectors by components, on squares",
     (
@@ -138,17 +138,17 @@ def bearing(value: str) -> tuple[float | None, str, str]:
     """Return (degrees or None, bearing as text, distance as text) of "065°, 12 km"."""
     found = _BEARING.match(value)
     if not found:
-        raise Fault(f"'{value}' is not a bearing in three figures with its distance, such as 065°, 12 km")
+        raise FigureFault(f"'{value}' is not a bearing in three figures with its distance, such as 065°, 12 km")
     shown = found["bearing"]
     turn = float(shown) if shown[0].isdigit() else None
     if turn is not None and turn > 360:
-        raise Fault(f"'{value}': a bearing is from 000° to 360°")
+        raise FigureFault(f"'{value}': a bearing is from 000° to 360°")
     if found["far"]:
         size(found["far"])
     return turn, shown + ("" if shown == "?" else "°"), (found["far"] or "").strip()
 
 
-BEARINGS = Kind(
+BEARINGS = FigureKind(
     "bearings",
     "legs of a journey with north lines",
     (

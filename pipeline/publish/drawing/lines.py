@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from pipeline.publish.drawing.canvas import Canvas
-from pipeline.publish.drawing.values import Fault, Function, Quantity, plain
+from pipeline.publish.drawing.values import FigureFault, Function, Quantity, plain
 from pipeline.publish.html import clean
 
 _CORNER = r"[A-Z][′'₀-₉\d]?"
@@ -64,7 +64,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Entry:
+class FigureEntry:
     """A line that was read."""
 
     line: Line
@@ -81,19 +81,19 @@ class Entry:
 
 
 @dataclass
-class Figure:
+class FigureLines:
     """The lines of one figure, read; what is wrong with them is in `faults`."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[FigureEntry] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     canvas: Canvas = field(default_factory=Canvas)
 
-    def all(self, key: str) -> list[Entry]:
+    def all(self, key: str) -> list[FigureEntry]:
         """Return the lines of a name, in their order."""
         return [entry for entry in self.entries if entry.line.key == key]
 
-    def get(self, key: str) -> Entry | None:
+    def get(self, key: str) -> FigureEntry | None:
         """Return the first line of a name."""
         return next(iter(self.all(key)), None)
 
@@ -115,13 +115,13 @@ class Figure:
 TITLE = Line("title", str, "title: A field by the river", say="", given=False)
 
 
-def read(lines: Sequence[str], known: Sequence[Line]) -> Figure:
+def read(lines: Sequence[str], known: Sequence[Line]) -> FigureLines:
     """Return the lines, read; lines that no pattern fits or whose value is wrong are faults."""
-    figure = Figure()
+    figure = FigureLines()
     for raw in lines:
         try:
             entry = _entry(plain(clean(raw)) if "function" not in raw else clean(raw).strip(), known)
-        except Fault as fault:
+        except FigureFault as fault:
             figure.faults.append(str(fault))
             continue
         same = [one for one in figure.all(entry.line.key) if one.places == entry.places]
@@ -133,22 +133,22 @@ def read(lines: Sequence[str], known: Sequence[Line]) -> Figure:
     return figure
 
 
-def _entry(raw: str, known: Sequence[Line]) -> Entry:
+def _entry(raw: str, known: Sequence[Line]) -> FigureEntry:
     if len(raw) > LONGEST:
-        raise Fault(f"'{raw[:40]}…' is too long")
+        raise FigureFault(f"'{raw[:40]}…' is too long")
     name, _, value = (part.strip() for part in raw.partition(":"))
     for line in known:
         if found := line.pattern.match(name):
             longest = LONGEST if line.many or line is TITLE or "|" in value or "(" in value else _LONGEST_LABEL
             if len(value) > longest:
-                raise Fault(f"'{name}': the value is longer than {longest} characters")
+                raise FigureFault(f"'{name}': the value is longer than {longest} characters")
             try:
                 read_value = line.read(value)
                 text = read_value.text if isinstance(read_value, (Quantity, Function)) else plain(value)
-                return Entry(line, found.groups(), text, read_value)
-            except Fault as fault:
-                raise Fault(f"line '{name}': {fault}") from None
-    raise Fault(f"no line '{name}' here; there are: {', '.join(dict.fromkeys(line.key for line in known))}")
+                return FigureEntry(line, found.groups(), text, read_value)
+            except FigureFault as fault:
+                raise FigureFault(f"line '{name}': {fault}") from None
+    raise FigureFault(f"no line '{name}' here; there are: {', '.join(dict.fromkeys(line.key for line in known))}")
 
 
 def choice(*allowed: str) -> Callable[[str], str]:
@@ -156,14 +156,14 @@ def choice(*allowed: str) -> Callable[[str], str]:
 
     def read_choice(value: str) -> str:
         if value.lower() not in allowed:
-            raise Fault(f"'{value}' is not one of {', '.join(allowed)}")
+            raise FigureFault(f"'{value}' is not one of {', '.join(allowed)}")
         return value.lower()
 
     return read_choice
 
 
 @dataclass(frozen=True)
-class Kind:
+class FigureKind:
     """One kind of figure.
 
     Args:
@@ -179,7 +179,7 @@ class Kind:
     name: str
     says: str
     lines: tuple[Line, ...]
-    draw: Callable[[Figure, Canvas], None] | None = None
-    head: Callable[[Figure], str] | None = None
-    rows: Callable[[Figure], Rows] | None = None
+    draw: Callable[[FigureLines, Canvas], None] | None = None
+    head: Callable[[FigureLines], str] | None = None
+    rows: Callable[[FigureLines], Rows] | None = None
     also: tuple[str, ...] = ()

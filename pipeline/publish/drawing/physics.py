@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from pipeline.publish.drawing import circuits, waves
-from pipeline.publish.drawing.lines import Kind, Line, choice
-from pipeline.publish.drawing.values import Fault, Quantity, cells, degrees, number, quantity, size, words
+from pipeline.publish.drawing.lines import FigureKind, Line, choice
+from pipeline.publish.drawing.values import FigureFault, Quantity, cells, degrees, number, quantity, size, words
 
 _PART = ("capacitor", "lamp", "diode", "LED", "thermistor", "LDR", "variable resistor", "motor", "fuse")
 
@@ -20,11 +20,11 @@ def force(value: str) -> tuple[Quantity, str]:
     """Return the size and the name of "20 N normal"; the size may be an unknown."""
     found = re.match(r"(?P<size>[-−\d].*?\s?k?N\b|\? ?k?N\b|\S+)\s*(?P<name>.*)\Z", value)
     if not found:
-        raise Fault("a force needs its size or a letter, such as 20 N normal")
+        raise FigureFault("a force needs its size or a letter, such as 20 N normal")
     return size(found["size"]), found["name"]
 
 
-CIRCUIT = Kind(
+CIRCUIT = FigureKind(
     "circuit",
     'one loop: battery, parts in series in their order, one group in parallel, meters; a value may be "shown" or ?',
     (
@@ -41,7 +41,7 @@ CIRCUIT = Kind(
     ),
     circuits.draw,
 )
-RAYS = Kind(
+RAYS = FigureKind(
     "rays",
     "a ray at the boundary of two media; angles are to the normal",
     (
@@ -55,7 +55,7 @@ RAYS = Kind(
     head=lambda figure: f"Ray from {' to '.join(figure.value('media', ()))}",
 )
 _WAYS = ("up", "down", "left", "right", "up the slope", "down the slope", "normal to the slope", "into the slope")
-FREE_BODY = Kind(
+FREE_BODY = FigureKind(
     "free body",
     "an object with the forces on it, on a level surface or a slope",
     (
@@ -66,7 +66,7 @@ FREE_BODY = Kind(
     ),
     waves.free_body,
 )
-WAVE = Kind(
+WAVE = FigureKind(
     "wave",
     "a wave with its amplitude and wavelength",
     (
@@ -77,7 +77,7 @@ WAVE = Kind(
     ),
     waves.wave,
 )
-TRACE = Kind(
+TRACE = FigureKind(
     "trace",
     "an oscilloscope screen",
     (
@@ -91,7 +91,7 @@ TRACE = Kind(
     head=lambda figure: "Oscilloscope trace",
     also=("oscilloscope",),
 )
-LEVELS = Kind(
+LEVELS = FigureKind(
     "energy levels",
     "levels from the lowest up, transitions as arrows",
     (

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from pipeline.publish.drawing.canvas import Point, direction
-from pipeline.publish.drawing.lines import Entry, Figure
+from pipeline.publish.drawing.lines import FigureEntry, FigureLines
 from pipeline.publish.drawing.solver import solve
-from pipeline.publish.drawing.values import Fault, Quantity, corners
+from pipeline.publish.drawing.values import FigureFault, Quantity, corners
 
 #: Given values are rounded: lengths may be off by this share, angles by this many radians.
 OFF = 0.02
@@ -27,13 +27,13 @@ def free(value: Quantity) -> str:
     return "free" if value.value is None else ""
 
 
-def longest(figure: Figure) -> float:
+def longest(figure: FigureLines) -> float:
     """Return the longest length in metres; geometry is done in shares of it."""
     lengths = [e.value.size for e in figure.entries if isinstance(e.value, Quantity) and e.value.unit not in ("°", "%")]
     return max((length for length in lengths if length), default=1.0)
 
 
-def measures(figure: Figure, what: str) -> list[Measure]:
+def measures(figure: FigureLines, what: str) -> list[Measure]:
     """Return the lengths (as shares of the longest), angles or arcs to be written, with what is sought."""
     unit = longest(figure) if what == "length" else 1.0
     listed = [(corners(e.places[0]), e) for e in figure.all(_KEYS[what])]
@@ -44,11 +44,11 @@ def measures(figure: Figure, what: str) -> list[Measure]:
         return out
     same = [value for points, _, _, value in out if points in (named, named[::-1])]
     if any(value is not None for value in same):
-        raise Fault(f"{figure.text('find')} is asked for and given")
+        raise FigureFault(f"{figure.text('find')} is asked for and given")
     return out if same else [*out, (named, "?", "", None)]
 
 
-def rights(figure: Figure) -> list[tuple[str, ...]]:
+def rights(figure: FigureLines) -> list[tuple[str, ...]]:
     """Return the right angles: each by its corner or by three points."""
     out: list[tuple[str, ...]] = []
     for entry in figure.all("right angle"):
@@ -86,11 +86,11 @@ def beyond(named: Sequence[str], size: float) -> Relation:
     return off
 
 
-def pairs(entry: Entry) -> list[tuple[str, str]]:
+def pairs(entry: FigureEntry) -> list[tuple[str, str]]:
     """Return the sides that a line names."""
     named = entry.value
     if len(named) < 4 or len(named) % 2:
-        raise Fault(f"'{entry.line.key}: {entry.text}' must name two sides, such as {entry.line.example}")
+        raise FigureFault(f"'{entry.line.key}: {entry.text}' must name two sides, such as {entry.line.example}")
     return list(zip(named[::2], named[1::2], strict=True))
 
 

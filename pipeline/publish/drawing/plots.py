@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from pipeline.publish.drawing.canvas import SIZE, Canvas, Point, width_of, wrap
-from pipeline.publish.drawing.lines import Entry, Figure
-from pipeline.publish.drawing.values import Axis, Fault, Function
+from pipeline.publish.drawing.lines import FigureEntry, FigureLines
+from pipeline.publish.drawing.values import Axis, FigureFault, Function
 
 _WIDE, _HIGH = 240.0, 200.0
 _SAMPLES = 160
@@ -118,7 +118,7 @@ def frame(canvas: Canvas, x: Axis, y: Axis, across: tuple[float, float], up: tup
     return place
 
 
-def draw(figure: Figure, canvas: Canvas) -> None:
+def draw(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw a graph."""
     x, y = figure.value("x"), figure.value("y")
     listed = [e.value for e in figure.entries if e.line.key.split(" ")[0] in ("points", "line")]
@@ -131,7 +131,7 @@ def draw(figure: Figure, canvas: Canvas) -> None:
     place = frame(canvas, x, y, across, up, grid)
     for a, b in (pair for row in listed for pair in row):
         if not (across[0] - 1e-9 <= a <= across[1] + 1e-9 and up[0] - 1e-9 <= b <= up[1] + 1e-9):
-            raise Fault(f"({shown(a)}, {shown(b)}) lies outside the axes")
+            raise FigureFault(f"({shown(a)}, {shown(b)}) lies outside the axes")
     for entry in figure.entries:
         key = entry.line.key.split(" ")[0]
         if key == "line":
@@ -146,7 +146,7 @@ def draw(figure: Figure, canvas: Canvas) -> None:
     _points(figure, canvas, place)
 
 
-def _points(figure: Figure, canvas: Canvas, place: Place) -> None:
+def _points(figure: FigureLines, canvas: Canvas, place: Place) -> None:
     for entry in figure.all("label {R}"):
         at = place(*entry.value)
         canvas.dot(at)
@@ -184,7 +184,7 @@ def _curve(
         before = (x, y)
     drawn = [piece for piece in pieces if len(piece) > 1]
     if not drawn:
-        raise Fault(f"no part of {curve.text} lies within the axes")
+        raise FigureFault(f"no part of {curve.text} lies within the axes")
     for piece in drawn:
         canvas.line(*_thinned(piece), style="bold")
     return drawn[-1][-1] if drawn[-1][-1][0] < _WIDE - 20 or len(drawn[-1]) < 9 else drawn[-1][-8]
@@ -200,20 +200,20 @@ def _thinned(piece: Sequence[Point]) -> list[Point]:
     return [*out, piece[-1]]
 
 
-def number_line(figure: Figure, canvas: Canvas) -> None:
+def number_line(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw a number line."""
     low, high = figure.value("from"), figure.value("to")
     if low >= high:
-        raise Fault("a number line must rise: from is less than to")
+        raise FigureFault("a number line must rise: from is less than to")
     step = figure.value("step")
     if step is not None and not 0 < step <= high - low:
-        raise Fault("the step does not fit the line")
+        raise FigureFault("the step does not fit the line")
     marks = ticks(low, high, step, 12)
     wide = 270.0
 
     def at(value: float, level: float = 0) -> Point:
         if not low - 1e-9 <= value <= high + 1e-9:
-            raise Fault(f"{shown(value)} lies outside the line")
+            raise FigureFault(f"{shown(value)} lies outside the line")
         return 15 + (value - low) / (high - low) * (wide - 30), level
 
     canvas.arrow((15, 0), (-4, 0))
@@ -233,10 +233,12 @@ def number_line(figure: Figure, canvas: Canvas) -> None:
         _inequality(canvas, entry, wide, -18.0 - 22 * n, at)
 
 
-def _inequality(canvas: Canvas, entry: Entry, wide: float, level: float, at: Callable[[float, float], Point]) -> None:
+def _inequality(
+    canvas: Canvas, entry: FigureEntry, wide: float, level: float, at: Callable[[float, float], Point]
+) -> None:
     start, start_in, end, end_in = entry.value
     if start is not None and end is not None and start >= end:
-        raise Fault(f"'{entry.text}' holds for no number")
+        raise FigureFault(f"'{entry.text}' holds for no number")
     left, right = (
         (at(start, level) if start is not None else (0.0, level)),
         (at(end, level) if end is not None else (wide, level)),
@@ -251,12 +253,12 @@ def _inequality(canvas: Canvas, entry: Entry, wide: float, level: float, at: Cal
             canvas.circle(place, 5)
 
 
-def scale(figure: Figure, canvas: Canvas) -> None:
+def scale(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw a measuring scale with its pointer."""
     low, high = figure.value("from"), figure.value("to")
     every, fine = figure.value("numbers every"), figure.value("marks every", None) or figure.value("numbers every")
     if low >= high or every <= 0 or fine <= 0 or (high - low) / fine > 60 or (high - low) / every > 12:
-        raise Fault("a scale rises, with at most 12 numbers and 60 marks")
+        raise FigureFault("a scale rises, with at most 12 numbers and 60 marks")
     wide = 260.0
 
     def at(value: float) -> float:
@@ -270,7 +272,7 @@ def scale(figure: Figure, canvas: Canvas) -> None:
     canvas.text(figure.text("unit"), wide - 6, 38, "end")
     for entry in figure.all("pointer"):
         if not low <= entry.value <= high:
-            raise Fault(f"the pointer at {entry.text} lies outside the scale")
+            raise FigureFault(f"the pointer at {entry.text} lies outside the scale")
         canvas.arrow((at(entry.value), -40), (at(entry.value), -4), "bold")
         if not figure.hides("pointer"):
             canvas.label(entry.text, (at(entry.value), -40), 90, 3)

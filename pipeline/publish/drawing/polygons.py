@@ -6,9 +6,9 @@ import math
 
 from pipeline.publish.drawing import plane
 from pipeline.publish.drawing.canvas import Canvas, Point, direction, fit, middle, polar
-from pipeline.publish.drawing.lines import Entry, Figure
+from pipeline.publish.drawing.lines import FigureEntry, FigureLines
 from pipeline.publish.drawing.plane import Relation
-from pipeline.publish.drawing.values import Fault
+from pipeline.publish.drawing.values import FigureFault
 
 _THIN = 12.0
 
@@ -23,11 +23,11 @@ _TURNS = {
 }
 
 
-def draw(figure: Figure, canvas: Canvas) -> None:
+def draw(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw a triangle or polygon."""
     names: Names = figure.value("corners")
     if not 3 <= len(names) <= 10 or len(set(names)) < len(names):
-        raise Fault("corners must name 3 to 10 different points, in order round the shape")
+        raise FigureFault("corners must name 3 to 10 different points, in order round the shape")
     _all_known(figure, names)
     if len(names) == 3:
         _triangle_rules(figure)
@@ -41,28 +41,28 @@ def draw(figure: Figure, canvas: Canvas) -> None:
         canvas.text("not to scale", min(x for x, _ in at.values()), max(y for _, y in at.values()) + 36, "start")
 
 
-def _all_known(figure: Figure, names: Names) -> None:
+def _all_known(figure: FigureLines, names: Names) -> None:
     named = [name for what in ("length", "angle") for points, *_ in plane.measures(figure, what) for name in points]
     named += [name for key in ("equal", "parallel", "diagonal") for entry in figure.all(key) for name in entry.value]
     named += [name for points in plane.rights(figure) for name in points]
     named += [entry.places[0] for entry in figure.all("height from {P}")]
     if unknown := [name for name in named if name not in names]:
-        raise Fault(f"{unknown[0]} is none of the corners")
+        raise FigureFault(f"{unknown[0]} is none of the corners")
 
 
-def _triangle_rules(figure: Figure) -> None:
+def _triangle_rules(figure: FigureLines) -> None:
     sides = [(text, value) for _, text, _, value in plane.measures(figure, "length") if value is not None]
     if len(sides) == 3 and 2 * max(value for _, value in sides) >= sum(value for _, value in sides):
         told = ", ".join(text for text, _ in sides)
-        raise Fault(f"no triangle has the sides {told}: two must be longer than the third")
+        raise FigureFault(f"no triangle has the sides {told}: two must be longer than the third")
     angles = [size for _, size in _angles(figure)]
     if len(angles) == 3 and abs(sum(angles) - 180) > 1.5:
-        raise Fault(f"the angles of a triangle add up to 180°, these to {sum(angles):g}°")
+        raise FigureFault(f"the angles of a triangle add up to 180°, these to {sum(angles):g}°")
     if len(angles) < 3 and sum(angles) >= 180:
-        raise Fault("two angles of a triangle are less than 180° together")
+        raise FigureFault("two angles of a triangle are less than 180° together")
 
 
-def _angles(figure: Figure) -> list[tuple[Names, float]]:
+def _angles(figure: FigureLines) -> list[tuple[Names, float]]:
     known = [(named, value) for named, _, _, value in plane.measures(figure, "angle") if value is not None]
     return known + [(named, 90.0) for named in plane.rights(figure)]
 
@@ -70,7 +70,7 @@ def _angles(figure: Figure) -> list[tuple[Names, float]]:
 def _three(names: Names, named: Names) -> tuple[str, str, str, bool]:
     """Return the points of an angle: before, at, after; and whether it is an inner angle of the shape."""
     if len(named) not in (1, 3):
-        raise Fault(f"angle {''.join(named)} must be named by one corner or by three")
+        raise FigureFault(f"angle {''.join(named)} must be named by one corner or by three")
     at = names.index(named[len(named) // 2])
     after, before = names[(at + 1) % len(names)], names[at - 1]
     if len(named) == 1 or {named[0], named[2]} == {before, after}:
@@ -78,7 +78,7 @@ def _three(names: Names, named: Names) -> tuple[str, str, str, bool]:
     return *named, False  # type: ignore[return-value]
 
 
-def _relations(figure: Figure, names: Names) -> list[Relation]:
+def _relations(figure: FigureLines, names: Names) -> list[Relation]:
     lengths = [(named, value) for named, _, _, value in plane.measures(figure, "length") if value]
     out = [plane.distance(named[0], named[1], size) for named, size in lengths]
     for named, size in _angles(figure):
@@ -95,19 +95,19 @@ def _relations(figure: Figure, names: Names) -> list[Relation]:
     return out + _named_shape(figure, names)
 
 
-def _base(names: Names, entry: Entry) -> tuple[str, str]:
+def _base(names: Names, entry: FigureEntry) -> tuple[str, str]:
     at = names.index(entry.places[0])
     return names[(at + 1) % 3], names[(at + 2) % 3]
 
 
-def _named_shape(figure: Figure, names: Names) -> list[Relation]:
+def _named_shape(figure: FigureLines, names: Names) -> list[Relation]:
     shape, count = figure.text("shape", "any"), len(names)
     sides = [(name, names[(n + 1) % count]) for n, name in enumerate(names)]
     right = [plane.angle(_three(names, (name,))[:3], 180 - 360 / count, True) for name in names[1:-1]]
     if shape == "regular":
         return plane.equal(sides) + right
     if shape != "any" and count != 4:
-        raise Fault(f"a {shape} has 4 corners, not {count}")
+        raise FigureFault(f"a {shape} has 4 corners, not {count}")
     out: list[Relation] = []
     if shape in ("rectangle", "square"):
         out += [*right, plane.angle(_three(names, names[:1])[:3], 90, True)]
@@ -120,7 +120,7 @@ def _named_shape(figure: Figure, names: Names) -> list[Relation]:
     return out + (plane.equal([sides[1], sides[2]]) if shape == "kite" else [])
 
 
-def _solved(figure: Figure, names: Names, relations: list[Relation]) -> list[Point]:
+def _solved(figure: FigureLines, names: Names, relations: list[Relation]) -> list[Point]:
     """Return corners that satisfy all relations; of several shapes the one that reads best."""
     best: list[Point] = []
     for stretch in (1.35, 1.0, 0.7, 2.0):
@@ -130,11 +130,11 @@ def _solved(figure: Figure, names: Names, relations: list[Relation]) -> list[Poi
             if _sharpest(best) > 35:
                 break
     if not best:
-        raise Fault("no such shape: the given sides and angles do not fit together")
+        raise FigureFault("no such shape: the given sides and angles do not fit together")
     return best
 
 
-def _walk(figure: Figure, names: Names, stretch: float) -> list[Point]:
+def _walk(figure: FigureLines, names: Names, stretch: float) -> list[Point]:
     """Return corners found by walking round the shape: known turns and sides, the others guessed."""
     three = [(_three(names, named), size) for named, size in _angles(figure)]
     turns = {at: size for (_, at, _, inner), size in three if inner}
@@ -164,16 +164,16 @@ def _sharpest(at: list[Point]) -> float:
 
 def _thin(at: list[Point]) -> None:
     if (sharpest := _sharpest(at)) < 0:
-        raise Fault("no such shape: its sides cross")
+        raise FigureFault("no such shape: its sides cross")
     if sharpest < _THIN:
-        raise Fault(f"too thin to read: an angle of {sharpest:.1f}°, less than {_THIN:.0f}°")
+        raise FigureFault(f"too thin to read: an angle of {sharpest:.1f}°, less than {_THIN:.0f}°")
     xs, ys = zip(*at, strict=True)
     sides = [math.dist(a, b) for a, b in zip(at, (*at[1:], at[0]), strict=True)]
     if min(*sides, max(xs) - min(xs), max(ys) - min(ys)) < max(sides) / 9:
-        raise Fault("too thin to read: one side is over 9 times as long as another")
+        raise FigureFault("too thin to read: one side is over 9 times as long as another")
 
 
-def _turned(figure: Figure, names: Names, at: list[Point]) -> list[Point]:
+def _turned(figure: FigureLines, names: Names, at: list[Point]) -> list[Point]:
     """Return the corners, the base level: opposite a height or the first corner, or beside a right angle."""
     heights, rights = figure.all("height from {P}"), plane.rights(figure)
     base, upright = 0, figure.text("shape") in ("kite", "rhombus")
@@ -185,7 +185,7 @@ def _turned(figure: Figure, names: Names, at: list[Point]) -> list[Point]:
     return [(x * math.cos(turn) - y * math.sin(turn), x * math.sin(turn) + y * math.cos(turn)) for x, y in at]
 
 
-def _shape(figure: Figure, canvas: Canvas, names: Names, at: dict[str, Point]) -> None:
+def _shape(figure: FigureLines, canvas: Canvas, names: Names, at: dict[str, Point]) -> None:
     canvas.line(*at.values(), style="fill", closed=True)
     for entry in figure.all("diagonal"):
         canvas.line(*(at[name] for name in entry.value), style="dash")
@@ -203,7 +203,7 @@ def _shape(figure: Figure, canvas: Canvas, names: Names, at: dict[str, Point]) -
     _labels(figure, canvas, names, at)
 
 
-def _labels(figure: Figure, canvas: Canvas, names: Names, at: dict[str, Point]) -> None:
+def _labels(figure: FigureLines, canvas: Canvas, names: Names, at: dict[str, Point]) -> None:
     for named in plane.rights(figure):
         a, b, c, _ = _three(names, named)
         canvas.corner(at[b], at[a], at[c])
@@ -219,7 +219,7 @@ def _labels(figure: Figure, canvas: Canvas, names: Names, at: dict[str, Point]) 
         canvas.label(name, at[name], direction(plane.between(sides), at[name]), 3, "strong at")
 
 
-def _height(canvas: Canvas, top: Point, base: list[Point], entry: Entry) -> None:
+def _height(canvas: Canvas, top: Point, base: list[Point], entry: FigureEntry) -> None:
     b, c = base
     foot = (top[0], b[1])
     canvas.line(top, foot, style="dash")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.publish.drawing import circles, polygons, solids
-from pipeline.publish.drawing.lines import Figure, Kind, Line, choice
+from pipeline.publish.drawing.lines import FigureKind, FigureLines, Line, choice
 from pipeline.publish.drawing.values import corners, degrees, size
 
 _FIND = Line("find", str, "find: PR", say="find {v}", given=False)
@@ -21,11 +21,11 @@ def tangent(value: str) -> tuple[tuple[str, ...], str]:
     return corners(touching), corners(outside)[0] if outside else ""
 
 
-def _corners(figure: Figure) -> str:
+def _corners(figure: FigureLines) -> str:
     return "".join(figure.value("corners", ()))
 
 
-TRIANGLE = Kind(
+TRIANGLE = FigureKind(
     "triangle",
     "a triangle by its sides, angles, height; what is not known may be x, 2x + 1 or ?",
     (
@@ -40,12 +40,12 @@ TRIANGLE = Kind(
 _SHAPES = ("rectangle", "square", "parallelogram", "rhombus", "kite", "trapezium", "regular", "any")
 
 
-def _polygon(figure: Figure) -> str:
+def _polygon(figure: FigureLines) -> str:
     shape = figure.text("shape", "any")
     return f"{ {'regular': 'Regular polygon', 'any': 'Polygon'}.get(shape, shape.capitalize()) } {_corners(figure)}"
 
 
-POLYGON = Kind(
+POLYGON = FigureKind(
     "polygon",
     "four or more corners, named in order",
     (
@@ -60,7 +60,7 @@ POLYGON = Kind(
     head=_polygon,
     also=("quadrilateral", "rectangle"),
 )
-CIRCLE = Kind(
+CIRCLE = FigureKind(
     "circle",
     "a circle with radii, chords, tangents, a sector",
     (
@@ -82,7 +82,7 @@ CIRCLE = Kind(
     circles.draw,
 )
 _SOLIDS = ("cuboid", "cube", "cylinder", "cone", "sphere", "hemisphere", "pyramid", "prism")
-SOLID = Kind(
+SOLID = FigureKind(
     "solid",
     "a solid with its measures, or with named corners and coordinates",
     (

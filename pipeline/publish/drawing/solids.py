@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from pipeline.publish.drawing.canvas import Canvas, Point, direction, middle, polar
-from pipeline.publish.drawing.lines import Figure
+from pipeline.publish.drawing.lines import FigureLines
 from pipeline.publish.drawing.plane import free, measures
-from pipeline.publish.drawing.values import Fault, Quantity, points
+from pipeline.publish.drawing.values import FigureFault, Quantity, points
 
 _DEPTH = 32.0
 _OFF = 0.02
@@ -23,12 +23,12 @@ _MEASURES = {
 }
 
 
-def draw(figure: Figure, canvas: Canvas) -> None:
+def draw(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw a solid."""
     solid = figure.text("solid")
     for entry in figure.entries:
         if isinstance(entry.value, Quantity) and entry.line.key != "{PQ}" and entry.line.key not in _MEASURES[solid]:
-            raise Fault(f"a {solid} has no {entry.line.key}; it may have {', '.join(sorted(_MEASURES[solid]))}")
+            raise FigureFault(f"a {solid} has no {entry.line.key}; it may have {', '.join(sorted(_MEASURES[solid]))}")
     if solid in ("cuboid", "cube", "pyramid"):
         _edges(figure, canvas, solid)
     elif solid == "prism":
@@ -37,7 +37,7 @@ def draw(figure: Figure, canvas: Canvas) -> None:
         _round(figure, canvas, solid)
 
 
-def _size(figure: Figure, name: str) -> float | None:
+def _size(figure: FigureLines, name: str) -> float | None:
     found = figure.get(name)
     return found.value.size if found else None
 
@@ -49,12 +49,12 @@ def _shares(*sizes: float | None) -> list[float]:
     return [max(0.55, min(1.7, (size or usual) / usual)) for size in sizes]
 
 
-def _name(figure: Figure, canvas: Canvas, key: str, at: Point, turn: float) -> None:
+def _name(figure: FigureLines, canvas: Canvas, key: str, at: Point, turn: float) -> None:
     if entry := figure.get(key):
         canvas.label(entry.text, at, turn, 5, free(entry.value))
 
 
-def _edges(figure: Figure, canvas: Canvas, solid: str) -> None:
+def _edges(figure: FigureLines, canvas: Canvas, solid: str) -> None:
     """Draw a box or a pyramid: the corners of the base from the front left, round, then above them."""
     measures = [_size(figure, name) for name in ("length", "breadth", "height")]
     names = figure.value("corners", ())
@@ -98,13 +98,13 @@ def _edges(figure: Figure, canvas: Canvas, solid: str) -> None:
 
 
 def _corners(
-    figure: Figure, canvas: Canvas, solid: str, names: tuple[str, ...], at: list[Point], places: dict[str, str]
+    figure: FigureLines, canvas: Canvas, solid: str, names: tuple[str, ...], at: list[Point], places: dict[str, str]
 ) -> None:
     if len(names) != len(at):
-        raise Fault(f"a {solid} has {len(at)} corners, named round the base from the front left, then above")
+        raise FigureFault(f"a {solid} has {len(at)} corners, named round the base from the front left, then above")
     unknown = [name for name in places if name not in names]
     if unknown:
-        raise Fault(f"{unknown[0]} is none of the corners")
+        raise FigureFault(f"{unknown[0]} is none of the corners")
     if places and solid != "pyramid":
         _coordinates(names, {name: text for name, text in places.items() if "?" not in text})
     if places or figure.text("axes", "no") == "yes":
@@ -123,12 +123,12 @@ def _corners(
         canvas.label(f"{name}{told}", place, direction(heart, place), 4, "strong at")
 
 
-def _joined(figure: Figure, canvas: Canvas, at: dict[str, Point], heart: Point) -> None:
+def _joined(figure: FigureLines, canvas: Canvas, at: dict[str, Point], heart: Point) -> None:
     """Write lengths between named corners; draw those lines that are no edges."""
     order = list(at)
     for named, text, style, _ in measures(figure, "length"):
         if not set(named) <= set(at):
-            raise Fault(f"{''.join(named)}: no such corners")
+            raise FigureFault(f"{''.join(named)}: no such corners")
         one, other = (order.index(name) for name in named)
         a, b = at[named[0]], at[named[1]]
         edge = len(at) != 8 or abs(one - other) == 4 or (one // 4 == other // 4 and abs(one - other) != 2)
@@ -143,27 +143,27 @@ def _coordinates(names: tuple[str, ...], places: dict[str, str]) -> None:
     for name, text in places.items():
         pair = text.strip("() ").split(",")
         if len(pair) != 3:
-            raise Fault(f"point {name}: three coordinates such as (4, 0, 0), or ?")
+            raise FigureFault(f"point {name}: three coordinates such as (4, 0, 0), or ?")
         place = names.index(name)
         there = (place % 4 in (1, 2), place % 4 in (2, 3), place >= 4)
         values = points(f"({pair[0]}, {pair[1]}) ({pair[2]}, 0)")
         for axis, (value, far) in enumerate(zip((*values[0], values[1][0]), there, strict=True)):
             if (far and value == 0) or (not far and value != 0) or (far and size[axis] not in (None, value)):
-                raise Fault(
+                raise FigureFault(
                     f"point {name}{text} does not fit a box whose first corner is the origin, its edges along the axes"
                 )
             size[axis] = value if far else size[axis]
 
 
-def _slant(figure: Figure, half: float) -> None:
+def _slant(figure: FigureLines, half: float) -> None:
     high, slant = _size(figure, "height"), _size(figure, "slant height")
     if high and slant and slant <= high:
-        raise Fault("the slant height must be greater than the height")
+        raise FigureFault("the slant height must be greater than the height")
     if high and slant and half and abs(math.hypot(high, half) / slant - 1) > _OFF:
-        raise Fault("height, slant height and base do not fit together")
+        raise FigureFault("height, slant height and base do not fit together")
 
 
-def _prism(figure: Figure, canvas: Canvas) -> None:
+def _prism(figure: FigureLines, canvas: Canvas) -> None:
     wide, high, long = (
         95 * share for share in _shares(*(_size(figure, name) for name in ("breadth", "height", "length")))
     )
@@ -182,10 +182,10 @@ def _prism(figure: Figure, canvas: Canvas) -> None:
     _name(figure, canvas, "length", middle(front[1], behind[1]), -40)
 
 
-def _round(figure: Figure, canvas: Canvas, solid: str) -> None:
+def _round(figure: FigureLines, canvas: Canvas, solid: str) -> None:
     radius, diameter, high = (_size(figure, name) for name in ("radius", "diameter", "height"))
     if radius and diameter and abs(diameter - 2 * radius) > _OFF * diameter:
-        raise Fault("the diameter is not twice the radius")
+        raise FigureFault("the diameter is not twice the radius")
     half = radius or (diameter / 2 if diameter else None)
     _slant(figure, half or 0)
     across, up = 75.0, 20.0

@@ -46,7 +46,7 @@ _TEX: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] =
 _METRES = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "km": 1e3}
 
 
-class Fault(ValueError):
+class FigureFault(ValueError):
     """What is wrong with a figure, said to its author."""
 
 
@@ -66,7 +66,7 @@ def number(value: str) -> float:
     """Return the value of a number as it is printed.
 
     Raises:
-        Fault: It is no number.
+        FigureFault: It is no number.
     """
     shown = re.sub(r"(?<=\d)[,\u202f\u00a0](?=\d{3}\b)", "", value.strip().replace("−", "-").lstrip("+£"))
     sign, root = (-1, shown[1:]) if shown.startswith("-") else (1, shown)
@@ -79,9 +79,9 @@ def number(value: str) -> float:
         over, _, under = shown.partition("/")
         made = float(over) / float(under or 1) * 10.0 ** max(-99, min(99, power))
     except (ValueError, ZeroDivisionError):
-        raise Fault(f"'{value.strip()}' is not a number") from None
+        raise FigureFault(f"'{value.strip()}' is not a number") from None
     if not math.isfinite(made) or abs(made) > 1e30:
-        raise Fault(f"'{value.strip()}' is too large")
+        raise FigureFault(f"'{value.strip()}' is too large")
     return made
 
 
@@ -113,7 +113,7 @@ def size(value: str) -> Quantity:
     """Return a quantity that is positive or unknown."""
     made = quantity(value)
     if made.value is not None and made.value <= 0:
-        raise Fault(f"'{value}' must be greater than 0")
+        raise FigureFault(f"'{value}' must be greater than 0")
     return made
 
 
@@ -123,7 +123,7 @@ def degrees(value: str) -> Quantity:
     if made.value is None:
         return made
     if made.unit not in ("°", "") or not 0 <= made.value <= 360:
-        raise Fault(f"'{value}' is not an angle from 0° to 360°")
+        raise FigureFault(f"'{value}' is not an angle from 0° to 360°")
     return made if made.unit else Quantity(f"{value}°", made.value, "°")
 
 
@@ -147,7 +147,7 @@ def corners(value: str) -> tuple[str, ...]:
     """Return names of points: capital letters, each perhaps with a dash or number, with or without blanks."""
     found = tuple(re.findall(r"[A-Z][′'₀-₉\d]?", value))
     if not found or re.sub(r"[\s,]|and", "", value) != "".join(found):
-        raise Fault(f"'{value}' does not name points with capital letters")
+        raise FigureFault(f"'{value}' does not name points with capital letters")
     return found
 
 
@@ -158,7 +158,7 @@ def points(value: str) -> tuple[tuple[float, float], ...]:
     """Return points (x, y) in their order."""
     found = _PAIR.findall(value)
     if not found or _PAIR.sub("", value).strip(" ,;"):
-        raise Fault(f"'{value}' is not a row of points such as (1, 2) (3, 4)")
+        raise FigureFault(f"'{value}' is not a row of points such as (1, 2) (3, 4)")
     return tuple((number(x), number(y)) for x, y in found)
 
 
@@ -166,7 +166,7 @@ def point(value: str) -> tuple[float, float]:
     """Return one point or the two components of a vector."""
     found = points(value)
     if len(found) != 1:
-        raise Fault(f"'{value}' must be one pair such as (3, -2)")
+        raise FigureFault(f"'{value}' must be one pair such as (3, -2)")
     return found[0]
 
 
@@ -193,9 +193,9 @@ def axis(value: str) -> Axis:
     low, high = number(found["low"]), number(found["high"])
     step = number(found["step"]) if found["step"] else None
     if low >= high:
-        raise Fault(f"'{value}': the range must rise")
+        raise FigureFault(f"'{value}': the range must rise")
     if step is not None and (step <= 0 or not 1 <= (high - low) / step <= 40):
-        raise Fault(f"'{value}': the step does not fit the range")
+        raise FigureFault(f"'{value}': the step does not fit the range")
     return Axis(found["label"].strip(" ,"), low, high, step)
 
 
@@ -237,7 +237,7 @@ def function(value: str) -> Function:
     """Return the function of "y = x^2 - 4*x + 3"; angles are in degrees.
 
     Raises:
-        Fault: It holds more than numbers, x, + - * / ^, brackets and sin, cos, tan, sqrt, abs.
+        FigureFault: It holds more than numbers, x, + - * / ^, brackets and sin, cos, tan, sqrt, abs.
     """
     source = re.sub(r"^\s*(?:y|f\(x\)|[a-z])\s*=", "", value).replace("^", "**").replace("−", "-").replace("×", "*")
     source = source.translate(_RAISED) if not re.search(r"[⁰¹²³⁴-⁹⁻]", source) else re.sub(
@@ -247,13 +247,13 @@ def function(value: str) -> Function:
     try:
         tree = ast.parse(source, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise Fault(f"'{value}' is not a function such as y = x^2 - 4*x + 3") from None
+        raise FigureFault(f"'{value}' is not a function such as y = x^2 - 4*x + 3") from None
     nodes = list(ast.walk(tree))
     letters = {node.id for node in nodes if isinstance(node, ast.Name) and len(node.id) == 1}
     if len(letters) == 1:
         nodes = [ast.Name("x") if isinstance(node, ast.Name) and node.id in letters else node for node in nodes]
     if len(nodes) > _NODES or not all(_allowed(node) for node in nodes):
-        raise Fault(f"'{value}' may hold numbers, x, + - * / ^, brackets, sin, cos, tan, sqrt, abs, and no more")
+        raise FigureFault(f"'{value}' may hold numbers, x, + - * / ^, brackets, sin, cos, tan, sqrt, abs, and no more")
     return Function(plain(value if "=" in value else f"y = {value}").replace("-", "−"), tree)
 
 

@@ -6,25 +6,25 @@ import math
 import re
 
 from pipeline.publish.drawing.canvas import Canvas, Point, direction, polar, width_of
-from pipeline.publish.drawing.lines import Entry, Figure
+from pipeline.publish.drawing.lines import FigureEntry, FigureLines
 from pipeline.publish.drawing.plane import free
-from pipeline.publish.drawing.values import Fault
+from pipeline.publish.drawing.values import FigureFault
 
 _RAY = 105.0
 
 
-def rays(figure: Figure, canvas: Canvas) -> None:
+def rays(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw a ray that meets the boundary of two media from the upper left."""
     media, angle_in = figure.value("media"), figure.value("angle in").value
     out, back = (figure.get(name) for name in ("angle out", "reflected"))
     index = figure.value("refractive index")
     if len(media) != 2:
-        raise Fault("media names two media: the upper one and the lower one")
+        raise FigureFault("media names two media: the upper one and the lower one")
     for entry in filter(None, (figure.get("angle in"), out, back)):
         if entry.value.value is not None and not 0 < entry.value.value < 90:
-            raise Fault(f"{entry.line.key}: an angle to the normal is between 0° and 90°")
+            raise FigureFault(f"{entry.line.key}: an angle to the normal is between 0° and 90°")
     if back and angle_in and back.value.value and abs(back.value.value - angle_in) > 0.1:
-        raise Fault("the angle of reflection equals the angle of incidence")
+        raise FigureFault("the angle of reflection equals the angle of incidence")
     if index and angle_in and out and out.value.value:
         ratio = math.sin(math.radians(angle_in)) / math.sin(math.radians(out.value.value))
         if min(abs(ratio / index - 1), abs(1 / ratio / index - 1)) > 0.03:
@@ -64,15 +64,15 @@ def _ray(canvas: Canvas, start: Point, end: Point, share: float = 0.46) -> None:
     canvas.head(polar(start, _RAY * share, turn), turn, "bold")
 
 
-def free_body(figure: Figure, canvas: Canvas) -> None:
+def free_body(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw an object with its forces."""
     slope = figure.value("slope")
     tilt = (slope.value if slope.value is not None else 30.0) if slope else 0.0
     if not 0 <= tilt <= 60:
-        raise Fault("a slope is from 0° to 60°")
+        raise FigureFault("a slope is from 0° to 60°")
     forces = [entry for entry in figure.entries if entry.line.key.startswith("force")]
     if not forces or len(forces) > 8:
-        raise Fault("a free body has 1 to 8 forces")
+        raise FigureFault("a free body has 1 to 8 forces")
     known = [abs(entry.value[0].value) for entry in forces if entry.value[0].value]
     largest = max(known, default=1.0)
     box = [polar((0, 0), 33, tilt + turn) for turn in (27, 153, 207, 333)]
@@ -99,7 +99,7 @@ def free_body(figure: Figure, canvas: Canvas) -> None:
     )
 
 
-def _way(entry: Entry, tilt: float) -> float:
+def _way(entry: FigureEntry, tilt: float) -> float:
     """Return the direction of a force, from right over up."""
     fixed = {"up": 90.0, "down": 270.0, "left": 180.0, "right": 0.0}
     slope = {
@@ -113,11 +113,11 @@ def _way(entry: Entry, tilt: float) -> float:
     return turn % 360
 
 
-def wave(figure: Figure, canvas: Canvas) -> None:
+def wave(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw a transverse wave."""
     cycles = figure.value("cycles", 2.0)
     if not 0.5 <= cycles <= 8:
-        raise Fault("a wave shows 0.5 to 8 cycles")
+        raise FigureFault("a wave shows 0.5 to 8 cycles")
     long, one = figure.get("length"), figure.get("wavelength")
     if (
         long
@@ -126,7 +126,7 @@ def wave(figure: Figure, canvas: Canvas) -> None:
         and one.value.value
         and abs(cycles * one.value.value / long.value.value - 1) > 0.02
     ):
-        raise Fault("the length is not the number of waves times the wavelength")
+        raise FigureFault("the length is not the number of waves times the wavelength")
     wide, high = 270.0, 42.0
     canvas.line((0, 0), (wide + 8, 0), style="dash", ink=False)
     _sine(canvas, wide, high, cycles)
@@ -154,15 +154,15 @@ def _sine(canvas: Canvas, wide: float, high: float, cycles: float) -> None:
     )
 
 
-def trace(figure: Figure, canvas: Canvas) -> None:
+def trace(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw the screen of an oscilloscope."""
     across, peak, cycles = figure.value("divisions", 10.0), figure.value("peak divisions"), figure.value("cycles")
     if not (2 <= across <= 12 and across == int(across)):
-        raise Fault("a screen has 2 to 12 divisions across")
+        raise FigureFault("a screen has 2 to 12 divisions across")
     if not 0 < peak <= 4:
-        raise Fault("the peak is at most 4 divisions high")
+        raise FigureFault("the peak is at most 4 divisions high")
     if not 0.5 <= cycles <= 10:
-        raise Fault("a screen shows 0.5 to 10 cycles")
+        raise FigureFault("a screen shows 0.5 to 10 cycles")
     unit = 26.0
     wide = across * unit
     canvas.lines([((n * unit, -4 * unit), (n * unit, 4 * unit)) for n in range(int(across) + 1)])
@@ -176,15 +176,15 @@ def trace(figure: Figure, canvas: Canvas) -> None:
         canvas.text(line, 0, 4 * unit + 16 + 19 * n, "start")
 
 
-def levels(figure: Figure, canvas: Canvas) -> None:
+def levels(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw energy levels with their transitions."""
     found = figure.all("level {n}")
     sizes = [entry.value.value for entry in found]
     known = [size for size in sizes if size is not None]
     if known != sorted(known):
-        raise Fault("the levels must rise from the lowest to the highest energy")
+        raise FigureFault("the levels must rise from the lowest to the highest energy")
     if not 2 <= len(found) <= 8:
-        raise Fault("2 to 8 levels can be read")
+        raise FigureFault("2 to 8 levels can be read")
     low, high = (min(known), max(known)) if len(known) > 1 else (0.0, 1.0)
     heights: list[float] = []
     for n, size in enumerate(sizes):
@@ -200,6 +200,6 @@ def levels(figure: Figure, canvas: Canvas) -> None:
     moves = [re.match(r"(\d+) to (\d+)\Z", entry.text) for entry in figure.all("transition")]
     for n, move in enumerate(moves):
         if not move or move[1] == move[2] or not {move[1], move[2]} <= set(at):
-            raise Fault("a transition goes from one level to another, such as 3 to 1")
+            raise FigureFault("a transition goes from one level to another, such as 3 to 1")
         x = wide * (n + 1) / (len(moves) + 1)
         canvas.arrow((x, at[move[1]]), (x, at[move[2]]), "bold")

@@ -138,7 +138,7 @@ def test_an_example_has_no_fault_and_is_described_with_its_numbers(figure: dict[
         ("histogram", ["x: t", "y: n", "class 0 to 10: 5", "class 10 to 30: 5"], "need heights that are densities"),
         ("stem-and-leaf", ["stem 1: 2 4", "key: 1 | 3 means 31"], "a stem, a leaf and their number"),
         ("tree", ["first red: 1.2"], "not a probability from 0 to 1"),
-        ("tree", ["first red: 3/5", "first blue: 3/5"], "the probabilities of the first stage add up to 1.2"),
+        ("tree", ["first red: 3/5", "first blue: 3/5"], "the probabilities of the first event add up to 1.2"),
         ("bearings", ["A to B: 65°"], "not a bearing in three figures"),
         ("bearings", ["A to B: 000°, 3 km", "B to C: 090°, 4 km", "AC: 6 km"], "AC would be 5 by the bearings"),
         ("rays", ["media: air | glass", "angle in: 40°", "reflected: 50°"], "equals the angle of incidence"),
