@@ -32,8 +32,8 @@ def test_words_are_set_like_print() -> None:
     for typed, set_as in (
         ("-4 degrees", "−4 degrees"), ("it was -0.5", "it was −0.5"), ("(-3, 4)", "(−3, 4)"),
         ("pages 3-4 and A-4", "pages 3-4 and A-4"), ("a well-known rule", "a well-known rule"),
-        ("12 cm long", "12\u202fcm long"), ("5 m/s and 3 kg", "5\u202fm/s and 3\u202fkg"), ("8.0 W m⁻²", "8.0\u202fW\u202fm⁻²"), ("6 µF", "6\u202fµF"),
-         ("3 men", "3 men"),
+        ("12 cm long", "12\u202fcm long"), ("5 m/s and 3 kg", "5\u202fm/s and 3\u202fkg"),
+        ("8.0 W m⁻²", "8.0\u202fW\u202fm⁻²"), ("6 µF", "6\u202fµF"), ("3 men", "3 men"),
         ("£1,250.00", "£1,250.00"), ("a < b & c", "a &lt; b &amp; c"),
         ("Motion - equations and graphs, x - y", "Motion – equations and graphs, x - y"),
         ("p^2x^2-a^2", "p<sup>2</sup>x<sup>2</sup>-a<sup>2</sup>"),
