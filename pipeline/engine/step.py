@@ -118,8 +118,11 @@ class StepContext:
         self.saved[name] = blob
         return blob
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: Request, *, instead_of: Request | None = None) -> Reply:
         """Return the model's reply to a request; recorded, so free when this body runs again.
+
+        Args:
+            instead_of: A request whose newest reply is of no use: once the task is done, its cost counts as rejected.
 
         Raises:
             Pause: The run has no model: it stops at once, since each of its asks would fail alike.
@@ -127,13 +130,11 @@ class StepContext:
         """
         if self._running.caller is None:
             self._running.stop.pause("failed", preflight.no_model())
+        if instead_of is not None:
+            key = instead_of.hash()
+            self._scope.rejected.append((key, str(self._scope.counts.get(key, 1))))
         with self._leaving():
             return self._running.caller.ask(self._scope, request)
-
-    def reject(self, request: Request) -> None:
-        """Say that the newest reply to a request is of no use: once the task is done, its cost counts as rejected."""
-        key = request.hash()
-        self._scope.rejected.append((key, str(self._scope.counts.get(key, 1))))
 
     def answered(self, request: Request) -> bool:
         """Return whether this attempt has a recorded reply to a request, or waits for one from a batch: it is free."""

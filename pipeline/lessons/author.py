@@ -21,8 +21,8 @@ from pipeline.lessons.earlier import converted
 from pipeline.lessons.fields import problems
 from pipeline.lessons.findings import Finding
 from pipeline.lessons.lesson import LESSON_SCHEMA, Corrections, Lesson, Solutions
+from pipeline.lessons.lesson_reader import SHAPE, read_lesson, tidy
 from pipeline.lessons.prompts import EARLIER_PROMPTS, PLACEHOLDERS
-from pipeline.lessons.reading import SHAPE, read_lesson, tidy
 from pipeline.lessons.schemas import Critique, Scheme
 from pipeline.llm.answers import json_in, unwrapped
 from pipeline.llm.base import Request
@@ -87,12 +87,13 @@ def ask_until_valid(ctx: StepContext, build: Build, read: Callable[[str], Examin
         TaskRejected: Refused, or still wrong after the last revision; says what is wrong.
     """
     draft: Draft | None = None
+    former: Request | None = None
     for _ in range(1 + MAX_REVISIONS):
         request = build(draft)
-        answer = read(_text(ctx, request, what))
+        answer = read(_text(ctx, request, what, former))
         if answer.value is not None:
             return answer.value
-        ctx.reject(request)
+        former = request
         draft = Draft(answer.raw, answer.faults)
     raise _rejected(what, draft.faults if draft else ())
 
@@ -120,6 +121,8 @@ class _Writing:
         #: Corrections that nobody asked for: of the last reply, and of all.
         self._refused: list[Finding] = []
         self._left_out: list[Finding] = []
+        #: The last request for corrections, where its reply could not be used.
+        self._unusable: Request | None = None
         #: How often each question failed, and how often its blind solution differed.
         self._failed: Counter[str] = Counter()
         self._differed: Counter[str] = Counter()
@@ -145,9 +148,12 @@ class _Writing:
         """Ask for the lesson until one can be read; returns the outcomes that nobody has written for it (offline)."""
         draft, what = _asked_again(self._ctx, self._plan), f"lesson {self._order}"
         faults: Sequence[str] = ()
+        former: Request | None = None
         for _ in range(1 if self._offline else 1 + MAX_UNREADABLE):
             request = self._asks.lesson(self._entries, self._order, draft)
-            raw, fault = read_json(_text(self._ctx, request, what), frozenset(Lesson.model_fields) | {"not_written"})
+            raw, fault = read_json(
+                _text(self._ctx, request, what, former), frozenset(Lesson.model_fields) | {"not_written"}
+            )
             missing = raw.pop("not_written", ()) if self._offline and isinstance(raw, dict) else ()
             self._lesson = tidy(raw)
             if not self._lesson and missing:
@@ -156,8 +162,7 @@ class _Writing:
             faults = [fault] if fault else [each.line() for each in _unreadable(self._lesson)]
             if not faults:
                 return list(missing)
-            self._ctx.reject(request)
-            draft = Draft(None, faults)
+            former, draft = request, Draft(None, faults)
         raise _rejected(what, faults)
 
     def _findings(self) -> Sequence[Finding]:
@@ -174,16 +179,16 @@ class _Writing:
         items = dict.fromkeys(item for each in findings if (item := item_of(each.where)))
         whole = [item for item in items if self._failed[item] and ".q" in item]
         self._failed.update(list(items))
-        scope = patches.Scope.of(findings, whole)
+        scope = patches.PatchScope.of(findings, whole)
         present = _present(self._lesson, scope)
         lines = [each.line() for each in (*findings, *self._refused)]
         request = self._asks.correction(self._entries, self._order, present, lines, whole)
-        text = _text(self._ctx, request, f"a correction of lesson {self._order}")
+        text = _text(self._ctx, request, f"a correction of lesson {self._order}", self._unusable)
         raw, fault = read_json(text, frozenset(Corrections.model_fields))
         found, fault = patches.read_patches(raw) if not fault else ([], fault)
         self._refused = [Finding(SHAPE, "W", "the correction", fault, "")] if fault else []
+        self._unusable = request if fault else None
         if fault:
-            self._ctx.reject(request)
             return
         self._lesson, self._refused = patches.apply(self._lesson, found, scope)
         self._left_out += self._refused
@@ -215,9 +220,10 @@ class _Writing:
         former: Any = None
         void: tuple[str, ...] = ()
         what = f"the critic of lesson {self._order}"
+        before: Request | None = None
         for _ in range(FORMS):
             request = self._asks.critic(self._entry, self._lesson, self._facts(), former, void)
-            form = examine(_text(self._ctx, request, what), Critique)
+            form = examine(_text(self._ctx, request, what, before), Critique)
             former, void = form.raw, form.faults
             if form.value is not None:
                 verdict = release.decide(form.value, self._lesson)
@@ -225,7 +231,7 @@ class _Writing:
                 if not void:
                     self._critic = release.record(form.value, verdict)
                     return verdict.findings
-            self._ctx.reject(request)
+            before = request
         raise _rejected(what, void)
 
     def _facts(self) -> list[str]:
@@ -258,7 +264,7 @@ def _unreadable(lesson: Any) -> Sequence[Finding]:
     return read.findings if read.lesson is None or not read.lesson.cards else ()
 
 
-def _present(lesson: Any, scope: patches.Scope) -> dict[str, Any]:
+def _present(lesson: Any, scope: patches.PatchScope) -> dict[str, Any]:
     """Return what a correction may change, and the lists that targets number."""
     if "cards" in scope.places:
         return {"lesson": lesson}
@@ -279,8 +285,8 @@ def _asked_again(ctx: StepContext, entry: Mapping[str, Any]) -> Draft | None:
     return Draft(lesson, (f"A teacher asks: {wish}",))
 
 
-def _text(ctx: StepContext, request: Request, what: str) -> str:
-    reply = ctx.ask(request)
+def _text(ctx: StepContext, request: Request, what: str, instead_of: Request | None = None) -> str:
+    reply = ctx.ask(request, instead_of=instead_of)
     if reply.refused:
         raise TaskRejected(
             f"The model declined to write {what}.",

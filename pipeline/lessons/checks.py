@@ -11,7 +11,7 @@ from typing import Any
 
 from pipeline.lessons import checks_items, checks_text
 from pipeline.lessons.findings import Case, Check, Fault, Finding, Severity, quoted
-from pipeline.lessons.reading import SHAPE, read_lesson
+from pipeline.lessons.lesson_reader import SHAPE, read_lesson
 from pipeline.lessons.shape import shape_faults
 
 #: Findings of one check beyond this many say the same again; and all findings of a lesson.

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.lessons.addresses import Steps, item_of, owner, steps_of
 from pipeline.lessons.findings import Finding
-from pipeline.lessons.reading import SHAPE, tidy
+from pipeline.lessons.lesson_reader import SHAPE, tidy
 
 #: What a patch calls the value that it puts at its path; the wire schema has all but the last.
 _VALUES = ("text", "texts", "number", "item", "card", "value")
@@ -27,7 +27,7 @@ class Patch:
 
 
 @dataclass(frozen=True)
-class Scope:
+class PatchScope:
     """Where corrections may change a lesson."""
 
     #: Addresses; what is below them is meant too.
@@ -36,7 +36,7 @@ class Scope:
     whole: Collection[str] = ()
 
     @classmethod
-    def of(cls, findings: Iterable[Finding], whole: Collection[str] = ()) -> Scope:
+    def of(cls, findings: Iterable[Finding], whole: Collection[str] = ()) -> PatchScope:
         """Return the scope of findings: the part of the lesson that each is about, and what it names besides."""
         places = [place for each in findings for place in (owner(each.where), *each.also)]
         return cls(tuple(dict.fromkeys(places)), whole)
@@ -70,7 +70,7 @@ def read_patches(raw: Any) -> tuple[list[Patch], str]:
     return found, ""
 
 
-def apply(lesson: Any, patches: Sequence[Patch], scope: Scope) -> tuple[Any, list[Finding]]:
+def apply(lesson: Any, patches: Sequence[Patch], scope: PatchScope) -> tuple[Any, list[Finding]]:
     """Return the lesson with the patches, and a finding for each that was refused or could not be applied."""
     made, refused = copy.deepcopy(lesson), []
     # What is taken away goes last, from the end, so that every address means what it meant.

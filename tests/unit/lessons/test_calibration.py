@@ -82,7 +82,7 @@ class Loop:
     def reject(self, request: Request) -> None:
         pass
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: Request, *, instead_of: Request | None = None) -> Reply:
         said: Any = {}
         if request.label == "lesson":
             said = self._lesson

@@ -52,16 +52,14 @@ class FakeContext:
     def load(self, name: str) -> Any:
         return {"scheme": SCHEME}[name]
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: Request, *, instead_of: Request | None = None) -> Reply:
         self.asked.append(request)
+        self.rejected += [instead_of.label] if instead_of else []
         said = self._answers.pop(0)
         said = said(request) if callable(said) else said
         if isinstance(said, Reply):
             return said
         return Reply(said if isinstance(said, str) else json.dumps(said), "end_turn")
-
-    def reject(self, request: Request) -> None:
-        self.rejected.append(request.label)
 
     @property
     def labels(self) -> list[str]:
@@ -156,6 +154,7 @@ def test_reply_that_is_no_lesson_is_asked_for_once_more_as_a_whole(bad: Any, fau
     assert write(ctx)["lesson"] == LESSON
     assert ctx.labels == ["lesson", "lesson", "solve", "critic"]
     assert fault in ctx.asked[1].messages[0].text
+    assert ctx.rejected == ["lesson"]
     with pytest.raises(TaskRejected, match="Lesson 1 is not good enough"):
         write(FakeContext([bad, bad]))
 
@@ -243,6 +242,7 @@ def test_lesson_with_low_scores_is_corrected_where_the_critic_says() -> None:
 def test_critic_form_that_cannot_be_used_is_asked_for_once_more_with_what_was_void() -> None:
     ctx = FakeContext([LESSON, solve(), "no form", judge()])
     assert write(ctx)["critic"]["released"]
+    assert ctx.rejected == ["critic"]
     assert ctx.labels == ["lesson", "solve", "critic", "critic"]
     with pytest.raises(TaskRejected, match="The critic of lesson 1 is not good enough: the answer is no JSON"):
         write(FakeContext([LESSON, solve(), "no form", "no form"]))

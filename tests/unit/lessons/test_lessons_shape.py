@@ -11,7 +11,7 @@ import pytest
 from pipeline.lessons.addresses import address, owner, steps_of, texts, value_at
 from pipeline.lessons.checks import check_lesson
 from pipeline.lessons.fields import count_words
-from pipeline.lessons.reading import read_lesson, tidy
+from pipeline.lessons.lesson_reader import read_lesson, tidy
 from pipeline.lessons.shape import ITEMS
 from tests.checking import Json, course, scheme_of
 from tests.small_lesson import LESSON, fresh

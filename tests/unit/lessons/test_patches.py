@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from pipeline.lessons.addresses import texts, value_at
 from pipeline.lessons.findings import Finding
-from pipeline.lessons.patches import Patch, Scope, apply, read_patches
+from pipeline.lessons.patches import Patch, PatchScope, apply, read_patches
 from tests.small_lesson import LESSON, fresh
 
 TEXTS = dict(texts(LESSON))
 ITEM = LESSON["cards"][3]["items"][1]
 
 
-def scope(*places: str, also: tuple[str, ...] = (), whole: tuple[str, ...] = ()) -> Scope:
-    return Scope.of([Finding(1, "R", place, "found", "wanted", also) for place in places], whole)
+def scope(*places: str, also: tuple[str, ...] = (), whole: tuple[str, ...] = ()) -> PatchScope:
+    return PatchScope.of([Finding(1, "R", place, "found", "wanted", also) for place in places], whole)
 
 
 @given(st.sampled_from(sorted(TEXTS)), st.text(min_size=1).filter(str.strip))

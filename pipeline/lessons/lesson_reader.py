@@ -37,7 +37,7 @@ _SOFT = frozenset(
 
 
 @dataclass(frozen=True)
-class Reading:
+class LessonReading:
     """A lesson as far as it could be read."""
 
     #: None: not even its frame could be. Where `unread` names places, stand-ins are there.
@@ -68,18 +68,18 @@ def tidy(value: Any, kind: Any = Lesson) -> Any:
     return kept
 
 
-def read_lesson(data: Any) -> Reading:
+def read_lesson(data: Any) -> LessonReading:
     """Return a tidied JSON value as a lesson."""
     try:
-        return Reading(Lesson.model_validate(data))
+        return LessonReading(Lesson.model_validate(data))
     except ValidationError as error:
         errors = error.errors(include_url=False)
     if not isinstance(data, dict) or not isinstance(data.get("cards"), list):
-        return Reading(None, tuple(_findings(errors)))
+        return LessonReading(None, tuple(_findings(errors)))
     lost: list[str] = []
     relaxed = _Relaxed({_steps(item["loc"]) for item in errors if item["type"] not in _SOFT}, lost)
     lesson = relaxed.model(Lesson, data, ())
-    return Reading(lesson, tuple(_findings(errors)), tuple(dict.fromkeys(lost)))
+    return LessonReading(lesson, tuple(_findings(errors)), tuple(dict.fromkeys(lost)))
 
 
 def _findings(errors: Any) -> list[Finding]:
