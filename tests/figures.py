@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from pipeline.publish.drawing import figure as drawing
+from pipeline.publish.drawing.kinds import KINDS
 from pipeline.publish.html import Html, el, join
 
 ROOT = Path(__file__).parent.parent
@@ -230,7 +231,7 @@ an angle under 12°. Values that only look wrong (current, resistance and voltag
 def documentation() -> str:
     """Return the page of the documentation, from the table of kinds."""
     parts = [_INTRODUCTION]
-    for kind in drawing.KINDS:
+    for kind in KINDS:
         said: dict[str, str] = {line.example: "*" if line.needed else "" for line in reversed(kind.lines)}
         lines = ", ".join(f"`{example}`{mark}" for example, mark in reversed(said.items()))
         example = "\n".join(EXAMPLES[kind.name][0])

@@ -7,18 +7,17 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pipeline.publish.drawing import charts, graphs, lines, physics, shapes
+from pipeline.publish.drawing import lines
+from pipeline.publish.drawing.kinds import KINDS
 from pipeline.publish.drawing.lines import FigureEntry, FigureKind, FigureLines
 from pipeline.publish.drawing.values import FigureFault, plain, printed_numbers
-
-KINDS: tuple[FigureKind, ...] = (*shapes.KINDS, *graphs.KINDS, *charts.KINDS, *physics.KINDS)
 
 
 def _plain_name(name: str) -> str:
     return re.sub(r"[-_ ]+", " ", name.strip().lower()).removesuffix(" diagram")
 
 
-_NAMES = {_plain_name(name): kind for kind in KINDS for name in (kind.name, *kind.also)}
+_NAMES = {_plain_name(name): kind for kind in KINDS for name in (kind.name, *kind.also) if name}
 #: Longer descriptions are cut: the data are in the table.
 _LONGEST_ALT = 150
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.publish.drawing import figure as drawing
+from pipeline.publish.drawing.kinds import KINDS
 from tests.figures import EXAMPLES, ROOT, documentation
 
 FIGURES: list[dict[str, Any]] = [
@@ -91,7 +92,7 @@ def test_the_documentation_is_what_the_table_of_kinds_says() -> None:
 
 
 def test_every_kind_has_an_example() -> None:
-    assert [kind.name for kind in drawing.KINDS] == list(EXAMPLES)
+    assert [kind.name for kind in KINDS] == list(EXAMPLES)
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=str)

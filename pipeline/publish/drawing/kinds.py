@@ -1,0 +1,188 @@
+"""The table of kinds: their lines from kinds.txt, with who reads, draws and describes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pipeline.publish.drawing import (
+    arrows,
+    bars,
+    circles,
+    circuits,
+    plots,
+    polygons,
+    readers,
+    sets,
+    solids,
+    values,
+    waves,
+)
+from pipeline.publish.drawing.canvas import Canvas
+from pipeline.publish.drawing.lines import FigureKind, FigureLines, Line, Rows, choice
+from pipeline.publish.drawing.values import cells, plain
+
+_TABLE = Path(__file__).with_name("kinds.txt")
+_HEADER = re.compile(r"(?P<name>[^(:]+?)(?: \((?P<also>[^)]*)\))?: (?P<says>.*)\Z")
+
+
+def _corners(figure: FigureLines) -> str:
+    return "".join(figure.value("corners", ()))
+
+
+def _polygon(figure: FigureLines) -> str:
+    shape = figure.text("shape", "any")
+    return f"{ {'regular': 'Regular polygon', 'any': 'Polygon'}.get(shape, shape.capitalize()) } {_corners(figure)}"
+
+
+def _graph(figure: FigureLines) -> str:
+    x, y = (figure.value(name) for name in "xy")
+    return f"Graph of {y.label or 'y'} against {x.label or 'x'}" if x and y else "Graph"
+
+
+def _series(figure: FigureLines) -> Rows:
+    """Return the points of a graph as rows."""
+    heads = [(figure.value(name).label or name) if figure.value(name) else name for name in "xy"]
+    listed = [entry for key in ("points", "points {n}", "line", "line {n}") for entry in figure.all(key)]
+    pairs = [pair for entry in listed for pair in re.findall(r"\(([^,()]+),\s*([^()]+?)\s*\)", entry.text)]
+    x, y = figure.value("x"), figure.value("y")
+    if figure.hides("function") and x and y and None not in (x.low, y.low):
+        marks = plots.ticks(x.low, x.high, x.step or (90 if "°" in x.label and x.high - x.low >= 270 else None), 12)
+        for curve in (entry.value for entry in figure.entries if entry.line.hidden == "function"):
+            seen = [(mark, curve(mark)) for mark in marks]
+            pairs += [
+                (plots.shown(at), plots.shown(round(high, 2)))
+                for at, high in seen
+                if high is not None and y.low <= high <= y.high
+            ]
+    return heads, [list(pair) for pair in pairs]
+
+
+def _bars(figure: FigureLines) -> Rows:
+    x, groups = figure.value("x"), figure.value("groups", ())
+    heads = [x.label if x else "", *(groups or [figure.value("y").label if figure.value("y") else ""])]
+    return heads, [[entry.places[0], *cells(entry.text)] for entry in figure.all("bar {name}")]
+
+
+def _stem_rows(figure: FigureLines) -> Rows:
+    return ["Stem", "Leaves"], [
+        [f"{entry.places[0]} ({'left' if entry.line.key.startswith('left') else 'right'})", entry.text]
+        for entry in figure.entries
+        if entry.line.key[:4] in ("stem", "left")
+    ]
+
+
+def _table(figure: FigureLines) -> Rows:
+    return list(figure.value("columns", ())), [
+        list(entry.value) for entry in figure.entries if entry.line.key.startswith("row")
+    ]
+
+
+def _classes(figure: FigureLines) -> Rows:
+    heads = [figure.value(name).label if figure.value(name) else "" for name in "xy"]
+    found = figure.all("class {n} to {n}")
+    return heads, [[f"{plain(entry.places[0])} to {plain(entry.places[1])}", entry.text] for entry in found]
+
+
+def _slices(figure: FigureLines) -> Rows:
+    return ["", "Angle"], [[entry.places[0], entry.text] for entry in figure.all("slice {name}")]
+
+
+_DRAW: dict[str, Callable[[FigureLines, Canvas], None]] = {
+    "triangle": polygons.draw,
+    "polygon": polygons.draw,
+    "circle": circles.draw,
+    "solid": solids.draw,
+    "axes": plots.draw,
+    "scatter graph": plots.draw,
+    "motion graph": plots.draw,
+    "number line": plots.number_line,
+    "scale": plots.scale,
+    "vectors": arrows.vectors,
+    "bearings": arrows.bearings,
+    "box plot": bars.boxes,
+    "bar chart": bars.bars,
+    "pie chart": bars.slices,
+    "histogram": bars.histogram,
+    "stem-and-leaf": bars.stems,
+    "Venn": sets.venn,
+    "tree": sets.tree,
+    "circuit": circuits.draw,
+    "rays": waves.rays,
+    "free body": waves.free_body,
+    "wave": waves.wave,
+    "trace": waves.trace,
+    "energy levels": waves.levels,
+}
+#: How descriptions begin that do not begin with the name of the kind.
+_HEADS: dict[str, Callable[[FigureLines], str]] = {
+    "triangle": lambda figure: f"Triangle {_corners(figure)}",
+    "polygon": _polygon,
+    "solid": lambda figure: figure.text("solid", "solid").capitalize(),
+    "axes": _graph,
+    "scatter graph": lambda figure: _graph(figure).replace("Graph", "Scatter graph", 1),
+    "motion graph": _graph,
+    "box plot": lambda figure: f"Box plot of {(figure.value('scale') or ('', '', ''))[2] or 'data'}",
+    "stem-and-leaf": lambda figure: "Stem-and-leaf diagram",
+    "Venn": lambda figure: f"Venn diagram of {', '.join(figure.value('sets', ()))}",
+    "tree": lambda figure: "Tree diagram",
+    "rays": lambda figure: f"Ray from {' to '.join(figure.value('media', ()))}",
+    "trace": lambda figure: "Oscilloscope trace",
+}
+_ROWS: dict[str, Callable[[FigureLines], Rows]] = {
+    "axes": _series,
+    "scatter graph": _series,
+    "motion graph": _series,
+    "bar chart": _bars,
+    "pie chart": _slices,
+    "histogram": _classes,
+    "stem-and-leaf": _stem_rows,
+    "table": _table,
+}
+
+
+def _reader(name: str) -> Callable[[str], Any]:
+    if "|" in name:
+        return choice(*filter(None, name.split("|")))
+    if name == "text":
+        return str
+    found: Callable[[str], Any] = getattr(readers, name, None) or getattr(values, name)
+    return found
+
+
+def _line(text: str) -> Line:
+    key, reader, example, marks, say = (*text.split(" ~ "), "", "")[:5]
+    listed = [mark.strip() for mark in marks.split(",")]
+    return Line(
+        key,
+        _reader(reader),
+        example,
+        say="" if "quiet" in listed else say or None,
+        given="told" not in listed,
+        needed="needed" in listed,
+        many="many" in listed,
+        hidden=next((mark.removeprefix("hidden ") for mark in listed if mark.startswith("hidden ")), ""),
+    )
+
+
+def read_kinds() -> tuple[FigureKind, ...]:
+    """Return the kinds, in their order."""
+    found: dict[str, tuple[list[str], str, list[Line]]] = {}
+    name = ""
+    for row in _TABLE.read_text(encoding="utf-8").splitlines():
+        if header := _HEADER.match(row) if row[:1] not in ("#", " ") else None:
+            name = header["name"]
+            found[name] = ((header["also"] or "").split(", "), header["says"], [])
+        elif row.startswith("  = "):
+            found[name][2].extend(found[row[4:]][2])
+        elif row.startswith("  "):
+            found[name][2].append(_line(row[2:]))
+    return tuple(
+        FigureKind(name, says, tuple(listed), _DRAW.get(name), _HEADS.get(name), _ROWS.get(name), tuple(also))
+        for name, (also, says, listed) in found.items()
+    )
+
+
+KINDS = read_kinds()
