@@ -67,7 +67,7 @@ def draw(of: Topic, seed: str, count: int, only: str = "") -> Iterator[Instance]
     Raises:
         BankError: The topic has no such question, or one cannot be drawn.
     """
-    from pipeline.lessons.bank.source import Fault
+    from pipeline.lessons.yaml_text import YamlFault
 
     templates = [template for template in of.templates() if only in ("", template.id)]
     if not templates:
@@ -77,5 +77,5 @@ def draw(of: Topic, seed: str, count: int, only: str = "") -> Iterator[Instance]
         try:
             for n in range(count):
                 yield template.draw(n, seed)
-        except Fault as fault:
+        except YamlFault as fault:
             raise BankError(f"{of.path}:{fault.line}: {fault.reason}", code="invalid_bank") from None

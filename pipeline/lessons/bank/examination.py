@@ -12,16 +12,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from pipeline.errors import BankError
-from pipeline.lessons.bank.instance import Answer, Instance, endless
-from pipeline.lessons.bank.source import Fault
+from pipeline.lessons.bank.instance import DrawnAnswer, Instance, endless
 from pipeline.lessons.bank.template import Template
 from pipeline.lessons.bank.topic import Topic, read_topic
 from pipeline.lessons.fields import count_words, problems
 from pipeline.lessons.lesson import Item
 from pipeline.lessons.maths import notation, statements
+from pipeline.lessons.maths.display import plain, prose, shown_value
 from pipeline.lessons.maths.evaluation import EvaluationError, Relation, evaluate, names_in, relations_in, same
 from pipeline.lessons.maths.numbers import measured
-from pipeline.lessons.maths.printing import plain, prose, shown_value
+from pipeline.lessons.yaml_text import YamlFault
 
 #: Draws of each question; those of them whose lines are read back, and that are held against the schema of lessons.
 DRAWS, JUDGED, VALIDATED = 200, 50, 5
@@ -42,7 +42,7 @@ Finding = tuple[int, str]
 
 
 @dataclass
-class Row:
+class TemplateReport:
     """What was seen of one template."""
 
     id: str
@@ -61,7 +61,7 @@ class Examination:
     path: Path
     findings: list[Finding] = field(default_factory=list)
     warnings: list[Finding] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[TemplateReport] = field(default_factory=list)
 
 
 def examine(path: Path, draws: int = DRAWS) -> Examination:
@@ -78,7 +78,7 @@ def examine(path: Path, draws: int = DRAWS) -> Examination:
     for template in topic.templates():
         try:
             found = [*_of_template(template), *_of_draws(template, draws, made, template in topic.questions)]
-        except Fault as fault:
+        except YamlFault as fault:
             found = [(fault.line, fault.reason)]
         made.findings += list(dict.fromkeys(found))[:MAX_TOLD]
     made.findings.sort()
@@ -98,7 +98,7 @@ def _of_topic(topic: Topic) -> Iterator[Finding]:
         yield root["plain"].line, f"'plain' is {share:.0%} as long as 'explain', wanted 60 to 80 %"
     texts = [root[key] for key in ("explain", "plain", "non_example")] + root["facts"] + [*root["keywords"].values()]
     for text in (*texts, *(entry["correction"] for entry in root["misconceptions"].values())):
-        for false in _false(statements.Lines([]), [text]):
+        for false in statements.untrue(statements.Lines([]), [text]):
             yield text.line, f"not true: {false}"
 
 
@@ -147,7 +147,7 @@ def _of_draws(template: Template, draws: int, made: Examination, question: bool)
     template.draw(0, "check")
     walk = template.walk(draws, "check")
     kept = walk.place - walk.skipped.total() + walk.skipped["repeat"]
-    row = Row(name, template.space.size, walk.place, kept, len(walk.found), min(draws, walk.place))
+    row = TemplateReport(name, template.space.size, walk.place, kept, len(walk.found), min(draws, walk.place))
     made.rows.append(row)
     for n, instance in enumerate(walk.found):
         yield from ((line, f"{name}: {reason}") for reason in _of_instance(instance, n))
@@ -182,28 +182,12 @@ def _of_lines(instance: Instance, item: dict[str, Any], texts: list[str]) -> Ite
     parts = item.get("parts", [])
     given = [item["ask"], item.get("answer", ""), *(f"{part['ask']} {part['answer']}" for part in parts)]
     rounded = any(re.search("dp|sf|nearest", answer.get("form", "")) for answer in instance.template.answers())
-    known = [one for text in given for one in _statements(text)]
-    lines = [_statements(text) for text in item["working"]]
-    return _false(statements.Lines(lines, known, rounded=rounded, parted=bool(parts)), texts)
+    known = [one for text in given for one in statements.said(text)]
+    lines = [statements.said(text) for text in item["working"]]
+    return statements.untrue(statements.Lines(lines, known, rounded=rounded, parted=bool(parts)), texts)
 
 
-def _false(judge: statements.Lines, texts: list[str]) -> Iterator[str]:
-    for one in (one for text in texts for one in _statements(text)):
-        for verdict in judge.verdicts(one):
-            if verdict.truth is False:
-                yield verdict.said.replace(" is not true", "", 1)
-
-
-def _statements(text: str) -> list[notation.Statement]:
-    """Return what the formulas of a text say, where they are read and say something."""
-    found = []
-    for formula in notation.formulas(text):
-        with suppress(notation.NotReadError):
-            found.append(notation.statement(formula))
-    return [one for one in found if one.relations]
-
-
-def _of_answer(instance: Instance, answer: Answer) -> Iterator[str]:
+def _of_answer(instance: Instance, answer: DrawnAnswer) -> Iterator[str]:
     spec, fractions = answer.spec, instance.template.setting.fractions
     values = answer.value if isinstance(answer.value, list) else [answer.value]
     if len(answer.expression) > 300:
@@ -226,7 +210,7 @@ def _of_answer(instance: Instance, answer: Answer) -> Iterator[str]:
             yield f"expression: {error}"
 
 
-def _of_expression(answer: Answer, values: list[Any], letters: str) -> Iterator[str]:
+def _of_expression(answer: DrawnAnswer, values: list[Any], letters: str) -> Iterator[str]:
     """Say whether the calculation or the equations that the lesson carries have the answer."""
     relations = relations_in(answer.expression)
     if not relations and not same(evaluate(answer.expression, letters=letters), answer.value):

@@ -9,11 +9,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pipeline.lessons.bank.source import Text
-from pipeline.lessons.bank.text import Piece, Words, filled, pieces
+from pipeline.lessons.bank.text import PlainWords, TextPiece, filled, pieces
+from pipeline.lessons.maths.display import code, inside, plain, prose, shown_value
 from pipeline.lessons.maths.evaluation import evaluate
-from pipeline.lessons.maths.printing import code, inside, plain, prose, shown_value
 from pipeline.lessons.maths.units import printed
+from pipeline.lessons.yaml_text import YamlText
+from pipeline.publish.drawing.figure import faults
 
 if TYPE_CHECKING:
     from pipeline.lessons.bank.template import Template
@@ -32,7 +33,7 @@ class Skip(Exception):
 
 
 @dataclass(frozen=True)
-class Answer:
+class DrawnAnswer:
     """A right or wrong answer."""
 
     #: None for words.
@@ -67,30 +68,28 @@ class Instance:
                 if one.text == other.text:
                     raise Skip(f"the same: {one.code} and {other.code}")
         for figure in self.figures:
-            from pipeline.publish.drawing.figure import faults
-
             if found := faults(figure):
                 raise Skip(f"figure: {found[0]}")
 
     @cached_property
-    def right(self) -> list[Answer]:
+    def right(self) -> list[DrawnAnswer]:
         """Return the right answers: one, or one a part."""
         return [self._answer(spec, "answer", "words") for spec in self.template.answers()]
 
     @cached_property
-    def wrong(self) -> list[Answer]:
+    def wrong(self) -> list[DrawnAnswer]:
         """Return the wrong answers, printed as the right one is."""
         like = {key: value for key, value in self.template.spec.items() if key in ("form", "unit", "lead")}
         return [self._answer({**like, **spec}, "is", "text") for spec in self.template.spec.get("wrong", ())]
 
-    def _answer(self, spec: Mapping[str, Any], key: str, words: str) -> Answer:
+    def _answer(self, spec: Mapping[str, Any], key: str, words: str) -> DrawnAnswer:
         if words in spec:
-            return Answer(None, self.text(spec[words]), "", "", spec)
+            return DrawnAnswer(None, self.text(spec[words]), "", "", spec)
         code = spec[key]
         with self.template.blaming(code):
             value = self.value(code)
             text = self.text(spec["as"]) if "as" in spec else self._printed(value, spec, wrong=key == "is")
-            return Answer(value, text, code, self.calculation(spec.get("expression", code)), spec)
+            return DrawnAnswer(value, text, code, self.calculation(spec.get("expression", code)), spec)
 
     def _printed(self, value: Any, spec: Mapping[str, Any], *, wrong: bool) -> str:
         form, lead, unit = spec.get("form", ""), spec.get("lead", ""), spec.get("unit", "")
@@ -114,9 +113,9 @@ class Instance:
         with self.template.blaming(text):
             return filled(text, self._shown, figure=figure)
 
-    def _shown(self, piece: Piece) -> str:
+    def _shown(self, piece: TextPiece) -> str:
         if isinstance(known := self.values.get(piece.code), str):
-            return Words(known)
+            return PlainWords(known)
         return shown_value(self.value(piece.code), piece.form, fractions=self.template.setting.fractions)
 
     def calculation(self, text: str) -> str:
@@ -243,5 +242,5 @@ def _present(**fields: Any) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value}
 
 
-def _listed(texts: Any) -> list[Text]:
-    return [texts] if isinstance(texts, Text) else list(texts)
+def _listed(texts: Any) -> list[YamlText]:
+    return [texts] if isinstance(texts, YamlText) else list(texts)

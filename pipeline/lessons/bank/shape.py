@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.lessons.bank.source import Fault, Mapping, Sequence, Text
-from pipeline.lessons.maths import printing
+from pipeline.lessons.maths import display
 from pipeline.lessons.maths.units import unit
+from pipeline.lessons.yaml_text import YamlFault, YamlList, YamlMap, YamlText
 
 #: Key -> what it holds: a text, texts (one may stand alone), names (texts with names), a group; "!": it must be there.
 TOPIC = {
@@ -38,7 +38,7 @@ _VALUES = {
 }  # fmt: skip
 
 
-def problems(root: Mapping) -> list[Fault]:
+def problems(root: YamlMap) -> list[YamlFault]:
     """Return what is wrong with the shape of a topic; puts a text that stands alone for several into a list."""
     if found := list(_group(root, "topic", TOPIC)):
         return found
@@ -46,84 +46,84 @@ def problems(root: Mapping) -> list[Fault]:
     for group in GROUPS:
         for item in root[group]:
             if group == "questions" and not {"id", "level", "feedback"} <= item.keys():
-                found.append(Fault(item.line, "a question needs 'id', 'level' and 'feedback'"))
+                found.append(YamlFault(item.line, "a question needs 'id', 'level' and 'feedback'"))
             if (name := item.get("id", "")) in seen:
-                found.append(Fault(item.line, f"the id '{name}' is given twice"))
+                found.append(YamlFault(item.line, f"the id '{name}' is given twice"))
             seen |= {name} - {""}
             found += _item(root, item, name or group)
     return found
 
 
-def _group(group: Any, what: str, keys: dict[str, str]) -> Iterator[Fault]:
-    if not isinstance(group, Mapping):
-        yield Fault(getattr(group, "line", 1), f"{what}: keys and values are wanted here")
+def _group(group: Any, what: str, keys: dict[str, str]) -> Iterator[YamlFault]:
+    if not isinstance(group, YamlMap):
+        yield YamlFault(getattr(group, "line", 1), f"{what}: keys and values are wanted here")
         return
     for key, kind in keys.items():
         if kind.endswith("!") and key not in group:
-            yield Fault(group.line, f"{what}: '{key}' is missing")
+            yield YamlFault(group.line, f"{what}: '{key}' is missing")
     for key in group:
         if key not in keys:
-            yield Fault(key.line, f"'{key}' is not known; there are {', '.join(keys)}")
+            yield YamlFault(key.line, f"'{key}' is not known; there are {', '.join(keys)}")
         else:
             yield from _value(group, key, keys[key].rstrip("!"))
 
 
-def _value(group: Mapping, key: Text, kind: str) -> Iterator[Fault]:
+def _value(group: YamlMap, key: YamlText, kind: str) -> Iterator[YamlFault]:
     value = group[key]
     if kind in _GROUPS:
         yield from _entries(key, value, _GROUPS[kind])
     elif kind == "misconceptions":
-        for name, entry in value.items() if isinstance(value, Mapping) else [("", value)]:
+        for name, entry in value.items() if isinstance(value, YamlMap) else [("", value)]:
             yield from _group(entry, f"misconception '{name}'", {"belief": "text!", "correction": "text!"})
     elif kind in ("names", "figure", "let"):
-        for entry in value if isinstance(value, Sequence) and kind == "figure" else [value]:
+        for entry in value if isinstance(value, YamlList) and kind == "figure" else [value]:
             needed = {"kind": "name!"} if kind == "figure" else {}
-            named = dict.fromkeys(entry, "any" if kind == "let" else "name") if isinstance(entry, Mapping) else {}
+            named = dict.fromkeys(entry, "any" if kind == "let" else "name") if isinstance(entry, YamlMap) else {}
             yield from _group(entry, key, {**named, **needed})
-    elif kind == "texts" and isinstance(value, Text):
-        group[key] = Sequence([value])
+    elif kind == "texts" and isinstance(value, YamlText):
+        group[key] = YamlList([value])
     elif kind != "any":
         yield from _text(key, value, kind)
 
 
-def _entries(key: Text, value: Any, keys: dict[str, str]) -> Iterator[Fault]:
-    entries, (low, high) = value if isinstance(value, Sequence) else [], _COUNTS[key]
+def _entries(key: YamlText, value: Any, keys: dict[str, str]) -> Iterator[YamlFault]:
+    entries, (low, high) = value if isinstance(value, YamlList) else [], _COUNTS[key]
     if not low <= len(entries) <= high:
-        yield Fault(key.line, f"'{key}' is a list of {low} to {high} entries, here {len(entries)}")
+        yield YamlFault(key.line, f"'{key}' is a list of {low} to {high} entries, here {len(entries)}")
     for entry in entries:
-        yield from _group(entry, str(entry.get("id", key)) if isinstance(entry, Mapping) else key, keys)
+        yield from _group(entry, str(entry.get("id", key)) if isinstance(entry, YamlMap) else key, keys)
 
 
-def _text(key: Text, value: Any, kind: str) -> Iterator[Fault]:
-    if not value or not all(isinstance(text, Text) for text in (value if kind == "texts" else [value])):
-        yield Fault(key.line, f"'{key}' holds {'texts' if kind == 'texts' else 'a text'}")
+def _text(key: YamlText, value: Any, kind: str) -> Iterator[YamlFault]:
+    if not value or not all(isinstance(text, YamlText) for text in (value if kind == "texts" else [value])):
+        yield YamlFault(key.line, f"'{key}' holds {'texts' if kind == 'texts' else 'a text'}")
     elif kind == "text" and key in _VALUES and not re.fullmatch(_VALUES[key], value):
-        yield Fault(value.line, f"'{key}: {value}' is not one of {_VALUES[key]}")
+        yield YamlFault(value.line, f"'{key}: {value}' is not one of {_VALUES[key]}")
 
 
-def _item(root: Mapping, item: Mapping, name: str) -> Iterator[Fault]:
+def _item(root: YamlMap, item: YamlMap, name: str) -> Iterator[YamlFault]:
     parts, wrongs = item.get("parts", []), item.get("wrong", [])
     for spec in parts or [item]:
         if ("answer" in spec) == ("words" in spec):
-            yield Fault(spec.line, f"{name}: one of 'answer' and 'words' is wanted")
+            yield YamlFault(spec.line, f"{name}: one of 'answer' and 'words' is wanted")
     if parts and item.keys() & {"answer", "words", "kind"}:
-        yield Fault(item.line, f"{name}: a question with parts has no answer of its own and no kind")
+        yield YamlFault(item.line, f"{name}: a question with parts has no answer of its own and no kind")
     if item.get("kind") == "choice" and len(wrongs) < 3:
-        yield Fault(item.line, f"{name}: a choice needs three or four wrong answers")
+        yield YamlFault(item.line, f"{name}: a choice needs three or four wrong answers")
     if len(item["working"]) > 8 or len(item["marks"]) > 15:
-        yield Fault(item.line, f"{name}: at most 8 lines of working and 15 marks")
+        yield YamlFault(item.line, f"{name}: at most 8 lines of working and 15 marks")
     for wrong in wrongs:
         if ("is" in wrong) == ("text" in wrong):
-            yield Fault(wrong.line, f"{name}: a wrong answer has one of 'is' and 'text'")
+            yield YamlFault(wrong.line, f"{name}: a wrong answer has one of 'is' and 'text'")
         if wrong.get("by") not in (None, *root["misconceptions"]):
-            yield Fault(wrong["by"].line, f"{name}: misconception '{wrong['by']}' is not in this file")
+            yield YamlFault(wrong["by"].line, f"{name}: misconception '{wrong['by']}' is not in this file")
     told = " ".join([item["stem"], *(part["ask"] for part in parts)])
     for spec in (item, *parts, *wrongs):
         yield from _print(name, spec, told)
 
 
-def _print(name: str, spec: Mapping, told: str) -> Iterator[Fault]:
-    if not printing.known_form(form := spec.get("form", "")):
-        yield Fault(form.line, f"{name}: form '{form}' is not known; there are {', '.join(printing.FORMS)}")
+def _print(name: str, spec: YamlMap, told: str) -> Iterator[YamlFault]:
+    if not display.known_form(form := spec.get("form", "")):
+        yield YamlFault(form.line, f"{name}: form '{form}' is not known; there are {', '.join(display.FORMS)}")
     if unit(spec.get("unit", "m")) is None and spec["unit"] not in told:
-        yield Fault(spec["unit"].line, f"{name}: unit '{spec['unit']}' is neither known nor a word of the stem")
+        yield YamlFault(spec["unit"].line, f"{name}: unit '{spec['unit']}' is neither known nor a word of the stem")

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from pipeline.lessons.bank.source import Fault, Mapping, Sequence, Text
+from pipeline.lessons.yaml_text import YamlFault, YamlList, YamlMap, YamlText
 
-#: Most values of one range, rows of one list and entries of one `let`.
+#: Most values of one range, and entries of one `let`.
 MAX_VALUES, MAX_ENTRIES = 1_000_000, 40
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?: step (\d+(?:\.\d+)?))?(?: not (-?\d[-\d. ]*))?")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?|-?\d+/[1-9]\d*")
@@ -20,14 +20,10 @@ _NAME = re.compile(r"[A-Za-zΑ-ω][A-Za-z0-9_]*")
 Rows: TypeAlias = "list[tuple[Fraction | str, ...]] | Steps"
 #: First names and towns, drawn apart from the numbers: two questions that differ only in these are one.
 NAMES = {
-    "person": [
-        "Ailsa", "Callum", "Eilidh", "Fraser", "Iona", "Rory", "Zainab", "Kacper", "Priya", "Mairi", "Yusuf", "Skye",
-        "Lewis", "Aisha", "Finlay", "Sofia", "Ravi", "Omar", "Nadia", "Mei", "Struan", "Kirsty", "Hamza", "Isla", "Jan",
-    ],
-    "place": [
-        "Oban", "Stornoway", "Paisley", "Dundee", "Inverness", "Kirkwall", "Lerwick", "Ayr", "Perth", "Stirling",
-        "Falkirk", "Elgin", "Thurso", "Peebles", "Portree", "Dumfries", "Hawick", "Greenock", "Arbroath", "Wick",
-    ],
+    "person": ["Ailsa", "Callum", "Eilidh", "Fraser", "Iona", "Rory", "Zainab", "Kacper", "Priya", "Mairi", "Yusuf",
+               "Skye", "Lewis", "Aisha", "Finlay", "Sofia", "Ravi", "Omar", "Nadia", "Mei", "Struan", "Kirsty", "Jan"],
+    "place": ["Oban", "Stornoway", "Paisley", "Dundee", "Inverness", "Kirkwall", "Lerwick", "Ayr", "Perth", "Stirling",
+              "Falkirk", "Elgin", "Thurso", "Peebles", "Portree", "Dumfries", "Hawick", "Greenock", "Arbroath", "Wick"],
 }  # fmt: skip
 
 
@@ -60,7 +56,7 @@ class Steps:
     step: Fraction
     count: int
     #: Places that are left out, rising.
-    without: tuple[int, ...] = ()
+    without: list[Fraction]
 
     def __len__(self) -> int:
         return self.count - len(self.without)
@@ -74,48 +70,32 @@ class Steps:
 class Space:
     """The draws of one `let`: what is drawn, what follows from it, and what is only a name."""
 
-    def __init__(self, let: Mapping) -> None:
+    def __init__(self, let: YamlMap) -> None:
         if len(let) > MAX_ENTRIES:
-            raise Fault(let.line, f"more than {MAX_ENTRIES} entries in let")
+            raise YamlFault(let.line, f"more than {MAX_ENTRIES} entries in let")
         self.axes: list[tuple[list[str], Rows]] = []
-        self.formulas: dict[str, Text] = {}
+        self.formulas: dict[str, YamlText] = {}
         self.people: dict[str, str] = {}
         for key, spec in let.items():
-            self._entry(key, spec)
+            self._enter(key, [name.strip() for name in key.split(",")], spec)
         self.size = math.prod(len(rows) for _, rows in self.axes)
 
-    def _entry(self, key: Text, spec: Any) -> None:
-        names = [name.strip() for name in key.split(",")]
+    def _enter(self, key: YamlText, names: list[str], spec: Any) -> None:
+        rows = _listed(spec) if isinstance(spec, YamlList) else _range(key, spec) if isinstance(spec, YamlText) else []
         if bad := [name for name in names if not _NAME.fullmatch(name)]:
-            raise Fault(key.line, f"'{bad[0]}' is no name; a name has letters, digits and _")
-        if isinstance(spec, Text) and len(names) == 1 and spec.startswith("="):
-            self.formulas[key] = Text(spec[1:].strip())
-            self.formulas[key].line = spec.line
-        elif isinstance(spec, Text) and len(names) == 1 and spec in NAMES:
-            self.people[key] = spec
-        elif rows := self._rows(key, spec):
+            raise YamlFault(key.line, f"'{bad[0]}' is no name; a name has letters, digits and _")
+        if rows:
             uneven = {len(row) for row in (rows if isinstance(rows, list) else [rows[0]])} - {len(names)}
             if uneven:
-                raise Fault(key.line, f"'{key}' has {len(names)} names, a row has {uneven.pop()}")
+                raise YamlFault(key.line, f"'{key}' has {len(names)} names, a row has {uneven.pop()}")
             self.axes.append((names, rows))
+        elif isinstance(spec, YamlText) and spec.startswith("="):
+            self.formulas[key] = YamlText(spec[1:].strip())
+            self.formulas[key].line = spec.line
+        elif spec in ("person", "place"):
+            self.people[key] = spec
         else:
-            raise Fault(key.line, f"'{key}: {spec}' is no range (2..9), list, formula (= a + b), person or place")
-
-    def _rows(self, key: Text, spec: Any) -> Rows:
-        if isinstance(spec, Sequence) and len(spec) <= MAX_VALUES:
-            rows = [list(row) if isinstance(row, Sequence) else [row] for row in spec]
-            if all(isinstance(cell, Text) for row in rows for cell in row):
-                return [tuple(Fraction(cell) if _NUMBER.fullmatch(cell) else str(cell) for cell in row) for row in rows]
-            return []
-        match = _RANGE.fullmatch(spec) if isinstance(spec, Text) else None
-        if not match:
-            return []
-        low, high, step = Fraction(match[1]), Fraction(match[2]), Fraction(match[3] or 1)
-        count = math.floor((high - low) / step) + 1 if step else 0
-        if not 0 < count <= MAX_VALUES:
-            raise Fault(key.line, f"'{key}: {spec}' has {max(count, 0):,} values, wanted 1 to {MAX_VALUES:,}")
-        without = {(Fraction(number) - low) / step for number in (match[4] or "").split()}
-        return Steps(low, step, count, tuple(sorted(int(n) for n in without if n.denominator == 1 and 0 <= n < count)))
+            raise YamlFault(key.line, f"'{key}: {spec}' is no range (2..9), list, formula (= a + b), person or place")
 
     def drawn(self, place: int) -> dict[str, Any]:
         """Return what is drawn at a place."""
@@ -125,10 +105,25 @@ class Space:
             values.update(zip(names, rows[row], strict=True))
         return values
 
-    def named(self, place: int, *key: object) -> dict[str, str]:
+    def named(self, place: int, key: str) -> dict[str, str]:
         """Return names for people and places of the n-th instance, all different."""
-        named = {}
-        for turn, (name, kind) in enumerate(self.people.items()):
-            pool = NAMES[kind]
-            named[name] = pool[(digest(*key, kind) + place + turn) % len(pool)]
-        return named
+        pools = {name: (NAMES[kind], digest(key, kind) + place) for name, kind in self.people.items()}
+        return {name: pool[(at + turn) % len(pool)] for turn, (name, (pool, at)) in enumerate(pools.items())}
+
+
+def _listed(spec: YamlList) -> Rows:
+    rows = [list(row) if isinstance(row, YamlList) else [row] for row in spec]
+    if not all(isinstance(cell, YamlText) for row in rows for cell in row):
+        return []
+    return [tuple(Fraction(cell) if _NUMBER.fullmatch(cell) else str(cell) for cell in row) for row in rows]
+
+
+def _range(key: YamlText, spec: YamlText) -> Rows:
+    if not (match := _RANGE.fullmatch(spec)):
+        return []
+    low, high, step = Fraction(match[1]), Fraction(match[2]), Fraction(match[3] or 1)
+    count = math.floor((high - low) / step) + 1 if step else 0
+    if not 0 < count <= MAX_VALUES:
+        raise YamlFault(key.line, f"'{key}: {spec}' has {max(count, 0):,} values, wanted 1 to {MAX_VALUES:,}")
+    without = sorted({(Fraction(number) - low) / step for number in (match[4] or "").split()})
+    return Steps(low, step, count, [place for place in without if place.denominator == 1 and 0 <= place < count])

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pipeline.lessons.bank.instance import Instance, Skip
-from pipeline.lessons.bank.source import Fault, Mapping, Text
 from pipeline.lessons.bank.space import Space, digest, permuted
 from pipeline.lessons.bank.text import codes
 from pipeline.lessons.maths.evaluation import EvaluationError, UndefinedValue, holds, names_in
+from pipeline.lessons.yaml_text import YamlFault, YamlMap, YamlText
 
 #: A walk ends after so many places in a row that give nothing.
 MAX_BARREN = 3_000
@@ -51,7 +51,7 @@ class Walk:
 class Template:
     """One example, starter or question of a topic."""
 
-    def __init__(self, setting: Setting, spec: Mapping, name: str) -> None:
+    def __init__(self, setting: Setting, spec: YamlMap, name: str) -> None:
         fractions = spec.get("numbers", "fraction" if setting.fractions else "decimal") == "fraction"
         self.setting, self.spec = replace(setting, fractions=fractions), spec
         self.id, self.kind = str(spec.get("id", name)), str(spec.get("kind", ""))
@@ -61,11 +61,11 @@ class Template:
         self.marks = len(spec["marks"])
         self.mistakes = frozenset(str(wrong["by"]) for wrong in spec.get("wrong", ()) if "by" in wrong)
         figures = spec.get("figure", [])
-        self.figures: list[Mapping] = [figures] if isinstance(figures, Mapping) else list(figures)
+        self.figures: list[YamlMap] = [figures] if isinstance(figures, YamlMap) else list(figures)
         try:
-            self.space = Space(spec.get("let", Mapping()))
-        except Fault as fault:
-            raise Fault(fault.line, f"{self.id}: {fault.reason}") from None
+            self.space = Space(spec.get("let", YamlMap()))
+        except YamlFault as fault:
+            raise YamlFault(fault.line, f"{self.id}: {fault.reason}") from None
         self._walks: dict[tuple[str, int], Walk] = {}
 
     def draw(self, n: int, seed: object = "", *, skip: int = 0) -> Instance:
@@ -75,11 +75,11 @@ class Template:
             skip: Places of that order that are passed over first; the order goes on at its beginning.
 
         Raises:
-            Fault: No numbers fit, or an expression is wrong.
+            YamlFault: No numbers fit, or an expression is wrong.
         """
         walk = self.walk(n + 1, seed, skip)
         if not walk.found:
-            raise Fault(self.spec.line, f"{self.id}: no numbers fit; {walk.why()}")
+            raise YamlFault(self.spec.line, f"{self.id}: no numbers fit; {walk.why()}")
         return walk.found[n % len(walk.found)]
 
     def walk(self, count: int, seed: object = "", skip: int = 0) -> Walk:
@@ -118,7 +118,7 @@ class Template:
         """Say of a fault the line of a text and the question's id.
 
         Raises:
-            Fault: The expression is wrong.
+            YamlFault: The expression is wrong.
             Skip: It has no value for these numbers.
         """
         try:
@@ -126,18 +126,18 @@ class Template:
         except EvaluationError as error:
             if isinstance(error, UndefinedValue) and error.code in _SKIPPED:
                 raise Skip(str(error)) from None
-            raise Fault(getattr(text, "line", self.spec.line), f"{self.id}: {error}") from None
+            raise YamlFault(getattr(text, "line", self.spec.line), f"{self.id}: {error}") from None
 
     @cached_property
     def hash(self) -> str:
         """Return what changes when the question is edited."""
         return f"{digest(repr(self.spec), self.setting) >> 192:016x}"
 
-    def answers(self) -> list[Mapping]:
+    def answers(self) -> list[YamlMap]:
         """Return where right answers stand: the question itself, or its parts."""
         return list(self.spec.get("parts", [self.spec]))
 
-    def stem_texts(self) -> list[Text]:
+    def stem_texts(self) -> list[YamlText]:
         """Return the texts that put numbers before the pupil: stem, parts, figures."""
         lines = [text for figure in self.figures for key, text in figure.items() if key != "kind"]
         return [self.spec["stem"], *(part["ask"] for part in self.spec.get("parts", ())), *lines]
@@ -147,7 +147,7 @@ class Template:
         """Return the names that stand in the stem, in a part or a figure themselves."""
         return self.names(self.stem_texts())
 
-    def names(self, texts: list[Text]) -> frozenset[str]:
+    def names(self, texts: list[YamlText]) -> frozenset[str]:
         """Return the names in the expressions of texts."""
         found: set[str] = set()
         for text in texts:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
-from pipeline.lessons.maths.printing import inside, prose
+from pipeline.lessons.maths.display import inside, prose
 
 _EXPRESSION = re.compile(r"<(?!\s)([^<>]+?)(?<!\s)>")
 _DELIMITER = re.compile(r"\\[()\[\]]")
 
 
-class Words(str):
+class PlainWords(str):
     """What a name stands for that is no number: printed as it is, inside and outside formulas."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece(NamedTuple):
     """Words as they are, and the expression behind them with its form; "" at the end of a text."""
 
     words: str
@@ -29,18 +28,18 @@ class Piece:
 
 
 @lru_cache(8_192)
-def pieces(text: str) -> tuple[Piece, ...]:
+def pieces(text: str) -> list[TextPiece]:
     """Return the words and expressions of a text, in order."""
-    found: list[Piece] = []
+    found: list[TextPiece] = []
     place, maths = 0, False
     for match in _EXPRESSION.finditer(text):
         words = text[place : match.start()]
         for delimiter in _DELIMITER.findall(words):
             maths = delimiter in ("\\(", "\\[")
         code, _, form = match[1].partition(";")
-        found.append(Piece(words, code.strip(), form.strip(), maths))
+        found.append(TextPiece(words, code.strip(), form.strip(), maths))
         place = match.end()
-    return (*found, Piece(text[place:]))
+    return [*found, TextPiece(text[place:])]
 
 
 def codes(text: str) -> list[str]:
@@ -48,11 +47,11 @@ def codes(text: str) -> list[str]:
     return [piece.code for piece in pieces(text) if piece.code]
 
 
-def filled(text: str, show: Callable[[Piece], str], *, figure: bool = False) -> str:
+def filled(text: str, show: Callable[[TextPiece], str], *, figure: bool = False) -> str:
     r"""Return a text with its expressions printed.
 
     Args:
-        show: Returns what stands for an expression, in TeX without \( \), or Words.
+        show: Returns what stands for an expression, in TeX without \( \), or PlainWords.
         figure: A line of a figure: plain characters, no \( \), no commas in numbers.
     """
     out = []
@@ -60,7 +59,7 @@ def filled(text: str, show: Callable[[Piece], str], *, figure: bool = False) -> 
         shown = show(piece) if piece.code else ""
         if figure:
             shown = re.sub(r"(?<=\d),(?=\d{3})", "", shown)
-        elif piece.code and not isinstance(shown, Words):
+        elif piece.code and not isinstance(shown, PlainWords):
             shown = inside(shown) if piece.maths else prose(shown)
         out += [piece.words, shown]
     return "".join(out)

@@ -10,16 +10,19 @@ from functools import lru_cache
 from pathlib import Path
 
 from pipeline.errors import BankError
-from pipeline.lessons.bank import shape, source
-from pipeline.lessons.bank.source import Fault, Mapping
+from pipeline.files import read_regular
+from pipeline.lessons.bank import shape
 from pipeline.lessons.bank.template import Setting, Template
+from pipeline.lessons.yaml_text import YamlFault, YamlMap, parse
 
+#: Largest file, in bytes.
+MAX_BYTES = 400_000
 SHIPPED = Path(__file__).parent.parent / "topics"
 _HEADER = re.compile(r"^(course|teaches):[ ]*([^\s#]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Misconception:
+class TopicMistake:
     """A belief that wrong answers come from."""
 
     belief: str
@@ -30,16 +33,16 @@ class Topic:
     """One file of the bank.
 
     Raises:
-        Fault: A `let` is wrong.
+        YamlFault: A `let` is wrong.
     """
 
-    def __init__(self, root: Mapping, path: Path) -> None:
+    def __init__(self, root: YamlMap, path: Path) -> None:
         self.root, self.path = root, path
         self.course, self.outcome, self.name = str(root["course"]), str(root["teaches"]), str(root["topic"])
         self.can, self.aim = str(root["can"]), str(root["aim"])
         self.prior, self.facts = [str(text) for text in root["prior"]], [str(text) for text in root["facts"]]
         self.keywords = {str(term): str(text) for term, text in root["keywords"].items()}
-        self.misconceptions = {str(name): Misconception(**entry) for name, entry in root["misconceptions"].items()}
+        self.misconceptions = {str(name): TopicMistake(**entry) for name, entry in root["misconceptions"].items()}
         self.explain, self.plain, self.non_example = (
             re.sub(r"(?<!\n)\n(?!\n)", " ", root[key]) for key in ("explain", "plain", "non_example")
         )
@@ -62,22 +65,39 @@ def read_topic(path: Path) -> Topic:
     Raises:
         BankError: It cannot be read, or its shape is wrong; each fault names file, line and reason.
     """
-    return _topic(path, source.read_text(path))
+    return _topic(path, read_text(path))
 
 
 @lru_cache(256)
 def _topic(path: Path, text: str) -> Topic:
     try:
-        root = source.parse(text)
+        root = parse(text)
         faults = shape.problems(root)
         if not faults:
             return Topic(root, path)
-    except Fault as fault:
+    except YamlFault as fault:
         faults = [fault]
     lines = sorted({(fault.line, fault.reason) for fault in faults})
     raise BankError(
         "\n".join(f"{path}:{line}: {reason}" for line, reason in lines), code="invalid_bank", file=str(path)
     )
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a bank file.
+
+    Raises:
+        BankError: It cannot be read, is too large or not UTF-8.
+    """
+    try:
+        raw = read_regular(path, MAX_BYTES)
+        if len(raw) > MAX_BYTES:
+            raise BankError(f"{path}:1: is larger than {MAX_BYTES:,} bytes", code="invalid_bank")
+        return raw.decode("utf-8")
+    except OSError as error:
+        raise BankError(f"{path}: cannot be read: {error.strerror}", code="unreadable_file") from None
+    except UnicodeDecodeError as error:
+        raise BankError(f"{path}:1: is not UTF-8 text (byte {error.start})", code="invalid_bank") from None
 
 
 class Bank:
@@ -96,7 +116,7 @@ class Bank:
             if not folder.is_dir():
                 raise BankError(f"--bank {folder}: there is no such folder", code="unreadable_file")
             for path in files(folder):
-                found = dict(reversed(_HEADER.findall(source.read_text(path))))
+                found = dict(reversed(_HEADER.findall(read_text(path))))
                 key = found.get("course", ""), found.get("teaches", "")
                 if not all(key):
                     raise BankError(f"{path}:1: 'course' and 'teaches' are missing", code="invalid_bank")
@@ -125,7 +145,7 @@ class Bank:
 
     def hash(self, course: str) -> str:
         """Return what changes when a topic of a course is edited, added or taken away."""
-        parts = [f"{outcome}\n{source.read_text(path)}" for outcome, path in self.paths(course).items()]
+        parts = [f"{outcome}\n{read_text(path)}" for outcome, path in self.paths(course).items()]
         return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
 
 

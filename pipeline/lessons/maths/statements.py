@@ -7,13 +7,14 @@ about the task's own letters (then it must be an identity), or a catalogue's for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice, product
 from math import prod
 
 from sympy import ImmutableMatrix, Integer, Rational, Symbol
 
-from pipeline.lessons.maths import units
+from pipeline.lessons.maths import notation, units
 from pipeline.lessons.maths.notation import Side, Statement
 from pipeline.lessons.maths.trees import Node, NotReadError, Value, evaluate
 
@@ -392,3 +393,20 @@ def readable(value: Value) -> str:
     if value.free_symbols or (value.is_Rational and value.q < 1000 and prod((value.p, value.q)) < 10**9):
         return str(value).replace("**", "^")
     return f"{signed(value):.8g}"
+
+
+def said(text: str) -> list[Statement]:
+    """Return what the formulas of a text say, where they are read and say something."""
+    found = []
+    for formula in notation.formulas(text):
+        with suppress(NotReadError):
+            found.append(notation.statement(formula))
+    return [one for one in found if one.relations]
+
+
+def untrue(lines: Lines, texts: Iterable[str]) -> Iterator[str]:
+    """Yield what is not true in the formulas of texts, by what some lines say of letters."""
+    for one in (one for text in texts for one in said(text)):
+        for verdict in lines.verdicts(one):
+            if verdict.truth is False:
+                yield verdict.said.replace(" is not true", "", 1)

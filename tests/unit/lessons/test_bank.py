@@ -20,9 +20,9 @@ from pipeline.lessons.bank.space import permuted
 from pipeline.lessons.bank.text import filled
 from pipeline.lessons.bank.topic import Bank, Topic, read_topic
 from pipeline.lessons.lesson import Item, WorkedExample
+from pipeline.lessons.maths.display import FORMS, prose, shown_value
 from pipeline.lessons.maths.evaluation import EvaluationError, evaluate
 from pipeline.lessons.maths.functions import TABLE
-from pipeline.lessons.maths.printing import FORMS, prose, shown_value
 
 DOCS = Path("devops/docs").resolve()
 SMALL = DOCS / "examples" / "topic.yaml"

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from pipeline.lessons.maths.evaluation import EvaluationError
+from pipeline.lessons.maths.functions import call
 from pipeline.lessons.maths.numbers import symbolic
 from pipeline.lessons.maths.rounding import RoundingError, decimal_of, round_half_up
 
@@ -85,8 +86,6 @@ def _number(value: Any, form: str, fractions: bool) -> str:
     if form == "coef" and value in (1, -1):
         return "" if value == 1 else "-"
     if form in ("factorised", "expanded"):
-        from pipeline.lessons.maths.functions import call
-
         value = call("factor" if form == "factorised" else "expand", [value])
     if isinstance(value, Fraction):
         return _fraction(value, form, fractions)
