@@ -143,13 +143,13 @@ class Asks:
             apart=_COURSE | {"findings", "whole"},
         )  # fmt: skip
 
-    def solve(self, questions: Sequence[Mapping[str, Any]]) -> Request:
+    def solve(self, questions: Sequence[Mapping[str, Any]], draft: Draft | None = None) -> Request:
         """Return the request for the answers to questions whose keys are not shown."""
         # Too short to be kept in a cache.
         system = [Segment(self.prompts["solver"])]
         data = {"kind": "solve", "questions": [dict(each) for each in questions]}
         most = MAX_TOKENS["solve"]
-        return self._request(system, self.prompts["solve"], data, Solutions, BLIND_SCHEMA, None, most)
+        return self._request(system, self.prompts["solve"], data, Solutions, BLIND_SCHEMA, draft, most)
 
     def critic(
         self, entry: Entry, lesson: Mapping[str, Any], facts: Sequence[str], former: Any = None,

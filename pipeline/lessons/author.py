@@ -80,7 +80,9 @@ def offline(ctx: StepContext) -> bool:
     return True
 
 
-def ask_until_valid(ctx: StepContext, build: Build, read: Callable[[str], Examined[M]], what: str) -> M:
+def ask_until_valid(
+    ctx: StepContext, build: Build, read: Callable[[str], Examined[M]], what: str, most: int = 1 + MAX_REVISIONS
+) -> M:
     """Return an answer that passes its checks; what is wrong with one is told with the next request.
 
     Raises:
@@ -88,7 +90,7 @@ def ask_until_valid(ctx: StepContext, build: Build, read: Callable[[str], Examin
     """
     draft: Draft | None = None
     former: Request | None = None
-    for _ in range(1 + MAX_REVISIONS):
+    for _ in range(most):
         request = build(draft)
         answer = read(_text(ctx, request, what, former))
         if answer.value is not None:
@@ -203,17 +205,20 @@ class _Writing:
         asked = blind.questions(lesson, new)
         if not asked:
             return []
-        text = _text(self._ctx, self._asks.solve(asked), f"the solutions of lesson {self._order}")
-        solutions = examine(text, Solutions)
-        if solutions.value is None:
-            raise _rejected(f"the blind solution of lesson {self._order}", solutions.faults)
-        results, findings = blind.compared(lesson, solutions.value)
+        results, findings = blind.compared(lesson, self._solutions(asked))
         for where in new:
             self._solved[where] = (now[where] if results.get(where) != blind.DIFFERS else None, results.get(where, ""))
         self._differed.update({item_of(each.where) for each in findings})
         if twice := [each for each in findings if self._differed[item_of(each.where)] > 1]:
             raise _rejected(f"lesson {self._order}", [each.line() for each in twice])
         return findings
+
+    def _solutions(self, questions: Sequence[Mapping[str, Any]]) -> Solutions:
+        """Return the answers to questions; what cannot be read is asked for once more."""
+        return ask_until_valid(
+            self._ctx, lambda draft: self._asks.solve(questions, draft), lambda text: examine(text, Solutions),
+            f"the blind solution of lesson {self._order}", FORMS,
+        )  # fmt: skip
 
     def _judge(self) -> Sequence[Finding]:
         """Have the lesson judged; an unusable form is asked for once more, with what was wrong with it."""

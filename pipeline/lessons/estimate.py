@@ -28,7 +28,7 @@ OUTLINE_EACH, MOCK_TOKENS = 110, 9_000
 TRIES = {"lesson": 1.02, "correction": 0.5, "solve": 1.1, "critic": 1.1}
 #: Calls of a kind for each lesson at most: after each correction it is solved and judged again.
 MOST = {
-    "lesson": 1 + MAX_UNREADABLE, "correction": MAX_CORRECTIONS, "solve": 1 + MAX_CORRECTIONS,
+    "lesson": 1 + MAX_UNREADABLE, "correction": MAX_CORRECTIONS, "solve": FORMS * (1 + MAX_CORRECTIONS),
     "critic": FORMS * (1 + MAX_CORRECTIONS),
 }  # fmt: skip
 #: Kinds of call that carry a lesson, or parts of it.

@@ -240,6 +240,10 @@ def test_lessons_dry_run_shows_every_prompt_where_it_is_told_to(cli: Cli, tmp_pa
     assert "<task_data>" in text
     assert "(estimated)" in text
     assert len(written.out.splitlines()) < 25
+    for more, calls in (((), ["lesson", "correction", "solve", "critic"]),
+                        (("--no-blind-solve",), ["lesson", "correction", "critic"])):  # fmt: skip
+        plan = cli(*COURSE, "--model", "claude-sonnet-5-5", "--dry-run", "--json", *more).json()[0]
+        assert [row["label"] for row in plan["calls"] if row["step"] == "lessons"] == calls
     assert cli(*COURSE, "--prompts", "-").code == 2
 
 

@@ -219,6 +219,9 @@ def test_answer_that_a_blind_solution_contradicts_goes_back_with_both_and_fails_
     assert made["checks"]["blind"] == {"c4.q1": "agreed", "c4.q2": "agreed"}
     with pytest.raises(TaskRejected, match=r"Lesson 1 is not good enough: c4\.q1: the lesson's"):
         write(FakeContext([LESSON, other, corrected, other]))
+    ctx = FakeContext([LESSON, "no solutions", solve(), judge()])
+    write(ctx)
+    assert (ctx.labels, ctx.rejected) == (["lesson", "solve", "solve", "critic"], ["solve"])
     lacks = solve(c4_q1="Cannot be answered: the length is missing.")
     ctx = FakeContext([LESSON, lacks, corrected, solve(), judge()])
     write(ctx)
