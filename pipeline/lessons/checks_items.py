@@ -74,7 +74,7 @@ def _told(ask: str, answer: str, expression: str) -> bool:
     if plain.startswith("\\(") and len(plain) > 9 and plain in said:
         return True
     numbers = _NUMBER.findall(plain.replace("{,}", ""))
-    if numbers:
+    if numbers and len(re.findall(r"[a-z]{3,}", plain)) < 3:
         digits = numbers[-1].replace(",", "")
         used = [number.replace(",", "") for number in _NUMBER.findall(expression)]
         asked = [number.replace(",", "") for number in _NUMBER.findall(said.replace("{,}", ""))]
@@ -141,9 +141,10 @@ _DRAWINGS = (
     r"|picture|stem[- ]and[- ]leaf diagram|map)"
 )
 _SPEAKS = re.compile(
-    rf"\b(?:in|from|on|see|use|using|shown (?:in|by|on)|of|by) (?:the|this) {_DRAWINGS}\b"
+    rf"\b(?:in|from|on|see|use|using|shown (?:in|by|on)|by) (?:the|this) {_DRAWINGS}\b"
     r"(?! of (?:y|the function|the equation|\\\())"
-    rf"|\b{_DRAWINGS} (?:below|above|shows|opposite)\b|\b(?:shown|drawn|pictured) (?:below|above|opposite)\b",
+    rf"|\b{_DRAWINGS} (?:below|above|opposite)\b|\b(?:the|this) {_DRAWINGS} shows\b"
+    r"|\b(?:shown|drawn|pictured) (?:below|above|opposite)\b",
     re.I,
 )
 _TABLE = re.compile(r"\b(?:in|from|see|use) (?:the|this) table\b|\btable (?:below|above|shows)\b", re.I)
@@ -197,9 +198,9 @@ def _value(number: str) -> float:
 def _contradictions(where: str, figure: Mapping[str, Any], asked: str) -> Iterator[Fault]:
     """Yield where a figure gives another number than the question for the same thing, or other corners."""
     corners = set("".join(line.split(":", 1)[1] for line in figure["lines"] if line.startswith("corners:")).split())
-    for found in _SHAPE.finditer(asked):
-        if corners and figure["kind"] in ("triangle", "polygon") and not set(found[1]) <= corners:
-            yield Fault(where, f"corners {' '.join(sorted(corners))}", f"those of {found[0]}")
+    named = list(_SHAPE.finditer(asked)) if corners and figure["kind"] in ("triangle", "polygon") else []
+    if named and not any(set(found[1]) <= corners for found in named):
+        yield Fault(where, f"corners {' '.join(sorted(corners))}", f"those of {named[0][0]}")
     for line in figure["lines"]:
         name, _, value = line.partition(":")
         number = _NUMBER.search(value)

@@ -16,6 +16,8 @@ from pipeline.lessons.drafting.course import Outcome, outcomes
 Json = dict[str, Any]
 #: Lessons whose questions come from parts of their own of a template's space; places of a part at least.
 LESSONS, PLACES_EACH = 128, 3
+#: Questions of one template in a lesson; where nothing else is left, more.
+USES = (2, 6)
 #: Draws tried before a question that stands in the lesson already is left out.
 TRIES = 20
 
@@ -101,11 +103,12 @@ class Selection:
         ]
         name = part.topic.outcome
         fitting.sort(key=lambda one: (self._uses[name, one.id], abs(one.level - level), one.id))
-        for template in fitting:
-            if instance := self._drawn(name, template):
-                asked = tuple(part.asked(template))
-                self.asking.update(asked)
-                return Chosen(part, template, instance, asked)
+        for uses in USES:
+            for template in fitting:
+                if instance := self._drawn(name, template, uses):
+                    asked = tuple(part.asked(template))
+                    self.asking.update(asked)
+                    return Chosen(part, template, instance, asked)
         return None
 
     def starter(self, part: TopicPart, number: int) -> Chosen | None:
@@ -113,7 +116,7 @@ class Selection:
         starters = part.topic.starters
         for turn in range(len(starters)):
             template = starters[(number + turn) % len(starters)]
-            if instance := self._drawn(part.topic.outcome, template):
+            if instance := self._drawn(part.topic.outcome, template, USES[0]):
                 return Chosen(part, template, instance, ())
         return None
 
@@ -121,10 +124,10 @@ class Selection:
         """Return the numbers of a topic's misconceptions, by their ids in its file."""
         return {name: self.mistakes[f"{topic.outcome} {name}"] for name in topic.misconceptions}
 
-    def _drawn(self, name: str, template: Template) -> Instance | None:
-        """Return an instance that asks what no question of the lesson asks; at most two of one template."""
+    def _drawn(self, name: str, template: Template, most: int) -> Instance | None:
+        """Return an instance that asks what no question of the lesson asks; at most so many of one template."""
         uses = self._uses[name, template.id]
-        if uses >= 2:
+        if uses >= most:
             return None
         skip = (self._order - 1) * max(PLACES_EACH, template.space.size // LESSONS)
         for number in range(uses, uses + TRIES):

@@ -67,7 +67,11 @@ def _paper(part: Mapping[str, Any]) -> Paper:
 def papers(selection: Selection, parts: Sequence[TopicPart], *, course: Mapping[str, Any], **_: Any) -> list[Json]:
     """Return a card for each paper that the topics can fill, its marks exactly those of the catalogue if they allow."""
     weights = _weights(course)
-    every = [(paper, _chosen(paper, selection, parts, weights)) for paper in timed_components(course)]
+    left = timed_components(course)
+    every: list[tuple[Paper, list[Chosen]]] = []
+    while left:
+        paper, *left = left
+        every.append((paper, _chosen(paper, left, selection, parts, weights)))
     return [_card(paper, selection, chosen) for paper, chosen in every if len(chosen) >= LEAST_ITEMS]
 
 
@@ -83,7 +87,11 @@ def _weights(course: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _chosen(
-    paper: Paper, selection: Selection, parts: Sequence[TopicPart], weights: Mapping[str, float]
+    paper: Paper,
+    later: Sequence[Paper],
+    selection: Selection,
+    parts: Sequence[TopicPart],
+    weights: Mapping[str, float],
 ) -> list[Chosen]:
     """Return questions whose marks add up to the paper's, each part in its share, points not asked yet first."""
     fitting = {part.outcome.id: [one for one in part.topic.questions if _fits(paper, one)] for part in parts}
@@ -92,6 +100,15 @@ def _chosen(
     got: Counter[str] = Counter()
     picked: list[Chosen] = []
     left = paper.marks
+    for part in parts:
+        for point in part.points.values():
+            elsewhere = [one for one in part.topic.questions if any(_fits(other, one) for other in later)]
+            if selection.asking[point] or any(point in part.asked(one) for one in elsewhere):
+                continue
+            usable = [one for one in fitting[part.outcome.id] if left - one.marks in reachable]
+            if chosen := selection.take(part, usable, point=point):
+                picked.append(chosen)
+                left -= chosen.template.marks
     spent: set[str] = set()
     while left and len(picked) < MOST_ITEMS and len(spent) < len(parts):
         part = max(

@@ -61,7 +61,10 @@ def _teaching(selection: Selection, parts: Sequence[TopicPart], *, entry: Mappin
         cards += _cycle(selection, part)
     guided = [_take(selection, part, level) for level in (2, 3, 4) for part in parts]
     guided += [_take(selection, part, 5) for part in parts]
-    items = _rising([*guided, *_unasked(selection, parts)])
+    guided += _unasked(selection, parts)
+    if not any(one and one.template.mistakes for one in guided):
+        guided += [selection.take(part, [one for one in part.topic.questions if one.mistakes]) for part in parts]
+    items = _rising(guided)
     while len(items) < 4 and (more := _take(selection, parts[len(items) % len(parts)], 3)):
         items = _rising([*items, more])
     cards.append(_questions("guided_practice", "Practise with help", 14, selection, items[:8], note=_WORK))
@@ -111,8 +114,10 @@ def _cycle(selection: Selection, part: TopicPart) -> Iterator[Json]:
     }
     easy = [one for one in topic.questions if one.level <= 2]
     choices = [one for one in topic.questions if one.kind == "choice"]
-    picked = [selection.take(part, choices or easy), selection.take(part, easy or topic.questions, level=2)]
-    picked += [selection.take(part, topic.questions)] * (None in picked)
+    picked = [
+        selection.take(part, choices) or selection.take(part, easy) or selection.take(part, topic.questions),
+        selection.take(part, easy, level=2) or selection.take(part, topic.questions, level=2),
+    ]
     yield _questions("check", "Check that it makes sense", 4, selection, _rising(picked))
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-import yaml
 
 from pipeline.engine.step import StepContext
 from pipeline.errors import TaskRejected
@@ -21,13 +20,13 @@ from pipeline.lessons.checks import CODE, CRITIC, ROWS, SOLVER, check_lesson
 from pipeline.lessons.lesson import Lesson
 from pipeline.lessons.prompts import load_prompts
 from pipeline.llm.base import Reply, Request
+from tests.checks import FAULTS, documentation
 from tests.servers.lessons import critique
 from tests.unit.lessons.test_checks import put
 
 Json = dict[str, Any]
 FOLDER = Path(__file__).parents[2] / "calibration"
 GOOD = sorted(path.stem for path in FOLDER.glob("*.json"))
-FAULTS = yaml.safe_load((FOLDER / "faults.yaml").read_text(encoding="utf-8"))
 PROMPTS = load_prompts()
 BY = {"code": CODE, "solver": SOLVER, "critic": CRITIC}
 
@@ -76,8 +75,8 @@ class Loop:
     def load(self, name: str) -> Any:
         entry = self._case["entry"]
         before = [{**entry, "order": order, "prerequisites": []} for order in range(1, entry["order"])]
-        return {"course_id": "course_x", "catalogue": "hash", "lesson_count": entry["order"], "partial": True, "not_covered": [],
-                "entries": [*before, entry]}  # fmt: skip
+        head = {"course_id": "course_x", "catalogue": "hash", "partial": True, "not_covered": []}
+        return {**head, "lesson_count": entry["order"], "entries": [*before, entry]}
 
     def reject(self, request: Request) -> None:
         pass
@@ -147,3 +146,7 @@ def test_spoilt_lesson_is_caught(fault: Mapping[str, Any]) -> None:
         loop = run(case, lesson, fault)
         assert isinstance(loop, Loop)
         assert loop.findings
+
+
+def test_the_documentation_is_what_the_table_says() -> None:
+    assert (FOLDER.parents[1] / "devops/docs/checks.md").read_text(encoding="utf-8") == documentation()
