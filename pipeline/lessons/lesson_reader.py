@@ -6,6 +6,7 @@ that misses its length by a fifth or less only warns.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -27,6 +28,8 @@ _CARDS: dict[str, type[BaseModel]] = {
     **dict.fromkeys(get_args(QuestionCard.model_fields["kind"].annotation), QuestionCard),
 }  # fmt: skip
 _OFTEN = {"missing": "is missing", "extra_forbidden": "is no field here"}
+#: What pydantic's sentences begin with.
+_SAID = re.compile(r"^(?:String|List|Value|Input) should (?:have|be) |, not \d+$")
 #: Faults of a value that has the right type all the same.
 _SOFT = frozenset(
     {
@@ -91,7 +94,7 @@ def _finding(item: Any) -> Finding:
     if item["type"] in _OFTEN:
         return Finding(SHAPE, "R", where, _OFTEN[item["type"]], "")
     shown = repr(quoted(found)[:60]) if isinstance(found, (str, int, float)) else f"a {type(found).__name__}"
-    said = str(item["msg"])
+    said = _SAID.sub("", str(item["msg"]).replace(" after validation", ""))
     size = f" ({len(found)} characters)" if isinstance(found, str) and "character" in said else ""
     return Finding(SHAPE, _severity(item), where, f"{shown}{size}", said[:1].lower() + said[1:])
 

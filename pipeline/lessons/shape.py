@@ -221,7 +221,7 @@ def _points(lesson: Lesson, entry: Mapping[str, Any]) -> Iterator[Fault]:
             found = f"no explainer teaches point {number} ({ref})"
             yield Fault(f"{explainers[0][0]}.teaches", found, "each point of the task in teaches", also=also)
         if number not in asked:
-            also = [f"{where}.tests" for where, _ in lesson.items()]
+            also = [f"{where}.tests" for where, item in lesson.items() if not item.numbers("prior")]
             yield Fault(
                 _room(lesson), f"no item tests point {number} ({ref})", f'an item with "point {number}"', also=also
             )

@@ -152,7 +152,7 @@ def test_pipeline_skip_failed_publishes_without_that_lesson_and_marks_it() -> No
     assert [row["order"] for row in bundle.lessons] == [1, 3]
     assert bundle.failed[0]["order"] == 2
     assert bundle.failed[0]["label"] == bundle.scheme["entries"][1]["label"]
-    assert "title: 'bad' (3 characters); wanted string should have" in bundle.failed[0]["reason"]
+    assert "title: 'bad' (3 characters); wanted at least 30 characters" in bundle.failed[0]["reason"]
 
 
 def test_pipeline_sample_stops_after_the_first_lessons_and_goes_on_from_there() -> None:

@@ -43,17 +43,17 @@ def test_good_lesson_has_no_fault() -> None:
 
 
 FAULTS: list[tuple[str, Any, str]] = [
-    ("title", "Surds", "R title: 'Surds' (5 characters); wanted string should have at least 30 characters"),
+    ("title", "Surds", "R title: 'Surds' (5 characters); wanted at least 30 characters"),
     ("title", LESSON["title"] + " " * 40, "W title: "),
     ("title", LESSON["title"] + " " * 60, "R title: "),
     ("outcome", "Pupils simplify surds well", "R outcome: 'Pupils simplify surds well'; wanted string should match"),
-    ("prior", [], "R prior: a list; wanted list should have at least 1 item"),
+    ("prior", [], "R prior: a list; wanted at least 1 item"),
     ("c2.text", "Too short.", "R c2.text: 'Too short.'; wanted has 2 words, wanted 80 to 220"),
     ("c2.text", "word " * 70, "W c2.text: "),
     ("c1.q1.ask", "What is 3 \x0crac 4 of it?", "holds the control character U+000C"),
     ("c1.q1.feedback", None, "R c1.q1.feedback: is missing"),
-    ("c1.q1.marks", "one", "R c1.q1.marks: 'one'; wanted input should be a valid list"),
-    ("c1.minutes", "5", "R c1.minutes: '5'; wanted input should be a valid integer"),
+    ("c1.q1.marks", "one", "R c1.q1.marks: 'one'; wanted a valid list"),
+    ("c1.minutes", "5", "R c1.minutes: '5'; wanted a valid integer"),
     ("c1.q1.tests", ["prior 9"], 'R c1.q1.tests: "prior 9", but there are 2'),
     ("c1.q1.tests", ["point 1"], 'R c1.q1.tests: no "prior n"'),
     ("c4.q1.tests", ["mistake 1"], 'R c4.q1.tests: no "point n"'),
