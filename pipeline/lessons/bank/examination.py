@@ -12,13 +12,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from pipeline.errors import BankError
-from pipeline.lessons.bank.instance import DrawnAnswer, Instance, endless
+from pipeline.lessons.bank.instance import DrawnAnswer, Instance
 from pipeline.lessons.bank.template import Template
 from pipeline.lessons.bank.topic import Topic, read_topic
 from pipeline.lessons.fields import count_words, problems
 from pipeline.lessons.lesson import Item
 from pipeline.lessons.maths import notation, statements
-from pipeline.lessons.maths.display import plain, prose, shown_value
+from pipeline.lessons.maths.display import endless, plain, prose, shown_value
 from pipeline.lessons.maths.evaluation import EvaluationError, Relation, evaluate, names_in, relations_in, same
 from pipeline.lessons.maths.numbers import measured
 from pipeline.lessons.yaml_text import YamlFault
@@ -188,7 +188,7 @@ def _of_lines(instance: Instance, item: dict[str, Any], texts: list[str]) -> Ite
 
 
 def _of_answer(instance: Instance, answer: DrawnAnswer) -> Iterator[str]:
-    spec, fractions = answer.spec, instance.template.setting.fractions
+    spec, fractions = answer.spec, instance.template.fractions
     values = answer.value if isinstance(answer.value, list) else [answer.value]
     if len(answer.expression) > 300:
         yield "the calculation is longer than 300 characters"
@@ -205,7 +205,7 @@ def _of_answer(instance: Instance, answer: DrawnAnswer) -> Iterator[str]:
             yield f"last line of working does not show the answer {shown}: {lines[-1]}"
     if "expression" in spec:
         try:
-            yield from _of_expression(answer, values, instance.template.setting.letters)
+            yield from _of_expression(answer, values, instance.template.letters)
         except EvaluationError as error:
             yield f"expression: {error}"
 

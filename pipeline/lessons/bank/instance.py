@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pipeline.lessons.bank.space import digest
 from pipeline.lessons.bank.text import PlainWords, TextPiece, filled, pieces
-from pipeline.lessons.maths.display import code, inside, plain, prose, shown_value
+from pipeline.lessons.maths.display import code, endless, inside, plain, prose, shown_value
 from pipeline.lessons.maths.evaluation import evaluate
 from pipeline.lessons.maths.units import printed
 from pipeline.lessons.yaml_text import YamlText
@@ -93,7 +93,7 @@ class Instance:
 
     def _printed(self, value: Any, spec: Mapping[str, Any], *, wrong: bool) -> str:
         form, lead, unit = spec.get("form", ""), spec.get("lead", ""), spec.get("unit", "")
-        values, fractions = value if isinstance(value, list) else [value], self.template.setting.fractions
+        values, fractions = value if isinstance(value, list) else [value], self.template.fractions
         if not values:
             raise Skip("no solution")
         if wrong and not form and not fractions and any(map(endless, values)):
@@ -105,7 +105,7 @@ class Instance:
     def value(self, code: str) -> Any:
         """Return the value of an expression with these numbers."""
         if code not in self._computed:
-            self._computed[code] = evaluate(code, self.values, self.template.setting.letters)
+            self._computed[code] = evaluate(code, self.values, self.template.letters)
         return self._computed[code]
 
     def text(self, text: str, *, figure: bool = False) -> str:
@@ -116,7 +116,7 @@ class Instance:
     def _shown(self, piece: TextPiece) -> str:
         if isinstance(known := self.values.get(piece.code), str):
             return PlainWords(known)
-        return shown_value(self.value(piece.code), piece.form, fractions=self.template.setting.fractions)
+        return shown_value(self.value(piece.code), piece.form, fractions=self.template.fractions)
 
     def calculation(self, text: str) -> str:
         """Return an expression with the stem's numbers in the place of names; `roots(e, x)` becomes e = 0."""
@@ -159,7 +159,8 @@ class Instance:
     @property
     def origin(self) -> dict[str, Any]:
         """Return what leads back to this question: its id, seed, place, and a hash that an edit changes."""
-        return {"question": self.id, "seed": self.seed, "place": self.place, "hash": self.template.hash}
+        edited = f"{digest(self.template.topic['topic'], self.template.spec) >> 192:016x}"
+        return {"question": self.id, "seed": self.seed, "place": self.place, "hash": edited}
 
     @cached_property
     def working(self) -> list[str]:
@@ -225,13 +226,6 @@ class Instance:
             **_present(answer="" if told else answer, figures=self.figures),
             "ask": self.ask,
         }
-
-
-def endless(value: Any) -> bool:
-    """Say whether a number has no end as a decimal."""
-    if isinstance(value, Fraction):
-        return (10**12 * value).denominator != 1
-    return not isinstance(value, tuple | list) and bool(value.is_number)
 
 
 def _bracketed(number: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from pipeline.lessons.cast import PEOPLE, PLACES
 from pipeline.lessons.yaml_text import YamlFault, YamlList, YamlMap, YamlText
 
 #: Most values of one range, and entries of one `let`.
@@ -18,13 +19,8 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?|-?\d+/[1-9]\d*")
 _NAME = re.compile(r"[A-Za-zΑ-ω][A-Za-z0-9_]*")
 #: Values of the names of one entry, place by place.
 Rows: TypeAlias = "list[tuple[Fraction | str, ...]] | Steps"
-#: First names and towns, drawn apart from the numbers: two questions that differ only in these are one.
-NAMES = {
-    "person": ["Ailsa", "Callum", "Eilidh", "Fraser", "Iona", "Rory", "Zainab", "Kacper", "Priya", "Mairi", "Yusuf",
-               "Skye", "Lewis", "Aisha", "Finlay", "Sofia", "Ravi", "Omar", "Nadia", "Mei", "Struan", "Kirsty", "Jan"],
-    "place": ["Oban", "Stornoway", "Paisley", "Dundee", "Inverness", "Kirkwall", "Lerwick", "Ayr", "Perth", "Stirling",
-              "Falkirk", "Elgin", "Thurso", "Peebles", "Portree", "Dumfries", "Hawick", "Greenock", "Arbroath", "Wick"],
-}  # fmt: skip
+#: Drawn apart from the numbers: two questions that differ only in these are one.
+NAMES = {"person": PEOPLE, "place": PLACES}
 
 
 def digest(*parts: object) -> int:
@@ -92,7 +88,7 @@ class Space:
         elif isinstance(spec, YamlText) and spec.startswith("="):
             self.formulas[key] = YamlText(spec[1:].strip())
             self.formulas[key].line = spec.line
-        elif spec in ("person", "place"):
+        elif isinstance(spec, YamlText) and spec in NAMES:
             self.people[key] = spec
         else:
             raise YamlFault(key.line, f"'{key}: {spec}' is no range (2..9), list, formula (= a + b), person or place")

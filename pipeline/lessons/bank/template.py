@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from pipeline.lessons.bank.instance import Instance, Skip
-from pipeline.lessons.bank.space import Space, digest, permuted
+from pipeline.lessons.bank.space import Space, permuted
 from pipeline.lessons.bank.text import codes
 from pipeline.lessons.maths.evaluation import EvaluationError, UndefinedValue, holds, names_in
 from pipeline.lessons.yaml_text import YamlFault, YamlMap, YamlText
@@ -18,16 +18,6 @@ from pipeline.lessons.yaml_text import YamlFault, YamlMap, YamlText
 MAX_BARREN = 3_000
 #: Why a value may be missing for some numbers only; anything else is a fault of the template.
 _SKIPPED = frozenset(("not_real", "no_such_item", "no_mode"))
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What all questions of a topic share."""
-
-    topic: str
-    letters: str = ""
-    fractions: bool = False
-    calculator: bool = True
 
 
 @dataclass
@@ -51,13 +41,14 @@ class Walk:
 class Template:
     """One example, starter or question of a topic."""
 
-    def __init__(self, setting: Setting, spec: YamlMap, name: str) -> None:
-        fractions = spec.get("numbers", "fraction" if setting.fractions else "decimal") == "fraction"
-        self.setting, self.spec = replace(setting, fractions=fractions), spec
+    def __init__(self, topic: YamlMap, spec: YamlMap, name: str) -> None:
+        self.topic, self.spec = topic, spec
         self.id, self.kind = str(spec.get("id", name)), str(spec.get("kind", ""))
+        self.letters = str(topic.get("letters", ""))
+        self.fractions = spec.get("numbers", topic.get("numbers")) == "fraction"
+        self.calculator = spec.get("calculator", topic.get("calculator")) != "no"
         self.level, self.prior = int(spec.get("level", 1)), int(spec.get("prior", 1))
         self.asks = tuple(int(number) for number in spec.get("asks", "").replace(",", " ").split())
-        self.calculator = spec["calculator"] == "yes" if "calculator" in spec else setting.calculator
         self.marks = len(spec["marks"])
         self.mistakes = frozenset(str(wrong["by"]) for wrong in spec.get("wrong", ()) if "by" in wrong)
         figures = spec.get("figure", [])
@@ -96,7 +87,7 @@ class Template:
         return walk
 
     def _at(self, walk: Walk, seed: str, skip: int) -> Instance:
-        key = f"{self.setting.topic}|{self.id}|{seed}"
+        key = f"{self.topic['topic']}|{self.id}|{seed}"
         place = permuted((walk.place + skip) % self.space.size, self.space.size, key)
         walk.place += 1
         walk.barren += 1
@@ -106,7 +97,7 @@ class Template:
                 instance.values[name] = instance.value(formula)
         for text in self.spec.get("where", ()):
             with self.blaming(text):
-                if not holds(text, instance.values, self.setting.letters):
+                if not holds(text, instance.values, self.letters):
                     raise Skip("where")
         instance.check()
         if instance.key in walk.keys:
@@ -127,11 +118,6 @@ class Template:
             if isinstance(error, UndefinedValue) and error.code in _SKIPPED:
                 raise Skip(str(error)) from None
             raise YamlFault(getattr(text, "line", self.spec.line), f"{self.id}: {error}") from None
-
-    @cached_property
-    def hash(self) -> str:
-        """Return what changes when the question is edited."""
-        return f"{digest(repr(self.spec), self.setting) >> 192:016x}"
 
     def answers(self) -> list[YamlMap]:
         """Return where right answers stand: the question itself, or its parts."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from pipeline.errors import BankError
 from pipeline.files import read_regular
 from pipeline.lessons.bank import shape
-from pipeline.lessons.bank.template import Setting, Template
+from pipeline.lessons.bank.template import Template
 from pipeline.lessons.yaml_text import YamlFault, YamlMap, parse
 
 #: Largest file, in bytes.
@@ -47,11 +47,9 @@ class Topic:
             re.sub(r"(?<!\n)\n(?!\n)", " ", root[key]) for key in ("explain", "plain", "non_example")
         )
         self.watch_for = " ".join(root.get("watch_for", []))
-        self.calculator = root.get("calculator", "yes") == "yes"
-        fractions = root.get("numbers", "decimal") == "fraction"
-        setting = Setting(self.name, str(root.get("letters", "")), fractions, self.calculator)
+        self.calculator = root.get("calculator") != "no"
         self.examples, self.starters, self.questions = (
-            [Template(setting, item, f"{group}{n}") for n, item in enumerate(root[group], 1)] for group in shape.GROUPS
+            [Template(root, item, f"{group}{n}") for n, item in enumerate(root[group], 1)] for group in shape.GROUPS
         )
 
     def templates(self) -> list[Template]:

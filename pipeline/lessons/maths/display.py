@@ -124,6 +124,13 @@ def _scientific(value: Any, rounding: str) -> str:
     return rf"{digits} \times 10^{power if 0 <= power < 10 else '{' + str(power) + '}'}"
 
 
+def endless(value: Any) -> bool:
+    """Say whether a number has no end as a decimal."""
+    if isinstance(value, Fraction):
+        return (10**12 * value).denominator != 1
+    return not isinstance(value, tuple | list) and bool(value.is_number)
+
+
 def pounds(digits: str) -> str:
     """Return digits as money."""
     return f"-£{digits[1:]}" if digits.startswith("-") else f"£{digits}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -25,7 +26,8 @@ ONE_ACT = {
     "--rerun-current", "--all",
 }  # fmt: skip
 #: One store, one form of output: the same variable everywhere.
-SHARED = {"--store": "PIPELINE_STORE", "--json": "PIPELINE_JSON", "--catalogue": "PIPELINE_CATALOGUE"}
+SHARED = {"--store": "PIPELINE_STORE", "--json": "PIPELINE_JSON", "--catalogue": "PIPELINE_CATALOGUE",
+          "--bank": "PIPELINE_BANK"}  # fmt: skip
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -52,7 +54,7 @@ def test_option_that_sets_a_value_has_its_variable_and_one_that_permits_an_act_h
         expected = None if option in ONE_ACT else SHARED.get(option, f"PIPELINE_{tail}")
         whole = ("lessons", "run", "run_dot") + (("redo", "courses") if param.name in option_fields() else ())
         if command not in whole and option not in ONE_ACT and option not in SHARED:
-            expected = f"PIPELINE_{command.upper().replace('-', '_')}_{tail}"
+            expected = f"PIPELINE_{re.sub('[- ]', '_', command.upper())}_{tail}"
         if param.envvar != expected:
             wrong.append(f"{command} {option}: {param.envvar}, not {expected}")
     assert wrong == []
