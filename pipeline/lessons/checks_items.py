@@ -151,6 +151,13 @@ _TABLE = re.compile(r"\b(?:in|from|see|use) (?:the|this) table\b|\btable (?:belo
 _SHAPE = re.compile(r"\b(?i:triangle|quadrilateral|rectangle|parallelogram|kite|rhombus|trapezium) ([A-Z]{3,5})\b")
 
 
+def _needed(found: re.Match[str], asked: str) -> bool:
+    """Say whether words speak of a drawing that the page must have: not of one that the question itself describes."""
+    noun = re.search(rf"{_DRAWINGS}|table", found[0], re.I)
+    before = asked[: found.start()]
+    return noun is None or not re.search(rf"\ban? (?:\w+[ -]){{0,3}}{re.escape(noun[0])}\b", before, re.I)
+
+
 def figures(case: Case) -> Iterator[Fault]:
     """Check that a figure can be drawn, is there when a question speaks of it, and agrees with the question."""
     parts: list[tuple[str, Item | WorkedExample]] = [*case.lesson.items(), *case.lesson.examples()]
@@ -160,7 +167,7 @@ def figures(case: Case) -> Iterator[Fault]:
             for fault in drawing.faults(figure):
                 yield Fault(f"{where}.figures.{place}", fault, "a figure that can be drawn", also=(where,))
         asked = " ".join([part.ask, *(piece.ask for piece in getattr(part, "parts", None) or ())])
-        if not shown and (_SPEAKS.search(asked) or _TABLE.search(asked)):
+        if not shown and any(_needed(found, asked) for speaks in (_SPEAKS, _TABLE) for found in speaks.finditer(asked)):
             yield Fault(
                 f"{where}.ask", "speaks of a drawing or table that is not there", "figures, or all data in words"
             )
