@@ -16,7 +16,12 @@ WIDTH = 300
 SIZE = 15
 _WIDEST, _TALLEST = 320, 420
 _CELL = 4
-_NARROW = {**dict.fromkeys("ijl.,:;'|!′ ", 0.28), **dict.fromkeys("()[]ft/r°-", 0.38), **dict.fromkeys("mwMW%", 0.88)}
+_ADVANCES = {
+    **dict.fromkeys("ijl.,:;'|!′ ", 0.28),
+    **dict.fromkeys("()[]ft/r°-", 0.38),
+    **dict.fromkeys("mwMW%", 0.88),
+    **dict.fromkeys("−+=×≤≥<>", 0.8),
+}
 _VARIABLE = re.compile(r"(?<![A-Za-z])[a-zθαβφλ](?![A-Za-z])")
 
 Point = tuple[float, float]
@@ -29,8 +34,8 @@ def width_of(text: str, size: float = SIZE) -> float:
 
 
 def _advance(char: str) -> float:
-    if char in _NARROW:
-        return _NARROW[char]
+    if char in _ADVANCES:
+        return _ADVANCES[char]
     if char in "⁰¹²³⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉":
         return 0.4
     if char.isupper():
