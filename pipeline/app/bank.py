@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from pipeline.errors import BankError
 
 if TYPE_CHECKING:
-    from pipeline.lessons.bank.examination import Examination
     from pipeline.lessons.bank.instance import Instance
     from pipeline.lessons.bank.topic import Topic
+    from pipeline.lessons.checks_topics import Examination
 
 
 def check(path: Path, draws: int) -> Iterator[Examination]:
@@ -20,8 +20,8 @@ def check(path: Path, draws: int) -> Iterator[Examination]:
     Raises:
         BankError: There is no such file or folder, or no topic in it.
     """
-    from pipeline.lessons.bank.examination import examine
     from pipeline.lessons.bank.topic import Bank, files
+    from pipeline.lessons.checks_topics import examine
 
     if not path.exists():
         raise BankError(f"{path}: there is no such file or folder", code="unreadable_file")
@@ -45,7 +45,7 @@ def topic(name: str, folder: Path | None = None) -> Topic:
     if name.endswith(".yaml"):
         return read_topic(Path(name))
     course, _, outcome = name.rpartition("/")
-    all_paths = Bank([folder] if folder else []).all_paths()
+    all_paths = Bank([folder] if folder else []).paths
     found = {key: path for key, path in all_paths.items() if key[1] == outcome and course in ("", key[0])}
     if not found:
         near = sorted({of for _, of in all_paths if outcome in of or of.rpartition(".")[2] in outcome})

@@ -12,8 +12,8 @@ from pipeline.cli.run_options import settings_options
 from pipeline.cli.text import count, say, say_json, table
 
 if TYPE_CHECKING:
-    from pipeline.lessons.bank.examination import Examination
     from pipeline.lessons.bank.instance import Instance
+    from pipeline.lessons.checks_topics import Examination
 
 
 @click.group("bank")

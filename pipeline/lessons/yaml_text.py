@@ -28,7 +28,7 @@ class YamlText(str):
     line = 0
 
 
-class YamlMap(dict[YamlText, Any]):
+class YamlMap(dict[Any, Any]):
     """Keys and values in the order of the file."""
 
     line = 0

@@ -109,7 +109,9 @@ class Bank:
     """
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
-        self._own: dict[tuple[str, str], Path] = {}
+        #: (course, outcome) -> file.
+        self.paths = {(of.name.replace("-", "/", 1), path.stem): path for of in SHIPPED.iterdir() for path in files(of)}
+        own: dict[tuple[str, str], Path] = {}
         for folder in folders:
             if not folder.is_dir():
                 raise BankError(f"--bank {folder}: there is no such folder", code="unreadable_file")
@@ -118,19 +120,10 @@ class Bank:
                 key = found.get("course", ""), found.get("teaches", "")
                 if not all(key):
                     raise BankError(f"{path}:1: 'course' and 'teaches' are missing", code="invalid_bank")
-                if key in self._own:
-                    raise BankError(f"{self._own[key]} and {path} are both of {' '.join(key)}", code="topic_twice")
-                self._own[key] = path
-
-    def paths(self, course: str) -> dict[str, Path]:
-        """Return the file of each outcome of a course ("mathematics/national_5")."""
-        shipped = {path.stem: path for path in files(SHIPPED / course.replace("/", "-"))}
-        return dict(sorted((shipped | {out: path for (of, out), path in self._own.items() if of == course}).items()))
-
-    def all_paths(self) -> dict[tuple[str, str], Path]:
-        """Return the file of each course and outcome."""
-        courses = {folder.name.replace("-", "/", 1) for folder in SHIPPED.iterdir()} | {of for of, _ in self._own}
-        return {(of, outcome): path for of in sorted(courses) for outcome, path in self.paths(of).items()}
+                if key in own:
+                    raise BankError(f"{own[key]} and {path} are both of {' '.join(key)}", code="topic_twice")
+                own[key] = path
+        self.paths |= own
 
     def topic(self, course: str, outcome: str) -> Topic | None:
         """Return the topic of an outcome, or None where nobody has written one.
@@ -138,12 +131,12 @@ class Bank:
         Raises:
             BankError: Its file is wrong.
         """
-        path = self.paths(course).get(outcome)
+        path = self.paths.get((course, outcome))
         return read_topic(path) if path else None
 
     def hash(self, course: str) -> str:
         """Return what changes when a topic of a course is edited, added or taken away."""
-        parts = [f"{outcome}\n{read_text(path)}" for outcome, path in self.paths(course).items()]
+        parts = [f"{out}\n{read_text(path)}" for (of, out), path in sorted(self.paths.items()) if of == course]
         return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
 
 

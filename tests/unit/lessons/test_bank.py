@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from pipeline.errors import BankError
 from pipeline.lessons.bank import shape
-from pipeline.lessons.bank.examination import examine
 from pipeline.lessons.bank.space import permuted
 from pipeline.lessons.bank.text import filled
 from pipeline.lessons.bank.topic import Bank, Topic, read_topic
+from pipeline.lessons.checks_topics import examine
 from pipeline.lessons.lesson import Item, WorkedExample
 from pipeline.lessons.maths.display import FORMS, prose, shown_value
 from pipeline.lessons.maths.evaluation import EvaluationError, evaluate
