@@ -121,9 +121,8 @@ def _of_template(template: Template) -> Iterator[Finding]:
                 ),
             )
     told = template.seen | template.names([text for wrong in spec.get("wrong", ()) for text in wrong.values()])
-    reached = told | _reached(template, told)
     for names in unseen:
-        if not reached & {*names}:
+        if not (told | _reached(template, told)) & {*names}:
             yield spec["let"].line, f"{name}: '{names[0]}' is drawn but the pupil never sees a number made from it"
     if template.figures and not _FIGURE.search(stem):
         yield template.figures[0].line, f"{name}: the stem does not speak of the figure"

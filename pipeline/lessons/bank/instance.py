@@ -189,8 +189,8 @@ class Instance:
             tests: What it is for: "point 2", "prior 1".
             mistakes: Numbers of the lesson's misconceptions by their ids here.
         """
-        right, made = self.right[0], {"tests": list(tests)}
-        wrong = [
+        right, made = self.right[0], dict[str, Any](tests=list(tests))
+        wrong: list[dict[str, Any]] = [
             {"method": one.expression, "text": one.text, "why": self.text(one.spec["why"]),
              "mistake": (mistakes or {}).get(one.spec.get("by", ""))}
             for one in self.wrong
@@ -201,7 +201,7 @@ class Instance:
                 for one in self.right
             ]
         elif self.template.kind == "choice":
-            options = [{"text": right.text, "why": self.feedback}, *wrong]
+            options: list[dict[str, Any]] = [{"text": right.text, "why": self.feedback}, *wrong]
             made |= _present(expression=right.expression, options=[_present(**option) for option in options])
         else:
             wrong = [_present(method=one["method"], error=one["why"], mistake=one["mistake"]) for one in wrong]

@@ -180,9 +180,10 @@ def _check(node: ast.AST, source: str, text: str) -> None:
         digits = ast.get_source_segment(source, node) or ""
         if not _NUMBER.fullmatch(digits):
             raise EvaluationError(f"{_short(text)}: {digits or node.value!r} is not a plain number")
-        node.value = Fraction(digits)  # type: ignore[assignment]
-        if _bits(node.value) > MAX_BITS:
+        number = Fraction(digits)
+        if _bits(number) > MAX_BITS:
             raise EvaluationError(f"{_short(text)}: a number is too long")
+        node.value = number  # type: ignore[assignment]
     elif isinstance(node, ast.Call):
         name = node.func.id[:-1] if isinstance(node.func, ast.Name) else ""
         if name not in functions.TABLE or node.keywords:
